@@ -1,0 +1,2 @@
+//! The millrace binary.
+fn main() {}

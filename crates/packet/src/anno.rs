@@ -1,0 +1,59 @@
+//! Click annotations: 48 bytes that travel with a packet and are not part of it.
+//!
+//! Offsets are those of Click 2.1's `packet_anno.hh` in spirit: the destination address first, then
+//! paint and the small flags, then the words. Elements overlap where Click's do. Multi-byte
+//! annotations hold integers in the machine's byte order; only code of one machine ever sees them.
+
+/// Bytes of annotation that each packet carries.
+pub const ANNO_BYTES: usize = 48;
+
+/// A named annotation: offset and length in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Anno {
+    /// Offset in the annotation area, in bytes.
+    pub offset: u8,
+    /// Length in bytes: 1, 2, 4 or 8 (16 for [`DST_IP6`], which is read as two words).
+    pub len: u8,
+}
+
+macro_rules! annos {
+    ($( $(#[$doc:meta])* $konst:ident = $name:literal, $offset:expr, $len:expr; )*) => {
+        $( $(#[$doc])* pub const $konst: Anno = Anno { offset: $offset, len: $len }; )*
+        /// Every named annotation, by the name that configurations use.
+        pub const TABLE: &[(&str, Anno)] = &[ $( ($name, $konst) ),* ];
+    };
+}
+
+annos! {
+    /// Destination IPv4 address: the next hop, once a route was looked up.
+    DST_IP = "DST_IP", 0, 4;
+    /// Destination IPv6 address.
+    DST_IP6 = "DST_IP6", 0, 16;
+    /// The colour that `Paint` sets.
+    PAINT = "PAINT", 16, 1;
+    /// A second colour.
+    PAINT2 = "PAINT2", 17, 1;
+    /// Offset of the bad byte for an ICMP parameter problem.
+    ICMP_PARAMPROB = "ICMP_PARAMPROB", 18, 1;
+    /// Whether `FixIPSrc` should set the source address.
+    FIX_IP_SRC = "FIX_IP_SRC", 19, 1;
+    /// Aggregate number.
+    AGGREGATE = "AGGREGATE", 20, 4;
+    /// Packets that this one stands for beyond itself.
+    EXTRA_PACKETS = "EXTRA_PACKETS", 24, 4;
+    /// Bytes that were cut off by a capture.
+    EXTRA_LENGTH = "EXTRA_LENGTH", 28, 4;
+    /// Timestamp of the first packet of an aggregate, in nanoseconds.
+    FIRST_TIMESTAMP = "FIRST_TIMESTAMP", 32, 8;
+    /// Sequence number given by a source.
+    SEQUENCE_NUMBER = "SEQUENCE_NUMBER", 40, 4;
+    /// VLAN tag control information.
+    VLAN_TCI = "VLAN_TCI", 44, 2;
+    /// Miscellaneous IP address; shares its place with [`AGGREGATE`], as in Click.
+    MISC_IP = "MISC_IP", 20, 4;
+}
+
+/// The annotation with that name.
+pub fn from_name(name: &str) -> Option<Anno> {
+    TABLE.iter().find(|(known, _)| *known == name).map(|(_, anno)| *anno)
+}
