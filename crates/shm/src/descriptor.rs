@@ -56,7 +56,7 @@ pub struct Packet {
     pub origin: u16,
     /// Flags: see [`flag`].
     pub flags: u16,
-    /// The pool's handle of the next segment; 0 when this is the last.
+    /// Number of the next segment's slot plus one; 0 when this is the last.
     pub next: u64,
     /// Number of segments, 1 for nearly all packets.
     pub segments: u16,

@@ -1,5 +1,69 @@
 //! Packet memory: regions, slots, pools and the descriptor that speaks of a packet.
+//!
+//! A [`Region`] is one mapped stretch of memory, cut into slots. A slot is a metadata block
+//! followed by a buffer. A pool hands out slots as [`Packet`] descriptors and takes them back; the
+//! [`Ledger`] says which life each slot is in. [`PacketBytes`] and [`PacketBytesMut`] are the only
+//! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
+//! because another process may write the same memory at the same time.
+//!
+//! Unsafe code is confined to `region` (mapping) and `slot` (raw copies).
 
+pub mod bytes;
+pub mod chain;
 pub mod descriptor;
+mod edit;
+pub mod ledger;
+pub mod pool;
+pub mod region;
+mod slot;
+pub mod span;
 
+pub use bytes::{PacketBytes, PacketBytesMut};
+pub use chain::{clone_packet, linearize, write_frame};
 pub use descriptor::Packet;
+pub use ledger::Ledger;
+pub use pool::{NativePool, PacketPool, Pool, PoolStats, SharedPool};
+pub use region::{HugePages, Region, RegionOptions};
+pub use slot::{park, stamp, unpark};
+
+/// What can go wrong with packet memory.
+#[derive(Debug, thiserror::Error)]
+pub enum ShmError {
+    /// A region of no slots, or of more than fit.
+    #[error("a region of {slots} slots is not possible; ask for 1 to {most}")]
+    SlotCount {
+        /// How many were asked for.
+        slots: u32,
+        /// The most that a region can have.
+        most: u32,
+    },
+    /// The system refused memory.
+    #[error("cannot {action} {bytes} bytes of packet memory: {source}")]
+    Memory {
+        /// What was tried.
+        action: &'static str,
+        /// How many bytes.
+        bytes: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Huge pages were required and are not there.
+    #[error(
+        "no {bytes} bytes of 2 MiB huge pages are free ({source}); reserve them with \
+         `echo {pages} > /proc/sys/vm/nr_hugepages`, or allow ordinary pages"
+    )]
+    NoHugePages {
+        /// How many bytes were asked for.
+        bytes: usize,
+        /// The pages that hold them.
+        pages: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// More regions at once than descriptors can number.
+    #[error("no more than {most} packet regions can be open at once; drop one first")]
+    TooManyRegions {
+        /// The most that can be open.
+        most: usize,
+    },
+}

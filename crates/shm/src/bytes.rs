@@ -1,0 +1,159 @@
+//! The bytes behind a descriptor, over all its segments, as `packet`'s [`Access`].
+//!
+//! Both views check the descriptor once when they are made (and walk the chain then, if there is
+//! one), so that a read or write costs one comparison and a copy for nearly every packet. A
+//! descriptor that speaks of no memory of ours gives a view of no bytes.
+
+use crate::descriptor::Packet;
+use crate::slot::{Segment, following};
+use packet::access::Access;
+
+/// Read access to a packet's bytes. [`Access::copy_in`] refuses.
+#[derive(Debug)]
+pub struct PacketBytes<'a> {
+    packet: &'a Packet,
+    head: Segment,
+    total: usize,
+}
+
+/// Read and write access to a packet's bytes.
+#[derive(Debug)]
+pub struct PacketBytesMut<'a> {
+    packet: &'a mut Packet,
+    head: Segment,
+    total: usize,
+}
+
+/// Length of the whole packet: what its segments really hold, not what the head claims.
+#[inline(always)]
+fn total(packet: &Packet, head: &Segment) -> usize {
+    if packet.segments <= 1 { head.len() } else { chain_total(packet) }
+}
+
+#[cold]
+fn chain_total(packet: &Packet) -> usize {
+    segments(packet).map(|(_, segment)| segment.len()).sum()
+}
+
+/// The segments of a packet, with their descriptors. Ends after as many as the head says there are,
+/// so that a chain that bites its tail ends too.
+pub(crate) fn segments(packet: &Packet) -> impl Iterator<Item = (Packet, Segment)> + use<> {
+    let count = usize::from(packet.segments.max(1));
+    std::iter::successors(Some(*packet), following)
+        .take(count)
+        .map(|descriptor| (descriptor, Segment::of(&descriptor)))
+}
+
+#[cold]
+fn chain_read(packet: &Packet, mut offset: usize, mut out: &mut [u8]) -> bool {
+    for (_, segment) in segments(packet) {
+        if out.is_empty() {
+            break;
+        }
+        if offset >= segment.len() {
+            offset -= segment.len();
+            continue;
+        }
+        let (now, later) = out.split_at_mut(out.len().min(segment.len() - offset));
+        if !segment.read(offset, now) {
+            return false;
+        }
+        (offset, out) = (0, later);
+    }
+    out.is_empty()
+}
+
+#[cold]
+fn chain_write(packet: &Packet, mut offset: usize, mut bytes: &[u8]) -> bool {
+    for (_, segment) in segments(packet) {
+        if bytes.is_empty() {
+            break;
+        }
+        if offset >= segment.len() {
+            offset -= segment.len();
+            continue;
+        }
+        let (now, later) = bytes.split_at(bytes.len().min(segment.len() - offset));
+        if !segment.write(offset, now) {
+            return false;
+        }
+        (offset, bytes) = (0, later);
+    }
+    bytes.is_empty()
+}
+
+impl<'a> PacketBytes<'a> {
+    /// A view of the bytes of `packet`.
+    #[inline(always)]
+    pub fn new(packet: &'a Packet) -> Self {
+        let head = Segment::of(packet);
+        PacketBytes { packet, head, total: total(packet, &head) }
+    }
+
+    /// All bytes, copied.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut out = vec![0; self.total];
+        let whole = self.copy_out(0, &mut out);
+        debug_assert!(whole, "a view reads all of its length");
+        out
+    }
+}
+
+impl<'a> PacketBytesMut<'a> {
+    /// A view of the bytes of `packet`.
+    #[inline(always)]
+    pub fn new(packet: &'a mut Packet) -> Self {
+        let head = Segment::of(packet);
+        let total = total(packet, &head);
+        PacketBytesMut { packet, head, total }
+    }
+}
+
+#[inline(always)]
+fn read(packet: &Packet, head: &Segment, total: usize, offset: usize, out: &mut [u8]) -> bool {
+    if head.read(offset, out) {
+        return true;
+    }
+    // Beyond the first segment. The range is checked first, so that `out` stays as it was on refusal.
+    packet.segments > 1
+        && offset.checked_add(out.len()).is_some_and(|end| end <= total)
+        && chain_read(packet, offset, out)
+}
+
+impl Access for PacketBytes<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.total
+    }
+
+    #[inline(always)]
+    fn copy_out(&self, offset: usize, out: &mut [u8]) -> bool {
+        read(self.packet, &self.head, self.total, offset, out)
+    }
+
+    fn copy_in(&mut self, _offset: usize, _bytes: &[u8]) -> bool {
+        false
+    }
+}
+
+impl Access for PacketBytesMut<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.total
+    }
+
+    #[inline(always)]
+    fn copy_out(&self, offset: usize, out: &mut [u8]) -> bool {
+        read(self.packet, &self.head, self.total, offset, out)
+    }
+
+    #[inline(always)]
+    fn copy_in(&mut self, offset: usize, bytes: &[u8]) -> bool {
+        if self.head.write(offset, bytes) {
+            return true;
+        }
+        self.packet.segments > 1
+            && offset.checked_add(bytes.len()).is_some_and(|end| end <= self.total)
+            && chain_write(self.packet, offset, bytes)
+    }
+}

@@ -1,0 +1,111 @@
+//! Frames that need more than one slot, and copies of packets.
+//!
+//! A long frame is a chain: the head's descriptor stands in a vector, each further segment's lies
+//! parked in its own slot. `next` is the number of the next slot plus one, 0 in the last segment;
+//! `segments` and `total` are right in the head. Freeing the head frees the chain.
+
+use crate::bytes::segments;
+use crate::descriptor::{BUF_BYTES, HEADROOM, Packet};
+use crate::pool::{PacketPool, Pool};
+use crate::slot::{Segment, park};
+
+/// Bytes of a frame that the first segment takes, behind the headroom. Further ones take the same, so
+/// that a header can be pushed in front of any of them.
+pub const SEGMENT_BYTES: usize = BUF_BYTES - HEADROOM;
+
+/// The most segments that a packet has here: 64 KiB and some.
+const MOST_SEGMENTS: usize = 32;
+
+/// Writes a frame into fresh slots of the pool: one, or a chain when it is longer than
+/// [`SEGMENT_BYTES`].
+///
+/// `None`, and no slot taken, when the pool has not enough of them or the frame is longer than 64 KiB.
+pub fn write_frame(pool: &mut PacketPool, frame: &[u8]) -> Option<Packet> {
+    let count = frame.len().div_ceil(SEGMENT_BYTES).max(1);
+    let mut fresh = [Packet::EMPTY; MOST_SEGMENTS];
+    let fresh = take_slots(pool, fresh.get_mut(..count)?)?;
+    let mut chunks = frame.chunks(SEGMENT_BYTES);
+    for segment in fresh.iter_mut() {
+        let chunk = chunks.next().unwrap_or_default();
+        if !(segment.put(chunk.len()) && Segment::of(segment).write(0, chunk)) {
+            pool.free_all(fresh);
+            return None;
+        }
+    }
+    link(fresh)
+}
+
+/// A deep copy: the same bytes at the same offsets, the same annotations, in slots of its own.
+///
+/// `None`, and no slot taken, when the pool has not enough slots.
+pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
+    let mut fresh = [Packet::EMPTY; MOST_SEGMENTS];
+    let fresh = take_slots(pool, fresh.get_mut(..usize::from(packet.segments.max(1)))?)?;
+    let mut sources = segments(packet);
+    for target in fresh.iter_mut() {
+        let Some((source, bytes)) = sources.next() else { break };
+        (target.data, target.len) = (source.data, bytes.len() as u32);
+        bytes.copy_to(&Segment::of(target));
+    }
+    let mut copy = link(fresh)?;
+    let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, .. } = *packet;
+    copy = Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy };
+    Some(copy)
+}
+
+/// Brings all bytes of a chain into its first slot, and frees the others.
+///
+/// False, and nothing changed, when they do not fit: such a frame is longer than a slot.
+#[must_use]
+pub fn linearize(pool: &mut PacketPool, packet: &mut Packet) -> bool {
+    if packet.segments <= 1 {
+        return true;
+    }
+    let total: usize = segments(packet).map(|(_, segment)| segment.len()).sum();
+    if usize::from(packet.data) + total > BUF_BYTES {
+        return false;
+    }
+    let mut head = *packet;
+    (head.next, head.segments) = (0, 1);
+    let mut rest = [Packet::EMPTY; 1];
+    let mut bytes = [0u8; BUF_BYTES];
+    for (_, segment) in segments(packet).skip(1) {
+        let Some(bytes) = bytes.get_mut(..segment.len()) else { return false };
+        let at = head.len as usize;
+        if !(segment.read(0, bytes) && head.put(bytes.len()) && Segment::of(&head).write(at, bytes)) {
+            return false;
+        }
+    }
+    if let Some((second, _)) = segments(packet).nth(1) {
+        rest[0] = Packet { segments: packet.segments - 1, ..second };
+        pool.free_all(&rest);
+    }
+    head.total = head.len;
+    *packet = head;
+    true
+}
+
+/// Allocates all of `out` or nothing.
+fn take_slots<'a>(pool: &mut PacketPool, out: &'a mut [Packet]) -> Option<&'a mut [Packet]> {
+    let got = pool.alloc(out);
+    if got < out.len() {
+        pool.free_all(out.get(..got)?);
+        return None;
+    }
+    Some(out)
+}
+
+/// Makes one packet of separate slots: parks all but the first, from the last to the second.
+fn link(segments: &mut [Packet]) -> Option<Packet> {
+    let total: u32 = segments.iter().map(|segment| segment.len).sum();
+    let count = segments.len() as u16;
+    let mut next = 0;
+    let (head, rest) = segments.split_first_mut()?;
+    for segment in rest.iter_mut().rev() {
+        (segment.next, segment.segments, segment.total) = (next, 1, segment.len);
+        park(segment);
+        next = u64::from(segment.slot) + 1;
+    }
+    (head.next, head.segments, head.total) = (next, count, total);
+    Some(*head)
+}

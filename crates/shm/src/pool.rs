@@ -1,0 +1,343 @@
+//! Pools: where packets get their slots from and where the slots go back to.
+//!
+//! A worker has one pool and uses it for everything it does; a pool is a handle of one thread. The
+//! native pool hands out slots last-in first-out from a private cache, so that the few slots of a
+//! burst stay in the first-level cache, and goes to the shared list once per [`REFILL`] slots.
+//!
+//! Invariants: a slot is in exactly one place (the shared list, one worker's cache, or out); a slot
+//! that is freed twice is counted and not taken back twice, as long as the frees do not race.
+
+use crate::descriptor::{
+    HEADROOM, LAYOUT_VERSION, META_BYTES, NO_HEADER, NO_PORT, Packet, PacketType, SLOT_BYTES,
+};
+use crate::ledger::Ledger;
+use crate::region::Region;
+use crate::slot::unpark;
+use packet::anno::ANNO_BYTES;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Slots that a worker keeps for itself at most.
+pub const CACHE_SLOTS: usize = 512;
+/// Slots that go between a worker's cache and the shared list at a time.
+pub const REFILL: usize = CACHE_SLOTS / 2;
+
+/// What every pool can do. All of it works by burst.
+pub trait Pool: Send {
+    /// Fills `out` from its front with fresh packets and returns how many there were.
+    ///
+    /// A fresh packet has [`HEADROOM`] bytes of headroom, no bytes, no annotations and no flags.
+    fn alloc(&mut self, out: &mut [Packet]) -> usize;
+
+    /// Takes back the packets that `list` names, with all their segments. Indices beyond `packets` are
+    /// passed over.
+    fn free(&mut self, packets: &[Packet], list: &[u16]);
+
+    /// Takes back all of `packets`.
+    fn free_all(&mut self, packets: &[Packet]);
+
+    /// Slots that the pool has, over all workers.
+    fn capacity(&self) -> usize;
+
+    /// Slots that are free, those in workers' caches included.
+    fn available(&self) -> usize;
+
+    /// Slots that hold packets.
+    fn in_use(&self) -> usize {
+        self.capacity().saturating_sub(self.available())
+    }
+
+    /// What this handle did.
+    fn stats(&self) -> PoolStats;
+}
+
+/// What one handle of a pool did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PoolStats {
+    /// Slots that were asked for and not there.
+    pub refused: u64,
+    /// Packets freed that did not stand for a live slot of this pool: freed twice, or made up.
+    pub bad_frees: u64,
+}
+
+/// A worker's pool. Dispatched once per burst.
+pub enum PacketPool {
+    /// Slots of a region of our own, managed here.
+    Native(NativePool),
+    /// Slots that a driver library manages.
+    Dpdk(Box<dyn Pool>),
+}
+
+macro_rules! dispatch {
+    ($self:ident, $pool:ident => $call:expr) => {
+        match $self {
+            PacketPool::Native($pool) => $call,
+            PacketPool::Dpdk($pool) => $call,
+        }
+    };
+}
+
+impl Pool for PacketPool {
+    #[inline]
+    fn alloc(&mut self, out: &mut [Packet]) -> usize {
+        dispatch!(self, pool => pool.alloc(out))
+    }
+
+    #[inline]
+    fn free(&mut self, packets: &[Packet], list: &[u16]) {
+        dispatch!(self, pool => pool.free(packets, list))
+    }
+
+    #[inline]
+    fn free_all(&mut self, packets: &[Packet]) {
+        dispatch!(self, pool => pool.free_all(packets))
+    }
+
+    fn capacity(&self) -> usize {
+        dispatch!(self, pool => pool.capacity())
+    }
+
+    fn available(&self) -> usize {
+        dispatch!(self, pool => pool.available())
+    }
+
+    fn stats(&self) -> PoolStats {
+        dispatch!(self, pool => pool.stats())
+    }
+}
+
+/// The slots that no worker holds, of one region.
+#[derive(Debug)]
+pub struct SharedPool {
+    region: Arc<Region>,
+    ledger: Ledger,
+    free: Mutex<Vec<u32>>,
+    /// What each worker's cache holds; each entry is written by its worker alone.
+    caches: Mutex<Vec<Arc<CacheLevel>>>,
+}
+
+/// How many slots a worker's cache holds, on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct CacheLevel(AtomicUsize);
+
+impl SharedPool {
+    /// A pool of all slots of `region`.
+    pub fn new(region: Arc<Region>) -> Arc<SharedPool> {
+        let slots = region.slots();
+        Arc::new(SharedPool {
+            ledger: Ledger::new(slots),
+            // Lowest on top: a pool that is hardly used touches the fewest pages.
+            free: Mutex::new((0..slots).rev().collect()),
+            caches: Mutex::new(Vec::new()),
+            region,
+        })
+    }
+
+    /// A handle for one worker.
+    pub fn worker(self: &Arc<Self>) -> NativePool {
+        let level = Arc::new(CacheLevel::default());
+        lock(&self.caches).push(Arc::clone(&level));
+        NativePool {
+            first_buffer: self.region.address() as u64 + META_BYTES as u64,
+            region: self.region.number(),
+            shared: Arc::clone(self),
+            cache: Box::new([0; CACHE_SLOTS]),
+            cached: 0,
+            level,
+            stats: PoolStats::default(),
+        }
+    }
+
+    /// The region that the slots lie in.
+    pub fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// The lives and holders of the slots.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn available(&self) -> usize {
+        let cached: usize = lock(&self.caches).iter().map(|level| level.0.load(Ordering::Relaxed)).sum();
+        lock(&self.free).len() + cached
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is right after every statement, so a panic elsewhere left no harm.
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// One worker's handle of a [`SharedPool`]. Dropping it gives its cache back.
+#[derive(Debug)]
+pub struct NativePool {
+    shared: Arc<SharedPool>,
+    cache: Box<[u32; CACHE_SLOTS]>,
+    cached: usize,
+    first_buffer: u64,
+    region: u16,
+    level: Arc<CacheLevel>,
+    stats: PoolStats,
+}
+
+impl NativePool {
+    /// The pool behind this handle.
+    pub fn shared(&self) -> &Arc<SharedPool> {
+        &self.shared
+    }
+
+    #[cold]
+    fn refill(&mut self) {
+        let mut free = lock(&self.shared.free);
+        let moved = free.len().min(REFILL).min(CACHE_SLOTS - self.cached);
+        let from = free.len() - moved;
+        // Turned round: the shared list's top stays on top.
+        if let Some(room) = self.cache.get_mut(self.cached..self.cached + moved) {
+            room.copy_from_slice(&free[from..]);
+            free.truncate(from);
+            self.cached += moved;
+        }
+    }
+
+    #[cold]
+    fn spill(&mut self) {
+        let mut free = lock(&self.shared.free);
+        let moved = self.cached.min(REFILL);
+        // The oldest go: the newest are the hot ones.
+        free.extend_from_slice(&self.cache[..moved]);
+        self.cache.copy_within(moved..self.cached, 0);
+        self.cached -= moved;
+    }
+
+    #[inline(always)]
+    fn take_back(&mut self, packet: &Packet) {
+        if packet.region != self.region || !self.shared.ledger.end(packet.slot, packet.generation) {
+            self.stats.bad_frees += 1;
+            return;
+        }
+        if self.cached == CACHE_SLOTS {
+            self.spill();
+        }
+        if let Some(place) = self.cache.get_mut(self.cached) {
+            *place = packet.slot;
+            self.cached += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn take_back_packet(&mut self, packet: &Packet) {
+        if packet.segments > 1 {
+            self.take_back_rest(packet);
+        }
+        self.take_back(packet);
+    }
+
+    #[cold]
+    fn take_back_rest(&mut self, head: &Packet) {
+        let mut next = head.next;
+        for _ in 1..head.segments {
+            let slot = next.checked_sub(1).and_then(|slot| u32::try_from(slot).ok());
+            let Some(segment) = slot.and_then(|slot| unpark(self.region, slot)) else {
+                self.stats.bad_frees += 1;
+                return;
+            };
+            next = segment.next;
+            self.take_back(&segment);
+        }
+    }
+
+    #[inline(always)]
+    fn publish(&self) {
+        self.level.0.store(self.cached, Ordering::Relaxed);
+    }
+}
+
+impl Pool for NativePool {
+    #[inline]
+    fn alloc(&mut self, out: &mut [Packet]) -> usize {
+        let mut filled = 0;
+        while filled < out.len() {
+            if self.cached == 0 {
+                self.refill();
+                if self.cached == 0 {
+                    self.stats.refused += (out.len() - filled) as u64;
+                    break;
+                }
+            }
+            let burst = self.cached.min(out.len() - filled);
+            let ledger = &self.shared.ledger;
+            let slots = &self.cache[self.cached - burst..self.cached];
+            for (packet, &slot) in out[filled..filled + burst].iter_mut().zip(slots.iter().rev()) {
+                *packet = Packet {
+                    buf: self.first_buffer + u64::from(slot) * SLOT_BYTES as u64,
+                    handle: u64::from(slot) + 1,
+                    data: HEADROOM as u16,
+                    mac: NO_HEADER,
+                    net: NO_HEADER,
+                    trans: NO_HEADER,
+                    len: 0,
+                    total: 0,
+                    anno: [0; ANNO_BYTES],
+                    timestamp_ns: 0,
+                    flow_hash: 0,
+                    origin: NO_PORT,
+                    flags: 0,
+                    next: 0,
+                    segments: 1,
+                    packet_type: PacketType::Host as u8,
+                    reserved0: 0,
+                    slot,
+                    generation: ledger.generation(slot),
+                    version: LAYOUT_VERSION,
+                    region: self.region,
+                    reserved1: 0,
+                };
+            }
+            self.cached -= burst;
+            filled += burst;
+        }
+        self.publish();
+        filled
+    }
+
+    #[inline]
+    fn free(&mut self, packets: &[Packet], list: &[u16]) {
+        // From the back, so that the next allocation finds the slots in the order of this list.
+        for &index in list.iter().rev() {
+            if let Some(packet) = packets.get(usize::from(index)) {
+                self.take_back_packet(packet);
+            }
+        }
+        self.publish();
+    }
+
+    #[inline]
+    fn free_all(&mut self, packets: &[Packet]) {
+        for packet in packets.iter().rev() {
+            self.take_back_packet(packet);
+        }
+        self.publish();
+    }
+
+    fn capacity(&self) -> usize {
+        self.shared.region.slots() as usize
+    }
+
+    fn available(&self) -> usize {
+        self.shared.available()
+    }
+
+    fn stats(&self) -> PoolStats {
+        self.stats
+    }
+}
+
+impl Drop for NativePool {
+    fn drop(&mut self) {
+        lock(&self.shared.free).extend_from_slice(&self.cache[..self.cached]);
+        self.cached = 0;
+        lock(&self.shared.caches).retain(|level| !Arc::ptr_eq(level, &self.level));
+    }
+}

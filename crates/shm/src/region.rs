@@ -1,0 +1,281 @@
+//! Regions: one memfd each, mapped, cut into packet slots.
+//!
+//! Invariants: the file cannot shrink (sealed right after it got its size), so a mapped page never
+//! turns into a bus error; the mapping starts at a 2 MiB boundary; the addresses of a dropped region
+//! stay mapped (anonymous memory takes the place of the file) until another region takes them over,
+//! so that a stale descriptor can be wrong but never point at nothing.
+//!
+//! What other processes may do with the file (write seals, read-only descriptors) is not decided
+//! here: the memfd is made sealable, and sharing adds its own seals.
+#![expect(unsafe_code, reason = "maps memory")]
+
+use crate::ShmError;
+use crate::descriptor::SLOT_BYTES;
+use crate::span;
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::{Arc, Mutex};
+
+/// Size of the huge pages that regions use, and the alignment of every region.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// The most slots that a region can have: far more than machines have memory for, and few enough that
+/// no sum of addresses overflows.
+pub const MOST_SLOTS: u32 = 1 << 28;
+
+/// Whether a region lies on 2 MiB huge pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HugePages {
+    /// On reserved huge pages where there are enough, else on ordinary ones; [`Region::notes`] says.
+    #[default]
+    Prefer,
+    /// On ordinary pages.
+    Never,
+    /// On reserved huge pages, or not at all.
+    Require,
+}
+
+/// How to make a region.
+#[derive(Clone, Copy, Debug)]
+pub struct RegionOptions {
+    /// How many packet slots.
+    pub slots: u32,
+    /// On which pages.
+    pub huge_pages: HugePages,
+    /// On which NUMA node; `None` leaves it to the system.
+    pub node: Option<u32>,
+}
+
+impl RegionOptions {
+    /// That many slots, on huge pages where there are some, on any node.
+    pub fn slots(slots: u32) -> Self {
+        RegionOptions { slots, huge_pages: HugePages::Prefer, node: None }
+    }
+}
+
+/// One mapped stretch of packet slots.
+#[derive(Debug)]
+pub struct Region {
+    file: OwnedFd,
+    address: usize,
+    bytes: usize,
+    slots: u32,
+    number: u16,
+    huge: bool,
+    notes: Vec<String>,
+}
+
+/// Address ranges of dropped regions, to be mapped again: start and length in bytes.
+static VACANT: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+impl Region {
+    /// Makes and maps a region. All its pages are touched here, not on the packet path.
+    ///
+    /// # Errors
+    ///
+    /// When the system has not enough memory, or huge pages are required and missing.
+    pub fn create(options: RegionOptions) -> Result<Arc<Region>, ShmError> {
+        if options.slots == 0 || options.slots > MOST_SLOTS {
+            return Err(ShmError::SlotCount { slots: options.slots, most: MOST_SLOTS });
+        }
+        let bytes = (options.slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
+        let mut notes = Vec::new();
+        let address = reserve(bytes)?;
+        let (file, huge) =
+            back(address, bytes, options, &mut notes).inspect_err(|_| vacate(address, bytes))?;
+        let used_bytes = options.slots as usize * SLOT_BYTES;
+        let Some(number) = span::enter(address as u64, used_bytes as u64, SLOT_BYTES as u32) else {
+            vacate(address, bytes);
+            return Err(ShmError::TooManyRegions { most: span::MAX_SPANS - 1 });
+        };
+        Ok(Arc::new(Region { file, address, bytes, slots: options.slots, number, huge, notes }))
+    }
+
+    /// The number that descriptors know this region by.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// How many slots it holds.
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Length of the mapping, a multiple of 2 MiB.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where it is mapped in this process: for drivers that receive straight into it.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Whether it lies on reserved huge pages.
+    pub fn on_huge_pages(&self) -> bool {
+        self.huge
+    }
+
+    /// What was asked for and could not be had, in sentences for the operator.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl AsFd for Region {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        span::leave(self.number);
+        vacate(self.address, self.bytes);
+    }
+}
+
+fn failed(action: &'static str, bytes: usize, error: rustix::io::Errno) -> ShmError {
+    ShmError::Memory { action, bytes, source: error.into() }
+}
+
+/// Finds a 2 MiB-aligned stretch of addresses that nothing else uses.
+fn reserve(bytes: usize) -> Result<usize, ShmError> {
+    let mut vacant = VACANT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(at) = vacant.iter().position(|&(_, length)| length == bytes) {
+        return Ok(vacant.swap_remove(at).0);
+    }
+    drop(vacant);
+    let padded = bytes + HUGE_PAGE_BYTES;
+    // SAFETY: a fresh mapping at an address of the kernel's choice; nothing else refers to it.
+    let start = unsafe {
+        rustix::mm::mmap_anonymous(
+            ptr::null_mut(),
+            padded,
+            ProtFlags::empty(),
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        )
+    }
+    .map_err(|error| failed("reserve addresses for", bytes, error))? as usize;
+    let aligned = start.next_multiple_of(HUGE_PAGE_BYTES);
+    for (from, length) in [(start, aligned - start), (aligned + bytes, padded - bytes - (aligned - start))] {
+        if length > 0 {
+            // SAFETY: the ends of the mapping just made, outside the stretch that is kept.
+            let _ = unsafe { rustix::mm::munmap(from as *mut c_void, length) };
+        }
+    }
+    Ok(aligned)
+}
+
+/// Puts anonymous memory in a region's place and remembers the addresses for the next region.
+fn vacate(address: usize, bytes: usize) {
+    // SAFETY: the stretch is this module's own (from `reserve`). Raw copies through stale descriptors
+    // may still reach it; they find zeroes, and mapped memory.
+    let replaced = unsafe {
+        rustix::mm::mmap_anonymous(
+            address as *mut c_void,
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED,
+        )
+    };
+    // If the system refuses, the old mapping stays, which costs memory and nothing else.
+    if replaced.is_ok() {
+        VACANT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((address, bytes));
+    }
+}
+
+/// Puts a memfd behind the addresses; says whether it lies on huge pages.
+fn back(
+    address: usize,
+    bytes: usize,
+    options: RegionOptions,
+    notes: &mut Vec<String>,
+) -> Result<(OwnedFd, bool), ShmError> {
+    let pages = bytes / HUGE_PAGE_BYTES;
+    if options.huge_pages != HugePages::Never {
+        match map_file(address, bytes, MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB, options.node, notes) {
+            Ok(file) => return Ok((file, true)),
+            Err((_, error)) if options.huge_pages == HugePages::Require => {
+                return Err(ShmError::NoHugePages { bytes, pages, source: error.into() });
+            }
+            Err(_) => notes.push(format!(
+                "packet memory lies on ordinary pages: {pages} free 2 MiB huge pages are needed; reserve \
+                 them with `echo {pages} > /proc/sys/vm/nr_hugepages`"
+            )),
+        }
+    }
+    map_file(address, bytes, MemfdFlags::empty(), options.node, notes)
+        .map(|file| (file, false))
+        .map_err(|(action, error)| failed(action, bytes, error))
+}
+
+fn map_file(
+    address: usize,
+    bytes: usize,
+    pages: MemfdFlags,
+    node: Option<u32>,
+    notes: &mut Vec<String>,
+) -> Result<OwnedFd, (&'static str, rustix::io::Errno)> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | pages;
+    let file = rustix::fs::memfd_create("millrace-region", flags).map_err(|e| ("create", e))?;
+    // 0600 from the start: a memfd's default of 0777 would let another user reopen it through /proc.
+    rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(|e| ("protect", e))?;
+    rustix::fs::ftruncate(&file, bytes as u64).map_err(|e| ("size", e))?;
+    // SAFETY: replaces a mapping of the same length that this module reserved or vacated.
+    unsafe {
+        rustix::mm::mmap(
+            address as *mut c_void,
+            bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::SHARED | MapFlags::FIXED,
+            &file,
+            0,
+        )
+    }
+    .map_err(|e| ("map", e))?;
+    // From here on the addresses are backed, and a shrunk file could fault: seal the size.
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).map_err(|e| ("seal", e))?;
+    let start = address as *mut c_void;
+    if pages.is_empty() {
+        // Transparent huge pages where the system allows them on advice; a refusal changes only speed.
+        // SAFETY: advice on our own mapping; it does not change what is stored.
+        let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxHugepage) };
+    }
+    if let Some(node) = node
+        && let Err(error) = bind(address, bytes, node)
+    {
+        notes.push(format!(
+            "packet memory could not be bound to NUMA node {node} ({error}); it lies anywhere"
+        ));
+    }
+    // SAFETY: faults the pages of our own mapping in, so that the packet path does not.
+    unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxPopulateWrite) }.map_err(|e| ("populate", e))?;
+    Ok(file)
+}
+
+/// Binds a mapping to a NUMA node, before its pages are touched.
+fn bind(address: usize, bytes: usize, node: u32) -> Result<(), std::io::Error> {
+    const MPOL_BIND: libc::c_long = 2;
+    let mut mask = [0u64; 16];
+    let Some(word) = mask.get_mut(node as usize / 64) else {
+        return Err(std::io::Error::from(std::io::ErrorKind::InvalidInput));
+    };
+    *word = 1 << (node % 64);
+    // SAFETY: mbind reads 1,024 bits from `mask`, which outlives the call, and acts on our own mapping.
+    let refused = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            address as libc::c_ulong,
+            bytes as libc::c_ulong,
+            MPOL_BIND,
+            mask.as_ptr(),
+            (mask.len() * 64 + 1) as libc::c_ulong,
+            0 as libc::c_uint,
+        )
+    };
+    if refused == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}

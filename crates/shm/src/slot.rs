@@ -1,0 +1,160 @@
+//! Slots: from a descriptor to the memory it speaks of. The only raw reads and writes of packets.
+//!
+//! Every access is checked against the table of spans (see `span`) and against the slot's own end.
+//! Bytes are copied once, into or out of memory that nobody else can write.
+#![expect(unsafe_code, reason = "raw copies between packet memory and private memory")]
+
+use crate::descriptor::{BUF_BYTES, META_BYTES, Packet};
+use crate::span::Span;
+use std::ptr;
+
+/// One segment of a packet, its place checked: `address` for `len` bytes lies inside one slot's buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    address: u64,
+    len: usize,
+}
+
+impl Segment {
+    /// The bytes of `packet` in this segment, or nothing when the descriptor's claims do not hold.
+    #[inline(always)]
+    pub fn of(packet: &Packet) -> Segment {
+        let end = u64::from(packet.data) + u64::from(packet.len);
+        if end <= BUF_BYTES as u64 && Span::of(packet.region).holds(packet.buf) {
+            Segment { address: packet.buf + u64::from(packet.data), len: packet.len as usize }
+        } else {
+            Segment { address: 0, len: 0 }
+        }
+    }
+
+    /// The whole buffer of the packet's slot, for edits that reach beyond its bytes.
+    pub fn buffer(packet: &Packet) -> Segment {
+        if Span::of(packet.region).holds(packet.buf) {
+            Segment { address: packet.buf, len: BUF_BYTES }
+        } else {
+            Segment { address: 0, len: 0 }
+        }
+    }
+
+    /// Bytes in this segment.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Copies `out.len()` bytes from `offset`; false when they are not all there.
+    #[inline(always)]
+    pub fn read(&self, offset: usize, out: &mut [u8]) -> bool {
+        if !self.covers(offset, out.len()) {
+            return false;
+        }
+        // SAFETY: `of` and `buffer` found the range inside a span, whose memory stays mapped; `covers`
+        // keeps the copy inside the range; `out` is private memory and does not overlap packet memory.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                (self.address as usize + offset) as *const u8,
+                out.as_mut_ptr(),
+                out.len(),
+            );
+        }
+        true
+    }
+
+    /// Copies `bytes` to `offset`; false, and nothing written, when they do not all fit.
+    #[inline(always)]
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> bool {
+        if !self.covers(offset, bytes.len()) {
+            return false;
+        }
+        // SAFETY: as in `read`, in the other direction.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                (self.address as usize + offset) as *mut u8,
+                bytes.len(),
+            );
+        }
+        true
+    }
+
+    /// Moves `len` bytes inside the segment; the ranges may overlap.
+    pub fn shift(&self, from: usize, to: usize, len: usize) -> bool {
+        if !self.covers(from, len) || !self.covers(to, len) {
+            return false;
+        }
+        // SAFETY: both ranges lie inside the checked range; `copy` allows overlap.
+        unsafe {
+            ptr::copy(
+                (self.address as usize + from) as *const u8,
+                (self.address as usize + to) as *mut u8,
+                len,
+            );
+        }
+        true
+    }
+
+    /// Copies as much of this segment as fits to the start of `target`, slot to slot.
+    pub fn copy_to(&self, target: &Segment) -> usize {
+        let len = self.len.min(target.len);
+        // SAFETY: both ranges were checked; `copy` allows that they are the same slot.
+        unsafe {
+            ptr::copy(self.address as usize as *const u8, target.address as usize as *mut u8, len);
+        }
+        len
+    }
+
+    #[inline(always)]
+    fn covers(&self, offset: usize, len: usize) -> bool {
+        offset <= self.len && len <= self.len - offset
+    }
+}
+
+/// Copies `TEMPLATE` bytes to the packet's first byte, whatever its length: one frame of up to
+/// `TEMPLATE` bytes in the fewest instructions. False when the buffer ends before.
+#[inline(always)]
+pub fn stamp<const TEMPLATE: usize>(packet: &Packet, template: &[u8; TEMPLATE]) -> bool {
+    if usize::from(packet.data) + TEMPLATE > BUF_BYTES || !Span::of(packet.region).holds(packet.buf) {
+        return false;
+    }
+    // SAFETY: the target lies inside one slot's buffer, checked just above.
+    unsafe {
+        ptr::copy_nonoverlapping(
+            template.as_ptr(),
+            (packet.buf as usize + usize::from(packet.data)) as *mut u8,
+            TEMPLATE,
+        );
+    }
+    true
+}
+
+/// Stores the descriptor in its slot's metadata block, where [`unpark`] finds it.
+///
+/// False when the descriptor does not speak of a slot of its region.
+pub fn park(packet: &Packet) -> bool {
+    let span = Span::of(packet.region);
+    if span.buffer(packet.slot) != Some(packet.buf) {
+        return false;
+    }
+    // SAFETY: `packet.buf` is a buffer inside a span, so the `META_BYTES` in front of it are mapped;
+    // buffers are aligned to 64 bytes (`SLOT_BYTES` and a span's base are).
+    unsafe {
+        ptr::write_volatile((packet.buf as usize - META_BYTES) as *mut Packet, *packet);
+    }
+    true
+}
+
+/// Reads the descriptor that was parked in a slot's metadata block.
+///
+/// What stands there is believed as far as memory safety goes without it: `buf`, `slot` and `region`
+/// are set from the arguments. The rest is what was parked.
+pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
+    let buf = Span::of(region).buffer(slot)?;
+    // SAFETY: as in `park`. Every bit pattern is a `Packet`: it holds integers only.
+    let parked = unsafe { ptr::read_volatile((buf as usize - META_BYTES) as *const Packet) };
+    Some(Packet { buf, slot, region, ..parked })
+}
+
+/// The segment that follows `packet`'s, when there is one: it lies parked in its own slot.
+pub(crate) fn following(packet: &Packet) -> Option<Packet> {
+    unpark(packet.region, u32::try_from(packet.next.checked_sub(1)?).ok()?)
+}

@@ -1,0 +1,153 @@
+//! The native pool: nothing leaks, nothing is handed out twice, stale packets are told apart.
+
+use proptest::prelude::*;
+use shm::descriptor::{HEADROOM, NO_HEADER};
+use shm::pool::CACHE_SLOTS;
+use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
+use std::collections::HashSet;
+
+fn shared(slots: u32) -> std::sync::Arc<SharedPool> {
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(slots) };
+    SharedPool::new(Region::create(options).expect("memory for a small region"))
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Alloc { worker: usize, count: usize },
+    Free { worker: usize, picks: Vec<usize> },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..3usize, 0..700usize).prop_map(|(worker, count)| Step::Alloc { worker, count }),
+        (0..3usize, prop::collection::vec(any::<usize>(), 0..300))
+            .prop_map(|(worker, picks)| Step::Free { worker, picks }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_slot_is_in_one_place(steps in prop::collection::vec(step(), 1..40)) {
+        let slots = 1500;
+        let shared = shared(slots);
+        let mut workers: Vec<NativePool> = (0..3).map(|_| shared.worker()).collect();
+        let mut out: Vec<Packet> = Vec::new();
+        let mut held: HashSet<u32> = HashSet::new();
+        for step in steps {
+            match step {
+                Step::Alloc { worker, count } => {
+                    let mut fresh = vec![Packet::EMPTY; count];
+                    let got = workers[worker].alloc(&mut fresh);
+                    // Short only when the others hoard what is left.
+                    prop_assert!(got == count || held.len() + got + 2 * CACHE_SLOTS >= slots as usize);
+                    for packet in &fresh[..got] {
+                        prop_assert!(held.insert(packet.slot), "slot {} was handed out twice", packet.slot);
+                        prop_assert_eq!(shared.ledger().generation(packet.slot), packet.generation);
+                    }
+                    out.extend_from_slice(&fresh[..got]);
+                }
+                Step::Free { worker, picks } => {
+                    let mut list: Vec<u16> = Vec::new();
+                    if !out.is_empty() {
+                        list = picks.iter().map(|pick| (pick % out.len()) as u16).collect();
+                        list.sort_unstable();
+                        list.dedup();
+                    }
+                    workers[worker].free(&out, &list);
+                    for &index in list.iter().rev() {
+                        let packet = out.swap_remove(usize::from(index));
+                        held.remove(&packet.slot);
+                        prop_assert_ne!(shared.ledger().generation(packet.slot), packet.generation);
+                    }
+                }
+            }
+            prop_assert_eq!(workers[0].in_use(), out.len());
+        }
+        workers[0].free_all(&out);
+        prop_assert_eq!(workers[0].available(), slots as usize);
+        prop_assert!(workers.iter().all(|worker| worker.stats().bad_frees == 0));
+    }
+}
+
+#[test]
+fn a_second_free_is_counted_and_changes_nothing() {
+    let shared = shared(64);
+    let mut pool = shared.worker();
+    let mut packets = [Packet::EMPTY; 2];
+    assert_eq!(pool.alloc(&mut packets), 2);
+    pool.free(&packets, &[0]);
+    pool.free(&packets, &[0, 9]);
+    assert_eq!(pool.stats().bad_frees, 1);
+    assert_eq!(pool.in_use(), 1);
+    let foreign = Packet { region: packets[1].region + 1, ..packets[1] };
+    pool.free_all(&[foreign, Packet::EMPTY]);
+    assert_eq!(pool.stats().bad_frees, 3);
+    assert_eq!(pool.in_use(), 1);
+}
+
+#[test]
+fn the_slot_freed_last_is_handed_out_first() {
+    let shared = shared(1024);
+    let mut pool = shared.worker();
+    let mut packets = [Packet::EMPTY; 32];
+    assert_eq!(pool.alloc(&mut packets), 32);
+    let slots: Vec<u32> = packets.iter().map(|packet| packet.slot).collect();
+    pool.free_all(&packets);
+    assert_eq!(pool.alloc(&mut packets), 32);
+    assert_eq!(slots, packets.iter().map(|packet| packet.slot).collect::<Vec<_>>());
+    assert!(packets.iter().all(|packet| packet.generation == 2));
+}
+
+#[test]
+fn a_fresh_packet_is_empty_whatever_its_slot_was_before() {
+    let shared = shared(4);
+    let mut pool = shared.worker();
+    let mut packets = [Packet::EMPTY; 4];
+    for _ in 0..2 {
+        assert_eq!(pool.alloc(&mut packets), 4);
+        for packet in &mut packets {
+            assert_eq!((usize::from(packet.data), packet.len, packet.total), (HEADROOM, 0, 0));
+            assert_eq!((packet.mac, packet.flags, packet.segments), (NO_HEADER, 0, 1));
+            assert_eq!(packet.anno, [0; 48]);
+            (packet.anno, packet.len, packet.mac, packet.flags) = ([7; 48], 60, 128, 3);
+        }
+        pool.free_all(&packets);
+    }
+}
+
+#[test]
+fn an_empty_pool_says_so() {
+    let shared = shared(10);
+    let (mut one, mut two) = (shared.worker(), shared.worker());
+    let mut packets = [Packet::EMPTY; 16];
+    assert_eq!(one.alloc(&mut packets), 10);
+    assert_eq!(one.stats().refused, 6);
+    assert_eq!(two.alloc(&mut [Packet::EMPTY; 1]), 0);
+    assert_eq!(two.available(), 0);
+    one.free_all(&packets[..10]);
+    drop(one);
+    // What the first worker's cache held is there for the second.
+    assert_eq!(two.alloc(&mut packets), 10);
+}
+
+#[test]
+fn threads_share_a_pool_without_loss() {
+    let shared = shared(4096);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let mut pool = shared.worker();
+            scope.spawn(move || {
+                let mut packets = [Packet::EMPTY; 300];
+                for round in 0..2000usize {
+                    let want = 1 + round * 37 % 300;
+                    let got = pool.alloc(&mut packets[..want]);
+                    pool.free_all(&packets[..got]);
+                }
+                assert_eq!(pool.stats().bad_frees, 0);
+            });
+        }
+    });
+    assert_eq!(shared.worker().available(), 4096);
+}
