@@ -77,20 +77,13 @@ fn text(path: &str) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-fn report(
-    name: &str,
-    rules: &[Rule],
-    keys: &[[u32; MAX_DIMS]],
-    tsc_ghz: f64,
-) -> Result<(), Box<dyn Error>> {
+fn report(name: &str, rules: &[Rule], keys: &[[u32; MAX_DIMS]], tsc_ghz: f64) -> Result<(), Box<dyn Error>> {
     let schema = Schema::ipv4_five_tuple();
     let start = Instant::now();
     let classifier = Classifier::build(&schema, rules, Limits::default())?;
     let build_ms = start.elapsed().as_secs_f64() * 1e3;
-    let wrong = keys
-        .iter()
-        .filter(|key| classifier.classify(&key[..]) != first_match(rules, &key[..5]))
-        .count();
+    let wrong =
+        keys.iter().filter(|key| classifier.classify(&key[..]) != first_match(rules, &key[..5])).count();
     if wrong > 0 {
         return Err(format!("{name}: {wrong} answers differ from the linear scan").into());
     }

@@ -32,6 +32,7 @@ use crate::prefetch::prefetch;
 use hash::Seed;
 use index::Index;
 use records::Records;
+use std::mem::MaybeUninit;
 use std::num::NonZeroU32;
 
 /// Keys in flight at once in a batched lookup: what the line fill buffers and the first-level
@@ -483,33 +484,58 @@ impl<const W: usize> FlowTable<W> {
     /// For each `i` in `list`, `keys + i * stride` must be readable for `W * 8` bytes and
     /// `out + i` writable, aligned to 8.
     pub unsafe fn lookup_batch_raw(&self, keys: *const u8, stride: usize, list: &[u16], out: *mut u64) {
-        let mut homes = [0u32; STAGE];
+        let mut homes = [const { MaybeUninit::<u32>::uninit() }; STAGE];
+        let mut later = [const { MaybeUninit::<u16>::uninit() }; STAGE];
         for part in list.chunks(STAGE) {
             for (home, &i) in homes.iter_mut().zip(part) {
                 // SAFETY: the caller vouches for the key at index i.
-                let key = unsafe { keys.add(usize::from(i) * stride).cast::<[u64; W]>().read_unaligned() };
-                *home = self.index.home(self.seed.hash(&key)) as u32;
-                self.index.prefetch(*home as usize);
+                let key = unsafe { key_at::<W>(keys, stride, i) };
+                let bucket = self.index.home(self.seed.hash(&key));
+                self.index.prefetch(bucket);
+                home.write(bucket as u32);
             }
-            for (home, &i) in homes.iter().zip(part) {
+            let mut waiting = 0;
+            for (at, (home, &i)) in homes.iter().zip(part).enumerate() {
                 // SAFETY: the caller vouches for the key at index i.
-                let key = unsafe { keys.add(usize::from(i) * stride).cast::<[u64; W]>().read_unaligned() };
-                let (mut line, beyond) = self.index.probe(*home as usize, &key);
-                if line == 0 && beyond != 0 {
-                    line = self.index.find_beyond(*home as usize, &key);
-                }
-                let address = self.records.address(line);
-                // A miss prefetches line 0, which belongs to no record.
-                prefetch(address);
-                let found = if line == 0 { 0 } else { address as u64 };
+                let key = unsafe { key_at::<W>(keys, stride, i) };
+                // SAFETY: the first loop wrote as many homes as `part` has indices.
+                let home = unsafe { home.assume_init() };
+                let (line, beyond) = self.index.probe(home as usize, &key);
                 // SAFETY: the caller vouches for out[i].
-                unsafe { out.add(usize::from(i)).write(found) };
+                unsafe { out.add(usize::from(i)).write(self.fetch(line)) };
+                // Those that may live further on wait for a pass of their own: which they are
+                // is as unpredictable as the keys. `waiting` is at most `at`, below STAGE.
+                later[waiting].write(at as u16);
+                waiting += usize::from((line == 0) & (beyond != 0));
+            }
+            for &at in &later[..waiting] {
+                // SAFETY: the loop above wrote the first `waiting` places and kept `at` below
+                // the length of `part`, for which homes were written.
+                let (at, home) = unsafe {
+                    let at = usize::from(at.assume_init());
+                    (at, homes[at].assume_init() as usize)
+                };
+                let i = part[at];
+                // SAFETY: the caller vouches for the key at index i.
+                let key = unsafe { key_at::<W>(keys, stride, i) };
+                let line = self.index.find_beyond(home, &key);
+                // SAFETY: the caller vouches for out[i].
+                unsafe { out.add(usize::from(i)).write(self.fetch(line)) };
             }
             if let Growth::Migrating { .. } = self.growth {
                 // SAFETY: as for this function.
                 unsafe { self.retry_in_smaller(keys, stride, part, out) };
             }
         }
+    }
+
+    /// The address of a line, fetched into the cache; 0 for line 0. (A miss fetches line 0 of
+    /// the region, which belongs to no record: cheaper than a branch.)
+    #[inline(always)]
+    fn fetch(&self, line: u32) -> u64 {
+        let address = self.records.address(line);
+        prefetch(address);
+        if line == 0 { 0 } else { address as u64 }
     }
 
     /// Second try for keys not yet moved to the larger index.
@@ -524,14 +550,20 @@ impl<const W: usize> FlowTable<W> {
             let found = unsafe { &mut *out.add(usize::from(i)) };
             if *found == 0 {
                 // SAFETY: the caller vouches for the key at index i.
-                let key = unsafe { keys.add(usize::from(i) * stride).cast::<[u64; W]>().read_unaligned() };
-                let line = self.line_in_smaller(self.seed.hash(&key), &key);
-                if line != 0 {
-                    let address = self.records.address(line);
-                    prefetch(address);
-                    *found = address as u64;
-                }
+                let key = unsafe { key_at::<W>(keys, stride, i) };
+                *found = self.fetch(self.line_in_smaller(self.seed.hash(&key), &key));
             }
         }
     }
+}
+
+/// The key at an index.
+///
+/// # Safety
+///
+/// `keys + i * stride` must be readable for `W * 8` bytes.
+#[inline(always)]
+unsafe fn key_at<const W: usize>(keys: *const u8, stride: usize, i: u16) -> [u64; W] {
+    // SAFETY: passed on to the caller.
+    unsafe { keys.add(usize::from(i) * stride).cast::<[u64; W]>().read_unaligned() }
 }
