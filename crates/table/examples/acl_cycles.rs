@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         return Ok(());
     }
-    if arguments.len() % 2 != 0 {
+    if !arguments.len().is_multiple_of(2) {
         return Err("arguments come in pairs: RULES TRACE".into());
     }
     for pair in arguments.chunks(2) {

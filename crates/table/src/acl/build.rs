@@ -1,0 +1,297 @@
+//! Growing the forest within its limits.
+//!
+//! Nodes wait in a heap, the one with most rules first, so that time and bytes go where they help
+//! most. Before a node is split the bytes that everything would take if all waiting nodes became
+//! leaves right away are known exactly; a split that would exceed the limit is not made. When the
+//! clock runs out all waiting nodes become leaves. Both therefore end in a right, only slower,
+//! structure.
+
+use std::collections::{BinaryHeap, HashMap};
+use std::time::{Duration, Instant};
+
+use super::Limits;
+use super::forest::{Forest, ID_LANE, Line, MAX_LEAF_ROWS, Row, SEPARATORS, Tree, Word};
+use super::plan::{Cut, Planner, each_slot, fits, rank_children};
+use super::rule::{AclError, Interval, MISS, Rule, Schema};
+
+/// Trees at most; the last takes whatever is left.
+const MAX_TREES: usize = 6;
+
+/// Node lists up to this length are searched for rules hidden by earlier ones.
+const HIDDEN_SEARCH: usize = 64;
+
+/// Even where the limit is generous, a node is not split once all rows together are this many
+/// times the rules: beyond it, cache misses cost more than shorter leaves save.
+const MAX_GROWTH: usize = 24;
+
+/// Rows that may always be used, however few the rules.
+const GROWTH_FLOOR_BYTES: usize = 256 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root(usize),
+    Child(u32),
+}
+
+/// A node not yet decided.
+#[derive(Debug)]
+struct Pending {
+    place: Place,
+    /// Indices into the rule list, rising.
+    ids: Vec<u32>,
+    bounds: Vec<Interval>,
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.ids.len() == other.ids.len()
+    }
+}
+impl Eq for Pending {}
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.ids.len().cmp(&other.ids.len())
+    }
+}
+
+/// Grows a forest over rules that were checked against the schema.
+pub(super) fn grow(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Forest, AclError> {
+    let row_bytes = row_bytes(schema);
+    // A list of all rules in one leaf, with a tree around it.
+    let least = rules.len() * row_bytes + MAX_TREES * size_of::<Tree>();
+    if least > limits.max_bytes {
+        return Err(AclError::OutOfBytes { rules: rules.len(), needed: least, limit: limits.max_bytes });
+    }
+    let growth = (rules.len() * row_bytes).saturating_mul(MAX_GROWTH).max(GROWTH_FLOOR_BYTES);
+    let mut grower = Grower {
+        schema,
+        rules,
+        row_bytes,
+        max_bytes: limits.max_bytes.min(growth),
+        deadline: Instant::now().checked_add(Duration::from_millis(limits.max_build_ms)),
+        planner: Planner::default(),
+        pending: BinaryHeap::new(),
+        bytes: least,
+        forest: Forest::default(),
+        leaves: HashMap::new(),
+    };
+    grower.plant((0..rules.len() as u32).collect());
+    grower.run();
+    Ok(grower.forest)
+}
+
+fn row_bytes(schema: &Schema) -> usize {
+    size_of::<Row>() + if schema.dims() > ID_LANE { size_of::<u32>() } else { 0 }
+}
+
+struct Grower<'a> {
+    schema: &'a Schema,
+    rules: &'a [Rule],
+    row_bytes: usize,
+    max_bytes: usize,
+    deadline: Option<Instant>,
+    planner: Planner,
+    pending: BinaryHeap<Pending>,
+    /// Bytes taken if every pending node became a leaf now.
+    bytes: usize,
+    forest: Forest,
+    /// First row of each leaf made so far, by its rules: equal leaves are stored once.
+    leaves: HashMap<Vec<u32>, u32>,
+}
+
+impl Grower<'_> {
+    fn out_of_time(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn whole(&self) -> Vec<Interval> {
+        (0..self.schema.dims()).map(|dim| Interval { lo: 0, hi: self.schema.max(dim) }).collect()
+    }
+
+    /// Makes the row of trees: each takes the rules that fit its root, the next gets the others.
+    fn plant(&mut self, mut ids: Vec<u32>) {
+        let bounds = self.whole();
+        while !ids.is_empty() {
+            let may_defer = self.forest.trees.len() + 1 < MAX_TREES && !self.out_of_time();
+            let (first, mut later) = (ids.clone(), Vec::new());
+            let mut taken = first;
+            let mut cut = None;
+            if may_defer {
+                cut = self.planner.best(self.rules, &taken, &bounds, true).map(|plan| plan.cut);
+                if let Some(Cut::Hash(hash)) = cut {
+                    (taken, later) = taken
+                        .iter()
+                        .partition(|&&id| self.rules.get(id as usize).is_some_and(|r| fits(r, hash)));
+                }
+            }
+            let tree = self.forest.trees.len();
+            let first_rule = taken.first().copied().unwrap_or(MISS);
+            self.forest.trees.push(Tree { root: Word::EMPTY, first_rule });
+            let node = Pending { place: Place::Root(tree), ids: taken, bounds: bounds.clone() };
+            match cut {
+                Some(cut) => self.split(node, cut),
+                None => self.pending.push(node),
+            }
+            ids = later;
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(mut node) = self.pending.pop() {
+            let before = node.ids.len();
+            self.prune(&mut node);
+            self.bytes -= (before - node.ids.len()) * self.row_bytes;
+            let plan = if node.ids.len() <= 2 || self.out_of_time() {
+                None
+            } else {
+                self.planner.best(self.rules, &node.ids, &node.bounds, false)
+            };
+            match plan {
+                Some(plan) => self.split(node, plan.cut),
+                None => self.leaf(node),
+            }
+        }
+        // Roots with an early rule first, so that later trees are left out more often.
+        self.forest.trees.sort_by_key(|tree| tree.first_rule);
+    }
+
+    /// Drops rules that no packet of this node can have as its first match.
+    fn prune(&self, node: &mut Pending) {
+        let inside = |id: u32, bounds: &[Interval]| {
+            self.rules
+                .get(id as usize)
+                .is_some_and(|rule| rule.ranges.iter().zip(bounds).all(|(range, bound)| range.covers(*bound)))
+        };
+        if let Some(at) = node.ids.iter().position(|&id| inside(id, &node.bounds)) {
+            node.ids.truncate(at + 1);
+        }
+        if node.ids.len() > HIDDEN_SEARCH {
+            return;
+        }
+        let mut kept: Vec<u32> = Vec::with_capacity(node.ids.len());
+        for &id in &node.ids {
+            let Some(rule) = self.rules.get(id as usize) else { continue };
+            let clipped: Vec<Interval> = rule
+                .ranges
+                .iter()
+                .zip(&node.bounds)
+                .map(|(range, bound)| Interval { lo: range.lo.max(bound.lo), hi: range.hi.min(bound.hi) })
+                .collect();
+            if !kept.iter().any(|&earlier| inside(earlier, &clipped)) {
+                kept.push(id);
+            }
+        }
+        node.ids = kept;
+    }
+
+    fn set(&mut self, place: Place, word: Word) {
+        let slot = match place {
+            Place::Root(tree) => self.forest.trees.get_mut(tree).map(|tree| &mut tree.root),
+            Place::Child(at) => self.forest.words.get_mut(at as usize),
+        };
+        if let Some(slot) = slot {
+            *slot = word;
+        }
+    }
+
+    fn leaf(&mut self, node: Pending) {
+        let rows = node.ids.len().min(MAX_LEAF_ROWS) as u32;
+        let first = match self.leaves.get(&node.ids) {
+            Some(&first) => {
+                self.bytes -= node.ids.len() * self.row_bytes;
+                first
+            }
+            None => {
+                let first = self.forest.rows.len() as u32;
+                for &id in &node.ids {
+                    if let Some(rule) = self.rules.get(id as usize) {
+                        self.forest.rows.push(Row::new(self.schema, rule, id));
+                        if self.schema.dims() > ID_LANE {
+                            self.forest.ids.push(id);
+                        }
+                    }
+                }
+                self.leaves.insert(node.ids, first);
+                first
+            }
+        };
+        self.set(node.place, if rows == 0 { Word::EMPTY } else { Word::leaf(first, rows) });
+    }
+
+    /// Splits a node, or makes it a leaf when the split would take too many bytes.
+    fn split(&mut self, node: Pending, cut: Cut) {
+        let children = match &cut {
+            Cut::Hash(hash) => {
+                let mut children = vec![Vec::new(); 1 << hash.slot_bits];
+                self.deal(&node.ids, |rule, give| each_slot(rule, *hash, give), &mut children);
+                children
+            }
+            Cut::Rank { dim, separators } => {
+                let mut children = vec![Vec::new(); SEPARATORS + 1];
+                let reach = |rule: &Rule, give: &mut dyn FnMut(u32)| {
+                    if let Some(range) = rule.ranges.get(*dim) {
+                        let (first, last) = rank_children(range, separators);
+                        (first..=last).for_each(|child| give(child as u32));
+                    }
+                };
+                self.deal(&node.ids, reach, &mut children);
+                children
+            }
+        };
+        let copies: usize = children.iter().map(Vec::len).sum();
+        let own_bytes = children.len() * size_of::<Word>()
+            + if matches!(cut, Cut::Rank { .. }) { size_of::<Line>() } else { 0 };
+        let after = self.bytes - node.ids.len() * self.row_bytes + copies * self.row_bytes + own_bytes;
+        let first_child = self.forest.words.len();
+        if after > self.max_bytes || first_child + children.len() > u32::MAX as usize {
+            return self.leaf(node);
+        }
+        self.bytes = after;
+        self.forest.words.resize(first_child + children.len(), Word::EMPTY);
+        let word = match &cut {
+            Cut::Hash(hash) => Word::hash(*hash, first_child as u32),
+            Cut::Rank { dim, separators } => {
+                let mut line = [u32::MAX; SEPARATORS];
+                line.iter_mut().zip(separators).for_each(|(slot, &value)| *slot = value);
+                self.forest.lines.push(Line(line));
+                let at = self.forest.lines.len() as u32 - 1;
+                Word::rank(*dim as u8, at, first_child as u32)
+            }
+        };
+        self.set(node.place, word);
+        for (at, ids) in children.into_iter().enumerate().filter(|(_, ids)| !ids.is_empty()) {
+            let mut bounds = node.bounds.clone();
+            if let Cut::Rank { dim, separators } = &cut
+                && let Some(bound) = bounds.get_mut(*dim)
+            {
+                if let Some(&before) = at.checked_sub(1).and_then(|at| separators.get(at)) {
+                    bound.lo = before + 1;
+                }
+                if let Some(&last) = separators.get(at) {
+                    bound.hi = last;
+                }
+            }
+            let place = Place::Child((first_child + at) as u32);
+            self.pending.push(Pending { place, ids, bounds });
+        }
+    }
+
+    /// Hands each rule to the children it reaches, once each.
+    fn deal(&self, ids: &[u32], reach: impl Fn(&Rule, &mut dyn FnMut(u32)), children: &mut [Vec<u32>]) {
+        for &id in ids {
+            let Some(rule) = self.rules.get(id as usize) else { continue };
+            reach(rule, &mut |child| {
+                if let Some(list) = children.get_mut(child as usize)
+                    && list.last() != Some(&id)
+                {
+                    list.push(id);
+                }
+            });
+        }
+    }
+}

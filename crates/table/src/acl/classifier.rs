@@ -1,0 +1,199 @@
+//! The classifier as its users see it.
+
+use super::Limits;
+use super::block::{Blocks, LINEAR_MAX};
+use super::forest::{Forest, HASH, ID_LANE, Key, LEAF};
+use super::rule::{AclError, MISS, Rule, Schema};
+use super::simd::{Job, Lanes, Portable};
+use super::walk::{Batch, Keys, Single};
+
+/// A rule list made ready for matching. Immutable; share it by reference or `Arc`.
+#[derive(Debug)]
+pub struct Classifier {
+    dims: usize,
+    body: Body,
+    vectors: Vectors,
+}
+
+#[derive(Debug)]
+enum Body {
+    Linear(Blocks),
+    Forest(Forest),
+}
+
+/// Which instructions the machine has; found once, when building.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Vectors {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2(super::simd::Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(super::simd::Avx512),
+}
+
+impl Vectors {
+    fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use super::simd::{Avx2, Avx512};
+            if let Some(token) = Avx512::detect() {
+                return Self::Avx512(token);
+            }
+            if let Some(token) = Avx2::detect() {
+                return Self::Avx2(token);
+            }
+        }
+        Self::Portable
+    }
+
+    fn run<J: Job>(self, job: J) {
+        match self {
+            Self::Portable => Portable.enter(job),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(token) => token.enter(job),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(token) => token.enter(job),
+        }
+    }
+}
+
+/// What a classifier looks like inside, for reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Trees that a packet without a match walks; 0 for a plain list.
+    pub trees: usize,
+    /// Hash nodes.
+    pub hash_nodes: usize,
+    /// Separator nodes.
+    pub rank_nodes: usize,
+    /// Leaves that hold rules.
+    pub leaves: usize,
+    /// Rule rows stored, copies included.
+    pub rows: usize,
+    /// Rows in the longest leaf.
+    pub longest_leaf: usize,
+}
+
+impl Classifier {
+    /// Builds a classifier. First match wins: the answer is the least index among matching rules.
+    ///
+    /// # Errors
+    /// When a rule contradicts the schema, there are 2^24 rules or more, or the byte limit is below
+    /// what a plain list takes (64 bytes a rule, 68 with eight dimensions).
+    pub fn build(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Self, AclError> {
+        if rules.len() > super::forest::MAX_LEAF_ROWS {
+            return Err(AclError::TooManyRules(rules.len()));
+        }
+        for (index, rule) in rules.iter().enumerate() {
+            schema.check(index, rule)?;
+        }
+        let body = if rules.len() <= LINEAR_MAX {
+            let blocks = Blocks::new(schema, rules);
+            if blocks.bytes() > limits.max_bytes {
+                return Err(AclError::OutOfBytes {
+                    rules: rules.len(),
+                    needed: blocks.bytes(),
+                    limit: limits.max_bytes,
+                });
+            }
+            Body::Linear(blocks)
+        } else {
+            Body::Forest(super::build::grow(schema, rules, limits)?)
+        };
+        Ok(Self { dims: schema.dims(), body, vectors: Vectors::detect() })
+    }
+
+    /// The same classifier restricted to plain Rust or to AVX2, for tests and comparisons.
+    /// Anything the machine lacks becomes plain Rust.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_vector_bits(mut self, bits: u32) -> Self {
+        self.vectors = match bits {
+            #[cfg(target_arch = "x86_64")]
+            512 => Vectors::detect(),
+            #[cfg(target_arch = "x86_64")]
+            256 => super::simd::Avx2::detect().map_or(Vectors::Portable, Vectors::Avx2),
+            _ => Vectors::Portable,
+        };
+        self
+    }
+
+    /// Index of the first rule that the key (one value for each dimension) lies in, or [`MISS`].
+    /// Values must fit their dimension's width; what a larger one yields is unspecified.
+    ///
+    /// # Panics
+    /// When the key has fewer values than the schema has dimensions.
+    #[must_use]
+    pub fn classify(&self, key: &[u32]) -> u32 {
+        let mut out = [MISS];
+        match &self.body {
+            Body::Linear(_) => self.classify_batch(key, self.dims, &[0], &mut out),
+            Body::Forest(forest) => {
+                let mut lanes = Key::default();
+                lanes.0[..self.dims].copy_from_slice(&key[..self.dims]);
+                let job = Single { forest, inline_ids: self.dims <= ID_LANE, key: lanes, out: &mut out[0] };
+                self.vectors.run(job);
+            }
+        }
+        out[0]
+    }
+
+    /// Classifies the packets in `list`: packet `p` has its values at `keys[p * stride..]`, one for
+    /// each dimension, and its answer goes to `out[p]`. Packets not listed keep what `out` holds.
+    /// A stride of eight is the fastest.
+    ///
+    /// # Panics
+    /// When `list` names a packet that `keys` or `out` has no room for.
+    pub fn classify_batch(&self, keys: &[u32], stride: usize, list: &[u16], out: &mut [u32]) {
+        let keys = Keys { words: keys, stride, dims: self.dims };
+        match &self.body {
+            Body::Linear(blocks) => self.vectors.run(LinearBatch { blocks, keys, list, out }),
+            Body::Forest(forest) => self.vectors.run(Batch { forest, keys, list, out }),
+        }
+    }
+
+    /// Bytes of memory held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match &self.body {
+            Body::Linear(blocks) => blocks.bytes(),
+            Body::Forest(forest) => forest.bytes(),
+        }
+    }
+
+    /// What it looks like inside.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        let Body::Forest(forest) = &self.body else { return Shape::default() };
+        let mut shape = Shape { trees: forest.trees.len(), rows: forest.rows.len(), ..Shape::default() };
+        for word in forest.words.iter().copied().chain(forest.trees.iter().map(|tree| tree.root)) {
+            match word.kind() {
+                LEAF if word.rows() == 0 => {}
+                LEAF => {
+                    shape.leaves += 1;
+                    shape.longest_leaf = shape.longest_leaf.max(word.rows() as usize);
+                }
+                HASH => shape.hash_nodes += 1,
+                _ => shape.rank_nodes += 1,
+            }
+        }
+        shape
+    }
+}
+
+struct LinearBatch<'a> {
+    blocks: &'a Blocks,
+    keys: Keys<'a>,
+    list: &'a [u16],
+    out: &'a mut [u32],
+}
+
+impl Job for LinearBatch<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        for &packet in self.list {
+            let key = self.keys.load(packet);
+            self.out[usize::from(packet)] = self.blocks.first(lanes, &key);
+        }
+    }
+}

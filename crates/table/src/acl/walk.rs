@@ -1,0 +1,252 @@
+//! Walking a batch through the forest, level by level.
+//!
+//! Packets are taken in groups of [`GROUP`]. Each pass moves every packet of the group one step and
+//! asks for the line of its next step, so that by the next pass it is near; who is still walking,
+//! and in which kind of node, is kept in index lists that are compacted without branches, since
+//! whether a walk ends here is what a branch predictor cannot know.
+
+use super::forest::{Forest, HASH, ID_LANE, Key, LEAF, RANK, Word};
+use super::rule::MISS;
+use super::simd::{Job, Lanes, prefetch};
+
+/// Packets walked together. Bounded by the lines in flight: each has a key and one or two lines
+/// asked for, which together stay well inside a 32 KiB first-level cache.
+pub(super) const GROUP: usize = 64;
+
+/// A batch of keys: packet `p` has its values from `keys[p * stride]` on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keys<'a> {
+    pub(super) words: &'a [u32],
+    pub(super) stride: usize,
+    pub(super) dims: usize,
+}
+
+impl Keys<'_> {
+    #[inline(always)]
+    pub(super) fn load(&self, packet: u16) -> Key {
+        let rest = &self.words[usize::from(packet) * self.stride..];
+        // Lanes past the dimensions may hold anything, so eight words are copied where there are
+        // eight: one vector load.
+        if let Some(eight) = rest.first_chunk() {
+            return Key(*eight);
+        }
+        let mut key = Key::default();
+        key.0[..self.dims].copy_from_slice(&rest[..self.dims]);
+        key
+    }
+}
+
+/// One index list and how many it holds.
+struct List {
+    at: [u8; GROUP],
+    len: usize,
+}
+
+impl List {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { at: [0; GROUP], len: 0 }
+    }
+
+    /// Writes the index; keeps it if told so.
+    #[inline(always)]
+    fn push_if(&mut self, index: u8, keep: bool) {
+        self.at[self.len & (GROUP - 1)] = index;
+        self.len += usize::from(keep);
+    }
+}
+
+/// Classifies the listed packets; `out` is indexed by packet.
+pub(super) struct Batch<'a> {
+    pub(super) forest: &'a Forest,
+    pub(super) keys: Keys<'a>,
+    pub(super) list: &'a [u16],
+    pub(super) out: &'a mut [u32],
+}
+
+impl Job for Batch<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let mut group = Group {
+            forest: self.forest,
+            inline_ids: self.keys.dims <= ID_LANE,
+            keys: [Key::default(); GROUP],
+            best: [MISS; GROUP],
+            cursor: [0; GROUP],
+            left: [0; GROUP],
+        };
+        for packets in self.list.chunks(GROUP) {
+            for ((key, best), &packet) in group.keys.iter_mut().zip(&mut group.best).zip(packets) {
+                *key = self.keys.load(packet);
+                *best = MISS;
+            }
+            for tree in &self.forest.trees {
+                let mut walking = List::new();
+                for index in 0..packets.len() as u8 {
+                    let open = group.best[usize::from(index) & (GROUP - 1)] > tree.first_rule;
+                    walking.push_if(index, open);
+                }
+                group.walk(lanes, tree.root, walking);
+            }
+            for (&packet, &best) in packets.iter().zip(&group.best) {
+                self.out[usize::from(packet)] = best;
+            }
+        }
+    }
+}
+
+struct Group<'a> {
+    forest: &'a Forest,
+    inline_ids: bool,
+    keys: [Key; GROUP],
+    best: [u32; GROUP],
+    /// Next word, or next row once in a leaf.
+    cursor: [u32; GROUP],
+    /// Rows left in the leaf.
+    left: [u32; GROUP],
+}
+
+impl Group<'_> {
+    #[inline(always)]
+    fn walk<L: Lanes>(&mut self, lanes: L, root: Word, mut walking: List) {
+        let words = self.forest.words.as_slice();
+        let rows = self.forest.rows.as_slice();
+        let mut leaf = List::new();
+        match root.kind() {
+            LEAF => {
+                for at in 0..walking.len {
+                    let i = usize::from(walking.at[at & (GROUP - 1)]) & (GROUP - 1);
+                    self.cursor[i] = root.base();
+                    self.left[i] = root.rows();
+                }
+                (leaf, walking) = (walking, leaf);
+            }
+            HASH => {
+                for at in 0..walking.len {
+                    let i = usize::from(walking.at[at & (GROUP - 1)]) & (GROUP - 1);
+                    let child = root.hash_child(&self.keys[i]);
+                    self.cursor[i] = child;
+                    prefetch(words, child as usize);
+                }
+            }
+            _ => {
+                for at in 0..walking.len {
+                    let i = usize::from(walking.at[at & (GROUP - 1)]) & (GROUP - 1);
+                    self.step_rank(lanes, root, i);
+                }
+            }
+        }
+        while walking.len > 0 {
+            let (mut hash, mut rank) = (List::new(), List::new());
+            for at in 0..walking.len {
+                let index = walking.at[at & (GROUP - 1)];
+                let i = usize::from(index) & (GROUP - 1);
+                let word = words[self.cursor[i] as usize];
+                self.left[i] = word.rows();
+                let kind = word.kind();
+                hash.push_if(index, kind == HASH);
+                rank.push_if(index, kind == RANK);
+                let in_leaf = kind == LEAF && word.rows() != 0;
+                leaf.push_if(index, in_leaf);
+                if kind == LEAF {
+                    self.cursor[i] = word.base();
+                    prefetch(rows, word.base() as usize);
+                }
+            }
+            walking.len = 0;
+            for at in 0..hash.len {
+                let index = hash.at[at & (GROUP - 1)];
+                let i = usize::from(index) & (GROUP - 1);
+                let word = words[self.cursor[i] as usize];
+                let child = word.hash_child(&self.keys[i]);
+                self.cursor[i] = child;
+                prefetch(words, child as usize);
+                walking.push_if(index, true);
+            }
+            for at in 0..rank.len {
+                let index = rank.at[at & (GROUP - 1)];
+                let i = usize::from(index) & (GROUP - 1);
+                let word = words[self.cursor[i] as usize];
+                self.step_rank(lanes, word, i);
+                walking.push_if(index, true);
+            }
+        }
+        self.leaves(lanes, leaf);
+    }
+
+    #[inline(always)]
+    fn step_rank<L: Lanes>(&mut self, lanes: L, word: Word, i: usize) {
+        let line = &self.forest.lines[word.line() as usize];
+        let child = word.base() + lanes.rank(self.keys[i].0[word.dim()], &line.0);
+        self.cursor[i] = child;
+        prefetch(&self.forest.words, child as usize);
+    }
+
+    /// Compares leaf rows, one for each packet in a pass, until a match, the end of the leaf, or a
+    /// row later than what the packet already has.
+    #[inline(always)]
+    fn leaves<L: Lanes>(&mut self, lanes: L, mut open: List) {
+        let rows = self.forest.rows.as_slice();
+        while open.len > 0 {
+            let count = open.len;
+            open.len = 0;
+            for at in 0..count {
+                let index = open.at[at & (GROUP - 1)];
+                let i = usize::from(index) & (GROUP - 1);
+                let cursor = self.cursor[i] as usize;
+                let row = &rows[cursor];
+                let id = if self.inline_ids { row.lo[ID_LANE] } else { self.forest.ids[cursor] };
+                let hit = lanes.row_matches(&self.keys[i], row);
+                let best = self.best[i];
+                self.best[i] = if hit && id < best { id } else { best };
+                self.cursor[i] = cursor as u32 + 1;
+                self.left[i] -= 1;
+                open.push_if(index, !hit & (id < best) & (self.left[i] > 0));
+            }
+        }
+    }
+}
+
+/// One key by itself: no passes, no lists.
+pub(super) struct Single<'a> {
+    pub(super) forest: &'a Forest,
+    pub(super) inline_ids: bool,
+    pub(super) key: Key,
+    pub(super) out: &'a mut u32,
+}
+
+impl Job for Single<'_> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let forest = self.forest;
+        let mut best = MISS;
+        for tree in &forest.trees {
+            if tree.first_rule >= best {
+                continue;
+            }
+            let mut word = tree.root;
+            while word.kind() != LEAF {
+                let child = if word.kind() == HASH {
+                    word.hash_child(&self.key)
+                } else {
+                    let line = &forest.lines[word.line() as usize];
+                    word.base() + lanes.rank(self.key.0[word.dim()], &line.0)
+                };
+                word = forest.words[child as usize];
+            }
+            let first = word.base() as usize;
+            let rows = &forest.rows[first..first + word.rows() as usize];
+            for (at, row) in rows.iter().enumerate() {
+                let id = if self.inline_ids { row.lo[ID_LANE] } else { forest.ids[first + at] };
+                if id >= best {
+                    break;
+                }
+                if lanes.row_matches(&self.key, row) {
+                    best = id;
+                    break;
+                }
+            }
+        }
+        *self.out = best;
+    }
+}
