@@ -4,9 +4,13 @@
 //! sequence, so that the branch predictor cannot learn it. Nothing else should run beside it.
 #![expect(unsafe_code, reason = "reads the time stamp counter")]
 
+use flate2::read::GzDecoder;
 use std::hint::black_box;
+use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
 use std::time::Instant;
 use table::flow::{FlowConfig, FlowTable};
+use table::lpm::{Lpm4, Lpm6};
 
 const ROUNDS: usize = 31;
 
@@ -109,6 +113,139 @@ fn flow<const W: usize>(flows: u64, record_bytes: usize, use_record: bool, per_n
     }
 }
 
+/// Prefixes of the full table, if it is there: IPv4 and IPv6 as (address, length).
+type Routes = (Vec<(u32, u8)>, Vec<(u128, u8)>);
+
+/// A full table: the one under `../shared/data`, else one made up with its lengths.
+fn full_routes() -> Routes {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/lpm");
+    let file = std::fs::File::open(format!("{path}/bgp_full_table_prefixes.txt.gz"));
+    let (mut four, mut six) = (Vec::new(), Vec::new());
+    if let Ok(file) = file {
+        for line in BufReader::new(GzDecoder::new(file)).lines().map_while(Result::ok) {
+            let Some((address, len)) = line.trim().split_once('/') else { continue };
+            let Ok(len) = len.parse() else { continue };
+            match address.parse() {
+                Ok(IpAddr::V4(address)) => four.push((address.to_bits(), len)),
+                Ok(IpAddr::V6(address)) => six.push((address.to_bits(), len)),
+                Err(_) => {}
+            }
+        }
+        return (four, six);
+    }
+    println!("no full table under ../shared/data: routes are made up\n");
+    let mut random = Random(3);
+    for _ in 0..900_000 {
+        let bits = random.next();
+        let len = 24 - (bits >> 40 & 15).saturating_sub(7) as u8;
+        four.push(((bits as u32 % 0xd000_0000) + 0x0100_0000, len));
+    }
+    for _ in 0..160_000 {
+        let bits = u128::from(random.next());
+        six.push((0x2 << 124 | (bits & 0xffff_ffff_ffff) << 76, 48 - (bits >> 60) as u8));
+    }
+    (four, six)
+}
+
+fn lpm(per_ns: f64) {
+    const PER_ROUND: usize = 1 << 17;
+    let (four, six) = full_routes();
+    let mut ten = Lpm4::new().expect("the machine has the memory");
+    for (n, &(prefix, len)) in
+        [(0, 0), (0x0a00_0000, 8), (0xac10_0000, 12), (0xc0a8_0000, 16), (0xc0a8_0100, 24)]
+            .iter()
+            .chain(&[(0x0a01_0000, 16), (0x0a01_0200, 24), (0x0a80_0000, 9), (0xe000_0000, 4)])
+            .chain(&[(0xc0a8_0180, 25)])
+            .enumerate()
+    {
+        ten.insert(prefix, len, n as u32).expect("valid route");
+    }
+    let mut full = Lpm4::new().expect("the machine has the memory");
+    let start = Instant::now();
+    for (n, &(prefix, len)) in four.iter().enumerate() {
+        full.insert(prefix, len, n as u32).expect("valid route");
+    }
+    println!(
+        "\nfull IPv4 table: {} routes built in {} ms, {} KiB read by lookups; 10 routes: {} KiB",
+        full.len(),
+        start.elapsed().as_millis(),
+        full.lookup_bytes() >> 10,
+        ten.lookup_bytes() >> 10
+    );
+    let mut worst = std::time::Duration::ZERO;
+    for &(prefix, len) in four.iter().step_by(97).chain(&[(0, 0), (0x0a00_0000, 8)]) {
+        let start = Instant::now();
+        let value = full.remove(prefix, len).unwrap_or(0);
+        full.insert(prefix, len, value).expect("valid route");
+        worst = worst.max(start.elapsed());
+    }
+    println!("slowest remove and insert, default route included: {} µs", worst.as_micros());
+
+    let mut random = Random(9);
+    let anywhere: Vec<u32> = (0..PER_ROUND * 2).map(|_| random.next() as u32).collect();
+    let in_table: Vec<u32> = (0..PER_ROUND * 2)
+        .map(|_| {
+            let (prefix, len) = four[random.next() as usize % four.len()];
+            prefix | (random.next() as u32).checked_shr(u32::from(len)).unwrap_or(0)
+        })
+        .collect();
+    let private: Vec<u32> = (0..PER_ROUND * 2)
+        .map(|_| {
+            let bits = random.next() as u32;
+            if bits & 1 == 0 { 0x0a00_0000 | bits >> 8 } else { 0xc0a8_0000 | bits >> 16 }
+        })
+        .collect();
+    for (what, table, addresses) in [
+        ("ipv4, 10 routes, addresses in the routes", &ten, &private),
+        ("ipv4, 10 routes, any address", &ten, &anywhere),
+        ("ipv4, full table, addresses in the routes", &full, &in_table),
+        ("ipv4, full table, any address", &full, &anywhere),
+    ] {
+        for burst in [32, 64] {
+            let mut values = vec![0; burst];
+            measure(&format!("{what}, burst {burst}"), per_ns, |round| {
+                let from = round * 4096 % PER_ROUND;
+                for burst in addresses[from..from + PER_ROUND].chunks_exact(burst) {
+                    table.lookup_batch(black_box(burst), &mut values);
+                    black_box(&mut values);
+                }
+                PER_ROUND
+            });
+        }
+    }
+
+    let mut full = Lpm6::new().expect("the machine has the memory");
+    let start = Instant::now();
+    for (n, &(prefix, len)) in six.iter().enumerate() {
+        full.insert(prefix, len, n as u32).expect("valid route");
+    }
+    println!(
+        "\nfull IPv6 table: {} routes built in {} ms, {} KiB read by lookups",
+        full.len(),
+        start.elapsed().as_millis(),
+        full.lookup_bytes() >> 10
+    );
+    let in_table: Vec<u128> = (0..PER_ROUND * 2)
+        .map(|_| {
+            let (prefix, len) = six[random.next() as usize % six.len()];
+            let host = u128::from(random.next()) << 64 | u128::from(random.next());
+            prefix | host.checked_shr(u32::from(len)).unwrap_or(0)
+        })
+        .collect();
+    for burst in [32, 64] {
+        let mut values = vec![0; burst];
+        let what = format!("ipv6, full table, addresses in the routes, burst {burst}");
+        measure(&what, per_ns, |round| {
+            let from = round * 4096 % PER_ROUND;
+            for burst in in_table[from..from + PER_ROUND].chunks_exact(burst) {
+                full.lookup_batch(black_box(burst), &mut values);
+                black_box(&mut values);
+            }
+            PER_ROUND
+        });
+    }
+}
+
 fn main() {
     let per_ns = cycles_per_ns();
     println!("time stamp counter: {per_ns:.3} cycles/ns, {ROUNDS} rounds\n");
@@ -118,4 +255,5 @@ fn main() {
         flow::<2>(flows, 64, true, per_ns);
         flow::<5>(flows, 64, false, per_ns);
     }
+    lpm(per_ns);
 }

@@ -8,6 +8,7 @@
 pub mod acl;
 mod error;
 pub mod flow;
+pub mod lpm;
 mod prefetch;
 mod region;
 

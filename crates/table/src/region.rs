@@ -166,6 +166,14 @@ impl<T: Cell> Column<T> {
         Ok(Self { region: Region::zeroed(bytes)?, len, cells: PhantomData })
     }
 
+    /// Makes the column longer by moving it: a pause in proportion to what it holds.
+    pub(crate) fn grow(&mut self, len: usize) -> Result<(), TableError> {
+        let mut longer = Self::zeroed(len.max(self.len))?;
+        longer[..self.len].copy_from_slice(self);
+        *self = longer;
+        Ok(())
+    }
+
     pub(crate) fn region_mut(&mut self) -> &mut Region {
         &mut self.region
     }

@@ -1,0 +1,405 @@
+//! The trie under both tables, and the list of prefixes it is made from.
+
+use super::MAX_VALUE;
+use crate::TableError;
+use crate::prefetch::prefetch;
+use crate::region::Column;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hint::select_unpredictable;
+
+const ROOT_BITS: u32 = 16;
+const ROOT_ENTRIES: usize = 1 << ROOT_BITS;
+const FAN: usize = 256;
+
+/// Marks a node's entry as the number of a node below.
+const BELOW: u32 = 1 << 31;
+
+/// Nodes reserved at the start. Reserving is free where pages are backed as touched.
+const FIRST_NODES: usize = if cfg!(all(target_os = "linux", not(miri))) { 1 << 18 } else { 64 };
+
+/// Nodes from which huge pages are asked for: before, they would outweigh the table.
+const HUGE_FROM_NODES: usize = 1024;
+
+/// Address types.
+pub(super) trait Address: Copy + Ord + Debug {
+    const BITS: u32;
+    /// The first `len` bits, the rest zero.
+    fn prefix(self, len: u8) -> Self;
+    fn root(self) -> usize;
+    /// The 8 bits behind the first `done`.
+    fn byte(self, done: u32) -> usize;
+}
+
+macro_rules! address {
+    ($type:ty) => {
+        impl Address for $type {
+            const BITS: u32 = <$type>::BITS;
+            fn prefix(self, len: u8) -> Self {
+                self & !<$type>::MAX.checked_shr(u32::from(len)).unwrap_or(0)
+            }
+            #[inline(always)]
+            fn root(self) -> usize {
+                (self >> (Self::BITS - ROOT_BITS)) as usize
+            }
+            #[inline(always)]
+            fn byte(self, done: u32) -> usize {
+                (self >> (Self::BITS - 8 - done)) as usize & (FAN - 1)
+            }
+        }
+    };
+}
+address!(u32);
+address!(u128);
+
+/// A lookup on its way: the best value's code so far and where to read next.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Step {
+    code: u32,
+    /// Entry to read, for IPv4; node, for IPv6.
+    next: u32,
+}
+
+impl Step {
+    #[inline(always)]
+    pub(super) fn code(self) -> u32 {
+        self.code
+    }
+}
+
+/// Where a run of entries lies.
+#[derive(Clone, Copy)]
+enum Place {
+    Root,
+    Node(u32),
+}
+
+/// A *code* is a value plus one, 0 for none. Invariants:
+///
+/// - `root[i]` is the code of the longest prefix of up to 16 bits that covers `i` (low half) and
+///   the number of the node below (high half), 0 for none: node 0 stays all zero, so lookups
+///   need no branch;
+/// - a node's entry is 0 ("as above"), the code of the longest prefix *of this level* that covers
+///   it, or `BELOW` and a node, whose `above` then holds that code;
+/// - `depths` hold the length of the prefix each code comes from, meaningless for code 0;
+/// - `uses[n]` counts the prefixes and nodes that hang directly in node `n`; no node has 0.
+#[derive(Debug)]
+pub(super) struct Trie<A> {
+    root: Box<[u64; ROOT_ENTRIES]>,
+    root_depths: Box<[u8; ROOT_ENTRIES]>,
+    entries: Column<u32>,
+    depths: Column<u8>,
+    above: Vec<u32>,
+    uses: Vec<u32>,
+    free: Vec<u32>,
+    routes: BTreeMap<(A, u8), u32>,
+}
+
+impl<A: Address> Trie<A> {
+    pub(super) fn new() -> Result<Self, TableError> {
+        let no_memory = || TableError::NoMemory { bytes: ROOT_ENTRIES * 9 };
+        let root = vec![0; ROOT_ENTRIES].into_boxed_slice();
+        let root_depths = vec![0; ROOT_ENTRIES].into_boxed_slice();
+        Ok(Self {
+            root: root.try_into().map_err(|_| no_memory())?,
+            root_depths: root_depths.try_into().map_err(|_| no_memory())?,
+            entries: Column::zeroed(FIRST_NODES * FAN)?,
+            depths: Column::zeroed(FIRST_NODES * FAN)?,
+            above: vec![0],
+            uses: vec![0],
+            free: Vec::new(),
+            routes: BTreeMap::new(),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.routes.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (A, u8, u32)> {
+        self.routes.iter().map(|(&(prefix, len), &value)| (prefix, len, value))
+    }
+
+    pub(super) fn lookup_bytes(&self) -> usize {
+        size_of_val(&*self.root) + self.above.len() * (FAN * size_of::<u32>() + size_of::<u32>())
+    }
+
+    pub(super) fn get_exact(&self, prefix: A, len: u8) -> Option<u32> {
+        if u32::from(len) > A::BITS {
+            return None;
+        }
+        self.routes.get(&(prefix.prefix(len), len)).copied()
+    }
+
+    pub(super) fn insert(&mut self, prefix: A, len: u8, value: u32) -> Result<Option<u32>, TableError> {
+        if u32::from(len) > A::BITS {
+            return Err(TableError::BadParameter {
+                what: "prefix length",
+                value: u64::from(len),
+                allowed: "0 to the bits of the address",
+            });
+        }
+        if value > MAX_VALUE {
+            return Err(TableError::BadParameter {
+                what: "value",
+                value: u64::from(value),
+                allowed: "0 to 2^31 - 2",
+            });
+        }
+        let prefix = prefix.prefix(len);
+        let known = self.routes.contains_key(&(prefix, len));
+        let place = self.place_for(prefix, len)?;
+        if let Place::Node(node) = place
+            && !known
+        {
+            self.uses[node as usize] += 1;
+        }
+        self.paint(place, prefix, len, |code, depth| (code == 0 || depth <= len).then_some((value + 1, len)));
+        Ok(self.routes.insert((prefix, len), value))
+    }
+
+    pub(super) fn remove(&mut self, prefix: A, len: u8) -> Option<u32> {
+        if u32::from(len) > A::BITS {
+            return None;
+        }
+        let prefix = prefix.prefix(len);
+        let value = self.routes.remove(&(prefix, len))?;
+        // The next shorter prefix of the same level takes over; shorter ones shine through.
+        let (first, _) = level(len);
+        let heir = (first..len).rev().find_map(|shorter| {
+            let value = self.routes.get(&(prefix.prefix(shorter), shorter))?;
+            Some((value + 1, shorter))
+        });
+        let path = self.path(prefix, len);
+        let place = path.last().map_or(Place::Root, |&node| Place::Node(node));
+        self.paint(place, prefix, len, |code, depth| {
+            (code != 0 && depth == len).then_some(heir.unwrap_or((0, 0)))
+        });
+        self.release(prefix, &path);
+        Some(value)
+    }
+
+    /// The nodes on the way to the level of a prefix that is in the trie.
+    fn path(&self, prefix: A, len: u8) -> Vec<u32> {
+        let (_, levels) = level(len);
+        let mut path = Vec::with_capacity(levels as usize);
+        let mut node = (self.root[prefix.root()] >> 32) as u32;
+        for depth in 0..levels {
+            path.push(node);
+            if depth + 1 < levels {
+                let entry = self.entries[slot(node, prefix.byte(ROOT_BITS + depth * 8))];
+                node = entry & !BELOW;
+            }
+        }
+        path
+    }
+
+    /// Takes one use from the last node of a path, and frees nodes that nothing hangs in.
+    fn release(&mut self, prefix: A, path: &[u32]) {
+        for (depth, &node) in path.iter().enumerate().rev() {
+            self.uses[node as usize] -= 1;
+            if self.uses[node as usize] > 0 {
+                return;
+            }
+            let above = std::mem::take(&mut self.above[node as usize]);
+            if depth == 0 {
+                self.root[prefix.root()] &= u64::from(u32::MAX);
+            } else {
+                let byte = prefix.byte(ROOT_BITS + (depth as u32 - 1) * 8);
+                self.entries[slot(path[depth - 1], byte)] = above;
+            }
+            self.free.push(node);
+        }
+    }
+
+    /// Goes to the level of a prefix and makes the nodes that lack.
+    fn place_for(&mut self, prefix: A, len: u8) -> Result<Place, TableError> {
+        let (_, levels) = level(len);
+        if levels == 0 {
+            return Ok(Place::Root);
+        }
+        // Made before anything hangs in them, so that a refusal leaves no empty node behind.
+        self.reserve(levels as usize)?;
+        let at = prefix.root();
+        let mut node = (self.root[at] >> 32) as u32;
+        if node == 0 {
+            node = self.make_node(0);
+            self.root[at] |= u64::from(node) << 32;
+        }
+        for depth in 1..levels {
+            let at = slot(node, prefix.byte(ROOT_BITS + (depth - 1) * 8));
+            let entry = self.entries[at];
+            if entry & BELOW == 0 {
+                let below = self.make_node(entry);
+                self.entries[at] = BELOW | below;
+                self.uses[node as usize] += 1;
+                node = below;
+            } else {
+                node = entry & !BELOW;
+            }
+        }
+        Ok(Place::Node(node))
+    }
+
+    /// Sees to it that `count` nodes can be made.
+    fn reserve(&mut self, count: usize) -> Result<(), TableError> {
+        let needed = self.above.len() + count.saturating_sub(self.free.len());
+        if needed * FAN > self.entries.len() {
+            let len = self.entries.len() * 2;
+            self.entries.grow(len)?;
+            self.depths.grow(len)?;
+        }
+        Ok(())
+    }
+
+    /// A node of zeroes under an entry with this code. Space was reserved.
+    fn make_node(&mut self, above: u32) -> u32 {
+        if let Some(node) = self.free.pop() {
+            self.above[node as usize] = above;
+            return node;
+        }
+        let node = self.above.len();
+        if node == HUGE_FROM_NODES {
+            self.entries.region_mut().advise_huge();
+        }
+        self.above.push(above);
+        self.uses.push(0);
+        node as u32
+    }
+
+    /// Gives each entry under a prefix the code and depth that `paint` makes of its own.
+    fn paint(&mut self, place: Place, prefix: A, len: u8, paint: impl Fn(u32, u8) -> Option<(u32, u8)>) {
+        let (_, levels) = level(len);
+        let span = 1usize << (ROOT_BITS + levels * 8 - u32::from(len));
+        match place {
+            Place::Root => {
+                for at in prefix.root()..prefix.root() + span {
+                    let entry = self.root[at];
+                    if let Some((code, depth)) = paint(entry as u32, self.root_depths[at]) {
+                        self.root[at] = entry >> 32 << 32 | u64::from(code);
+                        self.root_depths[at] = depth;
+                    }
+                }
+            }
+            Place::Node(node) => {
+                let start = slot(node, prefix.byte(ROOT_BITS + (levels - 1) * 8));
+                for at in start..start + span {
+                    let entry = self.entries[at];
+                    let code = if entry & BELOW == 0 {
+                        &mut self.entries[at]
+                    } else {
+                        &mut self.above[(entry & !BELOW) as usize]
+                    };
+                    if let Some((new, depth)) = paint(*code, self.depths[at]) {
+                        *code = new;
+                        self.depths[at] = depth;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Code of the longest match, 0 for none.
+    #[inline]
+    pub(super) fn lookup(&self, address: A) -> u32 {
+        let root = self.root[address.root()];
+        let (mut code, mut node) = (root as u32, (root >> 32) as u32);
+        let mut done = ROOT_BITS;
+        while node != 0 {
+            let entry = self.entries[slot(node, address.byte(done))];
+            (code, node) = self.follow(code, entry);
+            done += 8;
+        }
+        code
+    }
+
+    /// What an entry makes of the code so far, and the node below it or 0.
+    #[inline(always)]
+    fn follow(&self, code: u32, entry: u32) -> (u32, u32) {
+        if entry & BELOW == 0 {
+            (select_unpredictable(entry == 0, code, entry), 0)
+        } else {
+            let node = entry & !BELOW;
+            let above = self.above[node as usize];
+            (select_unpredictable(above == 0, code, above), node)
+        }
+    }
+}
+
+#[cfg(test)]
+impl<A: Address> Trie<A> {
+    /// Without a prefix nothing may be left over, in use or in the entries.
+    pub(super) fn assert_empty(&self) {
+        assert!(self.root.iter().all(|&entry| entry == 0));
+        assert_eq!(self.free.len() + 1, self.above.len());
+        assert!(self.entries[..self.above.len() * FAN].iter().all(|&entry| entry == 0));
+        assert!(self.uses.iter().all(|&uses| uses == 0));
+    }
+
+    /// Starts over with room for so few nodes that a test can outgrow it.
+    pub(super) fn shrink_reserve_for_test(&mut self, nodes: usize) {
+        self.entries = Column::zeroed(nodes * FAN).expect("memory");
+        self.depths = Column::zeroed(nodes * FAN).expect("memory");
+    }
+}
+
+impl Trie<u32> {
+    /// Reads the root and fetches the entry of the node below (of node 0 if there is none).
+    #[inline(always)]
+    pub(super) fn step_root(&self, address: u32) -> Step {
+        let root = self.root[address.root()];
+        let next = slot((root >> 32) as u32, address.byte(ROOT_BITS));
+        prefetch(self.entries.as_ptr().wrapping_add(next));
+        Step { code: root as u32, next: next as u32 }
+    }
+
+    /// Reads that entry, and the node below it where a prefix is longer than /24.
+    #[inline(always)]
+    pub(super) fn finish4(&self, step: Step, address: impl Fn() -> u32) -> u32 {
+        let entry = self.entries[step.next as usize];
+        if entry & BELOW == 0 {
+            return select_unpredictable(entry == 0, step.code, entry);
+        }
+        let (code, node) = self.follow(step.code, entry);
+        self.follow(code, self.entries[slot(node, address().byte(ROOT_BITS + 8))]).0
+    }
+}
+
+impl Trie<u128> {
+    /// Reads the root and fetches the entry of the node below.
+    #[inline(always)]
+    pub(super) fn step_root(&self, address: u128) -> Step {
+        let root = self.root[address.root()];
+        let next = (root >> 32) as u32;
+        prefetch(self.entries.as_ptr().wrapping_add(slot(next, address.byte(ROOT_BITS))));
+        Step { code: root as u32, next }
+    }
+
+    /// Reads the entry of the 8 bits behind the first `done`; true if there is a node below,
+    /// whose entry is then on its way.
+    #[inline(always)]
+    pub(super) fn step_down(&self, step: &mut Step, address: u128, done: u32) -> bool {
+        let entry = self.entries[slot(step.next, address.byte(done))];
+        (step.code, step.next) = self.follow(step.code, entry);
+        if step.next != 0 {
+            let at = slot(step.next, address.byte(done + 8));
+            prefetch(self.entries.as_ptr().wrapping_add(at));
+        }
+        step.next != 0
+    }
+}
+
+/// The shortest length kept on the level of `len`, and how many nodes lie on the way there.
+fn level(len: u8) -> (u8, u32) {
+    if u32::from(len) <= ROOT_BITS {
+        (0, 0)
+    } else {
+        let levels = (u32::from(len) - ROOT_BITS).div_ceil(8);
+        ((ROOT_BITS + (levels - 1) * 8 + 1) as u8, levels)
+    }
+}
+
+#[inline(always)]
+fn slot(node: u32, byte: usize) -> usize {
+    node as usize * FAN + byte
+}
