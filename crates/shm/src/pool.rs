@@ -13,7 +13,6 @@ use crate::descriptor::{
 use crate::ledger::Ledger;
 use crate::region::Region;
 use crate::slot::unpark;
-use packet::anno::ANNO_BYTES;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -248,6 +247,26 @@ impl NativePool {
         }
     }
 
+    /// Fills a descriptor for a slot. Field by field: as one struct literal the compiler built the
+    /// annotations on the stack and copied them twice, which cost 6 cycles per packet.
+    #[inline(always)]
+    fn make_fresh(&self, packet: &mut Packet, slot: u32, generation: u32) {
+        packet.buf = self.first_buffer + u64::from(slot) * SLOT_BYTES as u64;
+        packet.handle = u64::from(slot) + 1;
+        packet.data = HEADROOM as u16;
+        (packet.mac, packet.net, packet.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
+        (packet.len, packet.total) = (0, 0);
+        packet.anno.fill(0);
+        packet.timestamp_ns = 0;
+        packet.flow_hash = 0;
+        (packet.origin, packet.flags) = (NO_PORT, 0);
+        packet.next = 0;
+        (packet.segments, packet.packet_type, packet.reserved0) = (1, PacketType::Host as u8, 0);
+        (packet.slot, packet.generation) = (slot, generation);
+        (packet.version, packet.region) = (LAYOUT_VERSION, self.region);
+        packet.reserved1 = 0;
+    }
+
     #[inline(always)]
     fn publish(&self) {
         self.level.0.store(self.cached, Ordering::Relaxed);
@@ -270,30 +289,7 @@ impl Pool for NativePool {
             let ledger = &self.shared.ledger;
             let slots = &self.cache[self.cached - burst..self.cached];
             for (packet, &slot) in out[filled..filled + burst].iter_mut().zip(slots.iter().rev()) {
-                *packet = Packet {
-                    buf: self.first_buffer + u64::from(slot) * SLOT_BYTES as u64,
-                    handle: u64::from(slot) + 1,
-                    data: HEADROOM as u16,
-                    mac: NO_HEADER,
-                    net: NO_HEADER,
-                    trans: NO_HEADER,
-                    len: 0,
-                    total: 0,
-                    anno: [0; ANNO_BYTES],
-                    timestamp_ns: 0,
-                    flow_hash: 0,
-                    origin: NO_PORT,
-                    flags: 0,
-                    next: 0,
-                    segments: 1,
-                    packet_type: PacketType::Host as u8,
-                    reserved0: 0,
-                    slot,
-                    generation: ledger.generation(slot),
-                    version: LAYOUT_VERSION,
-                    region: self.region,
-                    reserved1: 0,
-                };
+                self.make_fresh(packet, slot, ledger.generation(slot));
             }
             self.cached -= burst;
             filled += burst;

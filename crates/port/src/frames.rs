@@ -1,0 +1,105 @@
+//! Prepared frames: templates that a generator copies out of.
+//!
+//! Frames lie one after another, each from a cache line boundary and padded to one, so that a frame of
+//! up to 64 bytes is copied as one whole line whatever its length.
+
+use crate::PortError;
+
+/// Bytes that templates are aligned and padded to.
+pub const LINE_BYTES: usize = 64;
+/// The longest frame in a set, in bytes.
+pub const LONGEST_FRAME_BYTES: usize = 65_535;
+
+/// Where a frame lies in its set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Its first line.
+    pub line: u32,
+    /// Its length in bytes.
+    pub len: u16,
+    /// Its Click packet type, from the destination address.
+    pub packet_type: u8,
+}
+
+/// Frames to replay, immutable; several workers may share a set.
+#[derive(Debug)]
+pub struct FrameSet {
+    bytes: Vec<u8>,
+    /// Index in `bytes` of the first line: the first address that is a multiple of [`LINE_BYTES`].
+    start: usize,
+    places: Vec<Place>,
+}
+
+impl FrameSet {
+    /// A set of those frames (without FCS), in that order.
+    ///
+    /// # Errors
+    ///
+    /// When there are none, or one is longer than [`LONGEST_FRAME_BYTES`].
+    pub fn new<Frame: AsRef<[u8]>>(frames: impl IntoIterator<Item = Frame>) -> Result<FrameSet, PortError> {
+        let (mut lines, mut places) = (Vec::new(), Vec::new());
+        for (index, frame) in frames.into_iter().enumerate() {
+            let frame = frame.as_ref();
+            let Ok(len) = u16::try_from(frame.len()) else {
+                return Err(PortError::FrameTooLong { index, bytes: frame.len(), most: LONGEST_FRAME_BYTES });
+            };
+            let line = lines.len() / LINE_BYTES;
+            places.push(Place { line: line as u32, len, packet_type: packet_type(frame) });
+            lines.extend_from_slice(frame);
+            lines.resize((line + lines_of(frame.len())) * LINE_BYTES, 0);
+        }
+        if places.is_empty() {
+            return Err(PortError::NoFrames);
+        }
+        let mut bytes = vec![0; lines.len() + LINE_BYTES];
+        let address = bytes.as_ptr() as usize;
+        let start = address.next_multiple_of(LINE_BYTES) - address;
+        bytes[start..start + lines.len()].copy_from_slice(&lines);
+        Ok(FrameSet { bytes, start, places })
+    }
+
+    /// How many frames there are; at least one.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Memory that the frames take, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// A frame's first line: the whole frame, if it is no longer than a line.
+    #[inline(always)]
+    pub(crate) fn first_line(&self, place: Place) -> &[u8; LINE_BYTES] {
+        const NOTHING: &[u8; LINE_BYTES] = &[0; LINE_BYTES];
+        let at = self.start + place.line as usize * LINE_BYTES;
+        self.bytes.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(NOTHING)
+    }
+
+    /// A frame's bytes.
+    pub(crate) fn frame(&self, place: Place) -> &[u8] {
+        let at = self.start + place.line as usize * LINE_BYTES;
+        self.bytes.get(at..at + usize::from(place.len)).unwrap_or_default()
+    }
+}
+
+/// Lines that a frame takes. An empty frame takes one, so that there is always a line to copy.
+fn lines_of(frame_bytes: usize) -> usize {
+    frame_bytes.div_ceil(LINE_BYTES).max(1)
+}
+
+/// Click's packet type of a frame, as a network interface that listens to everything tells it.
+pub fn packet_type(frame: &[u8]) -> u8 {
+    use shm::descriptor::PacketType;
+    let kind = match frame.get(..6) {
+        Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => PacketType::Broadcast,
+        Some([first, ..]) if first & 1 == 1 => PacketType::Multicast,
+        _ => PacketType::Host,
+    };
+    kind as u8
+}

@@ -1,0 +1,227 @@
+//! The in-memory port: a generator of prepared frames and a sink.
+//!
+//! Every emitted packet is a fresh copy of its template, so a frame that was rewritten on its way never
+//! comes back in: replayed traffic is the same on every pass. What that copy costs is part of every
+//! figure measured over this port, and [`restore_cost`] tells it.
+//!
+//! It is closed-loop: it makes as many packets as it is asked for and never loses one, so it gives
+//! saturation figures. It reads no clock: packets have no timestamp.
+
+use crate::frames::{FrameSet, LINE_BYTES, Place};
+use crate::{Port, PortError, PortInfo, PortStats};
+use shm::chain::SEGMENT_BYTES;
+use shm::{Packet, PacketBytes, PacketPool, Pool};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Frames that a sink keeps, for tests to look at.
+pub type SentFrames = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// A generator and a sink in one.
+pub struct MemoryPort {
+    name: String,
+    frames: Option<Arc<FrameSet>>,
+    next: usize,
+    left: u64,
+    origin: u16,
+    keep: Option<SentFrames>,
+    stats: PortStats,
+}
+
+impl MemoryPort {
+    /// A port that receives the frames over and over again.
+    pub fn generator(name: impl Into<String>, frames: Arc<FrameSet>) -> MemoryPort {
+        MemoryPort { frames: Some(frames), left: u64::MAX, ..MemoryPort::sink(name) }
+    }
+
+    /// A port that receives nothing, and frees what is sent.
+    pub fn sink(name: impl Into<String>) -> MemoryPort {
+        MemoryPort {
+            name: name.into(),
+            frames: None,
+            next: 0,
+            left: 0,
+            origin: shm::descriptor::NO_PORT,
+            keep: None,
+            stats: PortStats::default(),
+        }
+    }
+
+    /// Ends after that many packets.
+    #[must_use]
+    pub fn limit(mut self, packets: u64) -> MemoryPort {
+        self.left = packets;
+        self
+    }
+
+    /// Starts with another frame than the first, so that workers that share a set send different ones.
+    #[must_use]
+    pub fn start_at(mut self, frame: usize) -> MemoryPort {
+        self.next = self.frames.as_ref().map_or(0, |frames| frame % frames.count());
+        self
+    }
+
+    /// Keeps a copy of every frame sent, behind the handle. For tests: it allocates for each packet.
+    #[must_use]
+    pub fn keep_sent(mut self, keep: SentFrames) -> MemoryPort {
+        self.keep = Some(keep);
+        self
+    }
+}
+
+impl Port for MemoryPort {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn info(&self) -> PortInfo {
+        PortInfo::default()
+    }
+
+    fn set_origin(&mut self, origin: u16) {
+        self.origin = origin;
+    }
+
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> usize {
+        let Some(frames) = &self.frames else { return 0 };
+        let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
+        let got = pool.alloc(out.get_mut(..want).unwrap_or_default());
+        let places = frames.places();
+        let (mut next, mut bytes) = (self.next, 0u64);
+        let mut whole = 0;
+        for packet in out.iter_mut().take(got) {
+            let Some(&place) = places.get(next) else { break };
+            next = if next + 1 == places.len() { 0 } else { next + 1 };
+            if usize::from(place.len) <= LINE_BYTES {
+                shm::stamp(packet, frames.first_line(place));
+                finish(packet, place, self.origin);
+            } else if !emit_long(pool, frames, place, packet, self.origin) {
+                // The slots taken for the rest of the burst may be the ones that are missing.
+                pool.free_all(out.get(whole..got).unwrap_or_default());
+                if let Some(chain) = emit_chain(pool, frames, place, self.origin)
+                    && let Some(packet) = out.get_mut(whole)
+                {
+                    *packet = chain;
+                    bytes += u64::from(place.len);
+                    whole += 1;
+                } else {
+                    next = if next == 0 { places.len() - 1 } else { next - 1 };
+                }
+                break;
+            }
+            bytes += u64::from(place.len);
+            whole += 1;
+        }
+        self.next = next;
+        self.left -= if self.left == u64::MAX { 0 } else { whole as u64 };
+        self.stats.rx_packets += whole as u64;
+        self.stats.rx_bytes += bytes;
+        whole
+    }
+
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
+        let mut bytes = 0;
+        for &index in list {
+            if let Some(packet) = packets.get(usize::from(index)) {
+                bytes += u64::from(packet.total);
+                if let Some(keep) = &self.keep {
+                    let frame = PacketBytes::new(packet).to_vec();
+                    keep.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(frame);
+                }
+            }
+        }
+        pool.free(packets, list);
+        self.stats.tx_packets += list.len() as u64;
+        self.stats.tx_bytes += bytes;
+        list.len()
+    }
+
+    fn stats(&self) -> PortStats {
+        self.stats
+    }
+
+    fn is_finished(&self) -> bool {
+        self.left == 0
+    }
+}
+
+#[inline(always)]
+fn finish(packet: &mut Packet, place: Place, origin: u16) {
+    let len = u32::from(place.len);
+    (packet.len, packet.total) = (len, len);
+    (packet.mac, packet.origin, packet.packet_type) = (packet.data, origin, place.packet_type);
+}
+
+/// Emits a frame that is longer than a line into `packet`, which is fresh.
+#[inline(never)]
+fn emit_long(
+    pool: &mut PacketPool,
+    frames: &FrameSet,
+    place: Place,
+    packet: &mut Packet,
+    origin: u16,
+) -> bool {
+    let frame = frames.frame(place);
+    if frame.len() > SEGMENT_BYTES {
+        let Some(chain) = emit_chain(pool, frames, place, origin) else { return false };
+        pool.free_all(&[*packet]);
+        *packet = chain;
+        return true;
+    }
+    finish(packet, place, origin);
+    let mut bytes = shm::PacketBytesMut::new(packet);
+    packet::access::Access::copy_in(&mut bytes, 0, frame)
+}
+
+fn emit_chain(pool: &mut PacketPool, frames: &FrameSet, place: Place, origin: u16) -> Option<Packet> {
+    let mut packet = shm::write_frame(pool, frames.frame(place))?;
+    (packet.mac, packet.origin, packet.packet_type) = (packet.data, origin, place.packet_type);
+    Some(packet)
+}
+
+/// What restoring packets from their templates costs: the time of `rounds` passes over the set with the
+/// template copy alone. The slots are `burst` hot ones, as a worker's are. Divide by rounds and frames.
+///
+/// # Errors
+///
+/// When the pool has not `burst` slots, or a frame is longer than a slot.
+pub fn restore_cost(
+    frames: &FrameSet,
+    pool: &mut PacketPool,
+    burst: usize,
+    rounds: u32,
+) -> Result<Duration, PortError> {
+    let mut packets = vec![Packet::EMPTY; burst.max(1)];
+    let got = pool.alloc(&mut packets);
+    packets.truncate(got);
+    if got < burst.max(1) {
+        pool.free_all(&packets);
+        return Err(PortError::NoSlots { wanted: burst.max(1) });
+    }
+    let mut used = packets.clone();
+    let start = Instant::now();
+    for _ in 0..rounds {
+        let mut slots = used.iter_mut();
+        for &place in frames.places() {
+            let packet = match slots.next() {
+                Some(packet) => packet,
+                None => {
+                    slots = used.iter_mut();
+                    let Some(packet) = slots.next() else { break };
+                    packet
+                }
+            };
+            if usize::from(place.len) <= LINE_BYTES {
+                shm::stamp(packet, frames.first_line(place));
+                finish(packet, place, 0);
+            } else {
+                finish(packet, place, 0);
+                let mut bytes = shm::PacketBytesMut::new(packet);
+                let _ = packet::access::Access::copy_in(&mut bytes, 0, frames.frame(place));
+            }
+        }
+    }
+    let elapsed = start.elapsed();
+    pool.free_all(&packets);
+    Ok(elapsed)
+}
