@@ -10,8 +10,9 @@
 
 /// Bytes of one packet, by offset from its first byte.
 ///
-/// Integers are big-endian, the order of the wire. On a plain slice the inherent `get` hides
-/// [`Access::get`]: there, write `Access::get::<4>(slice, at)`.
+/// Integers are big-endian, the order of the wire. Two methods are called `get`: on a slice the slice's
+/// own wins (write `Access::get::<4>(slice, at)` for this one), on arrays and vectors this one does
+/// where the trait is in scope (write `vector.as_slice().get(..4)` for the slice's).
 pub trait Access {
     /// Length of the packet in bytes, over all its segments.
     fn len(&self) -> usize;

@@ -17,7 +17,7 @@ mod tests;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub use delta::{Delta, update, update_udp16, update_udp32, update16, update32};
-pub use partial::{PartialError, finish_partial};
+pub use partial::finish_partial;
 
 use crate::access::Access;
 

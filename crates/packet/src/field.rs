@@ -7,6 +7,8 @@
 //! Invariants: a field is 1 to 64 bits wide and touches at most 8 bytes. The table does not say
 //! whether a packet *has* the header: that is what a program must check before it reads.
 
+use crate::access::Access;
+
 /// The header that a field's offset is counted from.
 ///
 /// `Data` is the first byte of the packet as the element sees it now (Click's `data()`), the others
@@ -122,6 +124,31 @@ impl Field {
         true
     }
 
+    /// Reads the field of the header at `at` in a packet, by one copy of the bytes that it touches;
+    /// `None` when it reaches past the end.
+    #[inline]
+    pub fn load<A: Access + ?Sized>(self, packet: &A, at: usize) -> Option<u64> {
+        let mut raw = [0; 8];
+        let bytes = raw.get_mut(8usize.checked_sub(self.byte_len() as usize)?..)?;
+        let from = at.checked_add(self.first_byte() as usize)?;
+        packet.copy_out(from, bytes).then(|| u64::from_be_bytes(raw) >> self.shift() & self.max_value())
+    }
+
+    /// Writes the low bits of `value` into the header at `at`; false, and nothing written, when it
+    /// reaches past the end. Bits of other fields in the same bytes are read and written back.
+    #[inline]
+    pub fn store<A: Access + ?Sized>(self, packet: &mut A, at: usize, value: u64) -> bool {
+        let Some(skip) = 8usize.checked_sub(self.byte_len() as usize) else { return false };
+        let Some(from) = at.checked_add(self.first_byte() as usize) else { return false };
+        let mut raw = [0; 8];
+        if !self.is_byte_aligned() && !raw.get_mut(skip..).is_some_and(|old| packet.copy_out(from, old)) {
+            return false;
+        }
+        let mask = self.max_value() << self.shift();
+        let new = u64::from_be_bytes(raw) & !mask | value << self.shift() & mask;
+        new.to_be_bytes().as_slice().get(skip..).is_some_and(|bytes| packet.copy_in(from, bytes))
+    }
+
     /// The name in the table, if it has one.
     pub fn name(self) -> Option<&'static str> {
         TABLE.iter().find(|(_, field)| *field == self).map(|(name, _)| *name)
@@ -154,6 +181,32 @@ fields! {
     VLAN_ID = "vlan.id", Mac, 116, 12;
     /// EtherType behind the outermost tag.
     VLAN_TYPE = "vlan.type", Mac, 128, 16;
+    /// VLAN priority code point of the outermost tag.
+    VLAN_PCP = "vlan.pcp", Mac, 112, 3;
+    /// Drop eligible indicator of the outermost tag.
+    VLAN_DEI = "vlan.dei", Mac, 115, 1;
+    /// VLAN tag control information of the second tag (QinQ, IEEE 802.1ad).
+    VLAN2_TCI = "vlan2.tci", Mac, 144, 16;
+    /// VLAN identifier of the second tag.
+    VLAN2_ID = "vlan2.id", Mac, 148, 12;
+    /// EtherType behind the second tag.
+    VLAN2_TYPE = "vlan2.type", Mac, 160, 16;
+    /// ARP hardware address space (RFC 826), counted from the network header as all ARP fields.
+    ARP_HTYPE = "arp.htype", Net, 0, 16;
+    /// ARP protocol address space.
+    ARP_PTYPE = "arp.ptype", Net, 16, 16;
+    /// ARP hardware address length in bytes.
+    ARP_HLEN = "arp.hlen", Net, 32, 8;
+    /// ARP protocol address length in bytes.
+    ARP_PLEN = "arp.plen", Net, 40, 8;
+    /// ARP sender hardware address, for Ethernet and IPv4.
+    ARP_SHA = "arp.sha", Net, 64, 48;
+    /// ARP sender protocol address.
+    ARP_SPA = "arp.spa", Net, 112, 32;
+    /// ARP target hardware address.
+    ARP_THA = "arp.tha", Net, 144, 48;
+    /// ARP target protocol address.
+    ARP_TPA = "arp.tpa", Net, 192, 32;
     /// ARP operation (RFC 826), counted from the network header.
     ARP_OP = "arp.op", Net, 48, 16;
     /// IPv4 version (RFC 791).
@@ -244,6 +297,20 @@ fields! {
     ICMP_ID = "icmp.id", Trans, 32, 16;
     /// ICMP sequence number.
     ICMP_SEQ = "icmp.seq", Trans, 48, 16;
+    /// ICMP pointer of a parameter problem (RFC 792).
+    ICMP_POINTER = "icmp.pointer", Trans, 32, 8;
+    /// ICMP gateway address of a redirect (RFC 792).
+    ICMP_GATEWAY = "icmp.gateway", Trans, 32, 32;
+    /// ICMP next-hop MTU in bytes (RFC 1191).
+    ICMP_MTU = "icmp.mtu", Trans, 48, 16;
+    /// ICMPv6 MTU in bytes, or pointer of a parameter problem (RFC 4443).
+    ICMP6_WORD = "icmp6.word", Trans, 32, 32;
+    /// Flags of a neighbour advertisement: router, solicited, override (RFC 4861).
+    ND_FLAGS = "nd.flags", Trans, 32, 3;
+    /// Target address of neighbour discovery, high half.
+    ND_TARGET_HI = "nd.target_hi", Trans, 64, 64;
+    /// Target address of neighbour discovery, low half.
+    ND_TARGET_LO = "nd.target_lo", Trans, 128, 64;
 }
 
 #[cfg(test)]
@@ -265,6 +332,10 @@ mod tests {
             for fill in [0u8, 0xff, 0x5a] {
                 let mut header = [fill; 64];
                 assert!(field.write(&mut header, 0x0123_4567_89ab_cdef), "{name}");
+                let mut stored = [fill; 67];
+                assert!(field.store(&mut stored, 3, 0x0123_4567_89ab_cdef), "{name}");
+                assert!(stored[..3] == [fill; 3] && stored[3..] == header, "{name}");
+                assert_eq!(field.load(&stored, 3), field.read(&header), "{name}");
                 assert_eq!(field.read(&header), Some(0x0123_4567_89ab_cdef & field.max_value()), "{name}");
                 let others =
                     (0..512u16).filter(|bit| *bit < field.bit || *bit >= field.bit + u16::from(field.width));
@@ -281,6 +352,9 @@ mod tests {
         let mut header = [7u8; 11];
         assert_eq!(IP_SUM.read(&header), None);
         assert!(!IP_SUM.write(&mut header, 0));
+        assert_eq!(IP_SUM.load(&header, 0), None);
+        assert_eq!(IP_SUM.load(&header, usize::MAX), None);
+        assert!(!IP_SUM.store(&mut header, 0, 0) && !IP_FRAG.store(&mut header, 5, 0));
         assert_eq!(header, [7u8; 11]);
     }
 }

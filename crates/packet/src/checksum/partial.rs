@@ -2,31 +2,8 @@
 //! device to do the rest (virtio 1.2 section 5.1.6.2, `csum_start` and `csum_offset`; Linux calls it
 //! CHECKSUM_PARTIAL). Frames from a veth's peer or a guest arrive like this.
 
-use thiserror::Error;
-
 use super::{sum, udp_on_wire};
-use crate::access::Access;
-
-/// Why a partial checksum cannot be finished. Start and offset come from outside: they are claims.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
-pub enum PartialError {
-    /// The field would lie past the end of the packet.
-    #[error("checksum field at {start_bytes} + {offset_bytes} lies past the end of {len_bytes} bytes")]
-    BeyondEnd {
-        /// Where the summed bytes begin.
-        start_bytes: usize,
-        /// Where the field lies, from the start.
-        offset_bytes: usize,
-        /// Length of the packet.
-        len_bytes: usize,
-    },
-    /// The field does not lie on a word of the sum.
-    #[error("checksum field {offset_bytes} bytes after the start is not on a 16-bit word")]
-    OddOffset {
-        /// Where the field lies, from the start.
-        offset_bytes: usize,
-    },
-}
+use crate::{Access, Error};
 
 /// Sums the packet from `csum_start_bytes` to its end and writes the complement into the field
 /// `csum_offset_bytes` behind the start; returns what was written.
@@ -36,16 +13,16 @@ pub enum PartialError {
 ///
 /// # Errors
 ///
-/// [`PartialError`], with the packet unchanged, when the field is not in the packet or not on a word.
+/// [`Error::CsumBeyondEnd`] or [`Error::CsumOddOffset`], with the packet unchanged, when the field is not in the packet or not on a word.
 pub fn finish_partial<A: Access + ?Sized>(
     packet: &mut A,
     csum_start_bytes: usize,
     csum_offset_bytes: usize,
-) -> Result<u16, PartialError> {
+) -> Result<u16, Error> {
     if !csum_offset_bytes.is_multiple_of(2) {
-        return Err(PartialError::OddOffset { offset_bytes: csum_offset_bytes });
+        return Err(Error::CsumOddOffset { offset_bytes: csum_offset_bytes });
     }
-    let beyond = PartialError::BeyondEnd {
+    let beyond = Error::CsumBeyondEnd {
         start_bytes: csum_start_bytes,
         offset_bytes: csum_offset_bytes,
         len_bytes: packet.len(),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Error;
 
 /// RFC 1071 as it is written: word by word, carry after carry.
 fn oracle(bytes: &[u8]) -> u16 {
@@ -124,11 +125,11 @@ fn a_partial_checksum_is_finished_or_refused() {
     for (start, offset) in [(34, 10), (45, 0), (46, 0), (usize::MAX, 0), (0, usize::MAX - 1), (usize::MAX, 2)]
     {
         assert!(
-            matches!(finish_partial(&mut frame, start, offset), Err(PartialError::BeyondEnd { .. })),
+            matches!(finish_partial(&mut frame, start, offset), Err(Error::CsumBeyondEnd { .. })),
             "{start} {offset}"
         );
     }
-    assert_eq!(finish_partial(&mut frame, 34, 7), Err(PartialError::OddOffset { offset_bytes: 7 }));
+    assert_eq!(finish_partial(&mut frame, 34, 7), Err(Error::CsumOddOffset { offset_bytes: 7 }));
     assert_eq!(frame, untouched);
 }
 
