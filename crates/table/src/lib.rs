@@ -9,7 +9,9 @@ pub mod acl;
 mod error;
 pub mod flow;
 pub mod lpm;
+pub mod portpool;
 mod prefetch;
 mod region;
+pub mod timer;
 
 pub use error::TableError;
