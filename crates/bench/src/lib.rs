@@ -1,0 +1,13 @@
+//! Measuring: made-up traffic and the captures that hold it.
+//!
+//! [`traffic`] makes frames, repeatably, from a [`traffic::TrafficSpec`]; [`capture`] writes them
+//! to a pcap file. Both the `millrace gen` command and the in-memory generator port draw from
+//! here, so a figure measured in memory can be repeated from a file.
+//!
+//! What this crate does not do: send anything. Ports do.
+
+pub mod capture;
+mod error;
+pub mod traffic;
+
+pub use error::BenchError;

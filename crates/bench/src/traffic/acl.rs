@@ -1,0 +1,212 @@
+//! Flows that hit the rules of a rule set.
+//!
+//! From a trace the headers come as they stand. From rules alone, flow `i` is a random header of
+//! rule `i mod n` for which no earlier rule matches, so that every rule that can decide something
+//! does. A rule covered by earlier ones gets a header all the same: that is what its traffic would
+//! look like.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::classbench::{self, HeaderBox};
+use super::flow::FlowSpace;
+use super::frame::FiveTuple;
+use super::protocol::ProtocolMix;
+use super::random::Random;
+use crate::BenchError;
+
+/// Where rule-hitting headers come from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AclTraffic {
+    /// A ClassBench rule file, plain or gzipped.
+    pub rules: Option<PathBuf>,
+    /// A ClassBench trace file, plain or gzipped. Its headers are used in their order, and the
+    /// number of flows is the number of its lines.
+    pub trace: Option<PathBuf>,
+    /// How many in a hundred flows are taken from the address and port ranges instead, to miss the
+    /// rules.
+    pub miss_percent: u8,
+}
+
+/// Tries at drawing a header that no earlier rule matches. A rule that is half covered is missed
+/// once in 4 billion flows.
+const DRAWS: u32 = 32;
+
+impl AclTraffic {
+    /// Whether flows come from here.
+    pub fn is_used(&self) -> bool {
+        self.rules.is_some() || self.trace.is_some()
+    }
+
+    /// The flows. `flows` is how many to make from rules.
+    pub(crate) fn load(
+        &self,
+        flows: u64,
+        protocols: ProtocolMix,
+        space: &FlowSpace,
+        random: &mut Random,
+    ) -> Result<Vec<FiveTuple>, BenchError> {
+        let mut list = match (&self.rules, &self.trace) {
+            (_, Some(trace)) => classbench::read_trace(trace)?,
+            (Some(rules), None) => {
+                let rules = classbench::read_rules(rules)?;
+                headers_for(&rules, flows, protocols, random)
+            }
+            (None, None) => Vec::new(),
+        };
+        if list.is_empty() {
+            let path = self.trace.as_ref().or(self.rules.as_ref());
+            return Err(BenchError::Contradiction(format!(
+                "{} holds no line; give a file with rules or headers",
+                path.map(|path| path.display().to_string()).unwrap_or_default(),
+            )));
+        }
+        let misses = u64::from(self.miss_percent);
+        for (index, flow) in (0u64..).zip(&mut list) {
+            // Spread evenly: of any hundred flows in a row, `misses` are replaced.
+            if (index + 1) * misses / 100 > index * misses / 100 {
+                *flow = space.tuple(index);
+            }
+        }
+        Ok(list)
+    }
+}
+
+fn headers_for(
+    rules: &[HeaderBox],
+    flows: u64,
+    protocols: ProtocolMix,
+    random: &mut Random,
+) -> Vec<FiveTuple> {
+    let mut earlier: Vec<Option<Vec<u32>>> = vec![None; rules.len()];
+    let mut list = Vec::new();
+    for flow in 0..flows {
+        let Some(place) = (flow % rules.len().max(1) as u64).try_into().ok() else {
+            break;
+        };
+        let place: usize = place;
+        let (Some(rule), Some(covering)) = (rules.get(place), earlier.get_mut(place)) else {
+            break;
+        };
+        // Found once for each rule: only earlier rules that overlap can take a header away.
+        let covering = covering.get_or_insert_with(|| overlapping(rules, place));
+        let mut header = draw(rule, protocols, random);
+        for _ in 1..DRAWS {
+            let taken = |other: &u32| rules.get(*other as usize).is_some_and(|r| r.holds(header));
+            if !covering.iter().any(taken) {
+                break;
+            }
+            header = draw(rule, protocols, random);
+        }
+        list.push(classbench::five_tuple(header));
+    }
+    list
+}
+
+fn overlapping(rules: &[HeaderBox], place: usize) -> Vec<u32> {
+    let Some(rule) = rules.get(place) else {
+        return Vec::new();
+    };
+    let earlier = (0u32..).zip(rules).take(place);
+    earlier
+        .filter(|(_, other)| {
+            let pairs = rule.0.iter().zip(&other.0);
+            pairs.into_iter().all(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
+        })
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn draw(rule: &HeaderBox, protocols: ProtocolMix, random: &mut Random) -> [u32; 5] {
+    let HeaderBox([src, dst, src_port, dst_port, protocol]) = rule;
+    let mut inside = |(low, high): &(u32, u32)| random.between((*low).into(), (*high).into()) as u32;
+    let header = [inside(src), inside(dst), inside(src_port), inside(dst_port)];
+    let protocol = match protocol {
+        // A rule for every protocol gets those of the mix, not number 143.
+        (0, 255) => protocols.at(random.next_u64() as u32).into(),
+        (only, _) => *only,
+    };
+    let [src, dst, src_port, dst_port] = header;
+    [src, dst, src_port, dst_port, protocol]
+}
+
+impl HeaderBox {
+    fn holds(&self, header: [u32; 5]) -> bool {
+        let pairs = self.0.iter().zip(header);
+        pairs.into_iter().all(|((low, high), value)| (*low..=*high).contains(&value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::super::protocol::{TCP, UDP};
+    use super::super::random::Purpose;
+    use super::*;
+    use proptest::prelude::*;
+
+    const ANY: (u32, u32) = (0, u32::MAX);
+    const PORTS: (u32, u32) = (0, 65_535);
+
+    fn first_match(rules: &[HeaderBox], flow: &FiveTuple) -> Option<usize> {
+        let bits = |address| match address {
+            IpAddr::V4(address) => Ipv4Addr::to_bits(address),
+            IpAddr::V6(_) => unreachable!("rules are IPv4"),
+        };
+        let header = [
+            bits(flow.src),
+            bits(flow.dst),
+            flow.src_port.into(),
+            flow.dst_port.into(),
+            flow.protocol.into(),
+        ];
+        rules.iter().position(|rule| rule.holds(header))
+    }
+
+    #[test]
+    fn every_rule_decides_something() {
+        // The second rule is all of TCP, the first a corner of it; the third is the rest.
+        let rules = [
+            HeaderBox([ANY, ANY, PORTS, (80, 80), (6, 6)]),
+            HeaderBox([ANY, ANY, PORTS, (0, 160), (6, 6)]),
+            HeaderBox([ANY, ANY, PORTS, PORTS, (0, 255)]),
+        ];
+        let mix = ProtocolMix { tcp: 1, udp: 1, icmp: 0 };
+        let mut random = Random::new(1, Purpose::Rules);
+        let list = headers_for(&rules, 300, mix, &mut random);
+        for (index, flow) in list.iter().enumerate() {
+            assert_eq!(first_match(&rules, flow), Some(index % 3), "flow {index}");
+            assert!(flow.protocol == TCP || flow.protocol == UDP);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn headers_lie_in_their_rules(
+            bounds in proptest::collection::vec(
+                (any::<(u32, u32)>(), any::<(u16, u16)>(), any::<u8>()), 1..20),
+            seed: u64,
+        ) {
+            let rules: Vec<_> = bounds
+                .iter()
+                .map(|(a, p, protocol)| HeaderBox([
+                    (a.0.min(a.1), a.0.max(a.1)),
+                    ANY,
+                    (u32::from(p.0.min(p.1)), u32::from(p.0.max(p.1))),
+                    PORTS,
+                    (u32::from(*protocol), u32::from(*protocol)),
+                ]))
+                .collect();
+            let mut random = Random::new(seed, Purpose::Rules);
+            let list = headers_for(&rules, 50, ProtocolMix::UDP_ONLY, &mut random);
+            prop_assert_eq!(list.len(), 50);
+            for (index, flow) in list.iter().enumerate() {
+                let found = first_match(&rules, flow).expect("some rule matches");
+                prop_assert!(found <= index % rules.len());
+            }
+        }
+    }
+}

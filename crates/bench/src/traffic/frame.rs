@@ -1,0 +1,300 @@
+//! One frame: from what it shall say to its bytes.
+//!
+//! Invariant: a built frame is exactly as long as asked, all its checksums are right, and its IP
+//! packet ends where the frame ends, except that a frame without payload is padded.
+
+use std::net::IpAddr;
+
+use etherparse::{
+    EtherType, Ethernet2Header, IcmpEchoHeader, Icmpv4Header, Icmpv4Type, Icmpv6Header, Icmpv6Type, IpDscp,
+    IpNumber, Ipv4Header, Ipv6Header, SingleVlanHeader, TcpHeader, UdpHeader, VlanId, VlanPcp,
+};
+
+use super::link::{MacAddress, VlanTag};
+use super::protocol::{ICMP, ICMPV6, TCP, UDP};
+use crate::BenchError;
+
+/// The shortest frame on a wire, without FCS (IEEE 802.3 clause 4.4.2).
+pub const SHORTEST_WIRE_FRAME_BYTES: usize = 60;
+
+/// What makes a flow: addresses, protocol and ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FiveTuple {
+    /// Source address.
+    pub src: IpAddr,
+    /// Destination address, of the same family.
+    pub dst: IpAddr,
+    /// IP protocol number. Other than TCP, UDP and the family's ICMP, the payload starts with both
+    /// ports, so that a header of a rule set stays recognisable.
+    pub protocol: u8,
+    /// Source port; of ICMP the echo identifier.
+    pub src_port: u16,
+    /// Destination port; ICMP has none.
+    pub dst_port: u16,
+}
+
+/// The changing fields of a TCP header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpSegment {
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number; the ACK flag is set if there is one.
+    pub acknowledgement: Option<u32>,
+    /// SYN flag.
+    pub syn: bool,
+    /// FIN flag.
+    pub fin: bool,
+    /// PSH flag.
+    pub psh: bool,
+}
+
+/// Everything a frame says.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameSpec<'a> {
+    /// Source MAC address.
+    pub src_mac: MacAddress,
+    /// Destination MAC address.
+    pub dst_mac: MacAddress,
+    /// VLAN tags, outermost first, at most two.
+    pub vlan: &'a [VlanTag],
+    /// Addresses, protocol, ports.
+    pub flow: FiveTuple,
+    /// TCP header fields, for TCP.
+    pub tcp: TcpSegment,
+    /// ICMP echo sequence number, and the identification field of IPv4.
+    pub sequence: u16,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Differentiated services code point, 0 to 63.
+    pub dscp: u8,
+    /// Payload, used from its start; it must be long enough for the frame. An empty payload gives
+    /// a frame without any, padded with zeros after the IP packet.
+    pub payload: &'a [u8],
+    /// Length of the whole frame without FCS.
+    pub len_bytes: usize,
+}
+
+impl FrameSpec<'_> {
+    /// Bytes of all headers, Ethernet to transport: the shortest length that can be built.
+    pub fn header_bytes(&self) -> usize {
+        let ipv6 = self.flow.src.is_ipv6();
+        let network = if ipv6 { 40 } else { 20 };
+        let transport = match (self.flow.protocol, ipv6) {
+            (TCP, _) => 20,
+            (UDP, _) | (ICMP, false) | (ICMPV6, true) => 8,
+            _ => 4,
+        };
+        14 + 4 * self.vlan.len() + network + transport
+    }
+
+    /// The frame's bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::build_into`].
+    pub fn build(&self) -> Result<Vec<u8>, BenchError> {
+        let mut frame = Vec::with_capacity(self.len_bytes);
+        self.build_into(&mut frame)?;
+        Ok(frame)
+    }
+
+    /// Appends the frame to `out`. On an error `out` is as it was.
+    ///
+    /// # Errors
+    ///
+    /// The length is under [`Self::header_bytes`] or past what IP can say, the addresses are of
+    /// two families, a tag or the DSCP is out of its range, or the payload is too short.
+    pub fn build_into(&self, out: &mut Vec<u8>) -> Result<(), BenchError> {
+        let start = out.len();
+        let built = self.append(out);
+        if built.is_err() {
+            out.truncate(start);
+        }
+        built
+    }
+
+    fn refuse(&self, reason: impl Into<String>) -> BenchError {
+        BenchError::BadFrame { len_bytes: self.len_bytes, reason: reason.into() }
+    }
+
+    fn append(&self, out: &mut Vec<u8>) -> Result<(), BenchError> {
+        let start = out.len();
+        let free = self.len_bytes.checked_sub(self.header_bytes());
+        let free =
+            free.ok_or_else(|| self.refuse(format!("its headers alone have {} bytes", self.header_bytes())))?;
+        let payload = match self.payload {
+            [] => &[],
+            payload => payload
+                .get(..free)
+                .ok_or_else(|| self.refuse(format!("{free} bytes of payload were not supplied")))?,
+        };
+        self.append_link(out)?;
+        let dscp = IpDscp::try_new(self.dscp).map_err(|_| self.refuse("a DSCP is 0 to 63"))?;
+        match (self.flow.src, self.flow.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let transport = self.transport_v4(src.octets(), dst.octets(), payload)?;
+                let mut header =
+                    Ipv4Header::new(0, self.ttl, IpNumber(self.flow.protocol), src.octets(), dst.octets())
+                        .map_err(|_| self.refuse("it is longer than IPv4 can say"))?;
+                header
+                    .set_payload_len(transport.len() + payload.len())
+                    .map_err(|_| self.refuse("it is longer than IPv4 can say"))?;
+                header.dscp = dscp;
+                header.identification = self.sequence;
+                header.header_checksum = header.calc_header_checksum();
+                out.extend_from_slice(&header.to_bytes());
+                out.extend_from_slice(&transport);
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let transport = self.transport_v6(src.octets(), dst.octets(), payload)?;
+                let mut header = Ipv6Header {
+                    next_header: IpNumber(self.flow.protocol),
+                    hop_limit: self.ttl,
+                    source: src.octets(),
+                    destination: dst.octets(),
+                    ..Ipv6Header::default()
+                };
+                header
+                    .set_payload_length(transport.len() + payload.len())
+                    .map_err(|_| self.refuse("it is longer than IPv6 can say"))?;
+                header.set_dscp(dscp);
+                out.extend_from_slice(&header.to_bytes());
+                out.extend_from_slice(&transport);
+            }
+            _ => return Err(self.refuse("its addresses are of two families")),
+        }
+        out.extend_from_slice(payload);
+        // Only a frame without payload is still short here.
+        out.resize(start + self.len_bytes, 0);
+        Ok(())
+    }
+
+    fn append_link(&self, out: &mut Vec<u8>) -> Result<(), BenchError> {
+        let network = if self.flow.src.is_ipv6() { EtherType::IPV6 } else { EtherType::IPV4 };
+        let first = match self.vlan {
+            [] => network,
+            [_] => EtherType::VLAN_TAGGED_FRAME,
+            [_, _] => EtherType::PROVIDER_BRIDGING,
+            _ => return Err(self.refuse("it has more than two VLAN tags")),
+        };
+        let ethernet =
+            Ethernet2Header { source: self.src_mac.0, destination: self.dst_mac.0, ether_type: first };
+        out.extend_from_slice(&ethernet.to_bytes());
+        for (place, tag) in self.vlan.iter().enumerate() {
+            let last = place + 1 == self.vlan.len();
+            let header = SingleVlanHeader {
+                pcp: VlanPcp::try_new(tag.priority).map_err(|_| self.refuse("a VLAN priority is 0 to 7"))?,
+                drop_eligible_indicator: false,
+                vlan_id: VlanId::try_new(tag.id)
+                    .map_err(|_| self.refuse("a VLAN identifier is 0 to 4095"))?,
+                ether_type: if last { network } else { EtherType::VLAN_TAGGED_FRAME },
+            };
+            out.extend_from_slice(&header.to_bytes());
+        }
+        Ok(())
+    }
+
+    fn tcp_header(&self) -> TcpHeader {
+        let FiveTuple { src_port, dst_port, .. } = self.flow;
+        let mut header = TcpHeader::new(src_port, dst_port, self.tcp.sequence, 65_535);
+        header.ack = self.tcp.acknowledgement.is_some();
+        header.acknowledgment_number = self.tcp.acknowledgement.unwrap_or(0);
+        header.syn = self.tcp.syn;
+        header.fin = self.tcp.fin;
+        header.psh = self.tcp.psh;
+        header
+    }
+
+    fn echo(&self) -> IcmpEchoHeader {
+        IcmpEchoHeader { id: self.flow.src_port, seq: self.sequence }
+    }
+
+    fn transport_v4(&self, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Result<Transport, BenchError> {
+        let too_long = || self.refuse("it is longer than IPv4 can say");
+        let FiveTuple { src_port, dst_port, .. } = self.flow;
+        Ok(match self.flow.protocol {
+            TCP => {
+                let mut header = self.tcp_header();
+                header.checksum = header.calc_checksum_ipv4_raw(src, dst, payload).map_err(|_| too_long())?;
+                Transport::new(&header.to_bytes())
+            }
+            UDP => {
+                let mut header = UdpHeader {
+                    source_port: src_port,
+                    destination_port: dst_port,
+                    length: u16::try_from(8 + payload.len()).map_err(|_| too_long())?,
+                    checksum: 0,
+                };
+                header.checksum = header.calc_checksum_ipv4_raw(src, dst, payload).map_err(|_| too_long())?;
+                Transport::new(&header.to_bytes())
+            }
+            ICMP => {
+                let kind = Icmpv4Type::EchoRequest(self.echo());
+                Transport::new(&Icmpv4Header::with_checksum(kind, payload).to_bytes())
+            }
+            _ => Transport::ports(src_port, dst_port),
+        })
+    }
+
+    fn transport_v6(&self, src: [u8; 16], dst: [u8; 16], payload: &[u8]) -> Result<Transport, BenchError> {
+        let too_long = || self.refuse("it is longer than IPv6 can say");
+        let FiveTuple { src_port, dst_port, .. } = self.flow;
+        Ok(match self.flow.protocol {
+            TCP => {
+                let mut header = self.tcp_header();
+                header.checksum = header.calc_checksum_ipv6_raw(src, dst, payload).map_err(|_| too_long())?;
+                Transport::new(&header.to_bytes())
+            }
+            UDP => {
+                let mut header = UdpHeader {
+                    source_port: src_port,
+                    destination_port: dst_port,
+                    length: u16::try_from(8 + payload.len()).map_err(|_| too_long())?,
+                    checksum: 0,
+                };
+                header.checksum = header.calc_checksum_ipv6_raw(src, dst, payload).map_err(|_| too_long())?;
+                Transport::new(&header.to_bytes())
+            }
+            ICMPV6 => {
+                let kind = Icmpv6Type::EchoRequest(self.echo());
+                let header = Icmpv6Header::with_checksum(kind, src, dst, payload);
+                Transport::new(&header.map_err(|_| too_long())?.to_bytes())
+            }
+            _ => Transport::ports(src_port, dst_port),
+        })
+    }
+}
+
+/// A transport header's bytes, at most those of TCP without options.
+struct Transport {
+    bytes: [u8; 20],
+    len: usize,
+}
+
+impl Transport {
+    fn new(header: &[u8]) -> Self {
+        let mut bytes = [0; 20];
+        let len = header.len().min(bytes.len());
+        for (to, from) in bytes.iter_mut().zip(header) {
+            *to = *from;
+        }
+        Self { bytes, len }
+    }
+
+    fn ports(src_port: u16, dst_port: u16) -> Self {
+        let [a, b] = src_port.to_be_bytes();
+        let [c, d] = dst_port.to_be_bytes();
+        Self::new(&[a, b, c, d])
+    }
+}
+
+impl std::ops::Deref for Transport {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

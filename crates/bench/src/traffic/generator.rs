@@ -1,0 +1,228 @@
+//! The frames of a [`TrafficSpec`], one by one.
+
+use super::TrafficSpec;
+use super::flow::{FlowPick, FlowRanges, FlowSource, FlowSpace};
+use super::frame::{FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
+use super::payload::PayloadBuffer;
+use super::protocol::{TCP, TcpFlags};
+use super::random::{Purpose, Random, mix};
+use super::{Spacing, link::VlanTags};
+use crate::BenchError;
+
+/// What is to be known of a frame beside its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameMeta {
+    /// When it is sent, in nanoseconds since 1970.
+    pub timestamp_ns: u64,
+    /// Its flow, from 0.
+    pub flow: u64,
+    /// Length without FCS.
+    pub len_bytes: usize,
+    /// Whether the size asked for was shorter than the headers, which then set the length.
+    pub raised: bool,
+}
+
+/// How far a TCP flow has got.
+#[derive(Debug, Clone, Copy, Default)]
+struct TcpProgress {
+    /// Bytes sent since the flow's first sequence number.
+    sent: u32,
+    /// Frames sent since the connection was opened; stays at its end value.
+    frames: u32,
+}
+
+/// Makes frames without end. It keeps memory for TCP flows and for flows from files only.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    spec: TrafficSpec,
+    vlan: VlanTags,
+    source: FlowSource,
+    flows: u64,
+    pick: FlowPick,
+    tcp: Vec<TcpProgress>,
+    payload: PayloadBuffer,
+    sizes: Random,
+    picks: Random,
+    gaps: Random,
+    poisson_ns: f64,
+    index: u64,
+}
+
+impl Frames {
+    pub(super) fn new(spec: &TrafficSpec) -> Result<Self, BenchError> {
+        spec.check()?;
+        let ranges = |src: &super::AddressRange, dst: &super::AddressRange| FlowRanges {
+            src: src.clone(),
+            dst: dst.clone(),
+            src_port: spec.src_port.clone(),
+            dst_port: spec.dst_port.clone(),
+        };
+        // With rules or a trace the ranges only supply the misses, which may repeat.
+        let distinct = if spec.acl.is_used() { 1 } else { spec.flows };
+        let space = FlowSpace::new(
+            ranges(&spec.src, &spec.dst),
+            ranges(&spec.src6, &spec.dst6),
+            spec.protocols,
+            spec.ipv6_percent,
+            spec.seed,
+            distinct,
+        )?;
+        let (source, flows) = if spec.acl.is_used() {
+            let mut random = Random::new(spec.seed, Purpose::Rules);
+            let list = spec.acl.load(spec.flows, spec.protocols, &space, &mut random)?;
+            let flows = list.len() as u64;
+            (FlowSource::List(list), flows)
+        } else {
+            (FlowSource::Space(Box::new(space)), spec.flows)
+        };
+        let may_be_tcp = spec.protocols.tcp > 0 || spec.acl.is_used();
+        let tcp_flows = if may_be_tcp { flows as usize } else { 0 };
+        Ok(Self {
+            vlan: spec.vlan.clone(),
+            pick: FlowPick::new(spec.order, flows)?,
+            source,
+            flows,
+            tcp: vec![TcpProgress::default(); tcp_flows],
+            payload: PayloadBuffer::new(spec.payload, spec.seed),
+            sizes: Random::new(spec.seed, Purpose::Sizes),
+            picks: Random::new(spec.seed, Purpose::Flows),
+            gaps: Random::new(spec.seed, Purpose::Gaps),
+            poisson_ns: 0.0,
+            index: 0,
+            spec: spec.clone(),
+        })
+    }
+
+    /// Number of flows: as asked for, or as many as the trace has lines.
+    pub fn flows(&self) -> u64 {
+        self.flows
+    }
+
+    /// Appends the next frame to `out`.
+    ///
+    /// # Errors
+    ///
+    /// None for a specification that [`TrafficSpec::frames`] took.
+    pub fn append_next(&mut self, out: &mut Vec<u8>) -> Result<FrameMeta, BenchError> {
+        let index = self.index;
+        let flow = self.pick.pick(index, &mut self.picks);
+        let tuple = self
+            .source
+            .tuple(flow)
+            .ok_or_else(|| BenchError::Contradiction(format!("there is no flow {flow}; this is a defect")))?;
+        let wanted = self.spec.size.draw(self.spec.fcs, index, &mut self.sizes);
+        let mut frame = FrameSpec {
+            src_mac: self.spec.src_mac,
+            dst_mac: self.spec.dst_mac,
+            vlan: self.vlan.tags(),
+            flow: tuple,
+            tcp: TcpSegment { sequence: 0, acknowledgement: None, syn: false, fin: false, psh: false },
+            sequence: index as u16,
+            ttl: self.spec.ttl,
+            dscp: self.spec.dscp,
+            payload: &[],
+            len_bytes: wanted.into(),
+        };
+        let headers = frame.header_bytes();
+        let mut raised = frame.len_bytes < headers;
+        let mut payload_bytes = frame.len_bytes.saturating_sub(headers);
+        if tuple.protocol == TCP {
+            let first = mix(flow ^ self.spec.seed) as u32;
+            if let Some(progress) = self.tcp.get_mut(flow as usize) {
+                let control = progress.step(self.spec.tcp, first, &mut frame.tcp);
+                if control {
+                    payload_bytes = 0;
+                    raised = false;
+                    frame.len_bytes = SHORTEST_WIRE_FRAME_BYTES;
+                }
+                progress.count(&frame.tcp, payload_bytes);
+            }
+        }
+        frame.len_bytes = frame.len_bytes.max(headers);
+        frame.payload = self.payload.get(index, payload_bytes);
+        let len_bytes = frame.len_bytes;
+        frame.build_into(out)?;
+        let timestamp_ns = self.timestamp_ns();
+        self.index += 1;
+        Ok(FrameMeta { timestamp_ns, flow, len_bytes, raised })
+    }
+
+    fn timestamp_ns(&mut self) -> u64 {
+        let since_start = match self.spec.spacing {
+            // From the index, not by adding up: no rate drifts.
+            Spacing::Even => {
+                let ns = u128::from(self.index) * 1_000_000_000 / u128::from(self.spec.rate_pps);
+                u64::try_from(ns).unwrap_or(u64::MAX)
+            }
+            Spacing::Poisson => {
+                let now_ns = self.poisson_ns as u64;
+                let mean_ns = 1e9 / self.spec.rate_pps as f64;
+                // 1 - u lies in (0, 1], whose logarithm exists.
+                self.poisson_ns -= mean_ns * (1.0 - self.gaps.unit()).ln();
+                now_ns
+            }
+        };
+        self.spec.start_ns.saturating_add(since_start)
+    }
+}
+
+impl TcpProgress {
+    /// Fills in the flow's next segment; true if it is one without payload.
+    fn step(&mut self, flags: TcpFlags, first: u32, segment: &mut TcpSegment) -> bool {
+        segment.sequence = first.wrapping_add(self.sent);
+        // The peer's numbers: never seen, so any will do; it has sent its SYN and nothing else.
+        let acknowledgement = Some(mix(first.into()) as u32);
+        match flags {
+            TcpFlags::Ack => {
+                segment.acknowledgement = acknowledgement;
+                segment.psh = true;
+                false
+            }
+            TcpFlags::Syn => {
+                // Every attempt is a first one.
+                segment.sequence = first;
+                segment.syn = true;
+                false
+            }
+            TcpFlags::Session { data_frames } => {
+                let last = data_frames.saturating_add(2);
+                match self.frames {
+                    0 => segment.syn = true,
+                    1 => segment.acknowledgement = acknowledgement,
+                    frames if data_frames > 0 && frames == last => {
+                        segment.acknowledgement = acknowledgement;
+                        segment.fin = true;
+                    }
+                    _ => {
+                        segment.acknowledgement = acknowledgement;
+                        segment.psh = true;
+                    }
+                }
+                self.frames = match self.frames {
+                    frames if data_frames > 0 && frames == last => 0,
+                    // An open-ended session counts no further than its first data frame.
+                    2 if data_frames == 0 => 2,
+                    frames => frames + 1,
+                };
+                !segment.psh
+            }
+        }
+    }
+
+    /// Moves the sequence number past a segment: SYN and FIN count one (RFC 9293 section 3.4).
+    fn count(&mut self, segment: &TcpSegment, payload_bytes: usize) {
+        let flags = u32::from(segment.syn) + u32::from(segment.fin);
+        self.sent = self.sent.wrapping_add(payload_bytes as u32).wrapping_add(flags);
+    }
+}
+
+impl Iterator for Frames {
+    type Item = (u64, Vec<u8>);
+
+    /// Ends only where [`Frames::append_next`] fails.
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut frame = Vec::new();
+        let meta = self.append_next(&mut frame).ok()?;
+        Some((meta.timestamp_ns, frame))
+    }
+}

@@ -1,0 +1,146 @@
+//! The link layer of made-up frames: MAC addresses and VLAN tags, in text form.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::BenchError;
+
+/// An Ethernet address, written `02:00:00:00:00:01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MacAddress(pub [u8; 6]);
+
+impl FromStr for MacAddress {
+    type Err = BenchError;
+
+    fn from_str(text: &str) -> Result<Self, BenchError> {
+        let refuse = || {
+            let remedy = "write six hexadecimal bytes, as in 02:00:00:00:00:01";
+            BenchError::setting("MAC address", text, remedy)
+        };
+        let mut bytes = [0u8; 6];
+        let mut parts = text.trim().split(':');
+        for byte in &mut bytes {
+            let part = parts.next().ok_or_else(refuse)?;
+            if part.is_empty() || part.len() > 2 || part.starts_with('+') {
+                return Err(refuse());
+            }
+            *byte = u8::from_str_radix(part, 16).map_err(|_| refuse())?;
+        }
+        match parts.next() {
+            None => Ok(Self(bytes)),
+            Some(_) => Err(refuse()),
+        }
+    }
+}
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, f] = self.0;
+        write!(out, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
+    }
+}
+
+/// One VLAN tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VlanTag {
+    /// VLAN identifier, 0 to 4095.
+    pub id: u16,
+    /// Priority code point, 0 to 7.
+    pub priority: u8,
+}
+
+/// No tag, one, or two, outermost first: `100`, `100:5` (with priority), `200,100` (QinQ). Two
+/// tags make an IEEE 802.1ad frame: the outer one has EtherType 0x88a8, the inner 0x8100.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct VlanTags(Vec<VlanTag>);
+
+impl VlanTags {
+    /// The tags, outermost first; at most two.
+    pub fn tags(&self) -> &[VlanTag] {
+        &self.0
+    }
+}
+
+impl FromStr for VlanTags {
+    type Err = BenchError;
+
+    fn from_str(text: &str) -> Result<Self, BenchError> {
+        let refuse = |reason: &str| BenchError::setting("VLAN tags", text, reason);
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let tag = |part: &str| {
+            let (id, priority) = part.split_once(':').unwrap_or((part, "0"));
+            let id = id.trim().parse::<u16>().ok().filter(|id| *id < 4096);
+            let priority = priority.trim().parse::<u8>().ok().filter(|p| *p < 8);
+            Ok(VlanTag {
+                id: id.ok_or_else(|| refuse("a VLAN identifier is a number from 0 to 4095"))?,
+                priority: priority.ok_or_else(|| refuse("a priority is a number from 0 to 7"))?,
+            })
+        };
+        let tags = text.split(',').map(tag).collect::<Result<Vec<_>, _>>()?;
+        if tags.len() > 2 {
+            return Err(refuse("a frame has at most two tags: outer,inner"));
+        }
+        Ok(Self(tags))
+    }
+}
+
+impl fmt::Display for VlanTags {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, tag) in self.0.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            write!(out, "{comma}{}", tag.id)?;
+            if tag.priority != 0 {
+                write!(out, ":{}", tag.priority)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+super::text_serde!(MacAddress);
+super::text_serde!(VlanTags);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn mistakes_are_refused() {
+        for text in [
+            "",
+            "02:00:00:00:00",
+            "02:00:00:00:00:01:02",
+            "g2:00:00:00:00:01",
+            "002:0:0:0:0:1",
+            "+2:0:0:0:0:1",
+        ] {
+            assert!(text.parse::<MacAddress>().is_err(), "{text} was accepted");
+        }
+        for text in ["4096", "1:8", "1,2,3", "a", ",", "1:"] {
+            assert!(text.parse::<VlanTags>().is_err(), "{text} was accepted");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn macs_print_back(bytes: [u8; 6]) {
+            let mac = MacAddress(bytes);
+            prop_assert_eq!(mac.to_string().parse::<MacAddress>().expect("prints back"), mac);
+        }
+
+        #[test]
+        fn parsing_never_panics(text in "[0-9a-fA-F:,+ ]{0,24}|\\PC{0,12}") {
+            let _ = text.parse::<MacAddress>();
+            if let Ok(tags) = text.parse::<VlanTags>() {
+                prop_assert_eq!(tags.to_string().parse::<VlanTags>().expect("prints back"), tags);
+            }
+        }
+    }
+}
