@@ -1,1 +1,25 @@
-//! To be filled.
+//! Machine code for packet programs, run in stages over batches.
+//!
+//! A program is cut into *regions* at its lookups ([`region`]). Each region becomes one native
+//! function that loops over an index list of packets ([`lower`]) and sorts them into *exit lists*:
+//! ports, drop reasons, slow paths, and lookups to be done. Between regions, Rust does the lookups of
+//! the whole list at once ([`stage`]), so that their cache misses overlap.
+//!
+//! - [`abi`]: what machine code and Rust agree on
+//! - [`intrinsic`]: Rust functions that machine code calls for rare work
+//! - [`code`]: compiling, and owning the executable memory
+//! - [`exits`]: the exit lists
+//!
+//! The evaluator of crate `ir` is the oracle: [`stage::Engine`] runs either.
+
+pub mod abi;
+pub mod code;
+pub mod exits;
+mod intrinsic;
+mod lower;
+pub mod region;
+pub mod stage;
+
+pub use code::{Code, CodeBuilder, CodegenError, ProgramId};
+pub use exits::{Exits, LIST_CAPACITY};
+pub use stage::{Engine, Scratch, run};

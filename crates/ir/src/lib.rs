@@ -1,1 +1,25 @@
-//! To be filled.
+//! The packet IR: what a transparent element does to one packet, defined once.
+//!
+//! A [`Program`] is a directed acyclic graph of blocks over 64-bit values. It reads and writes header
+//! fields, annotations, its own state cells and records of lookup tables, and ends each path with an
+//! *exit*: emit to a port, drop with a reason, or hand to the element's slow path. From this one
+//! definition come the reference meaning ([`eval`]), the machine code (crate `codegen`) and, later,
+//! the traffic classes of a whole chain.
+//!
+//! - [`program`]: the data structure
+//! - [`builder`]: how elements write programs
+//! - [`text`]: printer and parser of the text form
+//! - [`verify`]: the invariants that every program must hold
+//! - [`eval`]: the reference evaluator
+//! - [`table`]: what a lookup table offers to a program
+
+pub mod builder;
+pub mod eval;
+pub mod program;
+pub mod table;
+pub mod text;
+pub mod verify;
+
+pub use builder::Builder;
+pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
+pub use table::{Created, Table, Tables};

@@ -1,0 +1,161 @@
+//! Compiling programs, and owning the executable memory.
+#![expect(unsafe_code, reason = "owns executable memory and turns addresses into functions")]
+
+use crate::abi::RegionFn;
+use crate::lower;
+use crate::region::{Plan, plan};
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::{AbiParam, types};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module};
+use ir::Program;
+use std::sync::Arc;
+
+/// Why no machine code was made.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum CodegenError {
+    #[error(
+        "this machine's instruction set is not supported by the code generator: {0}; run with --engine evaluator"
+    )]
+    Machine(String),
+    #[error("program `{program}` was not compiled: {what}")]
+    Compile { program: String, what: String },
+}
+
+/// A program in a [`Code`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ProgramId(usize);
+
+/// Collects programs and compiles them into one piece of executable memory.
+pub struct CodeBuilder {
+    module: JITModule,
+    context: Context,
+    frontend: FunctionBuilderContext,
+    programs: Vec<(Plan, Vec<FuncId>)>,
+}
+
+/// Compiled programs. The executable memory goes when the last owner does.
+pub struct Code {
+    module: Option<JITModule>,
+    programs: Vec<Compiled>,
+}
+
+/// One program's plan and functions.
+pub struct Compiled {
+    plan: Plan,
+    regions: Vec<RegionFn>,
+}
+
+// SAFETY: after `finish` the module is only kept for its memory, which nobody writes.
+unsafe impl Send for Code {}
+// SAFETY: as above; shared access only reads plan and function addresses.
+unsafe impl Sync for Code {}
+
+impl CodeBuilder {
+    /// A builder for this machine.
+    ///
+    /// # Errors
+    /// Where Cranelift does not know the machine.
+    pub fn new() -> Result<CodeBuilder, CodegenError> {
+        let mut settings = settings::builder();
+        for (name, value) in [
+            ("opt_level", "speed"),
+            ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+            ("use_colocated_libcalls", "false"),
+            ("is_pic", "false"),
+            ("enable_probestack", "false"),
+        ] {
+            settings.set(name, value).map_err(|error| CodegenError::Machine(error.to_string()))?;
+        }
+        let isa = cranelift_native::builder()
+            .map_err(|error| CodegenError::Machine(error.to_string()))?
+            .finish(settings::Flags::new(settings))
+            .map_err(|error| CodegenError::Machine(error.to_string()))?;
+        let module = JITModule::new(JITBuilder::with_isa(isa, cranelift_module::default_libcall_names()));
+        let context = module.make_context();
+        Ok(CodeBuilder { module, context, frontend: FunctionBuilderContext::new(), programs: vec![] })
+    }
+
+    /// Compiles a verified program.
+    ///
+    /// # Errors
+    /// When Cranelift refuses it.
+    pub fn add(&mut self, program: &Program) -> Result<ProgramId, CodegenError> {
+        let failed = |what: String| CodegenError::Compile { program: program.name.clone(), what };
+        let plan = plan(program);
+        let mut functions = Vec::with_capacity(plan.regions.len());
+        for (number, region) in plan.regions.iter().enumerate() {
+            let mut signature = self.module.make_signature();
+            signature.params.extend([AbiParam::new(types::I64); 3]);
+            let name = format!("p{}_{}_{number}", self.programs.len(), program.name);
+            let id = self
+                .module
+                .declare_function(&name, Linkage::Local, &signature)
+                .map_err(|error| failed(error.to_string()))?;
+            self.context.func.signature = signature;
+            let mut function = FunctionBuilder::new(&mut self.context.func, &mut self.frontend);
+            lower::region(program, &plan, region, &mut function);
+            function.finalize(self.module.target_config());
+            self.module
+                .define_function(id, &mut self.context)
+                .map_err(|error| failed(format!("{error:?}")))?;
+            self.module.clear_context(&mut self.context);
+            functions.push(id);
+        }
+        self.programs.push((plan, functions));
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    /// Makes the code executable.
+    ///
+    /// # Errors
+    /// When the memory cannot be made executable.
+    pub fn finish(mut self) -> Result<Arc<Code>, CodegenError> {
+        self.module
+            .finalize_definitions()
+            .map_err(|error| CodegenError::Machine(format!("no executable memory: {error}")))?;
+        let module = &self.module;
+        let compiled = self.programs.into_iter().map(|(plan, functions)| {
+            let regions = functions.into_iter().map(|id| {
+                let address = module.get_finalized_function(id);
+                // SAFETY: the address is that of a finished function with the signature of
+                // `RegionFn`, set in `add`; `Code` keeps its memory for as long as it is callable.
+                unsafe { std::mem::transmute::<*const u8, RegionFn>(address) }
+            });
+            Compiled { plan, regions: regions.collect() }
+        });
+        let programs = compiled.collect();
+        Ok(Arc::new(Code { module: Some(self.module), programs }))
+    }
+}
+
+impl Code {
+    /// A compiled program.
+    pub fn program(&self, id: ProgramId) -> &Compiled {
+        &self.programs[id.0]
+    }
+}
+
+impl Compiled {
+    /// How the program was cut.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The function of a region.
+    pub fn region(&self, number: usize) -> RegionFn {
+        self.regions[number]
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        if let Some(module) = self.module.take() {
+            // SAFETY: functions are only called through `stage::run`, which borrows this `Code`.
+            unsafe { module.free_memory() };
+        }
+    }
+}

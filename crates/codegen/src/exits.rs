@@ -1,0 +1,120 @@
+//! Exit lists: where each packet of a batch went.
+//!
+//! A packet is named by its index in its vector. An element's run leaves one list for each output
+//! port, drop reason and slow path (and, while it runs, for each lookup that is to be done). Lists
+//! have room for a whole vector, so that machine code never checks for space: every packet goes to
+//! exactly one list, and a vector holds at most [`LIST_CAPACITY`] packets.
+
+/// The most packets that a vector holds, and so the capacity of each list.
+pub const LIST_CAPACITY: usize = 256;
+
+/// The lists of one run of one element. Reused from run to run.
+#[derive(Debug)]
+pub struct Exits {
+    lists: Vec<u16>,
+    counts: Vec<u32>,
+    outputs: usize,
+    reasons: usize,
+}
+
+impl Exits {
+    /// Lists for elements of up to `lists` exits of any kind.
+    pub fn with_capacity(lists: usize) -> Exits {
+        let lists = lists.max(1);
+        Exits { lists: vec![0; lists * LIST_CAPACITY], counts: vec![0; lists], outputs: 0, reasons: 0 }
+    }
+
+    /// Empties the lists and says how many of each kind there are: ports first, then reasons, then
+    /// others (slow paths, lookups).
+    pub fn reset(&mut self, outputs: usize, reasons: usize, others: usize) {
+        let lists = outputs + reasons + others;
+        if lists > self.counts.len() {
+            self.lists.resize(lists * LIST_CAPACITY, 0);
+            self.counts.resize(lists, 0);
+        }
+        self.counts[..lists].fill(0);
+        (self.outputs, self.reasons) = (outputs, reasons);
+    }
+
+    /// The list with that number; empty where there is none.
+    pub fn list(&self, list: usize) -> &[u16] {
+        let count = self.counts.get(list).map_or(0, |count| *count as usize);
+        let start = list * LIST_CAPACITY;
+        self.lists.get(start..start + count.min(LIST_CAPACITY)).unwrap_or(&[])
+    }
+
+    /// Number of output ports.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Number of drop reasons.
+    pub fn reasons(&self) -> usize {
+        self.reasons
+    }
+
+    /// Packets that leave by a port.
+    pub fn output(&self, port: usize) -> &[u16] {
+        if port < self.outputs { self.list(port) } else { &[] }
+    }
+
+    /// Packets that are dropped for a reason.
+    pub fn dropped(&self, reason: usize) -> &[u16] {
+        if reason < self.reasons { self.list(self.outputs + reason) } else { &[] }
+    }
+
+    /// Packets of a list of the third kind.
+    pub fn other(&self, other: usize) -> &[u16] {
+        self.list(self.outputs + self.reasons + other)
+    }
+
+    /// Appends a packet to a list. Each packet must go to one list only; what does not fit is ignored,
+    /// which can happen only to who breaks that rule.
+    #[inline]
+    pub fn push(&mut self, list: usize, packet: u16) {
+        if let Some(count) = self.counts.get_mut(list)
+            && let Some(place) = self.lists.get_mut(list * LIST_CAPACITY + *count as usize)
+            && (*count as usize) < LIST_CAPACITY
+        {
+            *place = packet;
+            *count += 1;
+        }
+    }
+
+    /// Sends a packet out of a port.
+    #[inline]
+    pub fn emit(&mut self, port: usize, packet: u16) {
+        debug_assert!(port < self.outputs, "output {port} of {}", self.outputs);
+        self.push(port, packet);
+    }
+
+    /// Drops a packet for a reason.
+    #[inline]
+    pub fn drop(&mut self, reason: usize, packet: u16) {
+        debug_assert!(reason < self.reasons, "reason {reason} of {}", self.reasons);
+        self.push(self.outputs + reason, packet);
+    }
+
+    /// Appends all packets of `from` to a list.
+    pub fn extend(&mut self, list: usize, from: &[u16]) {
+        let Some(count) = self.counts.get_mut(list) else { return };
+        let start = list * LIST_CAPACITY + *count as usize;
+        let room = LIST_CAPACITY - *count as usize;
+        let from = &from[..from.len().min(room)];
+        self.lists[start..start + from.len()].copy_from_slice(from);
+        *count += from.len() as u32;
+    }
+
+    /// Empties a list of the third kind.
+    pub fn clear_other(&mut self, other: usize) {
+        let at = self.outputs + self.reasons + other;
+        if let Some(count) = self.counts.get_mut(at) {
+            *count = 0;
+        }
+    }
+
+    /// The lists and counts as machine code writes them.
+    pub(crate) fn raw(&mut self) -> (*mut u16, *mut u32) {
+        (self.lists.as_mut_ptr(), self.counts.as_mut_ptr())
+    }
+}

@@ -1,0 +1,358 @@
+//! Reads and writes: packet bytes, descriptor, annotations, cells, records.
+
+use super::{Lowering, flags};
+use crate::abi;
+use crate::intrinsic;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self as clif, InstBuilder, types};
+use ir::program::Inst;
+use packet::field::{Base, Field};
+use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
+
+fn base_offset(base: Base) -> i32 {
+    match base {
+        Base::Data => offset::DATA,
+        Base::Mac => offset::MAC,
+        Base::Net => offset::NET,
+        Base::Trans => offset::TRANS,
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// Addresses of all bases and of the end of the first segment. Those that the region does not use
+    /// are removed by the compiler.
+    pub(super) fn load_bases(&mut self) {
+        let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
+        for base in Base::ALL {
+            let at = self.f.ins().uload16(types::I64, flags(), self.packet, base_offset(base));
+            let address = self.f.ins().iadd(buf, at);
+            self.f.def_var(self.bases[base as usize], address);
+        }
+        let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
+        let data = self.base(Base::Data);
+        let end = self.f.ins().iadd(data, len);
+        self.f.def_var(self.end, end);
+    }
+
+    pub(super) fn access(&mut self, inst: Inst) -> Option<clif::Value> {
+        match inst {
+            Inst::Load(field) => return Some(self.load_field(field)),
+            Inst::Store(field, value) => {
+                let value = self.value(value);
+                self.store_field(field, value);
+            }
+            Inst::LoadAnno(anno) => {
+                let at = offset::ANNO + i32::from(anno.offset);
+                return Some(self.load_sized(self.packet, at, anno.len));
+            }
+            Inst::StoreAnno(anno, value) => {
+                let (value, at) = (self.value(value), offset::ANNO + i32::from(anno.offset));
+                self.store_sized(self.packet, at, anno.len, value);
+            }
+            Inst::Len => return Some(self.f.ins().uload32(flags(), self.packet, offset::TOTAL)),
+            Inst::Avail(base) => return Some(self.avail(base)),
+            Inst::Offset(base) => return Some(self.offset(base)),
+            Inst::SetBase(base, value) => {
+                let value = self.value(value);
+                self.set_base(base, value);
+            }
+            Inst::ClearBase(base) => {
+                let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
+                self.write_base(base, none);
+            }
+            Inst::Pull(value) => {
+                let value = self.value(value);
+                self.pull(value);
+            }
+            Inst::Push(bytes) => self.push(bytes),
+            Inst::Take(value) => {
+                let value = self.value(value);
+                self.take(value);
+            }
+            Inst::CellLoad(cell) => {
+                return Some(self.f.ins().load(types::I64, flags(), self.context.cells, 8 * i32::from(cell)));
+            }
+            Inst::CellStore(cell, value) => {
+                let value = self.value(value);
+                self.f.ins().store(flags(), value, self.context.cells, 8 * i32::from(cell));
+            }
+            Inst::CellAdd(cell, value) => {
+                let (value, at) = (self.value(value), 8 * i32::from(cell));
+                let old = self.f.ins().load(types::I64, flags(), self.context.cells, at);
+                let new = self.f.ins().iadd(old, value);
+                self.f.ins().store(flags(), new, self.context.cells, at);
+            }
+            Inst::RecLoad(record, at, bytes) => {
+                let record = self.value(record);
+                return Some(self.load_sized(record, i32::from(at), bytes));
+            }
+            Inst::RecStore(record, at, bytes, value) => {
+                let (record, value) = (self.value(record), self.value(value));
+                self.store_sized(record, i32::from(at), bytes, value);
+            }
+            Inst::IpSum => return Some(self.ip_sum()),
+            Inst::TransportSum(proto) => {
+                let proto = self.value(proto);
+                return Some(
+                    self.call(intrinsic::transport_sum as *const () as usize, &[self.packet, proto]),
+                );
+            }
+            Inst::Now => return Some(self.context.now_ns),
+            Inst::Timestamp => {
+                return Some(self.f.ins().load(types::I64, flags(), self.packet, offset::TIMESTAMP_NS));
+            }
+            Inst::PacketType => {
+                return Some(self.f.ins().uload8(types::I64, flags(), self.packet, offset::PACKET_TYPE));
+            }
+            Inst::SetPacketType(value) => {
+                let value = self.value(value);
+                self.f.ins().istore8(flags(), value, self.packet, offset::PACKET_TYPE);
+            }
+            Inst::FlowHash => return Some(self.f.ins().uload32(flags(), self.packet, offset::FLOW_HASH)),
+            Inst::Const(..) | Inst::Bin(..) | Inst::Select(..) | Inst::CsumUpdate(..) => {}
+        }
+        None
+    }
+
+    /// A little-endian number of 1, 2, 4 or 8 bytes.
+    fn load_sized(&mut self, address: clif::Value, at: i32, bytes: u8) -> clif::Value {
+        let ins = self.f.ins();
+        match bytes {
+            1 => ins.uload8(types::I64, flags(), address, at),
+            2 => ins.uload16(types::I64, flags(), address, at),
+            4 => ins.uload32(flags(), address, at),
+            _ => ins.load(types::I64, flags(), address, at),
+        }
+    }
+
+    fn store_sized(&mut self, address: clif::Value, at: i32, bytes: u8, value: clif::Value) {
+        let ins = self.f.ins();
+        match bytes {
+            1 => ins.istore8(flags(), value, address, at),
+            2 => ins.istore16(flags(), value, address, at),
+            4 => ins.istore32(flags(), value, address, at),
+            _ => ins.store(flags(), value, address, at),
+        };
+    }
+
+    /// A big-endian number of 1, 2, 4 or 8 bytes.
+    fn load_be(&mut self, address: clif::Value, at: i32, bytes: u16) -> clif::Value {
+        let width = match bytes {
+            1 => return self.load_sized(address, at, 1),
+            2 => types::I16,
+            4 => types::I32,
+            _ => types::I64,
+        };
+        let raw = self.f.ins().load(width, flags(), address, at);
+        let swapped = self.f.ins().bswap(raw);
+        if width == types::I64 { swapped } else { self.f.ins().uextend(types::I64, swapped) }
+    }
+
+    fn store_be(&mut self, address: clif::Value, at: i32, bytes: u16, value: clif::Value) {
+        let width = match bytes {
+            1 => return self.store_sized(address, at, 1, value),
+            2 => types::I16,
+            4 => types::I32,
+            _ => types::I64,
+        };
+        let narrow = if width == types::I64 { value } else { self.f.ins().ireduce(width, value) };
+        let swapped = self.f.ins().bswap(narrow);
+        self.f.ins().store(flags(), swapped, address, at);
+    }
+
+    /// The bytes that a field touches, as one big-endian number: in pieces of 4, 2 and 1 bytes where
+    /// their number is no power of two, so that no byte outside the field's is touched.
+    fn load_bytes(&mut self, field: Field) -> clif::Value {
+        let address = self.base(field.base);
+        let (mut at, mut left) = (i32::from(field.first_byte()), field.byte_len());
+        let mut value = None;
+        while left > 0 {
+            let piece = piece(left);
+            let part = self.load_be(address, at, piece);
+            value = Some(match value {
+                None => part,
+                Some(value) => {
+                    let shifted = self.f.ins().ishl_imm_s(value, i64::from(piece) * 8);
+                    self.f.ins().bor(shifted, part)
+                }
+            });
+            at += i32::from(piece);
+            left -= piece;
+        }
+        value.unwrap_or(address)
+    }
+
+    fn store_bytes(&mut self, field: Field, value: clif::Value) {
+        let address = self.base(field.base);
+        let (mut at, mut left) = (i32::from(field.first_byte()), field.byte_len());
+        while left > 0 {
+            let piece = piece(left);
+            left -= piece;
+            let part = if left == 0 { value } else { self.f.ins().ushr_imm_s(value, i64::from(left) * 8) };
+            self.store_be(address, at, piece, part);
+            at += i32::from(piece);
+        }
+    }
+
+    fn load_field(&mut self, field: Field) -> clif::Value {
+        let mut value = self.load_bytes(field);
+        if field.shift() > 0 {
+            value = self.f.ins().ushr_imm_s(value, i64::from(field.shift()));
+        }
+        if !field.bit.is_multiple_of(8) {
+            value = self.f.ins().band_imm_s(value, field.max_value() as i64);
+        }
+        value
+    }
+
+    fn store_field(&mut self, field: Field, value: clif::Value) {
+        if field.is_byte_aligned() {
+            return self.store_bytes(field, value);
+        }
+        let mask = field.max_value() << field.shift();
+        let old = self.load_bytes(field);
+        let old = self.f.ins().band_imm_s(old, !mask as i64);
+        let new = self.f.ins().ishl_imm_s(value, i64::from(field.shift()));
+        let new = self.f.ins().band_imm_s(new, mask as i64);
+        let new = self.f.ins().bor(old, new);
+        self.store_bytes(field, new);
+    }
+
+    fn avail(&mut self, base: Base) -> clif::Value {
+        let (start, end) = (self.base(base), self.f.use_var(self.end));
+        let between = self.f.ins().isub(end, start);
+        let zero = self.f.ins().iconst(types::I64, 0);
+        let inside = self.f.ins().icmp(IntCC::UnsignedLessThan, start, end);
+        self.f.ins().select(inside, between, zero)
+    }
+
+    fn offset(&mut self, base: Base) -> clif::Value {
+        let (start, data) = (self.base(base), self.base(Base::Data));
+        let distance = self.f.ins().isub(start, data);
+        let stored = self.f.ins().uload16(types::I64, flags(), self.packet, base_offset(base));
+        let unset = self.f.ins().icmp_imm_s(IntCC::Equal, stored, i64::from(NO_HEADER));
+        let none = self.f.ins().iconst(types::I64, -1);
+        self.f.ins().select(unset, none, distance)
+    }
+
+    /// Sets a base to an offset from the buffer's start, in descriptor and variable.
+    fn write_base(&mut self, base: Base, at: clif::Value) {
+        self.f.ins().istore16(flags(), at, self.packet, base_offset(base));
+        let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
+        let address = self.f.ins().iadd(buf, at);
+        self.f.def_var(self.bases[base as usize], address);
+    }
+
+    fn set_base(&mut self, base: Base, from_data: clif::Value) {
+        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+        let at = self.f.ins().iadd(data, from_data);
+        let fits = self.f.ins().icmp_imm_s(IntCC::UnsignedLessThan, at, BUF_BYTES as i64);
+        let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
+        let at = self.f.ins().select(fits, at, none);
+        self.write_base(base, at);
+    }
+
+    fn add_to(&mut self, at: i32, amount: clif::Value) {
+        let old = self.f.ins().uload32(flags(), self.packet, at);
+        let new = self.f.ins().iadd(old, amount);
+        self.f.ins().istore32(flags(), new, self.packet, at);
+    }
+
+    fn pull(&mut self, bytes: clif::Value) {
+        let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
+        let bytes = self.f.ins().umin(bytes, len);
+        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+        let data = self.f.ins().iadd(data, bytes);
+        self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
+        let less = self.f.ins().ineg(bytes);
+        self.add_to(offset::LEN, less);
+        self.add_to(offset::TOTAL, less);
+        let address = self.base(Base::Data);
+        let address = self.f.ins().iadd(address, bytes);
+        self.f.def_var(self.bases[Base::Data as usize], address);
+    }
+
+    fn push(&mut self, bytes: u16) {
+        let more = self.f.ins().iconst(types::I64, i64::from(bytes));
+        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+        let data = self.f.ins().isub(data, more);
+        self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
+        self.add_to(offset::LEN, more);
+        self.add_to(offset::TOTAL, more);
+        let address = self.base(Base::Data);
+        let address = self.f.ins().isub(address, more);
+        self.f.def_var(self.bases[Base::Data as usize], address);
+    }
+
+    /// Only packets of one segment are cut: there `total` equals `len`.
+    fn take(&mut self, keep: clif::Value) {
+        let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
+        let total = self.f.ins().uload32(flags(), self.packet, offset::TOTAL);
+        let shorter = self.f.ins().umin(len, keep);
+        let single = self.f.ins().icmp(IntCC::Equal, len, total);
+        let new = self.f.ins().select(single, shorter, len);
+        let new_total = self.f.ins().select(single, shorter, total);
+        self.f.ins().istore32(flags(), new, self.packet, offset::LEN);
+        self.f.ins().istore32(flags(), new_total, self.packet, offset::TOTAL);
+        let data = self.base(Base::Data);
+        let end = self.f.ins().iadd(data, new);
+        self.f.def_var(self.end, end);
+    }
+
+    fn call(&mut self, address: usize, args: &[clif::Value]) -> clif::Value {
+        let mut signature = clif::Signature::new(cranelift_codegen::isa::CallConv::SystemV);
+        signature.params.extend(args.iter().map(|_| clif::AbiParam::new(types::I64)));
+        signature.returns.push(clif::AbiParam::new(types::I64));
+        let signature = self.f.import_signature(signature);
+        let callee = self.f.ins().iconst(types::I64, address as i64);
+        let call = self.f.ins().call_indirect(signature, callee, args);
+        self.f.inst_results(call)[0]
+    }
+
+    /// Twenty bytes are added up inline: as little-endian words, since the sum does not care for
+    /// the byte order until its end (RFC 1071 section 2 B). Other headers go to the intrinsic.
+    fn ip_sum(&mut self) -> clif::Value {
+        let (inline, check, rare, done) =
+            (self.f.create_block(), self.f.create_block(), self.f.create_block(), self.f.create_block());
+        let result = self.f.append_block_param(done, types::I64);
+        let (net, end) = (self.base(Base::Net), self.f.use_var(self.end));
+        let needed = self.f.ins().iadd_imm_s(net, 20);
+        let there = self.f.ins().icmp(IntCC::UnsignedLessThanOrEqual, needed, end);
+        self.f.ins().brif(there, check, &[], rare, &[]);
+        self.f.switch_to_block(check);
+        let first = self.f.ins().uload8(types::I64, flags(), net, 0);
+        let length = self.f.ins().band_imm_s(first, 15);
+        let short = self.f.ins().icmp_imm_s(IntCC::Equal, length, 5);
+        self.f.ins().brif(short, inline, &[], rare, &[]);
+
+        self.f.switch_to_block(inline);
+        let mut sum = self.f.ins().uload32(flags(), net, 0);
+        for at in [4, 8, 12, 16] {
+            let word = self.f.ins().uload32(flags(), net, at);
+            sum = self.f.ins().iadd(sum, word);
+        }
+        let folded = self.fold_64(sum);
+        let narrow = self.f.ins().ireduce(types::I16, folded);
+        let swapped = self.f.ins().bswap(narrow);
+        let swapped = self.f.ins().uextend(types::I64, swapped);
+        self.f.ins().jump(done, &[swapped.into()]);
+
+        self.f.switch_to_block(rare);
+        let slow = self.call(intrinsic::ip_sum as *const () as usize, &[self.packet]);
+        self.f.ins().jump(done, &[slow.into()]);
+        self.f.switch_to_block(done);
+        result
+    }
+}
+
+/// The largest power of two of bytes, up to 8, that is at most `left`.
+fn piece(left: u16) -> u16 {
+    match left {
+        8.. => 8,
+        4..=7 => 4,
+        2..=3 => 2,
+        _ => 1,
+    }
+}
+
+const _: () = assert!(size_of::<abi::Context>() == 64);

@@ -1,0 +1,115 @@
+//! Arithmetic.
+
+use super::Lowering;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self as clif, InstBuilder, types};
+use ir::program::{BinOp, Inst};
+
+impl Lowering<'_, '_> {
+    pub(super) fn arithmetic(&mut self, inst: Inst) -> clif::Value {
+        match inst {
+            Inst::Const(number) => self.f.ins().iconst(types::I64, number as i64),
+            Inst::Bin(op, a, b) => {
+                let (a, b) = (self.value(a), self.value(b));
+                self.binary(op, a, b)
+            }
+            Inst::Select(c, a, b) => {
+                let (c, a, b) = (self.value(c), self.value(a), self.value(b));
+                self.f.ins().select(c, a, b)
+            }
+            Inst::CsumUpdate(sum, old, new, bits) => {
+                let (sum, old, new) = (self.value(sum), self.value(old), self.value(new));
+                self.checksum_update(sum, old, new, bits)
+            }
+            _ => self.f.ins().iconst(types::I64, 0),
+        }
+    }
+
+    fn compare(&mut self, condition: IntCC, a: clif::Value, b: clif::Value) -> clif::Value {
+        let bit = self.f.ins().icmp(condition, a, b);
+        self.f.ins().uextend(types::I64, bit)
+    }
+
+    fn binary(&mut self, op: BinOp, a: clif::Value, b: clif::Value) -> clif::Value {
+        match op {
+            BinOp::Add => self.f.ins().iadd(a, b),
+            BinOp::Sub => self.f.ins().isub(a, b),
+            BinOp::Mul => self.f.ins().imul(a, b),
+            BinOp::Rem => self.remainder(a, b),
+            BinOp::And => self.f.ins().band(a, b),
+            BinOp::Or => self.f.ins().bor(a, b),
+            BinOp::Xor => self.f.ins().bxor(a, b),
+            BinOp::Shl => {
+                let shifted = self.f.ins().ishl(a, b);
+                self.zero_past_63(b, shifted)
+            }
+            BinOp::Shr => {
+                let shifted = self.f.ins().ushr(a, b);
+                self.zero_past_63(b, shifted)
+            }
+            BinOp::Eq => self.compare(IntCC::Equal, a, b),
+            BinOp::Ne => self.compare(IntCC::NotEqual, a, b),
+            BinOp::Lt => self.compare(IntCC::UnsignedLessThan, a, b),
+            BinOp::Le => self.compare(IntCC::UnsignedLessThanOrEqual, a, b),
+            BinOp::Min => self.f.ins().umin(a, b),
+        }
+    }
+
+    /// The machine takes shift counts modulo 64; the IR does not.
+    fn zero_past_63(&mut self, count: clif::Value, shifted: clif::Value) -> clif::Value {
+        let zero = self.f.ins().iconst(types::I64, 0);
+        let fits = self.f.ins().icmp_imm_s(IntCC::UnsignedLessThan, count, 64);
+        self.f.ins().select(fits, shifted, zero)
+    }
+
+    /// Division by zero traps on the machine and is 0 in the IR.
+    fn remainder(&mut self, a: clif::Value, b: clif::Value) -> clif::Value {
+        let (zero, one) = (self.f.ins().iconst(types::I64, 0), self.f.ins().iconst(types::I64, 1));
+        let safe = self.f.ins().select(b, b, one);
+        let remainder = self.f.ins().urem(a, safe);
+        self.f.ins().select(b, remainder, zero)
+    }
+
+    fn fold_once(&mut self, sum: clif::Value) -> clif::Value {
+        let low = self.f.ins().band_imm_s(sum, 0xffff);
+        let high = self.f.ins().ushr_imm_s(sum, 16);
+        self.f.ins().iadd(low, high)
+    }
+
+    /// RFC 1624 equation 3. The sum is below 2^34, so three folds reach 16 bits.
+    fn checksum_update(
+        &mut self,
+        sum: clif::Value,
+        old: clif::Value,
+        new: clif::Value,
+        bits: u8,
+    ) -> clif::Value {
+        let mask = if bits == 16 { 0xffff } else { 0xffff_ffff };
+        let sum = self.f.ins().bxor_imm_s(sum, 0xffff);
+        let sum = self.f.ins().band_imm_s(sum, 0xffff);
+        let old = self.f.ins().bxor_imm_s(old, mask);
+        let old = self.f.ins().band_imm_s(old, mask);
+        let new = self.f.ins().band_imm_s(new, mask);
+        let total = self.f.ins().iadd(sum, old);
+        let total = self.f.ins().iadd(total, new);
+        let mut folded = self.fold_twice(total);
+        if bits == 32 {
+            folded = self.fold_once(folded);
+        }
+        self.f.ins().bxor_imm_s(folded, 0xffff)
+    }
+
+    pub(super) fn fold_twice(&mut self, sum: clif::Value) -> clif::Value {
+        let once = self.fold_once(sum);
+        self.fold_once(once)
+    }
+
+    /// Folds a sum of up to 64 bits to 16.
+    pub(super) fn fold_64(&mut self, sum: clif::Value) -> clif::Value {
+        let low = self.f.ins().band_imm_s(sum, 0xffff_ffff);
+        let high = self.f.ins().ushr_imm_s(sum, 32);
+        let sum = self.f.ins().iadd(low, high);
+        let sum = self.fold_twice(sum);
+        self.fold_once(sum)
+    }
+}

@@ -1,0 +1,192 @@
+//! Running a program over a batch: regions as machine code, lookups in between.
+//!
+//! [`run`] upholds what machine code trusts: the index list names packets of the vector, every packet
+//! is live, lists and lanes have room for a whole vector.
+#![expect(unsafe_code, reason = "calls machine code")]
+
+use crate::abi::Context;
+use crate::code::{Code, ProgramId};
+use crate::exits::{Exits, LIST_CAPACITY};
+use crate::region::Site;
+use ir::eval::{self, Buffer, Exit, State};
+use ir::{Created, Program};
+use packet::access::Access;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::descriptor::Packet;
+use std::sync::Arc;
+
+/// How a program is run.
+#[derive(Clone)]
+pub enum Engine {
+    /// As machine code.
+    Native(Arc<Code>, ProgramId),
+    /// By the reference evaluator.
+    Evaluator,
+}
+
+/// Lanes between stages; one for each worker, reused by all its programs.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    keys: Vec<u64>,
+    records: Vec<u64>,
+    carry: Vec<u64>,
+    hits: Vec<u16>,
+    misses: Vec<u16>,
+}
+
+impl Scratch {
+    fn make_room(&mut self, key_stride: usize, carry_stride: usize) {
+        let grow = |lane: &mut Vec<u64>, words: usize| {
+            if lane.len() < words {
+                lane.resize(words, 0);
+            }
+        };
+        grow(&mut self.keys, key_stride * LIST_CAPACITY);
+        grow(&mut self.carry, carry_stride.max(1) * LIST_CAPACITY);
+        grow(&mut self.records, LIST_CAPACITY);
+    }
+}
+
+/// Runs a program on the packets of a batch that came in by an input port, and sorts them into
+/// `exits` (ports, reasons, then slow paths).
+///
+/// # Panics
+/// When the list names packets outside the vector, or the vector is longer than [`LIST_CAPACITY`].
+#[inline]
+pub fn run(
+    engine: &Engine,
+    program: &Program,
+    input: usize,
+    packets: &mut [Packet],
+    list: &[u16],
+    state: &mut State<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) {
+    assert!(packets.len() <= LIST_CAPACITY && list.len() <= LIST_CAPACITY);
+    match engine {
+        Engine::Native(code, id) => native(code, *id, input, packets, list, state, scratch, exits),
+        Engine::Evaluator => evaluate(program, input, packets, list, state, exits),
+    }
+}
+
+fn native(
+    code: &Code,
+    id: ProgramId,
+    input: usize,
+    packets: &mut [Packet],
+    list: &[u16],
+    state: &mut State<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) {
+    let compiled = code.program(id);
+    let plan = compiled.plan();
+    exits.reset(plan.lists.outputs, plan.lists.reasons, plan.lists.others());
+    scratch.make_room(plan.key_stride, plan.carry_slots.len());
+    let (lists, counts) = exits.raw();
+    let mut context = Context {
+        packets: packets.as_mut_ptr(),
+        cells: state.cells.as_mut_ptr(),
+        lists,
+        counts,
+        keys: scratch.keys.as_mut_ptr(),
+        records: scratch.records.as_mut_ptr(),
+        carry: scratch.carry.as_mut_ptr(),
+        now_ns: state.now_ns,
+    };
+    let highest = list.iter().copied().max().map_or(0, usize::from);
+    assert!(list.is_empty() || highest < packets.len(), "list names packet {highest} of {}", packets.len());
+    let region = compiled.region(plan.entries[input]);
+    // SAFETY: the list names packets of the vector (asserted), each of which is live (the caller's);
+    // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); the program was
+    // verified, so that it touches only bytes, cells and records that are there.
+    unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };
+    for (number, site) in plan.sites.iter().enumerate() {
+        let pending = plan.lists.slow + number;
+        if exits.other(pending).is_empty() {
+            continue;
+        }
+        look_up(site, plan.key_stride, exits.other(pending), state, scratch);
+        exits.clear_other(pending);
+        for (region, list) in [(site.hit, &scratch.hits), (site.miss, &scratch.misses)] {
+            if !list.is_empty() {
+                // SAFETY: as above; the list is a part of one that machine code wrote from the first.
+                unsafe { compiled.region(region)(&raw mut context, list.as_ptr(), list.len() as u64) };
+            }
+        }
+    }
+}
+
+/// Does the lookups of one border for all packets that wait there.
+fn look_up(site: &Site, stride: usize, pending: &[u16], state: &mut State<'_>, scratch: &mut Scratch) {
+    let Some(table) = state.tables.table(site.table) else {
+        panic!(
+            "table {} of a program is not there: its element lowers to more tables than it has",
+            site.table
+        );
+    };
+    let Scratch { keys, records, hits, misses, .. } = scratch;
+    hits.clear();
+    misses.clear();
+    table.lookup_batch(keys, stride, pending, records);
+    for &index in pending {
+        let lane = usize::from(index);
+        if site.creates && records[lane] == 0 {
+            let words = &keys[lane * stride..lane * stride + site.key_words + site.args];
+            let (key, args) = words.split_at(site.key_words);
+            // An earlier packet of the burst may have made the record meanwhile: `create` finds it.
+            if let Created::Record(record) = table.create(key, args, state.now_ns) {
+                records[lane] = record;
+            }
+        }
+        if records[lane] != 0 { hits.push(index) } else { misses.push(index) }
+    }
+}
+
+/// A packet's bytes as the evaluator reads them.
+struct SlotBuffer(Packet);
+
+impl SlotBuffer {
+    /// The whole first segment's buffer, seen as a packet of its own.
+    fn whole(&self) -> Packet {
+        let bytes = shm::descriptor::BUF_BYTES as u32;
+        Packet { data: 0, len: bytes, total: bytes, segments: 1, next: 0, ..self.0 }
+    }
+}
+
+impl Buffer for SlotBuffer {
+    fn read(&self, at: usize, out: &mut [u8]) -> bool {
+        PacketBytes::new(&self.whole()).copy_out(at, out)
+    }
+
+    fn write(&mut self, at: usize, bytes: &[u8]) -> bool {
+        PacketBytesMut::new(&mut self.whole()).copy_in(at, bytes)
+    }
+
+    fn read_packet(&self, packet: &Packet, at: usize, out: &mut [u8]) -> bool {
+        PacketBytes::new(packet).copy_out(at, out)
+    }
+}
+
+fn evaluate(
+    program: &Program,
+    input: usize,
+    packets: &mut [Packet],
+    list: &[u16],
+    state: &mut State<'_>,
+    exits: &mut Exits,
+) {
+    exits.reset(usize::from(program.outputs), program.reasons.len(), program.slow.len());
+    let (outputs, reasons) = (exits.outputs(), exits.reasons());
+    for &index in list {
+        let packet = &mut packets[usize::from(index)];
+        let mut buffer = SlotBuffer(*packet);
+        match eval::run(program, input, packet, &mut buffer, state) {
+            Ok(Exit::Emit(port)) => exits.push(usize::from(port), index),
+            Ok(Exit::Drop(reason)) => exits.push(outputs + usize::from(reason), index),
+            Ok(Exit::Slow(slow)) => exits.push(outputs + reasons + usize::from(slow), index),
+            Err(error) => panic!("{error}: the verifier should have refused the program"),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Machine code against the evaluator, on programs made at random and on packets made at random.
+
+use codegen::{CodeBuilder, Engine, Exits, Scratch};
+use ir::eval::State;
+use ir::{BinOp, Builder, Created, Inst, Program, Table, Term, Value};
+use packet::access::Access;
+use packet::anno;
+use packet::field::{self, Base, Field};
+use proptest::prelude::*;
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::pool::{Pool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::collections::HashMap;
+
+/// A table of 16-byte records that the test can read: records live in boxes, by address.
+#[derive(Default)]
+struct BoxTable {
+    records: HashMap<Vec<u64>, Box<[u64; 2]>>,
+    refuse_odd: bool,
+}
+
+impl BoxTable {
+    fn by_address(&mut self, record: u64) -> &mut [u64; 2] {
+        self.records.values_mut().find(|boxed| boxed.as_ptr() as u64 == record).expect("a live record")
+    }
+}
+
+impl Table for BoxTable {
+    fn key_words(&self) -> usize {
+        2
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        self.records.get(key).map(|boxed| boxed.as_ptr() as u64)
+    }
+
+    fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
+        if self.refuse_odd && key.iter().fold(0, |acc, word| acc ^ word) % 2 == 1 {
+            return Created::Refused;
+        }
+        let first = args.iter().fold(now_ns, |acc, arg| acc.wrapping_add(*arg));
+        let boxed = self.records.entry(key.to_vec()).or_insert_with(|| Box::new([first, 0]));
+        Created::Record(boxed.as_ptr() as u64)
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        let boxed = self.records.values().find(|boxed| boxed.as_ptr() as u64 == record).expect("live");
+        let all: Vec<u8> = boxed.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let part = &all[usize::from(offset)..usize::from(offset) + usize::from(bytes)];
+        part.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        let words = self.by_address(record);
+        let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let at = usize::from(offset);
+        all[at..at + usize::from(bytes)].copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+        for (word, bytes) in words.iter_mut().zip(all.chunks(8)) {
+            *word = u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+        }
+    }
+}
+
+/// What can be seen of a run from outside, but for the order of packets in the lists.
+#[derive(PartialEq, Debug)]
+struct Seen {
+    exit_of: Vec<Option<usize>>,
+    packets: Vec<(Vec<u8>, [u16; 3], Vec<u8>, u8)>,
+    cells: Vec<u64>,
+}
+
+fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool) -> Seen {
+    let region = Region::create(RegionOptions::slots(512)).expect("memory");
+    let mut pool = SharedPool::new(region).worker();
+    let mut packets = vec![Packet::EMPTY; frames.len()];
+    assert_eq!(pool.alloc(&mut packets), frames.len());
+    for (packet, frame) in packets.iter_mut().zip(frames) {
+        packet.len = frame.len() as u32;
+        packet.total = packet.len;
+        packet.mac = packet.data;
+        packet.net = packet.data + 14;
+        packet.trans = packet.data + 34;
+        assert!(PacketBytesMut::new(packet).copy_in(0, frame));
+    }
+    let mut cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
+    let mut known = BoxTable::default();
+    for key in (0..64).map(|n| [n % 8, n / 8]) {
+        known.create(&key, &key, 9);
+    }
+    let made = BoxTable { refuse_odd, ..BoxTable::default() };
+    let mut tables: Vec<Box<dyn Table>> = vec![Box::new(known), Box::new(made)];
+    let mut exits = Exits::with_capacity(1);
+    let list: Vec<u16> = (0..frames.len() as u16).collect();
+    let mut scratch = Scratch::default();
+    for now_ns in [5, 6] {
+        let mut state = State { cells: &mut cells, tables: &mut tables, now_ns };
+        codegen::run(engine, program, 0, &mut packets, &list, &mut state, &mut scratch, &mut exits);
+    }
+    let lists = usize::from(program.outputs) + program.reasons.len() + program.slow.len();
+    let exit_of = list.iter().map(|index| (0..lists).find(|at| exits.list(*at).contains(index))).collect();
+    let listed: usize = (0..lists).map(|at| exits.list(at).len()).sum();
+    assert_eq!(listed, frames.len(), "each packet leaves once");
+    let seen = packets.iter().map(|packet| {
+        let bytes = PacketBytes::new(packet).to_vec();
+        (bytes, [packet.data, packet.net, packet.trans], packet.anno.to_vec(), packet.packet_type)
+    });
+    let seen = Seen { exit_of, packets: seen.collect(), cells };
+    pool.free_all(&packets);
+    seen
+}
+
+/// A program made from a string of choices: some checks, then instructions, branches and a lookup.
+fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
+    let mut f = Builder::new("Random", 3);
+    let short = f.drop_block("short");
+    // A cell is used on one side of the lookup only: stages run one after the other over the batch.
+    let cells = [f.cell("before", 3), f.cell("behind", 4)];
+    let (known, made) = (f.table("known", 2, 16), f.table("made", 2, 16));
+    f.need(Base::Data, 40, short);
+    f.need(Base::Net, 20, short);
+    f.need(Base::Trans, 4, short);
+    f.room(20, short);
+    let mut values = vec![f.constant(7)];
+    let mut record = None;
+    let mut push_left = 20u16;
+    for &(what, a, b, number) in choices {
+        let pick = |n: u16| values[usize::from(n) % values.len()];
+        let (x, y): (Value, Value) = (pick(a), pick(u16::from(b)));
+        let field = match b % 4 {
+            0 => Field::new(Base::Data, a % 300, 1 + b % 16),
+            1 => Field::new(Base::Net, a % 120, 1 + b % 33),
+            2 => {
+                [field::IP_SRC, field::IP_PAIR, field::IP_HL, field::IP_MF, field::IP_TTL][usize::from(a) % 5]
+            }
+            _ => [field::L4_SPORT, field::L4_PORTS][usize::from(a) % 2],
+        };
+        let fits = |limit: u16| field.is_valid() && field.end_byte() <= limit;
+        match what % 17 {
+            0 => values.push(f.constant(number)),
+            1 | 2 => {
+                let op = BinOp::ALL[usize::from(a) % BinOp::ALL.len()].0;
+                values.push(f.bin(op, x, y));
+            }
+            3 | 4 if field.base != Base::Data && fits(if field.base == Base::Net { 20 } else { 4 }) => {
+                values.push(f.load(field));
+            }
+            5 if field.base != Base::Data && fits(if field.base == Base::Net { 20 } else { 4 }) => {
+                f.store(field, x);
+            }
+            6 => values.push(f.value(Inst::Select(x, y, values[0]))),
+            7 => values.push(f.value(Inst::CsumUpdate(x, y, pick(a ^ 5), if b % 2 == 0 { 16 } else { 32 }))),
+            8 => values.push(f.value(
+                [Inst::Len, Inst::Avail(Base::Net), Inst::Offset(Base::Trans), Inst::Now][usize::from(a) % 4],
+            )),
+            9 => {
+                let len = [1, 2, 4, 8][usize::from(b) % 4];
+                let anno = anno::Anno { offset: (a % 40) as u8, len };
+                f.store_anno(anno, x);
+                values.push(f.load_anno(anno));
+            }
+            10 => {
+                let cell = cells[usize::from(record.is_some())];
+                f.act(Inst::CellAdd(cell, x));
+                values.push(f.value(Inst::CellLoad(cell)));
+            }
+            11 => {
+                let els = f.bad_block(usize::from(a) % 5, "branch");
+                f.check(x, els);
+            }
+            12 if record.is_none() => {
+                let x = f.bin_const(BinOp::And, x, 7);
+                let miss = f.block();
+                let found = f.lookup(known, &[x, y], miss);
+                let here = f.here();
+                f.at(miss);
+                let fail = f.bad_block(1, "refused");
+                let new = f.create(made, &[x, y], &[y], fail);
+                let old = f.value(Inst::RecLoad(new, 8, 4));
+                f.act(Inst::StoreAnno(anno::AGGREGATE, old));
+                f.act(Inst::RecStore(new, 8, 4, y));
+                f.emit(2);
+                f.at(here);
+                record = Some(found);
+                values.push(f.value(Inst::RecLoad(found, 0, 8)));
+            }
+            13 => {
+                if let Some(record) = record {
+                    f.act(Inst::RecStore(record, 8, 2, x));
+                    values.push(f.value(Inst::RecLoad(record, 4, 4)));
+                }
+            }
+            14 => {
+                let small = f.bin_const(BinOp::And, x, 31);
+                f.act(Inst::SetBase(Base::Mac, small));
+                let proto = f.constant(17);
+                values.push(f.value(Inst::TransportSum(proto)));
+                values.push(f.value(Inst::IpSum));
+            }
+            15 if push_left >= 5 => {
+                push_left -= 5;
+                f.act(Inst::Push(5));
+                f.store(Field::bytes(Base::Data, 0, 5), x);
+            }
+            16 => {
+                let keep = f.bin_const(BinOp::Or, x, 54);
+                f.act(Inst::Take(keep));
+                let few = f.bin_const(BinOp::And, x, 3);
+                f.act(Inst::Pull(few));
+            }
+            _ => {}
+        }
+    }
+    let last = values[values.len() - 1];
+    let none = f.drop_block("no-port");
+    f.end(Term::EmitTo(last, none));
+    f.finish().expect("a valid program")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn machine_code_does_what_the_evaluator_does(
+        choices in prop::collection::vec(any::<(u8, u16, u8, u64)>(), 0..40),
+        mut frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..90), 1..20),
+        refuse_odd: bool,
+    ) {
+        for (at, frame) in frames.iter_mut().enumerate() {
+            if at % 3 > 0 && frame.len() > 18 {
+                frame[14] = 0x45;
+                frame[16] = 0;
+                frame[17] = frame.len() as u8 - 14;
+            }
+        }
+        let program = program(&choices);
+        let parsed = ir::text::parse(&ir::text::print(&program)).expect("own text");
+        prop_assert_eq!(&parsed, &program);
+        let mut builder = CodeBuilder::new().expect("this machine");
+        let id = builder.add(&program).expect("compiles");
+        let native = Engine::Native(builder.finish().expect("memory"), id);
+        let expected = run(&program, &Engine::Evaluator, &frames, refuse_odd);
+        prop_assert_eq!(run(&program, &native, &frames, refuse_odd), expected);
+    }
+}

@@ -1,0 +1,311 @@
+//! How elements write programs.
+//!
+//! A [`Builder`] has a current block to which instructions go. Ending a block moves on to a new one
+//! where the path continues, so that straight code reads from top to bottom. Nothing is checked here:
+//! [`Builder::finish`] hands the program to the verifier.
+
+use crate::program::{BinOp, Block, BlockId, Cell, Inst, Program, TableDecl, Term, Value};
+use crate::verify::{VerifyError, verify};
+use packet::anno::Anno;
+use packet::field::{Base, Field};
+
+/// A program under construction.
+pub struct Builder {
+    program: Program,
+    ended: Vec<bool>,
+    current: BlockId,
+    values: u32,
+}
+
+impl Builder {
+    /// A program with one input, whose entry is the current block.
+    pub fn new(name: &str, outputs: usize) -> Builder {
+        let program = Program {
+            name: name.to_string(),
+            outputs: outputs as u16,
+            entries: vec![BlockId(0)],
+            reasons: vec![],
+            cells: vec![],
+            tables: vec![],
+            slow: vec![],
+            blocks: vec![],
+        };
+        let mut builder = Builder { program, ended: vec![], current: BlockId(0), values: 0 };
+        builder.current = builder.block();
+        builder
+    }
+
+    /// Number of output ports.
+    pub fn outputs(&self) -> usize {
+        usize::from(self.program.outputs)
+    }
+
+    /// A new block, not yet the current one.
+    pub fn block(&mut self) -> BlockId {
+        self.program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Emit(0) });
+        self.ended.push(false);
+        BlockId(self.program.blocks.len() as u32 - 1)
+    }
+
+    /// Makes a block the current one.
+    pub fn at(&mut self, block: BlockId) {
+        self.current = block;
+    }
+
+    /// The current block.
+    pub fn here(&self) -> BlockId {
+        self.current
+    }
+
+    /// Starts the next input port's entry and makes it the current block.
+    pub fn next_entry(&mut self) -> BlockId {
+        let block = self.block();
+        self.program.entries.push(block);
+        self.current = block;
+        block
+    }
+
+    /// Makes an existing block the entry of the next input port too.
+    pub fn same_entry(&mut self, block: BlockId) {
+        self.program.entries.push(block);
+    }
+
+    /// The drop reason of that name, made where it is new.
+    pub fn reason(&mut self, name: &str) -> u16 {
+        let reasons = &mut self.program.reasons;
+        let at = reasons.iter().position(|known| known == name).unwrap_or_else(|| {
+            reasons.push(name.to_string());
+            reasons.len() - 1
+        });
+        at as u16
+    }
+
+    /// A state cell.
+    pub fn cell(&mut self, name: &str, init: u64) -> u16 {
+        self.program.cells.push(Cell { name: name.to_string(), init });
+        self.program.cells.len() as u16 - 1
+    }
+
+    /// A lookup table.
+    pub fn table(&mut self, name: &str, key_words: usize, record_bytes: usize) -> u16 {
+        let decl = TableDecl {
+            name: name.to_string(),
+            key_words: key_words as u8,
+            record_bytes: record_bytes as u16,
+        };
+        self.program.tables.push(decl);
+        self.program.tables.len() as u16 - 1
+    }
+
+    /// The slow path of that name, made where it is new.
+    pub fn slow_path(&mut self, name: &str) -> u16 {
+        let slow = &mut self.program.slow;
+        let at = slow.iter().position(|known| known == name).unwrap_or_else(|| {
+            slow.push(name.to_string());
+            slow.len() - 1
+        });
+        at as u16
+    }
+
+    /// A value that nothing defines yet: a block parameter or a record.
+    pub fn fresh(&mut self) -> Value {
+        self.values += 1;
+        Value(self.values - 1)
+    }
+
+    /// Adds a parameter to a block.
+    pub fn param(&mut self, block: BlockId) -> Value {
+        let value = self.fresh();
+        self.program.blocks[block.index()].params.push(value);
+        value
+    }
+
+    /// Appends an instruction that yields a value.
+    pub fn value(&mut self, inst: Inst) -> Value {
+        debug_assert!(inst.has_result());
+        let value = self.fresh();
+        self.program.blocks[self.current.index()].insts.push((Some(value), inst));
+        value
+    }
+
+    /// Appends an instruction that yields nothing.
+    pub fn act(&mut self, inst: Inst) {
+        debug_assert!(!inst.has_result());
+        self.program.blocks[self.current.index()].insts.push((None, inst));
+    }
+
+    /// Ends the current block.
+    pub fn end(&mut self, term: Term) {
+        self.program.blocks[self.current.index()].term = term;
+        self.ended[self.current.index()] = true;
+    }
+
+    /// Ends with a jump without arguments.
+    pub fn jump(&mut self, to: BlockId) {
+        self.end(Term::Jump(to, vec![]));
+    }
+
+    /// Ends with an emit.
+    pub fn emit(&mut self, port: usize) {
+        self.end(Term::Emit(port as u16));
+    }
+
+    /// Ends with a drop.
+    pub fn drop(&mut self, reason: &str) {
+        let reason = self.reason(reason);
+        self.end(Term::Drop(reason));
+    }
+
+    /// Ends with an emit where the element has that output, else with a drop: Click's optional
+    /// second outputs for bad packets.
+    pub fn emit_or_drop(&mut self, port: usize, reason: &str) {
+        if port < self.outputs() { self.emit(port) } else { self.drop(reason) }
+    }
+
+    /// A new block that drops for that reason; the current block stays.
+    pub fn drop_block(&mut self, reason: &str) -> BlockId {
+        let (block, here) = (self.block(), self.current);
+        self.at(block);
+        self.drop(reason);
+        self.at(here);
+        block
+    }
+
+    /// A new block with [`Builder::emit_or_drop`]; the current block stays.
+    pub fn bad_block(&mut self, port: usize, reason: &str) -> BlockId {
+        let (block, here) = (self.block(), self.current);
+        self.at(block);
+        self.emit_or_drop(port, reason);
+        self.at(here);
+        block
+    }
+
+    /// Goes on only where that many bytes from a base are there, else to `els`.
+    pub fn need(&mut self, base: Base, bytes: usize, els: BlockId) {
+        let then = self.block();
+        self.end(Term::Need { base, bytes: bytes as u16, then, els });
+        self.at(then);
+    }
+
+    /// Goes on only where that many bytes of headroom are free, else to `els`.
+    pub fn room(&mut self, bytes: usize, els: BlockId) {
+        let then = self.block();
+        self.end(Term::Room { bytes: bytes as u16, then, els });
+        self.at(then);
+    }
+
+    /// Goes on only where the value is not 0, else to `els`.
+    pub fn check(&mut self, condition: Value, els: BlockId) {
+        let then = self.block();
+        self.end(Term::Branch(condition, then, els));
+        self.at(then);
+    }
+
+    /// Goes on only where the value is 0, else to `to`.
+    pub fn leave_if(&mut self, condition: Value, to: BlockId) {
+        let then = self.block();
+        self.end(Term::Branch(condition, to, then));
+        self.at(then);
+    }
+
+    /// Branches to two new blocks and returns them; neither is current.
+    pub fn branch(&mut self, condition: Value) -> (BlockId, BlockId) {
+        let (yes, no) = (self.block(), self.block());
+        self.end(Term::Branch(condition, yes, no));
+        (yes, no)
+    }
+
+    /// Looks a key up; goes on with the record where it is found, else to `miss`.
+    pub fn lookup(&mut self, table: u16, key: &[Value], miss: BlockId) -> Value {
+        let (rec, hit) = (self.fresh(), self.block());
+        self.end(Term::Lookup { table, key: key.to_vec(), rec, hit, miss });
+        self.at(hit);
+        rec
+    }
+
+    /// Finds or makes a record; goes on with it, or to `fail`.
+    pub fn create(&mut self, table: u16, key: &[Value], args: &[Value], fail: BlockId) -> Value {
+        let (rec, ok) = (self.fresh(), self.block());
+        self.end(Term::Create { table, key: key.to_vec(), args: args.to_vec(), rec, ok, fail });
+        self.at(ok);
+        rec
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, value: u64) -> Value {
+        self.value(Inst::Const(value))
+    }
+
+    /// Arithmetic on two values.
+    pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
+        self.value(Inst::Bin(op, a, b))
+    }
+
+    /// Arithmetic on a value and a constant.
+    pub fn bin_const(&mut self, op: BinOp, a: Value, b: u64) -> Value {
+        let b = self.constant(b);
+        self.bin(op, a, b)
+    }
+
+    /// Reads a field.
+    pub fn load(&mut self, field: Field) -> Value {
+        self.value(Inst::Load(field))
+    }
+
+    /// Writes a field.
+    pub fn store(&mut self, field: Field, value: Value) {
+        self.act(Inst::Store(field, value));
+    }
+
+    /// Writes a constant to a field.
+    pub fn store_const(&mut self, field: Field, value: u64) {
+        let value = self.constant(value);
+        self.store(field, value);
+    }
+
+    /// Reads an annotation.
+    pub fn load_anno(&mut self, anno: Anno) -> Value {
+        self.value(Inst::LoadAnno(anno))
+    }
+
+    /// Writes an annotation.
+    pub fn store_anno(&mut self, anno: Anno, value: Value) {
+        self.act(Inst::StoreAnno(anno, value));
+    }
+
+    /// Replaces a field of 16 or 32 bits and mends a checksum field for it (RFC 1624).
+    pub fn replace(&mut self, field: Field, value: Value, checksum: Field) {
+        let old = self.load(field);
+        let sum = self.load(checksum);
+        let sum = self.value(Inst::CsumUpdate(sum, old, value, field.width));
+        self.store(field, value);
+        self.store(checksum, sum);
+    }
+
+    /// The program, verified; blocks that no entry reaches are removed.
+    ///
+    /// # Errors
+    /// What the verifier found: a mistake of the element's author, not of a user.
+    pub fn finish(self) -> Result<Program, VerifyError> {
+        let mut program = self.program;
+        for &block in &program.topological_order() {
+            if !self.ended[block.index()] {
+                return Err(VerifyError::Unended(block));
+            }
+        }
+        remove_unreachable(&mut program);
+        verify(&program)?;
+        Ok(program)
+    }
+}
+
+/// Removes the blocks that no entry reaches; the others keep their order.
+fn remove_unreachable(program: &mut Program) {
+    let mut keep: Vec<BlockId> = program.topological_order();
+    keep.sort_unstable();
+    let rename = |old: BlockId| BlockId(keep.binary_search(&old).unwrap_or(0) as u32);
+    let mut blocks: Vec<Block> = keep.iter().map(|block| program.block(*block).clone()).collect();
+    blocks.iter_mut().for_each(|block| block.term.map_successors(rename));
+    program.entries.iter_mut().for_each(|entry| *entry = rename(*entry));
+    program.blocks = blocks;
+}

@@ -1,0 +1,79 @@
+//! What a lookup table offers to a program.
+//!
+//! A *record* is a fixed number of bytes at a stable address for as long as a burst is worked on; a
+//! record's handle is that address as a number, never 0. Whoever implements [`Table`] upholds that:
+//! records are removed or moved only between bursts (in [`Table::tick`] or by a handler).
+
+/// What [`Table::create`] did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Created {
+    /// The record was there or was made.
+    Record(u64),
+    /// Refused: the packet takes the program's `fail` path.
+    Refused,
+}
+
+/// A lookup table as programs use it.
+pub trait Table: Send {
+    /// Words of a key.
+    fn key_words(&self) -> usize;
+
+    /// The record of a key, or `None`.
+    fn lookup(&self, key: &[u64]) -> Option<u64>;
+
+    /// Looks up `list.len()` keys at once, all before the records that the burst makes. The key of packet `list[i]` stands in
+    /// `keys[list[i] * stride ..]`; its record, or 0, goes to `records[list[i]]`.
+    /// (`stride` may be longer than the key: arguments follow it.)
+    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
+        for &index in list {
+            let at = usize::from(index) * stride;
+            let found = keys.get(at..at + self.key_words()).and_then(|key| self.lookup(key));
+            if let Some(record) = records.get_mut(usize::from(index)) {
+                *record = found.unwrap_or(0);
+            }
+        }
+    }
+
+    /// Finds the key, or makes a record for it. `args` are the program's; `now_ns` is the burst's
+    /// clock.
+    fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created;
+
+    /// Reads `bytes` (1, 2, 4, 8) of a record as a little-endian number.
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64;
+
+    /// Writes such a number.
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64);
+
+    /// Housekeeping between bursts: ageing, growth. Does a bounded amount of work.
+    fn tick(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+}
+
+/// The tables that a program uses, in the order of its declarations.
+pub trait Tables {
+    /// The table with that number.
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table>;
+}
+
+/// For programs without tables.
+impl Tables for () {
+    fn table(&mut self, _index: usize) -> Option<&mut dyn Table> {
+        None
+    }
+}
+
+impl Tables for [Box<dyn Table>] {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        match self.get_mut(index) {
+            Some(table) => Some(table.as_mut()),
+            None => None,
+        }
+    }
+}
+
+impl Tables for Vec<Box<dyn Table>> {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.as_mut_slice().table(index)
+    }
+}

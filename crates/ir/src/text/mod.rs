@@ -1,0 +1,28 @@
+//! The text form of programs: printer and parser.
+//!
+//! A line is one statement, words are separated by spaces, `#` starts a comment. The printer's output
+//! parses back to the same program. Names of reasons, cells, tables and slow paths hold no spaces.
+//!
+//! ```text
+//! program DecIPTTL outputs 1
+//! reason ttl-expired
+//! entries b0
+//! b0:
+//!   need net 20 b1 b2
+//! b1:
+//!   v0 = load ip.ttl
+//!   ...
+//! ```
+
+mod parse;
+mod print;
+
+#[cfg(test)]
+mod tests;
+
+pub use parse::{TextError, parse};
+
+/// The text form of a program.
+pub fn print(program: &crate::Program) -> String {
+    print::program(program)
+}

@@ -1,0 +1,346 @@
+//! The invariants of a program. [`verify`] holds a program to all of them:
+//!
+//! 1. every block, value, port, reason, cell, table and slow path that is named exists;
+//! 2. each value is defined once, and every use is dominated by its definition;
+//! 3. the blocks form a directed acyclic graph, and every block is reached from an entry;
+//! 4. a jump hands over as many arguments as the block has parameters, and only jumps lead to blocks
+//!    with parameters; entries have none;
+//! 5. a field is read or written only where a [`Term::Need`] on the way has shown its bytes to be
+//!    there, taking into account what was pulled, pushed and moved since;
+//! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free;
+//! 7. records are used as records, of a table whose records hold what is read, and nothing else is;
+//! 8. keys have as many words as their table says, widths are 1, 2, 4 or 8 bytes, checksum words 16
+//!    or 32 bits, annotations lie inside the annotation area.
+//!
+//! Memory safety of machine code rests on 5, 6 and 7.
+
+use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Program, Term, Value};
+use packet::anno::{ANNO_BYTES, Anno};
+use packet::field::{Base, Field};
+
+/// What is wrong with a program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum VerifyError {
+    #[error("block b{} has no end", .0.0)]
+    Unended(BlockId),
+    #[error("the program has no entry")]
+    NoEntry,
+    #[error("block b{} does not exist", .0.0)]
+    NoBlock(BlockId),
+    #[error("block b{} is reached from no entry", .0.0)]
+    Unreachable(BlockId),
+    #[error("the blocks form a cycle through b{}", .0.0)]
+    Cycle(BlockId),
+    #[error("value v{} is defined twice", .0.0)]
+    Redefined(Value),
+    #[error("b{}: value v{} is used where it is not defined", .0.0, .1.0)]
+    Undefined(BlockId, Value),
+    #[error("b{}: {} {} does not exist", .0.0, .1, .2)]
+    NoSuch(BlockId, &'static str, u64),
+    #[error("b{}: wrong number of arguments or parameters", .0.0)]
+    Arguments(BlockId),
+    #[error("b{}: field {:?} is used where its bytes are not known to be there", .0.0, .1)]
+    Bounds(BlockId, Field),
+    #[error("b{}: {} bytes are pushed where the headroom is not known to be free", .0.0, .1)]
+    Headroom(BlockId, u16),
+    #[error("b{}: v{} is used as a record and is none, or as a number and is a record", .0.0, .1.0)]
+    Kind(BlockId, Value),
+    #[error("b{}: the access does not fit: {}", .0.0, .1)]
+    Width(BlockId, String),
+    #[error("b{}: table {} takes keys of another length", .0.0, .1)]
+    Key(BlockId, u16),
+}
+
+/// What is known of the packet at the start of a block: bytes that are there from each base, free
+/// headroom, and the constants that some values have.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Facts {
+    there: [u32; 4],
+    room: u32,
+}
+
+impl Facts {
+    fn meet(&mut self, other: &Facts) {
+        for (mine, theirs) in self.there.iter_mut().zip(other.there) {
+            *mine = (*mine).min(theirs);
+        }
+        self.room = self.room.min(other.room);
+    }
+}
+
+/// What a value is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Number,
+    Record(u16),
+}
+
+struct Verifier<'a> {
+    program: &'a Program,
+    kinds: Vec<Option<Kind>>,
+    constants: Vec<Option<u64>>,
+    /// Values visible at the end of each block, by block.
+    visible: Vec<Option<Vec<bool>>>,
+    facts: Vec<Option<Facts>>,
+}
+
+/// Holds a program to the invariants of this module.
+///
+/// # Errors
+/// The first violation found.
+pub fn verify(program: &Program) -> Result<(), VerifyError> {
+    if program.entries.is_empty() {
+        return Err(VerifyError::NoEntry);
+    }
+    check_names(program)?;
+    let order = check_order(program)?;
+    let mut verifier = Verifier {
+        program,
+        kinds: vec![None; program.value_count()],
+        constants: vec![None; program.value_count()],
+        visible: vec![None; program.blocks.len()],
+        facts: vec![None; program.blocks.len()],
+    };
+    verifier.collect_definitions()?;
+    for &entry in &program.entries {
+        if !program.block(entry).params.is_empty() {
+            return Err(VerifyError::Arguments(entry));
+        }
+        verifier.enter(entry, &vec![false; program.value_count()], &Facts::default());
+    }
+    order.into_iter().try_for_each(|block| verifier.block(block))
+}
+
+/// Invariant 1 for blocks: every block that is named exists.
+fn check_names(program: &Program) -> Result<(), VerifyError> {
+    let named = program.blocks.iter().flat_map(|block| block.term.successors());
+    match named.chain(program.entries.iter().copied()).find(|id| id.index() >= program.blocks.len()) {
+        Some(id) => Err(VerifyError::NoBlock(id)),
+        None => Ok(()),
+    }
+}
+
+/// Invariant 3: the order of the blocks.
+fn check_order(program: &Program) -> Result<Vec<BlockId>, VerifyError> {
+    let order = program.topological_order();
+    let mut position = vec![None; program.blocks.len()];
+    for (at, block) in order.iter().enumerate() {
+        position[block.index()] = Some(at);
+    }
+    if let Some(lost) = position.iter().position(Option::is_none) {
+        return Err(VerifyError::Unreachable(BlockId(lost as u32)));
+    }
+    for &block in &order {
+        let backward = |to: &BlockId| position[to.index()] <= position[block.index()];
+        if let Some(to) = program.block(block).term.successors().iter().find(|to| backward(to)) {
+            return Err(VerifyError::Cycle(*to));
+        }
+    }
+    Ok(order)
+}
+
+impl Verifier<'_> {
+    fn collect_definitions(&mut self) -> Result<(), VerifyError> {
+        for block in &self.program.blocks {
+            for &param in &block.params {
+                self.define(param, Kind::Number)?;
+            }
+            for &(value, inst) in &block.insts {
+                if let Some(value) = value {
+                    self.define(value, Kind::Number)?;
+                    if let Inst::Const(number) = inst {
+                        self.constants[value.0 as usize] = Some(number);
+                    }
+                }
+            }
+            match block.term {
+                Term::Lookup { table, rec, .. } | Term::Create { table, rec, .. } => {
+                    self.define(rec, Kind::Record(table))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn define(&mut self, value: Value, kind: Kind) -> Result<(), VerifyError> {
+        match self.kinds[value.0 as usize].replace(kind) {
+            None => Ok(()),
+            Some(_) => Err(VerifyError::Redefined(value)),
+        }
+    }
+
+    /// Merges what is known on one way into a block.
+    fn enter(&mut self, block: BlockId, visible: &[bool], facts: &Facts) {
+        match &mut self.visible[block.index()] {
+            Some(known) => known.iter_mut().zip(visible).for_each(|(mine, theirs)| *mine &= theirs),
+            none => *none = Some(visible.to_vec()),
+        }
+        match &mut self.facts[block.index()] {
+            Some(known) => known.meet(facts),
+            none => *none = Some(facts.clone()),
+        }
+    }
+
+    fn block(&mut self, id: BlockId) -> Result<(), VerifyError> {
+        let block = self.program.block(id);
+        let mut visible = self.visible[id.index()].take().unwrap_or_default();
+        let mut facts = self.facts[id.index()].take().unwrap_or_default();
+        for param in &block.params {
+            visible[param.0 as usize] = true;
+        }
+        for &(value, inst) in &block.insts {
+            for operand in inst.operands() {
+                self.used(id, operand, &visible)?;
+            }
+            if inst.has_result() != value.is_some() {
+                return Err(VerifyError::Arguments(id));
+            }
+            self.inst(id, inst, &mut facts)?;
+            if let Some(value) = value {
+                visible[value.0 as usize] = true;
+            }
+        }
+        for operand in block.term.operands() {
+            self.used(id, operand, &visible)?;
+            self.number(id, operand)?;
+        }
+        self.term(id, &block.term, &visible, &facts)
+    }
+
+    fn used(&self, block: BlockId, value: Value, visible: &[bool]) -> Result<(), VerifyError> {
+        match visible.get(value.0 as usize) {
+            Some(true) => Ok(()),
+            _ => Err(VerifyError::Undefined(block, value)),
+        }
+    }
+
+    fn number(&self, block: BlockId, value: Value) -> Result<(), VerifyError> {
+        match self.kinds[value.0 as usize] {
+            Some(Kind::Number) => Ok(()),
+            _ => Err(VerifyError::Kind(block, value)),
+        }
+    }
+
+    fn record(&self, block: BlockId, rec: Value, offset: u16, bytes: u8) -> Result<(), VerifyError> {
+        let Some(Kind::Record(table)) = self.kinds[rec.0 as usize] else {
+            return Err(VerifyError::Kind(block, rec));
+        };
+        let room = self.program.tables.get(usize::from(table)).map_or(0, |decl| decl.record_bytes);
+        if !matches!(bytes, 1 | 2 | 4 | 8) || u32::from(offset) + u32::from(bytes) > u32::from(room) {
+            return Err(VerifyError::Width(
+                block,
+                format!("{bytes} bytes at {offset} of a record of {room}"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn field(&self, block: BlockId, field: Field, facts: &Facts) -> Result<(), VerifyError> {
+        let there = facts.there[field.base as usize];
+        if !field.is_valid() || u32::from(field.end_byte()) > there {
+            return Err(VerifyError::Bounds(block, field));
+        }
+        Ok(())
+    }
+
+    fn anno(&self, block: BlockId, anno: Anno) -> Result<(), VerifyError> {
+        let end = usize::from(anno.offset) + usize::from(anno.len);
+        if !matches!(anno.len, 1 | 2 | 4 | 8) || end > ANNO_BYTES {
+            return Err(VerifyError::Width(block, format!("annotation {anno:?}")));
+        }
+        Ok(())
+    }
+
+    fn cell(&self, block: BlockId, cell: u16) -> Result<(), VerifyError> {
+        if usize::from(cell) < self.program.cells.len() {
+            return Ok(());
+        }
+        Err(VerifyError::NoSuch(block, "cell", u64::from(cell)))
+    }
+
+    fn inst(&self, id: BlockId, inst: Inst, facts: &mut Facts) -> Result<(), VerifyError> {
+        let record_operand = matches!(inst, Inst::RecLoad(..) | Inst::RecStore(..));
+        for operand in inst.operands().into_iter().skip(usize::from(record_operand)) {
+            self.number(id, operand)?;
+        }
+        match inst {
+            Inst::Load(field) | Inst::Store(field, _) => self.field(id, field, facts)?,
+            Inst::LoadAnno(anno) | Inst::StoreAnno(anno, _) => self.anno(id, anno)?,
+            Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => {
+                self.cell(id, cell)?
+            }
+            Inst::RecLoad(rec, offset, bytes) | Inst::RecStore(rec, offset, bytes, _) => {
+                self.record(id, rec, offset, bytes)?;
+            }
+            Inst::CsumUpdate(.., bits) if !matches!(bits, 16 | 32) => {
+                return Err(VerifyError::Width(id, format!("checksum word of {bits} bits")));
+            }
+            Inst::SetBase(base, value) => {
+                let data = facts.there[Base::Data as usize];
+                let moved =
+                    self.constants[value.0 as usize].map_or(0, |by| u64::from(data).saturating_sub(by));
+                if base == Base::Data {
+                    return Err(VerifyError::Width(id, "the data base is moved by pull and push".into()));
+                }
+                facts.there[base as usize] = moved as u32;
+            }
+            Inst::ClearBase(base) => facts.there[base as usize] = 0,
+            Inst::Pull(value) => {
+                let data = &mut facts.there[Base::Data as usize];
+                let by = self.constants[value.0 as usize].unwrap_or(u64::MAX);
+                *data = u64::from(*data).saturating_sub(by) as u32;
+            }
+            Inst::Push(bytes) => {
+                if facts.room < u32::from(bytes) {
+                    return Err(VerifyError::Headroom(id, bytes));
+                }
+                facts.room -= u32::from(bytes);
+                facts.there[Base::Data as usize] += u32::from(bytes);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn term(&mut self, id: BlockId, term: &Term, visible: &[bool], facts: &Facts) -> Result<(), VerifyError> {
+        let program = self.program;
+        let no_such = |what, index: u16, count: usize| {
+            if usize::from(index) < count { Ok(()) } else { Err(VerifyError::NoSuch(id, what, index.into())) }
+        };
+        match term {
+            Term::Emit(port) => no_such("port", *port, usize::from(program.outputs))?,
+            Term::Drop(reason) => no_such("reason", *reason, program.reasons.len())?,
+            Term::Slow(slow) => no_such("slow path", *slow, program.slow.len())?,
+            Term::Lookup { table, key, .. } | Term::Create { table, key, .. } => {
+                no_such("table", *table, program.tables.len())?;
+                let words = usize::from(program.tables[usize::from(*table)].key_words);
+                if key.len() != words || !(1..=MAX_KEY_WORDS).contains(&words) {
+                    return Err(VerifyError::Key(id, *table));
+                }
+            }
+            _ => {}
+        }
+        let jump_args = if let Term::Jump(_, args) = term { args.len() } else { 0 };
+        for (which, to) in term.successors().into_iter().enumerate() {
+            if program.block(to).params.len() != jump_args {
+                return Err(VerifyError::Arguments(to));
+            }
+            let (mut visible, mut facts) = (visible.to_vec(), facts.clone());
+            match term {
+                Term::Need { base, bytes, .. } if which == 0 => {
+                    let there = &mut facts.there[*base as usize];
+                    *there = (*there).max(u32::from(*bytes));
+                }
+                Term::Room { bytes, .. } if which == 0 => facts.room = facts.room.max(u32::from(*bytes)),
+                Term::Lookup { rec, .. } | Term::Create { rec, .. } if which == 0 => {
+                    visible[rec.0 as usize] = true;
+                }
+                _ => {}
+            }
+            self.enter(to, &visible, &facts);
+        }
+        Ok(())
+    }
+}
