@@ -12,7 +12,7 @@ pub const SYMMETRIC_KEY: [u8; 40] = {
 };
 
 /// The Toeplitz hash of `input` as the RSS specification defines it, bit by bit: the reference for
-/// [`symmetric`] and for comparing with a NIC. The key counts as followed by zeros.
+/// [`crate::FlowKey::rss_hash`] and for comparing with a NIC. The key counts as followed by zeros.
 pub fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
     let key_byte = |at: usize| u32::from(key.get(at).copied().unwrap_or(0));
     let mut window = (0..4).fold(0, |window, at| window << 8 | key_byte(at));

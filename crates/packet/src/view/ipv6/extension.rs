@@ -50,8 +50,9 @@ pub struct Extensions {
     pub next_header: u8,
     /// Where that begins, in bytes from the start of the packet.
     pub payload: usize,
-    /// The fragment header, if there was one.
+    /// The fragment header, if there was one; of several, the first that says something is missing.
     pub fragment: Option<Fragment>,
+    is_later_fragment: bool,
 }
 
 impl Extensions {
@@ -63,8 +64,8 @@ impl Extensions {
 
     /// Whether the payload begins in the middle of a datagram.
     #[inline]
-    pub fn is_later_fragment(&self) -> bool {
-        self.fragment.is_some_and(|fragment| fragment.offset != 0)
+    pub const fn is_later_fragment(&self) -> bool {
+        self.is_later_fragment
     }
 }
 
@@ -97,6 +98,7 @@ pub fn walk<A: Access + ?Sized>(packet: &A, at: usize, end: usize, first: u8) ->
         next_header: first,
         payload: at,
         fragment: None,
+        is_later_fragment: false,
     };
     while is_extension(seen.next_header) && !seen.is_later_fragment() {
         let kind = seen.next_header;
@@ -125,11 +127,16 @@ pub fn walk<A: Access + ?Sized>(packet: &A, at: usize, end: usize, first: u8) ->
         }
         if kind == protocol::FRAGMENT {
             let offset = u16::from_be_bytes([bytes[2], bytes[3]]);
-            seen.fragment = Some(Fragment {
+            let fragment = Fragment {
                 offset: usize::from(offset & 0xfff8),
                 more_fragments: offset & 1 != 0,
                 id: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
-            });
+            };
+            // A second fragment header must not hide what the first one said.
+            seen.is_later_fragment |= fragment.offset != 0;
+            if !seen.fragment.is_some_and(Fragment::is_partial) {
+                seen.fragment = Some(fragment);
+            }
         }
         let Some(slot) = seen.list.get_mut(seen.count) else {
             return Err(Error::TooMany { header: Header::Ipv6Extension, limit: MAX_HEADERS });
