@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use table::acl::classbench::{Filter, parse_filters, parse_trace};
 use table::acl::generate::{Profile, filters, headers};
-use table::acl::{Classifier, Limits, MAX_DIMS, MISS, Rule, Schema, first_match};
+use table::acl::{Classifier, Limits, MAX_DIMS, MISS, Rule, Schema, Steps, first_match};
 
 /// Passes over each trace, at least.
 const PASSES: usize = 15;
@@ -88,6 +88,21 @@ fn report(name: &str, rules: &[Rule], keys: &[[u32; MAX_DIMS]], tsc_ghz: f64) ->
         return Err(format!("{name}: {wrong} answers differ from the linear scan").into());
     }
     let flat = keys.as_flattened();
+    let mut steps = Steps::default();
+    for key in keys {
+        let _ = std::hint::black_box(classifier.classify_counting(&key[..], &mut steps));
+    }
+    if std::env::var_os("ACL_STEPS").is_some() {
+        let each = |count: usize| count as f64 / keys.len() as f64;
+        println!(
+            "{name}: trees {:.2}, hash nodes {:.2}, rank nodes {:.2}, rows {:.2}; {:?}",
+            each(steps.trees),
+            each(steps.hash_nodes),
+            each(steps.rank_nodes),
+            each(steps.rows),
+            classifier.shape()
+        );
+    }
     let shape = classifier.shape();
     for burst in [32usize, 256] {
         let list: Vec<u16> = (0..burst as u16).collect();

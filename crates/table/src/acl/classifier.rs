@@ -5,7 +5,7 @@ use super::block::{Blocks, LINEAR_MAX};
 use super::forest::{Forest, HASH, ID_LANE, Key, LEAF};
 use super::rule::{AclError, MISS, Rule, Schema};
 use super::simd::{Job, Lanes, Portable};
-use super::walk::{Batch, Keys, Single};
+use super::walk::{Batch, Keys, Single, Steps};
 
 /// A rule list made ready for matching. Immutable; share it by reference or `Arc`.
 #[derive(Debug)]
@@ -125,13 +125,23 @@ impl Classifier {
     /// When the key has fewer values than the schema has dimensions.
     #[must_use]
     pub fn classify(&self, key: &[u32]) -> u32 {
+        self.classify_counting(key, &mut Steps::default())
+    }
+
+    /// As [`Self::classify`], and adds up what it took; a plain list takes no steps.
+    ///
+    /// # Panics
+    /// When the key has fewer values than the schema has dimensions.
+    #[must_use]
+    pub fn classify_counting(&self, key: &[u32], steps: &mut Steps) -> u32 {
         let mut out = [MISS];
         match &self.body {
             Body::Linear(_) => self.classify_batch(key, self.dims, &[0], &mut out),
             Body::Forest(forest) => {
                 let mut lanes = Key::default();
                 lanes.0[..self.dims].copy_from_slice(&key[..self.dims]);
-                let job = Single { forest, inline_ids: self.dims <= ID_LANE, key: lanes, out: &mut out[0] };
+                let inline_ids = self.dims <= ID_LANE;
+                let job = Single { forest, inline_ids, key: lanes, out: &mut out[0], steps };
                 self.vectors.run(job);
             }
         }

@@ -14,6 +14,8 @@
 //!   that fill one cache line. Rules too wide for the root's mask go to the next tree instead of
 //!   being copied many times. A leaf is a run of rules, one cache line each, compared over all
 //!   dimensions by one vector operation.
+//! - No estimate foresees how often rules get copied further down, so a few forests are grown in
+//!   different ways, sample keys are looked up in each, and the one that takes fewest steps stays.
 //! - A batch is walked level by level, the next line of each packet prefetched one pass ahead, and
 //!   the lists of packets still walking are compacted without branches.
 //!
@@ -46,11 +48,13 @@ mod walk;
 pub use block::LINEAR_MAX;
 pub use classifier::{Classifier, Shape};
 pub use rule::{AclError, Interval, MAX_DIMS, MISS, Rule, Schema, first_match};
+pub use walk::Steps;
 
 /// What building may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Upper bound of [`Classifier::bytes`].
+    /// Upper bound of [`Classifier::bytes`]. While building, two candidates may exist side by side,
+    /// and lists of four bytes for each stored rule.
     pub max_bytes: usize,
     /// Time after which no node is refined any more. Finishing up takes a little longer: the time
     /// to copy at most `max_bytes`.

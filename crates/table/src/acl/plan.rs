@@ -7,14 +7,14 @@
 //! the answer.
 
 use super::forest::{HashCut, SEPARATORS, slot_of};
-use super::rule::{Interval, MAX_DIMS, Rule};
+use super::rule::{Interval, MAX_DIMS, Rule, Schema};
 
 /// Rules looked at when candidates are compared; larger sets are thinned out evenly, which bounds
 /// the time that one node takes.
 const SAMPLE: usize = 4096;
 
 /// Blocks that one rule may be copied to in a hash node; wider ones do not fit.
-const MAX_COPIES: u64 = 4;
+const MAX_COPIES: u64 = 8;
 
 /// Most slots of a hash node: 2^18 words are 2 MiB.
 const MAX_SLOT_BITS: u8 = 18;
@@ -39,14 +39,52 @@ fn leaf_estimate(rows: f64) -> f64 {
     8.0 + 5.0 * rows
 }
 
-/// Cycles that a node holding so many rules is expected to take.
-pub(super) fn node_estimate(rules: f64) -> f64 {
-    if rules <= 4.0 { leaf_estimate(rules) } else { 28.0 + 10.0 * (rules / 4.0).log2() }
+/// Cycles that a node holding so many rules is expected to take, if copies are left out of account.
+fn node_estimate(rules: f64) -> f64 {
+    if rules <= 3.0 { leaf_estimate(rules) } else { leaf_estimate(3.0) + 5.0 * (rules / 3.0).log2() }
 }
 
-/// Cycles that rules put off to a later tree are expected to take.
-fn later_estimate(rules: f64) -> f64 {
-    if rules < 0.5 { 0.0 } else { 24.0 + 0.7 * node_estimate(rules) }
+/// How the first trees are rooted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Roots {
+    /// Each by the cut that is estimated best.
+    Estimated,
+    /// By the leading bits, this share of each width, of the two dimensions that tell most rules
+    /// apart: first a tree for the rules that are narrow in both, then one for each that are
+    /// narrow in one. (CutSplit and its kin sort rules into such groups by hand.)
+    Leading(u8),
+}
+
+/// A way to grow a forest. No estimate foresees what copies do further down, so a forest is grown
+/// in each of these ways and the one that samples find fastest is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Policy {
+    roots: Roots,
+    /// What further trees are thought to cost, relative to [`Policy::later_estimate`]'s guess.
+    later: f64,
+    /// Cycles for each doubling of the rows by copies, down to the leaves.
+    growth: f64,
+}
+
+/// Best expected first, for when there is time for one only.
+pub(super) const POLICIES: [Policy; 3] = [
+    Policy { roots: Roots::Leading(4), later: 1.0, growth: 4.0 },
+    Policy { roots: Roots::Leading(2), later: 1.0, growth: 4.0 },
+    Policy { roots: Roots::Estimated, later: 1.5, growth: 4.0 },
+];
+
+impl Policy {
+    /// Cycles that rules put off to later trees are expected to take.
+    fn later_estimate(self, rules: f64) -> f64 {
+        if rules < 0.5 { 0.0 } else { self.later * (20.0 + 6.0 * rules.log2()) }
+    }
+
+    /// Cycles that copies are expected to cost when a cut turns `rules` into `copies`, of which a
+    /// packet meets `met`, and the cuts below it do alike.
+    fn growth_estimate(self, rules: f64, copies: f64, met: f64) -> f64 {
+        let levels = ((rules / 4.0).max(1.0).ln() / (rules / met).max(1.05).ln()).clamp(1.0, 4.0);
+        self.growth * (copies / rules).log2().max(0.0) * levels
+    }
 }
 
 const HASH_CYCLES: f64 = 12.0;
@@ -87,13 +125,49 @@ fn level(range: Interval) -> u8 {
 }
 
 /// Chooses cuts, keeping its working memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Planner {
+    policy: Policy,
+    /// The two dimensions of [`Roots::Leading`], chosen once over all rules.
+    leading: Option<[usize; 2]>,
     counts: Vec<u32>,
     ends: Vec<u32>,
 }
 
 impl Planner {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { policy, leading: None, counts: Vec::new(), ends: Vec::new() }
+    }
+
+    /// The root cut of a tree over these rules, which may leave some of them to the next tree, or
+    /// none when they are best left uncut.
+    pub(super) fn root(&mut self, all: &[Rule], ids: &[u32], schema: &Schema, tree: usize) -> Option<Plan> {
+        let bounds: Vec<Interval> =
+            (0..schema.dims()).map(|dim| Interval { lo: 0, hi: schema.max(dim) }).collect();
+        if let Roots::Leading(share) = self.policy.roots {
+            let (sample, scale) = thin_out(all, ids);
+            let [a, b] = *self.leading.get_or_insert_with(|| telling_dims(&sample, schema, share));
+            let shift = |dim: usize| leading_shift(schema, dim, share);
+            let one = |dim: usize| HashCut {
+                dim_a: dim as u8,
+                shift_a: shift(dim),
+                dim_b: dim as u8,
+                shift_b: 32,
+                slot_bits: 1,
+            };
+            let cut = match tree {
+                0 => Some(HashCut { dim_b: b as u8, shift_b: shift(b), ..one(a) }),
+                1 => Some(one(a)),
+                2 => Some(one(b)),
+                _ => None,
+            };
+            if let Some(plan) = cut.and_then(|cut| self.hash_cut(&sample, cut, true, scale)) {
+                return Some(plan);
+            }
+        }
+        self.best(all, ids, &bounds, true)
+    }
+
     /// The best cut for these rules of a node with these bounds, or none when a leaf is expected
     /// to be as good. With `may_defer`, rules that do not fit a hash may be left to the next tree.
     pub(super) fn best(
@@ -103,10 +177,7 @@ impl Planner {
         bounds: &[Interval],
         may_defer: bool,
     ) -> Option<Plan> {
-        let step = ids.len().div_ceil(SAMPLE).max(1);
-        let sample: Vec<Rule> =
-            ids.iter().step_by(step).filter_map(|&id| all.get(id as usize).copied()).collect();
-        let scale = ids.len() as f64 / sample.len().max(1) as f64;
+        let (sample, scale) = thin_out(all, ids);
         let mut best: Option<Plan> = None;
         let mut consider = |plan: Option<Plan>| {
             if let Some(plan) = plan
@@ -150,9 +221,24 @@ impl Planner {
             }
         }
         let (met, copies) = weigh(&counts);
-        let growth = copies / sample.len() as f64;
-        let estimate = RANK_CYCLES + node_estimate(met * scale) + 8.0 * growth.log2().max(0.0);
+        let growth = self.policy.growth_estimate(sample.len() as f64, copies, met);
+        let estimate = RANK_CYCLES + node_estimate(met * scale) + growth;
         (met * 1.1 < sample.len() as f64).then_some(Plan { cut: Cut::Rank { dim, separators }, estimate })
+    }
+
+    /// Counts the rules in each slot, and the slots that have any.
+    fn count_slots(&mut self, sample: &[Rule], cut: HashCut) -> usize {
+        self.counts.clear();
+        self.counts.resize(1 << cut.slot_bits, 0);
+        let counts = &mut self.counts;
+        for rule in sample.iter().filter(|rule| fits(rule, cut)) {
+            each_slot(rule, cut, |slot| {
+                if let Some(count) = counts.get_mut(slot as usize) {
+                    *count += 1;
+                }
+            });
+        }
+        counts.iter().filter(|&&count| count > 0).count()
     }
 
     fn hash_cut(&mut self, sample: &[Rule], mut cut: HashCut, may_defer: bool, scale: f64) -> Option<Plan> {
@@ -170,29 +256,70 @@ impl Planner {
         }
         let slot_bits = |copies: f64| (copies.max(1.0).log2().ceil() as u8 + 1).min(MAX_SLOT_BITS);
         cut.slot_bits = slot_bits(copies as f64);
-        self.counts.clear();
-        self.counts.resize(1 << cut.slot_bits, 0);
-        let counts = &mut self.counts;
-        for rule in sample.iter().filter(|rule| fits(rule, cut)) {
-            each_slot(rule, cut, |slot| {
-                if let Some(count) = counts.get_mut(slot as usize) {
-                    *count += 1;
-                }
-            });
+        let mut used = self.count_slots(sample, cut);
+        if slot_bits(used as f64) < cut.slot_bits {
+            cut.slot_bits = slot_bits(used as f64);
+            used = self.count_slots(sample, cut);
         }
-        let used = counts.iter().filter(|&&count| count > 0).count();
-        let (met, copies) = weigh(counts);
-        cut.slot_bits = slot_bits(used as f64 * scale);
+        // A slot that all rules reach would be this node again.
+        let most = self.counts.iter().copied().max().unwrap_or(0) as usize;
+        if most >= sample.len() {
+            return None;
+        }
+        let (met, copies) = weigh(&self.counts);
+        if scale > 1.0 {
+            cut.slot_bits = slot_bits(used as f64 * scale);
+        }
         if deferred == 0 && met * 1.1 >= sample.len() as f64 {
             return None;
         }
-        let growth = copies / fitting as f64;
         let estimate = HASH_CYCLES
             + node_estimate(met * scale)
-            + 8.0 * growth.log2().max(0.0)
-            + later_estimate(deferred as f64 * scale);
+            + self.policy.growth_estimate(fitting as f64, copies, met)
+            + self.policy.later_estimate(deferred as f64 * scale);
         Some(Plan { cut: Cut::Hash(cut), estimate })
     }
+}
+
+/// At most [`SAMPLE`] of the rules, and how many each stands for.
+fn thin_out(all: &[Rule], ids: &[u32]) -> (Vec<Rule>, f64) {
+    let step = ids.len().div_ceil(SAMPLE).max(1);
+    let sample: Vec<Rule> =
+        ids.iter().step_by(step).filter_map(|&id| all.get(id as usize).copied()).collect();
+    let scale = ids.len() as f64 / sample.len().max(1) as f64;
+    (sample, scale)
+}
+
+/// The two dimensions whose leading bits say most about which rules may match, the better one
+/// first: by entropy, where rules too wide for a block add nothing.
+fn telling_dims(sample: &[Rule], schema: &Schema, share: u8) -> [usize; 2] {
+    let mut scores: Vec<(f64, usize)> = (0..schema.dims())
+        .map(|dim| {
+            let shift = leading_shift(schema, dim, share);
+            let mut firsts: Vec<u32> = sample
+                .iter()
+                .filter_map(|rule| rule.ranges.get(dim))
+                .map(|range| blocks(*range, shift))
+                .filter(|&(_, count)| count <= MAX_COPIES)
+                .map(|(first, _)| first)
+                .collect();
+            firsts.sort_unstable();
+            let entropy: f64 = firsts
+                .chunk_by(|a, b| a == b)
+                .map(|group| group.len() as f64 / sample.len() as f64)
+                .map(|part| -part * part.log2())
+                .sum();
+            (entropy, dim)
+        })
+        .collect();
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let dim = |at: usize| scores.get(at).or(scores.first()).map_or(0, |&(_, dim)| dim);
+    [dim(0), dim(1)]
+}
+
+/// The shift that leaves the leading bits of a dimension.
+fn leading_shift(schema: &Schema, dim: usize, share: u8) -> u8 {
+    schema.bits(dim) - schema.bits(dim).div_ceil(share)
 }
 
 /// Rules in the child that a packet of a random rule meets, and all copies.

@@ -207,12 +207,26 @@ impl Group<'_> {
     }
 }
 
+/// What one key's way through the forest takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// Trees entered.
+    pub trees: usize,
+    /// Hash nodes passed.
+    pub hash_nodes: usize,
+    /// Separator nodes passed.
+    pub rank_nodes: usize,
+    /// Rules compared.
+    pub rows: usize,
+}
+
 /// One key by itself: no passes, no lists.
 pub(super) struct Single<'a> {
     pub(super) forest: &'a Forest,
     pub(super) inline_ids: bool,
     pub(super) key: Key,
     pub(super) out: &'a mut u32,
+    pub(super) steps: &'a mut Steps,
 }
 
 impl Job for Single<'_> {
@@ -225,10 +239,13 @@ impl Job for Single<'_> {
                 continue;
             }
             let mut word = tree.root;
+            self.steps.trees += 1;
             while word.kind() != LEAF {
                 let child = if word.kind() == HASH {
+                    self.steps.hash_nodes += 1;
                     word.hash_child(&self.key)
                 } else {
+                    self.steps.rank_nodes += 1;
                     let line = &forest.lines[word.line() as usize];
                     word.base() + lanes.rank(self.key.0[word.dim()], &line.0)
                 };
@@ -238,6 +255,7 @@ impl Job for Single<'_> {
             let rows = &forest.rows[first..first + word.rows() as usize];
             for (at, row) in rows.iter().enumerate() {
                 let id = if self.inline_ids { row.lo[ID_LANE] } else { forest.ids[first + at] };
+                self.steps.rows += 1;
                 if id >= best {
                     break;
                 }
