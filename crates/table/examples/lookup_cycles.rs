@@ -113,6 +113,31 @@ fn flow<const W: usize>(flows: u64, record_bytes: usize, use_record: bool, per_n
     }
 }
 
+/// What a flow's birth costs while the table grows from 1 k to 1 M flows, and its death.
+fn churn(per_ns: f64) {
+    let config = FlowConfig { capacity: 1 << 20, seed: 42, ..FlowConfig::default() };
+    let mut table = FlowTable::<2>::new(&config).expect("the machine has the memory");
+    let mut costs: Vec<u64> = (0..1u64 << 20)
+        .map(|n| {
+            let start = cycles();
+            table.insert(&flow_key(n)).expect("sized for them");
+            cycles() - start
+        })
+        .collect();
+    costs.sort_unstable();
+    let at = |share: f64| costs[(share * (costs.len() - 1) as f64) as usize] as f64;
+    println!(
+        "\ninsert, 1 k growing to 1 M flows: median {:.0} cycles, 99.9% {:.0}, slowest {:.0} us",
+        at(0.5),
+        at(0.999),
+        at(1.0) / per_ns / 1000.0
+    );
+    let start = cycles();
+    let gone = table.expire(1, 1 << 20, |_| Some(0), |_, _| {});
+    let each = (cycles() - start) as f64 / gone as f64;
+    println!("expire, all of 1 M flows: {each:.0} cycles each; {} KiB index", table.index_bytes() >> 10);
+}
+
 /// Prefixes of the full table, if it is there: IPv4 and IPv6 as (address, length).
 type Routes = (Vec<(u32, u8)>, Vec<(u128, u8)>);
 
@@ -255,5 +280,6 @@ fn main() {
         flow::<2>(flows, 64, true, per_ns);
         flow::<5>(flows, 64, false, per_ns);
     }
+    churn(per_ns);
     lpm(per_ns);
 }

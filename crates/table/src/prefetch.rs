@@ -1,5 +1,8 @@
 //! Cache prefetch hints, a no-op where the architecture has none in stable Rust.
-#![expect(unsafe_code, reason = "the prefetch intrinsic is an unsafe fn")]
+#![cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(unsafe_code, reason = "the prefetch intrinsic is an unsafe fn")
+)]
 
 /// Asks for the cache line at `address`, for reading. A hint: any address is allowed.
 #[inline(always)]

@@ -15,6 +15,7 @@ use std::ptr::NonNull;
 /// Smallest region that is mapped instead of taken from the allocator.
 #[cfg(all(target_os = "linux", not(miri)))]
 const MAP_FROM_BYTES: usize = 64 << 10;
+#[cfg(all(target_os = "linux", not(miri)))]
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 const PAGE_BYTES: usize = 4096;
 const LINE_BYTES: usize = 64;

@@ -8,43 +8,36 @@
 //! - [`FlowTable::lookup_batch`] works in stages: hash all keys and prefetch their buckets; then
 //!   compare keys and prefetch the records. A lookup touches one bucket line and one record line.
 //! - Growth does not pause: a second index is prepared a page at a time and then filled a few
-//!   buckets with every change. The bound on one insertion is a page fault (of 2 MiB where the
-//!   system backs the index with huge pages) plus [`MIGRATE_BUCKETS`] buckets moved. While
-//!   it lasts, keys not yet moved cost a second probe.
+//!   buckets with every change. The bound on one insertion is a few page faults (one of 2 MiB
+//!   where the system backs the index with huge pages: some 100 µs) plus [`MIGRATE_BUCKETS`]
+//!   buckets moved. While it lasts, keys not yet moved cost a second probe. Who cannot afford
+//!   the faults sets `initial_keys` and `prefault`.
 //! - Ageing is the caller's rhythm: [`FlowTable::expire`] walks a bounded number of records per
 //!   call, like the hand of a clock.
 //!
 //! One core owns a table. Not here: locking, hashing of packets, the meaning of a record.
 //! Figures: `cargo run --release -p millrace-table --example lookup_cycles`.
-#![expect(unsafe_code, reason = "hands out record addresses, reads keys at caller's addresses")]
+#![expect(unsafe_code, reason = "zeroes records at their addresses")]
 
+mod ageing;
 mod any;
+mod growth;
 mod hash;
 mod index;
+mod lookup;
 mod records;
 #[cfg(test)]
 mod tests;
 
 pub use any::AnyFlowTable;
+pub use growth::MIGRATE_BUCKETS;
 
 use crate::TableError;
-use crate::prefetch::prefetch;
+use growth::Growth;
 use hash::Seed;
 use index::Index;
 use records::Records;
-use std::mem::MaybeUninit;
 use std::num::NonZeroU32;
-
-/// Keys in flight at once in a batched lookup: what the line fill buffers and the first-level
-/// cache of current cores take without evicting what was just fetched.
-const STAGE: usize = 64;
-
-/// Buckets moved with each change while an index grows.
-pub const MIGRATE_BUCKETS: usize = 4;
-
-/// Pages prepared with each change before an index grows.
-const PREPARE_PAGES: usize = 1;
-const PAGE_BYTES: usize = 4096;
 
 /// Number of a record in use. Numbers of removed records are given out again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,22 +78,6 @@ impl Default for FlowConfig {
             prefault: false,
         }
     }
-}
-
-/// A second index on its way.
-#[derive(Debug)]
-enum Growth<const W: usize> {
-    None,
-    /// The larger index exists; its pages are being backed before it is used.
-    Preparing {
-        larger: Index<W>,
-        touched_bytes: usize,
-    },
-    /// The larger index is in use; `smaller` is emptied from bucket 0 on.
-    Migrating {
-        smaller: Index<W>,
-        next_bucket: usize,
-    },
 }
 
 /// A table from keys of `W` words to records. See the module's text.
@@ -364,206 +341,4 @@ impl<const W: usize> FlowTable<W> {
             smaller.remove_draining(hash, key);
         }
     }
-
-    /// Does one step of growth, if any is under way or due. Every insertion does one; a caller
-    /// that has stopped inserting may call it when idle.
-    pub fn maintain(&mut self) {
-        match &mut self.growth {
-            Growth::None => {
-                if self.index.used() < self.index.comfortable() {
-                    return;
-                }
-                // Out of memory is not an error yet: the index takes more until its limit, and
-                // the next insertion asks again.
-                if let Ok(larger) = Index::new(self.index.buckets() * 2) {
-                    self.growth = Growth::Preparing { larger, touched_bytes: 0 };
-                }
-            }
-            Growth::Preparing { larger, touched_bytes } => {
-                let region = larger.region_mut();
-                for _ in 0..PREPARE_PAGES {
-                    region.touch(*touched_bytes);
-                    *touched_bytes += PAGE_BYTES;
-                }
-                if *touched_bytes >= region.bytes()
-                    && let Growth::Preparing { larger, .. } =
-                        std::mem::replace(&mut self.growth, Growth::None)
-                {
-                    let smaller = std::mem::replace(&mut self.index, larger);
-                    self.growth = Growth::Migrating { smaller, next_bucket: 0 };
-                }
-            }
-            Growth::Migrating { smaller, next_bucket } => {
-                for _ in 0..MIGRATE_BUCKETS.min(smaller.buckets() - *next_bucket) {
-                    smaller.drain(*next_bucket, |key, line| {
-                        // Twice as large and no fuller than the smaller one: it has room.
-                        let moved = self.index.insert(self.seed.hash(&key), &key, line);
-                        debug_assert!(moved);
-                    });
-                    *next_bucket += 1;
-                }
-                if *next_bucket == smaller.buckets() {
-                    debug_assert_eq!(smaller.used(), 0);
-                    self.growth = Growth::None;
-                }
-            }
-        }
-    }
-
-    /// Moves the clock's hand past `budget` record numbers and removes the flows that are due.
-    ///
-    /// `expiry_ns` reads from a record when it is due (`None`: never). `expired` sees each record
-    /// that is due just before it is removed, to give back ports and count. Both get the
-    /// record's address. Returns how many were removed. Also does one step of growth.
-    pub fn expire(
-        &mut self,
-        now_ns: u64,
-        budget: usize,
-        mut expiry_ns: impl FnMut(*mut u8) -> Option<u64>,
-        mut expired: impl FnMut(RecordId, *mut u8),
-    ) -> usize {
-        self.maintain();
-        let touched = self.records.touched();
-        let mut removed = 0;
-        for _ in 0..budget.min(touched as usize) {
-            self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
-            let Some(record) = self.records.live_at(self.hand) else { continue };
-            let address = self.record_ptr(record);
-            if expiry_ns(address).is_some_and(|due_ns| due_ns <= now_ns) {
-                expired(record, address);
-                self.remove(record);
-                removed += 1;
-            }
-        }
-        removed
-    }
-
-    /// Among the next `sample` flows from the clock's hand, the one with the smallest age key
-    /// (say, the time of its last packet): who goes when the table is full. The hand moves on, so
-    /// that repeated calls look at everybody. Does not remove it.
-    pub fn oldest(&mut self, sample: usize, mut age_key: impl FnMut(*mut u8) -> u64) -> Option<RecordId> {
-        let touched = self.records.touched();
-        let mut oldest: Option<(u64, RecordId)> = None;
-        let mut seen = 0;
-        for _ in 0..touched {
-            if seen == sample {
-                break;
-            }
-            self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
-            let Some(record) = self.records.live_at(self.hand) else { continue };
-            seen += 1;
-            let age = age_key(self.record_ptr(record));
-            if oldest.is_none_or(|(least, _)| age < least) {
-                oldest = Some((age, record));
-            }
-        }
-        oldest.map(|(_, record)| record)
-    }
-
-    /// Looks up `keys[i]` for each `i` in `list` and writes the address it leads to into
-    /// `out[i]`, 0 for a miss. Other places of `out` keep their value.
-    ///
-    /// # Panics
-    ///
-    /// If an index in `list` lies outside `keys` or `out`.
-    #[inline]
-    pub fn lookup_batch(&self, keys: &[[u64; W]], list: &[u16], out: &mut [u64]) {
-        let len = keys.len().min(out.len());
-        assert!(list.iter().all(|&i| usize::from(i) < len), "list points outside keys or out");
-        // SAFETY: each index is below the length of both slices, and the stride is that of
-        // `keys`.
-        unsafe {
-            self.lookup_batch_raw(keys.as_ptr().cast(), size_of::<[u64; W]>(), list, out.as_mut_ptr());
-        }
-    }
-
-    /// As [`Self::lookup_batch`] for keys that lie `stride` bytes apart, at any alignment.
-    ///
-    /// # Safety
-    ///
-    /// For each `i` in `list`, `keys + i * stride` must be readable for `W * 8` bytes and
-    /// `out + i` writable, aligned to 8.
-    pub unsafe fn lookup_batch_raw(&self, keys: *const u8, stride: usize, list: &[u16], out: *mut u64) {
-        let mut homes = [const { MaybeUninit::<u32>::uninit() }; STAGE];
-        let mut later = [const { MaybeUninit::<u16>::uninit() }; STAGE];
-        for part in list.chunks(STAGE) {
-            for (home, &i) in homes.iter_mut().zip(part) {
-                // SAFETY: the caller vouches for the key at index i.
-                let key = unsafe { key_at::<W>(keys, stride, i) };
-                let bucket = self.index.home(self.seed.hash(&key));
-                self.index.prefetch(bucket);
-                home.write(bucket as u32);
-            }
-            let mut waiting = 0;
-            for (at, (home, &i)) in homes.iter().zip(part).enumerate() {
-                // SAFETY: the caller vouches for the key at index i.
-                let key = unsafe { key_at::<W>(keys, stride, i) };
-                // SAFETY: the first loop wrote as many homes as `part` has indices.
-                let home = unsafe { home.assume_init() };
-                let (line, beyond) = self.index.probe(home as usize, &key);
-                // SAFETY: the caller vouches for out[i].
-                unsafe { out.add(usize::from(i)).write(self.fetch(line)) };
-                // Those that may live further on wait for a pass of their own: which they are
-                // is as unpredictable as the keys. `waiting` is at most `at`, below STAGE.
-                later[waiting].write(at as u16);
-                waiting += usize::from((line == 0) & (beyond != 0));
-            }
-            for &at in &later[..waiting] {
-                // SAFETY: the loop above wrote the first `waiting` places and kept `at` below
-                // the length of `part`, for which homes were written.
-                let (at, home) = unsafe {
-                    let at = usize::from(at.assume_init());
-                    (at, homes[at].assume_init() as usize)
-                };
-                let i = part[at];
-                // SAFETY: the caller vouches for the key at index i.
-                let key = unsafe { key_at::<W>(keys, stride, i) };
-                let line = self.index.find_beyond(home, &key);
-                // SAFETY: the caller vouches for out[i].
-                unsafe { out.add(usize::from(i)).write(self.fetch(line)) };
-            }
-            if let Growth::Migrating { .. } = self.growth {
-                // SAFETY: as for this function.
-                unsafe { self.retry_in_smaller(keys, stride, part, out) };
-            }
-        }
-    }
-
-    /// The address of a line, fetched into the cache; 0 for line 0. (A miss fetches line 0 of
-    /// the region, which belongs to no record: cheaper than a branch.)
-    #[inline(always)]
-    fn fetch(&self, line: u32) -> u64 {
-        let address = self.records.address(line);
-        prefetch(address);
-        if line == 0 { 0 } else { address as u64 }
-    }
-
-    /// Second try for keys not yet moved to the larger index.
-    ///
-    /// # Safety
-    ///
-    /// As for `lookup_batch_raw`.
-    #[cold]
-    unsafe fn retry_in_smaller(&self, keys: *const u8, stride: usize, list: &[u16], out: *mut u64) {
-        for &i in list {
-            // SAFETY: the caller vouches for out[i], which was written just before.
-            let found = unsafe { &mut *out.add(usize::from(i)) };
-            if *found == 0 {
-                // SAFETY: the caller vouches for the key at index i.
-                let key = unsafe { key_at::<W>(keys, stride, i) };
-                *found = self.fetch(self.line_in_smaller(self.seed.hash(&key), &key));
-            }
-        }
-    }
-}
-
-/// The key at an index.
-///
-/// # Safety
-///
-/// `keys + i * stride` must be readable for `W * 8` bytes.
-#[inline(always)]
-unsafe fn key_at<const W: usize>(keys: *const u8, stride: usize, i: u16) -> [u64; W] {
-    // SAFETY: passed on to the caller.
-    unsafe { keys.add(usize::from(i) * stride).cast::<[u64; W]>().read_unaligned() }
 }

@@ -1,0 +1,55 @@
+//! Ageing: a clock's hand that walks the records at the caller's rhythm.
+
+use super::{FlowTable, RecordId};
+
+impl<const W: usize> FlowTable<W> {
+    /// Moves the clock's hand past `budget` record numbers and removes the flows that are due.
+    ///
+    /// `expiry_ns` reads from a record when it is due (`None`: never). `expired` sees each record
+    /// that is due just before it is removed, to give back ports and count. Both get the
+    /// record's address. Returns how many were removed. Also does one step of growth.
+    pub fn expire(
+        &mut self,
+        now_ns: u64,
+        budget: usize,
+        mut expiry_ns: impl FnMut(*mut u8) -> Option<u64>,
+        mut expired: impl FnMut(RecordId, *mut u8),
+    ) -> usize {
+        self.maintain();
+        let touched = self.records.touched();
+        let mut removed = 0;
+        for _ in 0..budget.min(touched as usize) {
+            self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
+            let Some(record) = self.records.live_at(self.hand) else { continue };
+            let address = self.record_ptr(record);
+            if expiry_ns(address).is_some_and(|due_ns| due_ns <= now_ns) {
+                expired(record, address);
+                self.remove(record);
+                removed += 1;
+            }
+        }
+        removed
+    }
+
+    /// Among the next `sample` flows from the clock's hand, the one with the smallest age key
+    /// (say, the time of its last packet): who goes when the table is full. The hand moves on, so
+    /// that repeated calls look at everybody. Does not remove it.
+    pub fn oldest(&mut self, sample: usize, mut age_key: impl FnMut(*mut u8) -> u64) -> Option<RecordId> {
+        let touched = self.records.touched();
+        let mut oldest: Option<(u64, RecordId)> = None;
+        let mut seen = 0;
+        for _ in 0..touched {
+            if seen == sample {
+                break;
+            }
+            self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
+            let Some(record) = self.records.live_at(self.hand) else { continue };
+            seen += 1;
+            let age = age_key(self.record_ptr(record));
+            if oldest.is_none_or(|(least, _)| age < least) {
+                oldest = Some((age, record));
+            }
+        }
+        oldest.map(|(_, record)| record)
+    }
+}
