@@ -39,6 +39,9 @@ use index::Index;
 use records::Records;
 use std::num::NonZeroU32;
 
+/// Keys are numbered in 31 bits.
+const MAX_KEYS: u32 = (1 << 31) - 1;
+
 /// Number of a record in use. Numbers of removed records are given out again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId(NonZeroU32);
@@ -110,9 +113,9 @@ impl<const W: usize> FlowTable<W> {
             return bad("record_bytes", config.record_bytes as u64, "1 to 65536 bytes");
         }
         let max_keys = match config.max_keys {
-            0 => config.capacity * 2,
-            n if n < config.capacity || n > 1 << 31 => {
-                return bad("max_keys", u64::from(n), "0, or capacity to 2^31 keys");
+            0 => (config.capacity * 2).min(MAX_KEYS),
+            n if n < config.capacity || n > MAX_KEYS => {
+                return bad("max_keys", u64::from(n), "0, or capacity to 2^31 - 1 keys");
             }
             n => n,
         };

@@ -338,6 +338,7 @@ fn bad_sizes_are_refused() {
         FlowConfig { capacity: (1 << 30) + 1, ..FlowConfig::default() },
         FlowConfig { record_bytes: 0, ..FlowConfig::default() },
         FlowConfig { max_keys: 5, ..FlowConfig::default() },
+        FlowConfig { max_keys: 1 << 31, ..FlowConfig::default() },
     ] {
         assert!(matches!(FlowTable::<1>::new(&bad), Err(TableError::BadParameter { .. })));
     }
