@@ -8,18 +8,16 @@
 //! - [`abi`]: what machine code and Rust agree on
 //! - [`intrinsic`]: Rust functions that machine code calls for rare work
 //! - [`code`]: compiling, and owning the executable memory
-//! - [`exits`]: the exit lists
 //!
 //! The evaluator of crate `ir` is the oracle: [`stage::Engine`] runs either.
 
 pub mod abi;
 pub mod code;
-pub mod exits;
 mod intrinsic;
 mod lower;
 pub mod region;
 pub mod stage;
 
 pub use code::{Code, CodeBuilder, CodegenError, ProgramId};
-pub use exits::{Exits, LIST_CAPACITY};
+pub use ir::{Exits, LIST_CAPACITY};
 pub use stage::{Engine, Scratch, run};

@@ -6,10 +6,10 @@
 
 use crate::abi::Context;
 use crate::code::{Code, ProgramId};
-use crate::exits::{Exits, LIST_CAPACITY};
 use crate::region::Site;
 use ir::eval::{self, Buffer, Exit, State};
 use ir::{Created, Program};
+use ir::{Exits, LIST_CAPACITY};
 use packet::access::Access;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;

@@ -1,1 +1,31 @@
-//! To be filled.
+//! The element library: each element says its ports, arguments, handlers and drop reasons, and either
+//! lowers to the packet IR (*transparent*) or works on batches itself (*opaque*).
+//!
+//! - [`class`]: what a class is, and the list of all
+//! - [`element`]: what an element does
+//! - [`configure`]: what an element learns when it is made
+//! - [`vector`]: packets in the hands of a worker
+//! - [`work`]: what an element asks of the worker while it runs
+//! - [`handler`]: values that can be read and written from outside
+//!
+//! The elements stand in folders by what they are about; a folder's `mod.rs` lists its classes.
+
+pub mod class;
+pub mod configure;
+pub mod element;
+pub mod handler;
+pub mod vector;
+pub mod work;
+
+pub mod basic;
+
+#[cfg(test)]
+#[expect(dead_code, reason = "a harness offers more than the tests of the day use")]
+pub(crate) mod testing;
+
+pub use class::{Class, StateScope, find, names};
+pub use configure::{Configure, Scope, Services, Shape};
+pub use element::{Element, Progress};
+pub use handler::{Access as HandlerAccess, Handler, Merge};
+pub use vector::{Batch, Vector};
+pub use work::{Host, Work};

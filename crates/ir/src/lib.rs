@@ -11,15 +11,18 @@
 //! - [`text`]: printer and parser of the text form
 //! - [`verify`]: the invariants that every program must hold
 //! - [`eval`]: the reference evaluator
+//! - [`exits`]: where the packets of a batch went
 //! - [`table`]: what a lookup table offers to a program
 
 pub mod builder;
 pub mod eval;
+pub mod exits;
 pub mod program;
 pub mod table;
 pub mod text;
 pub mod verify;
 
 pub use builder::Builder;
+pub use exits::{Exits, LIST_CAPACITY};
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 pub use table::{Created, Table, Tables};

@@ -10,11 +10,11 @@ mod access;
 mod arith;
 
 use crate::abi::Context;
-use crate::exits::LIST_CAPACITY;
 use crate::region::{Plan, Region};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
+use ir::LIST_CAPACITY;
 use ir::program::{BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 use shm::descriptor::{META_BYTES, offset};

@@ -113,8 +113,8 @@ impl Exits {
         }
     }
 
-    /// The lists and counts as machine code writes them.
-    pub(crate) fn raw(&mut self) -> (*mut u16, *mut u32) {
+    /// The lists and counts as machine code writes them: list `k` starts at `k * LIST_CAPACITY`.
+    pub fn raw(&mut self) -> (*mut u16, *mut u32) {
         (self.lists.as_mut_ptr(), self.counts.as_mut_ptr())
     }
 }

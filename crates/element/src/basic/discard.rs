@@ -1,0 +1,96 @@
+//! `Discard`: drops every packet.
+
+use crate::class::{Class, StateScope};
+use crate::configure::Configure;
+use crate::element::{Element, Progress};
+use crate::handler::Handler;
+use crate::vector::{Batch, Vector};
+use crate::work::Work;
+use click::config::parse;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Discard",
+    summary: "drops all packets",
+    page: "\
+# Discard([keywords ACTIVE, BURST])
+
+Drops every packet it gets. On a pull input it pulls all the time.
+
+- **ports**: 1 input, push or pull; no output
+- **arguments**: `ACTIVE` (bool, default true): whether it pulls; `BURST` (number, default: the run's
+  burst): packets pulled at a time
+- **handlers**: `count` (read): packets dropped; `reset_counts` (write); `active` (read/write)
+- **drop reasons**: `discarded`
+",
+    ports: "1/0",
+    processing: "a/",
+    flow: "x/",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct Discard {
+    count: u64,
+    active: bool,
+    burst: Option<usize>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let burst = args.keyword("BURST", parse::u32).map(|burst| burst as usize);
+    args.finish().then(|| Box::new(Discard { count: 0, active, burst }) as Box<dyn Element>)
+}
+
+impl Element for Discard {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["discarded"]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        self.count += batch.list().len() as u64;
+        for &index in batch.list() {
+            batch.drop(index, 0);
+        }
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if !self.active {
+            return Progress::Idle;
+        }
+        let pulled = work.pull(0, self.burst.unwrap_or(work.burst()), vector);
+        self.count += pulled as u64;
+        let (packets, list) = vector.parts();
+        for &index in list {
+            work.drop(0, &packets[usize::from(index)..=usize::from(index)]);
+        }
+        vector.clear();
+        if pulled > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("count"), Handler::write("reset_counts"), Handler::read_write("active")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "count" => Some(self.count.to_string()),
+            "active" => Some(self.active.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "reset_counts" => self.count = 0,
+            "active" => self.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?,
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+}

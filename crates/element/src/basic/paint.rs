@@ -1,0 +1,83 @@
+//! `Paint`: sets a paint annotation.
+
+use crate::class::{Class, StateScope};
+use crate::configure::{Configure, Shape};
+use crate::element::Element;
+use crate::handler::Handler;
+use click::config::{Names, parse};
+use diag::Spanned;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::anno::{self, ANNO_BYTES, Anno};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Paint",
+    summary: "sets packet paint annotations",
+    page: "\
+# Paint(COLOR [, ANNO])
+
+Sets each packet's paint annotation to COLOR, an integer 0..255.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `COLOR`; `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
+- **handlers**: `color` (read/write)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct Paint {
+    color: u8,
+    anno: Anno,
+}
+
+/// Reads the name or offset of a one-byte annotation.
+pub(super) fn paint_anno(text: &Spanned, names: &dyn Names) -> Result<Anno, diag::Diagnostic> {
+    if let Some(named) = anno::from_name(text.as_str()) {
+        return Ok(Anno { len: 1, ..named });
+    }
+    let offset = parse::int_in(0..=ANNO_BYTES as i64 - 1)(text, names)?;
+    Ok(Anno { offset: offset as u8, len: 1 })
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let color = args.mandatory_positional("COLOR", parse::u8);
+    let anno = args.positional("ANNO", paint_anno).unwrap_or(anno::PAINT);
+    let fine = args.finish();
+    let color = color?;
+    fine.then(|| Box::new(Paint { color, anno }) as Box<dyn Element>)
+}
+
+impl Element for Paint {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Paint", shape.outputs);
+        // The colour is a state cell, since the handler changes it while packets flow.
+        let color = f.cell("color", u64::from(self.color));
+        let color = f.value(Inst::CellLoad(color));
+        f.store_anno(self.anno, color);
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("color")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "color").then(|| cells.first().map(u64::to_string))?
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "color") = (cells.first_mut(), handler) else {
+            return Err(format!("there is no write handler `{handler}`"));
+        };
+        let color: u8 = value.trim().parse().map_err(|_| "a number from 0 to 255 is expected")?;
+        *cell = u64::from(color);
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! Element classes, and the list of all of them.
+
+use crate::configure::Configure;
+use crate::element::Element;
+
+/// Who owns an element's state when a chain runs on several workers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StateScope {
+    /// There is none.
+    None,
+    /// Each worker has its own; handlers add them up.
+    PerWorker,
+    /// All workers see one.
+    Shared,
+    /// One worker has it: packets of other workers are handed over to that one.
+    OneWorker,
+}
+
+/// An element class: what the configuration language needs to know of it, and how to make one.
+pub struct Class {
+    /// Its name in configurations.
+    pub name: &'static str,
+    /// One line that says what it is for.
+    pub summary: &'static str,
+    /// Its page: purpose, ports, arguments, annotations, handlers, drop reasons, and each difference
+    /// to Click with its reason. Markdown.
+    pub page: &'static str,
+    /// Click's port count code, such as `1/1-2` (`PORTS_1_1`, …).
+    pub ports: &'static str,
+    /// Click's processing code, such as `a/ah`.
+    pub processing: &'static str,
+    /// Click's flow code, such as `x/x`.
+    pub flow: &'static str,
+    /// Who owns its state.
+    pub state: StateScope,
+    /// Makes an element from its configuration; `None` when that has mistakes, which are recorded.
+    pub make: fn(&mut Configure<'_>) -> Option<Box<dyn Element>>,
+}
+
+/// The classes, by folder.
+const FOLDERS: &[&[&Class]] = &[crate::basic::CLASSES];
+
+/// All classes.
+pub fn all() -> impl Iterator<Item = &'static Class> {
+    FOLDERS.iter().flat_map(|folder| folder.iter().copied())
+}
+
+/// The class with that name.
+pub fn find(name: &str) -> Option<&'static Class> {
+    all().find(|class| class.name == name)
+}
+
+/// The names of all classes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|class| class.name)
+}

@@ -1,0 +1,124 @@
+//! What an element learns when it is made: its name, arguments, wiring, worker, and the services of
+//! the host.
+
+use click::config::{Args, Names};
+use diag::{Diagnostics, Entry, Span, Spanned};
+use port::Port;
+use std::any::Any;
+use std::sync::Arc;
+
+/// How many ports of an element are wired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Input ports.
+    pub inputs: usize,
+    /// Output ports.
+    pub outputs: usize,
+}
+
+/// Who shares a piece of state; see [`Configure::shared`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scope {
+    /// Elements of one worker.
+    Worker,
+    /// Elements of all workers.
+    AllWorkers,
+}
+
+/// What the host offers to elements that are being made.
+pub trait Services {
+    /// Opens this worker's queue of a port. `name` is what the configuration says: a port of the chain
+    /// file, a device, a PCI address. Several elements may open the same port, one for each direction.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing and what to do.
+    fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String>;
+
+    /// A file that the configuration names, relative to where the configuration lies.
+    fn path(&self, name: &std::path::Path) -> std::path::PathBuf;
+
+    /// The state registry: returns what stands under the key, or puts `made` there.
+    fn shared_any(
+        &mut self,
+        scope: Scope,
+        key: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync>;
+
+    /// Class of the element with that name in the flat configuration, looked up from the element
+    /// `from` outwards; with its full name.
+    fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
+}
+
+/// Which way packets go through a port.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// Into the configuration.
+    Receive,
+    /// Out of it.
+    Send,
+}
+
+/// What an element is made from.
+pub struct Configure<'a> {
+    /// Its flat name.
+    pub name: &'a str,
+    /// Its configuration string.
+    pub config: &'a Spanned,
+    /// Where it is declared.
+    pub span: Span,
+    /// Its wired ports.
+    pub shape: Shape,
+    /// Number of the worker that it is made for.
+    pub worker: usize,
+    /// Number of workers.
+    pub workers: usize,
+    /// Names of addresses, ports and protocols.
+    pub names: &'a dyn Names,
+    /// Where mistakes go.
+    pub diags: &'a mut Diagnostics,
+    /// What the host offers.
+    pub services: &'a mut dyn Services,
+}
+
+impl Configure<'_> {
+    /// The arguments; declare each, then call `finish`.
+    pub fn args(&mut self) -> Args<'_> {
+        let what = self.name.to_string();
+        Args::new(what, self.config, self.names, self.diags)
+    }
+
+    /// Records a mistake.
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> Entry<'_> {
+        self.diags.error(span, message)
+    }
+
+    /// State that several elements share, by key: the first who asks makes it. Elements that belong
+    /// together (a rewriter and its ICMP companion) use the flat name of one of them as the key. `None`
+    /// when somebody else keeps state of another type under it.
+    pub fn shared<T: Any + Send + Sync>(
+        &mut self,
+        scope: Scope,
+        key: &str,
+        make: impl FnOnce() -> T,
+    ) -> Option<Arc<T>> {
+        let mut make = Some(make);
+        let key = format!("{key}: {}", std::any::type_name::<T>());
+        let state = self.services.shared_any(scope, &key, &mut || match make.take() {
+            Some(make) => Arc::new(make()),
+            None => Arc::new(()),
+        });
+        state.downcast().ok()
+    }
+
+    /// Opens a port, or records why it cannot be.
+    pub fn open_port(&mut self, name: &Spanned, direction: Direction) -> Option<Box<dyn Port>> {
+        match self.services.open_port(name.as_str(), direction) {
+            Ok(port) => Some(port),
+            Err(message) => {
+                self.diags.error(name.span, message);
+                None
+            }
+        }
+    }
+}

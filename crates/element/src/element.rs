@@ -1,0 +1,108 @@
+//! What an element does.
+
+use crate::configure::Shape;
+use crate::handler::Handler;
+use crate::vector::{Batch, Vector};
+use crate::work::Work;
+use ir::verify::VerifyError;
+use ir::{Program, Table};
+
+/// What a task did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// It moved packets; call again soon.
+    Worked,
+    /// There was nothing to do.
+    Idle,
+    /// There never will be anything to do again.
+    Finished,
+}
+
+/// An element of one worker.
+///
+/// A *transparent* element returns a program from [`Element::lower`]; the host runs it, as machine
+/// code or by the evaluator, and calls [`Element::slow`] for packets that take a slow path. An
+/// *opaque* element returns `None` there and implements [`Element::push`], [`Element::pull`] or
+/// [`Element::task`], as its processing code says.
+#[expect(unused_variables, reason = "defaults do nothing with what they get")]
+pub trait Element: Send {
+    /// What a transparent element does to a packet. Called once; the program's state cells belong to
+    /// the host and are handed to [`Element::read`] and [`Element::write`].
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        None
+    }
+
+    /// The table with that number in the program's declarations.
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        None
+    }
+
+    /// Names of the reasons that [`Batch::drop`] and [`Work::drop`] count. For transparent elements
+    /// these are further to the program's and used by the slow paths.
+    fn reasons(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Works on packets that came in by an input.
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {}
+
+    /// Works on packets that the program sent to slow path `path`.
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {}
+
+    /// Puts up to `most` packets for an output into a vector; returns how many.
+    fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        0
+    }
+
+    /// Whether [`Element::task`] is to be called again and again.
+    fn has_task(&self) -> bool {
+        false
+    }
+
+    /// Does a piece of work: receives, pulls, makes packets. What it leaves in the (empty) vector
+    /// leaves by output 0.
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        Progress::Finished
+    }
+
+    /// Called before the first packet.
+    fn start(&mut self, work: &mut Work<'_>) {}
+
+    /// Called when the time has come that the element asked for with [`Work::fire_at`].
+    fn fire(&mut self, work: &mut Work<'_>) {}
+
+    /// Housekeeping between bursts: ageing, growth. Does a bounded amount of work.
+    fn tick(&mut self, now_ns: u64) {}
+
+    /// Called after the last packet: lets go of what it keeps (dropping it), closes files.
+    fn stop(&mut self, work: &mut Work<'_>) {}
+
+    /// The handlers that it has beyond those that every element has (`name`, `class`, `config`, …).
+    fn handlers(&self) -> &'static [Handler] {
+        &[]
+    }
+
+    /// The value of a handler; `None` when there is no such value. Without a line end.
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        None
+    }
+
+    /// Sets a handler.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected.
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        Err(format!("there is no write handler `{handler}`"))
+    }
+
+    /// What it found worth telling the user, such as a capture that ends in the middle of a frame. Each
+    /// is told once.
+    fn take_findings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The port behind it, for the report of what went in and out.
+    fn port_stats(&self) -> Option<(String, port::PortStats)> {
+        None
+    }
+}

@@ -1,0 +1,711 @@
+//! The harness of the element tests: packets in, packets out.
+//!
+//! ```ignore
+//! let mut rig = Rig::new("Paint", "7", 1, 1);
+//! let out = rig.push(0, &[TestPacket::frame(&bytes)]);
+//! assert_eq!(out[0].exit, Exit::Port(0));
+//! ```
+//!
+//! A transparent element runs twice, by the evaluator and as machine code, each in an instance of its
+//! own; the harness asserts that both did the same to every packet and to the state cells. Every run
+//! checks that no packet was lost or doubled, and every rig that all slots return to the pool.
+
+use crate::configure::{Configure, Direction, Scope, Services, Shape};
+use crate::element::{Element, Progress};
+use crate::vector::{Batch, Vector};
+use crate::work::{Account, Host, Work};
+use click::config::NameTable;
+use codegen::{CodeBuilder, Engine, Exits, Scratch};
+use diag::{Diagnostics, SourceMap, Spanned};
+use ir::eval::State;
+use ir::{Program, Table, Tables};
+use packet::anno::{ANNO_BYTES, Anno};
+use port::Port;
+use shm::Packet;
+use shm::bytes::PacketBytes;
+use shm::descriptor::NO_HEADER;
+use shm::pool::{PacketPool, Pool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::any::Any;
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A packet outside the pool.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TestPacket {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Headers, in bytes from the packet's start; negative where they were stripped.
+    pub mac: Option<i32>,
+    /// Network header.
+    pub net: Option<i32>,
+    /// Transport header.
+    pub trans: Option<i32>,
+    /// Annotations.
+    pub anno: [u8; ANNO_BYTES],
+    /// Click packet type.
+    pub packet_type: u8,
+    /// Timestamp.
+    pub timestamp_ns: u64,
+}
+
+impl TestPacket {
+    /// A frame as a port delivers it: the MAC header is known.
+    pub fn frame(bytes: &[u8]) -> TestPacket {
+        TestPacket {
+            bytes: bytes.to_vec(),
+            mac: Some(0),
+            net: None,
+            trans: None,
+            anno: [0; ANNO_BYTES],
+            packet_type: 0,
+            timestamp_ns: 0,
+        }
+    }
+
+    /// An IPv4 or IPv6 packet without Ethernet header, with its header annotations set where the bytes
+    /// allow it.
+    pub fn ip(bytes: &[u8]) -> TestPacket {
+        let header = match bytes.first() {
+            Some(first) if first >> 4 == 6 => 40,
+            Some(first) => i32::from(first & 15) * 4,
+            None => 0,
+        };
+        TestPacket { mac: None, net: Some(0), trans: Some(header), ..TestPacket::frame(bytes) }
+    }
+
+    /// The same with an annotation set.
+    pub fn with_anno(mut self, anno: Anno, value: u64) -> TestPacket {
+        let at = usize::from(anno.offset);
+        let len = usize::from(anno.len).min(8);
+        self.anno[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+        self
+    }
+
+    /// The value of an annotation.
+    pub fn anno(&self, anno: Anno) -> u64 {
+        let at = usize::from(anno.offset);
+        let bytes = &self.anno[at..at + usize::from(anno.len).min(8)];
+        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+    }
+}
+
+/// How a packet left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// By a port.
+    Port(usize),
+    /// Dropped for a reason.
+    Dropped(String),
+}
+
+/// A packet that left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Out {
+    /// How.
+    pub exit: Exit,
+    /// The packet.
+    pub packet: TestPacket,
+}
+
+/// Services of a host that has nothing.
+#[derive(Default)]
+struct TestServices {
+    shared: HashMap<(Scope, String), Arc<dyn Any + Send + Sync>>,
+    ports: HashMap<String, Vec<Box<dyn Port>>>,
+}
+
+impl Services for TestServices {
+    fn open_port(&mut self, name: &str, _direction: Direction) -> Result<Box<dyn Port>, String> {
+        let port = self.ports.get_mut(name).and_then(Vec::pop);
+        port.ok_or_else(|| format!("there is no port `{name}`"))
+    }
+
+    fn path(&self, name: &Path) -> PathBuf {
+        name.to_path_buf()
+    }
+
+    fn shared_any(
+        &mut self,
+        scope: Scope,
+        key: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        self.shared.entry((scope, key.to_string())).or_insert_with(make).clone()
+    }
+
+    fn element(&self, _from: &str, _name: &str) -> Option<(String, &'static str)> {
+        None
+    }
+}
+
+/// A worker for one element.
+pub struct TestHost {
+    /// The clock.
+    pub now_ns: u64,
+    pool: PacketPool,
+    emitted: Vec<(usize, Packet)>,
+    dropped: Vec<(usize, Packet)>,
+    /// What pulls from an input get.
+    upstream: HashMap<usize, VecDeque<Packet>>,
+    /// Counted by [`Account`]: made, held, released, merged.
+    pub accounts: [usize; 4],
+    /// The time that the element wants to be called at.
+    pub fire_at: Option<u64>,
+    /// Whether it asked for the end.
+    pub stopped: bool,
+    /// What it printed.
+    pub printed: Vec<String>,
+    /// Handlers of other elements.
+    pub handlers: HashMap<String, String>,
+}
+
+impl Host for TestHost {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+    fn pool(&mut self) -> &mut PacketPool {
+        &mut self.pool
+    }
+    fn burst(&self) -> usize {
+        32
+    }
+    fn emit(&mut self, _node: usize, port: usize, packet: &Packet) {
+        self.emitted.push((port, *packet));
+    }
+    fn drop(&mut self, _node: usize, reason: usize, packets: &[Packet]) {
+        self.dropped.extend(packets.iter().map(|packet| (reason, *packet)));
+    }
+    fn pull(&mut self, _node: usize, input: usize, most: usize, into: &mut Vector) -> usize {
+        let queue = self.upstream.entry(input).or_default();
+        let count = most.min(queue.len()).min(into.room());
+        queue.drain(..count).for_each(|packet| assert!(into.push(&packet)));
+        count
+    }
+    fn account(&mut self, _node: usize, account: Account, count: usize) {
+        self.accounts[account as usize] += count;
+    }
+    fn fire_at(&mut self, _node: usize, at_ns: u64) {
+        self.fire_at = Some(at_ns);
+    }
+    fn stop(&mut self) {
+        self.stopped = true;
+    }
+    fn print(&mut self, line: &str) {
+        self.printed.push(line.to_string());
+    }
+    fn read_handler(&mut self, _node: usize, handler: &str) -> Result<String, String> {
+        self.handlers.get(handler).cloned().ok_or_else(|| format!("no handler `{handler}`"))
+    }
+    fn write_handler(&mut self, _node: usize, handler: &str, value: &str) -> Result<(), String> {
+        self.handlers.insert(handler.to_string(), value.to_string());
+        Ok(())
+    }
+}
+
+/// An element's own tables, as its program names them.
+struct ElementTables<'a>(&'a mut dyn Element);
+
+impl Tables for ElementTables<'_> {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.0.table(index)
+    }
+}
+
+/// One instance of the element, with a worker of its own.
+struct Instance {
+    element: Box<dyn Element>,
+    engine: Option<(Program, Engine)>,
+    cells: Vec<u64>,
+    exits: Exits,
+    scratch: Scratch,
+    host: TestHost,
+    shape: Shape,
+}
+
+/// An element under test.
+pub struct Rig {
+    instances: Vec<Instance>,
+}
+
+/// Makes an element; the rendered mistakes where its configuration has some.
+fn make(
+    class: &str,
+    config: &str,
+    shape: Shape,
+    services: &mut TestServices,
+) -> Result<Box<dyn Element>, String> {
+    let class = crate::class::find(class).unwrap_or_else(|| panic!("no class {class}"));
+    let mut map = SourceMap::new();
+    let source = map.add("test.click", config);
+    let config = Spanned::verbatim(config, map.whole(source));
+    let (names, mut diags) = (NameTable::new(), Diagnostics::new());
+    let mut cx = Configure {
+        name: "e",
+        config: &config,
+        span: config.span,
+        shape,
+        worker: 0,
+        workers: 1,
+        names: &names.scoped("e"),
+        diags: &mut diags,
+        services,
+    };
+    let element = (class.make)(&mut cx);
+    if diags.has_errors() {
+        return Err(diags.render_short(&map));
+    }
+    Ok(element.expect("an element where no mistake was recorded"))
+}
+
+impl Instance {
+    fn new(element: Box<dyn Element>, shape: Shape, native: bool) -> Instance {
+        let program = element.lower(shape).map(|lowered| lowered.expect("a valid program"));
+        let engine = program.map(|program| {
+            let parsed = ir::text::parse(&ir::text::print(&program)).expect("its own text");
+            assert_eq!(parsed, program, "the text form keeps the program");
+            if !native {
+                return (program, Engine::Evaluator);
+            }
+            let mut builder = CodeBuilder::new().expect("this machine");
+            let id = builder.add(&program).expect("compiles");
+            (program, Engine::Native(builder.finish().expect("memory"), id))
+        });
+        let cells = engine.iter().flat_map(|(program, _)| program.cells.iter().map(|c| c.init)).collect();
+        let region = Region::create(RegionOptions::slots(2048)).expect("memory");
+        let host = TestHost {
+            now_ns: 1_000_000_000,
+            pool: PacketPool::Native(SharedPool::new(region).worker()),
+            emitted: vec![],
+            dropped: vec![],
+            upstream: HashMap::new(),
+            accounts: [0; 4],
+            fire_at: None,
+            stopped: false,
+            printed: vec![],
+            handlers: HashMap::new(),
+        };
+        let (exits, scratch) = (Exits::with_capacity(1), Scratch::default());
+        let mut instance = Instance { element, engine, cells, exits, scratch, host, shape };
+        instance.element.start(&mut Work::new(&mut instance.host, 0));
+        instance
+    }
+
+    fn insert(&mut self, packet: &TestPacket) -> Packet {
+        let mut made = shm::chain::write_frame(&mut self.host.pool, &packet.bytes).expect("a slot");
+        let place = |at: Option<i32>| {
+            at.map_or(NO_HEADER, |at| (i32::from(made.data) + at).try_into().expect("inside the slot"))
+        };
+        (made.mac, made.net, made.trans) = (place(packet.mac), place(packet.net), place(packet.trans));
+        made.anno = packet.anno;
+        made.packet_type = packet.packet_type;
+        made.timestamp_ns = packet.timestamp_ns;
+        made
+    }
+
+    fn remove(&mut self, packet: &Packet) -> TestPacket {
+        let place = |at: u16| (at != NO_HEADER).then(|| i32::from(at) - i32::from(packet.data));
+        let out = TestPacket {
+            bytes: PacketBytes::new(packet).to_vec(),
+            mac: place(packet.mac),
+            net: place(packet.net),
+            trans: place(packet.trans),
+            anno: packet.anno,
+            packet_type: packet.packet_type,
+            timestamp_ns: packet.timestamp_ns,
+        };
+        self.host.pool.free_all(std::slice::from_ref(packet));
+        out
+    }
+
+    fn own_reason(&self, reason: usize) -> String {
+        self.element.reasons().get(reason).expect("a reason with a name").to_string()
+    }
+
+    /// Packets of a run in input order, then those that were sent beside the batch in their order.
+    fn push(&mut self, input: usize, packets: &[TestPacket]) -> Vec<Out> {
+        let mut out = vec![];
+        for chunk in packets.chunks(64) {
+            out.extend(self.push_burst(input, chunk));
+        }
+        out
+    }
+
+    fn push_burst(&mut self, input: usize, packets: &[TestPacket]) -> Vec<Out> {
+        let mut vector = Vector::new();
+        let held_before = self.host.accounts;
+        for packet in packets {
+            let inserted = self.insert(packet);
+            assert!(vector.push(&inserted));
+        }
+        let mut left: Vec<(u16, Exit)> = vec![];
+        let (packets, list) = vector.parts();
+        match &self.engine {
+            Some((program, engine)) => {
+                let now_ns = self.host.now_ns;
+                let mut tables = ElementTables(self.element.as_mut());
+                let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns };
+                let (scratch, exits) = (&mut self.scratch, &mut self.exits);
+                codegen::run(engine, program, input, packets, list, &mut state, scratch, exits);
+                let slow: Vec<Vec<u16>> =
+                    (0..program.slow.len()).map(|path| self.exits.other(path).to_vec()).collect();
+                left.extend(exits_of(&self.exits, |reason| program.reasons[reason].clone()));
+                for (path, list) in slow.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+                    self.exits.reset(self.shape.outputs, self.element.reasons().len(), 0);
+                    let mut batch = Batch::new(packets, list, &mut self.exits);
+                    self.element.slow(path, &mut batch, &mut Work::new(&mut self.host, 0));
+                    let names = self.element.reasons();
+                    left.extend(exits_of(&self.exits, |reason| names[reason].to_string()));
+                }
+            }
+            None => {
+                self.exits.reset(self.shape.outputs, self.element.reasons().len(), 0);
+                let mut batch = Batch::new(packets, list, &mut self.exits);
+                self.element.push(input, &mut batch, &mut Work::new(&mut self.host, 0));
+                let names = self.element.reasons();
+                left.extend(exits_of(&self.exits, |reason| names[reason].to_string()));
+            }
+        }
+        let kept = self.host.accounts[Account::Held as usize] - held_before[Account::Held as usize];
+        let merged = self.host.accounts[Account::Merged as usize] - held_before[Account::Merged as usize];
+        let mut seen: Vec<u16> = left.iter().map(|(index, _)| *index).collect();
+        seen.sort_unstable();
+        assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "a packet left twice: {seen:?}");
+        assert!(
+            seen.len() + kept + merged >= list.len() && seen.len() <= list.len(),
+            "{} packets in, {} out, {kept} kept, {merged} merged",
+            list.len(),
+            seen.len()
+        );
+        left.sort_by_key(|(index, _)| *index);
+        let mut out = vec![];
+        for (index, exit) in left {
+            let packet = *vector.packet(index);
+            out.push(Out { exit, packet: self.remove(&packet) });
+        }
+        out.extend(self.beside());
+        out
+    }
+
+    /// What was emitted and dropped beside a batch.
+    fn beside(&mut self) -> Vec<Out> {
+        let mut out = vec![];
+        for (port, packet) in std::mem::take(&mut self.host.emitted) {
+            assert!(port < self.shape.outputs, "output {port} of {}", self.shape.outputs);
+            out.push(Out { exit: Exit::Port(port), packet: self.remove(&packet) });
+        }
+        for (reason, packet) in std::mem::take(&mut self.host.dropped) {
+            let exit = Exit::Dropped(self.own_reason(reason));
+            out.push(Out { exit, packet: self.remove(&packet) });
+        }
+        out
+    }
+
+    fn finish(&mut self) {
+        self.element.stop(&mut Work::new(&mut self.host, 0));
+        self.beside();
+        let upstream: Vec<Packet> = self.host.upstream.drain().flat_map(|(_, queue)| queue).collect();
+        self.host.pool.free_all(&upstream);
+        assert_eq!(self.host.pool.in_use(), 0, "slots that the element did not give back");
+    }
+}
+
+fn exits_of(exits: &Exits, reason: impl Fn(usize) -> String) -> Vec<(u16, Exit)> {
+    let ports = (0..exits.outputs())
+        .flat_map(|port| exits.output(port).iter().map(move |index| (*index, Exit::Port(port))));
+    let drops = (0..exits.reasons()).flat_map(|at| {
+        let name = reason(at);
+        exits.dropped(at).iter().map(move |index| (*index, Exit::Dropped(name.clone())))
+    });
+    ports.chain(drops).collect()
+}
+
+impl Rig {
+    /// An element with that many wired ports. Panics with the rendered mistakes where the
+    /// configuration has some.
+    pub fn new(class: &str, config: &str, inputs: usize, outputs: usize) -> Rig {
+        match Rig::try_new(class, config, inputs, outputs) {
+            Ok(rig) => rig,
+            Err(mistakes) => panic!("{class}({config}): {mistakes}"),
+        }
+    }
+
+    /// The same; the mistakes, one line each with file, line and column, where there are some.
+    pub fn try_new(class: &str, config: &str, inputs: usize, outputs: usize) -> Result<Rig, String> {
+        Rig::with_ports(class, config, inputs, outputs, |_| vec![])
+    }
+
+    /// The same with ports that the element may open. `ports` is called once for each instance.
+    pub fn with_ports(
+        class: &str,
+        config: &str,
+        inputs: usize,
+        outputs: usize,
+        mut ports: impl FnMut(usize) -> Vec<(String, Box<dyn Port>)>,
+    ) -> Result<Rig, String> {
+        let shape = Shape { inputs, outputs };
+        let mut instances = vec![];
+        for native in [false, true] {
+            let mut services = TestServices::default();
+            for (name, port) in ports(instances.len()) {
+                services.ports.entry(name).or_default().push(port);
+            }
+            let element = make(class, config, shape, &mut services)?;
+            let transparent = element.lower(shape).is_some();
+            instances.push(Instance::new(element, shape, native));
+            if !transparent {
+                break;
+            }
+        }
+        Ok(Rig { instances })
+    }
+
+    /// Does something with each instance and asserts that all did the same.
+    fn both<T: PartialEq + std::fmt::Debug>(&mut self, mut what: impl FnMut(&mut Instance) -> T) -> T {
+        let mut results = self.instances.iter_mut().map(&mut what);
+        let first = results.next().expect("an instance");
+        for other in results {
+            assert_eq!(other, first, "machine code (left) against evaluator (right)");
+        }
+        let cells = &self.instances[0].cells;
+        assert!(self.instances.iter().all(|instance| instance.cells == *cells), "state cells differ");
+        first
+    }
+
+    /// Packets in at an input; what left, in input order, then what was emitted beside the batch.
+    pub fn push(&mut self, input: usize, packets: &[TestPacket]) -> Vec<Out> {
+        self.both(|instance| instance.push(input, packets))
+    }
+
+    /// One packet in; how it left.
+    pub fn push_one(&mut self, input: usize, packet: &TestPacket) -> Out {
+        let mut out = self.push(input, std::slice::from_ref(packet));
+        assert_eq!(out.len(), 1, "one packet leaves");
+        out.remove(0)
+    }
+
+    /// Pulls from an output of an opaque element.
+    pub fn pull(&mut self, output: usize, most: usize) -> Vec<TestPacket> {
+        self.both(|instance| {
+            let mut vector = Vector::new();
+            let Instance { element, host, .. } = instance;
+            let count = element.pull(output, most, &mut vector, &mut Work::new(host, 0));
+            assert_eq!(count, vector.len());
+            let packets: Vec<Packet> = vector.iter().copied().collect();
+            packets.iter().map(|packet| instance.remove(packet)).collect()
+        })
+    }
+
+    /// What the element gets when it pulls from an input.
+    pub fn feed(&mut self, input: usize, packets: &[TestPacket]) {
+        self.both(|instance| {
+            for packet in packets {
+                let packet = instance.insert(packet);
+                instance.host.upstream.entry(input).or_default().push_back(packet);
+            }
+        });
+    }
+
+    /// Runs the element's task once; what it sent by output 0 and beside.
+    pub fn task(&mut self) -> (Progress, Vec<Out>) {
+        self.both(|instance| {
+            let mut vector = Vector::new();
+            let Instance { element, host, .. } = instance;
+            let progress = element.task(&mut vector, &mut Work::new(host, 0));
+            let packets: Vec<Packet> = vector.iter().copied().collect();
+            let exit = Exit::Port(0);
+            let mut out: Vec<Out> = vec![];
+            for packet in &packets {
+                out.push(Out { exit: exit.clone(), packet: instance.remove(packet) });
+            }
+            out.extend(instance.beside());
+            (progress, out)
+        })
+    }
+
+    /// Moves the clock, and calls `tick` and, where the element asked for it, `fire`; what it sent.
+    pub fn advance(&mut self, by_ns: u64) -> Vec<Out> {
+        self.both(|instance| {
+            instance.host.now_ns += by_ns;
+            let Instance { element, host, .. } = instance;
+            element.tick(host.now_ns);
+            if host.fire_at.is_some_and(|at| at <= host.now_ns) {
+                host.fire_at = None;
+                element.fire(&mut Work::new(host, 0));
+            }
+            instance.beside()
+        })
+    }
+
+    /// Reads a handler; panics where there is none.
+    pub fn read(&mut self, handler: &str) -> String {
+        self.both(|instance| instance.element.read(handler, &instance.cells))
+            .unwrap_or_else(|| panic!("no read handler {handler}"))
+    }
+
+    /// Writes a handler.
+    pub fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        self.both(|instance| instance.element.write(handler, value, &mut instance.cells))
+    }
+
+    /// What the element found worth telling.
+    pub fn findings(&mut self) -> Vec<String> {
+        self.both(|instance| instance.element.take_findings())
+    }
+
+    /// The worker of the first instance.
+    pub fn host(&mut self) -> &mut TestHost {
+        &mut self.instances[0].host
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.instances.iter_mut().for_each(Instance::finish);
+        }
+    }
+}
+
+/// Frames made at random from a seed, for differential runs: Ethernet with IPv4 (options, fragments,
+/// wrong lengths and checksums), IPv6, ARP, VLAN tags and noise, cut off and extended at random. Half
+/// of the IPv4 packets have all checksums right.
+pub fn random_frames(seed: u64, count: usize) -> Vec<Vec<u8>> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) % below.max(1)
+    };
+    (0..count).map(|_| random_frame(&mut next)).collect()
+}
+
+fn random_frame(next: &mut impl FnMut(u64) -> u64) -> Vec<u8> {
+    let mut payload: Vec<u8> = (0..next(60)).map(|_| next(256) as u8).collect();
+    let proto = [6u8, 6, 17, 17, 1, 47][next(6) as usize];
+    let mut transport: Vec<u8> = match proto {
+        6 => {
+            let mut tcp = vec![0; 20];
+            tcp[12] = 0x50;
+            tcp[13] = [0x02, 0x10, 0x11, 0x12, 0x04, 0x18][next(6) as usize];
+            tcp
+        }
+        17 => vec![0; 8],
+        1 => vec![
+            [0, 3, 8, 11, 12][next(5) as usize],
+            next(4) as u8,
+            0,
+            0,
+            next(256) as u8,
+            next(4) as u8,
+            0,
+            1,
+        ],
+        _ => vec![],
+    };
+    if matches!(proto, 6 | 17) {
+        let ports = [next(4) * 20_000 + 53, [53, 80, 443, 1234][next(4) as usize]];
+        transport[0..2].copy_from_slice(&(ports[0] as u16).to_be_bytes());
+        transport[2..4].copy_from_slice(&(ports[1] as u16).to_be_bytes());
+    }
+    if proto == 17 {
+        let len = (8 + payload.len()) as u16;
+        transport[4..6].copy_from_slice(&len.to_be_bytes());
+    }
+    transport.append(&mut payload);
+    let options = if next(5) == 0 { next(11) as usize } else { 0 };
+    let total = 20 + 4 * options + transport.len();
+    let mut ip = vec![0x40 | (5 + options) as u8, next(256) as u8];
+    ip.extend((total as u16).to_be_bytes());
+    ip.extend((next(65536) as u16).to_be_bytes());
+    let fragment = [0u16, 0, 0, 0x4000, 0x2000, 0x2003, 7][next(7) as usize];
+    ip.extend(fragment.to_be_bytes());
+    ip.extend([[64, 1, 0, 255, 2][next(5) as usize], proto, 0, 0]);
+    ip.extend([10, 0, next(3) as u8, next(4) as u8]);
+    ip.extend([
+        [10, 192, 204, 224, 255][next(5) as usize],
+        [0, 168, 152][next(3) as usize],
+        next(3) as u8,
+        next(4) as u8,
+    ]);
+    ip.extend((0..4 * options).map(|_| [0, 1, 7, 68, 131, 4][next(6) as usize]));
+    let sum = !fold_bytes(&ip, 0);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    let at = match proto {
+        6 => Some(16),
+        17 if next(4) > 0 => Some(6),
+        1 => Some(2),
+        _ => None,
+    };
+    if let Some(at) = at {
+        let pseudo = if proto == 1 {
+            0
+        } else {
+            u64::from(fold_bytes(&ip[12..20], 0)) + u64::from(proto) + transport.len() as u64
+        };
+        let sum = !fold_bytes(&transport, pseudo);
+        transport[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    }
+    let mut frame: Vec<u8> = (0..12).map(|at| if at == 0 || at == 6 { 2 } else { next(3) as u8 }).collect();
+    if next(10) == 0 {
+        frame[..6].fill(0xff);
+    }
+    match next(12) {
+        0 => frame.extend([0x81, 0, next(256) as u8, next(256) as u8, 8, 0]),
+        1 => frame.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1 + next(2) as u8]),
+        2 => frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 20, proto, next(3) as u8]),
+        _ => frame.extend([8, 0]),
+    }
+    frame.append(&mut ip);
+    frame.append(&mut transport);
+    match next(8) {
+        0 => frame.truncate(next(frame.len() as u64 + 1) as usize),
+        1 => {
+            let at = next(frame.len() as u64) as usize;
+            frame[at] = next(256) as u8;
+        }
+        2 => frame.extend([0; 7]),
+        _ => {}
+    }
+    frame
+}
+
+fn fold_bytes(bytes: &[u8], start: u64) -> u16 {
+    let words = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0)));
+    let mut sum = start + words.sum::<u64>();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// The frames of [`random_frames`] as frames, and as IP packets with header annotations where they
+/// hold IPv4: what elements behind `CheckIPHeader` and behind `Strip(14)` see.
+pub fn random_packets(seed: u64, count: usize) -> Vec<TestPacket> {
+    let mut packets = vec![];
+    for (at, frame) in random_frames(seed, count).into_iter().enumerate() {
+        let net = frame.get(12..14) == Some([8, 0].as_slice());
+        let header = frame.get(14).map_or(20, |first| i32::from(first & 15) * 4);
+        packets.push(match at % 3 {
+            0 => TestPacket::frame(&frame),
+            1 if net => TestPacket { mac: Some(-14), ..TestPacket::ip(&frame[14..]) },
+            _ if net => TestPacket { net: Some(14), trans: Some(14 + header), ..TestPacket::frame(&frame) },
+            _ => TestPacket::frame(&frame),
+        });
+    }
+    packets
+}
+
+/// Runs random packets through a transparent element and lets [`Rig`] compare evaluator and machine
+/// code.
+pub fn differential(class: &str, config: &str, inputs: usize, outputs: usize) {
+    for seed in 1..=4 {
+        let mut rig = Rig::new(class, config, inputs, outputs);
+        assert_eq!(rig.instances.len(), 2, "{class} is transparent");
+        for input in 0..inputs {
+            rig.push(input, &random_packets(seed, 256));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Packets in the hands of a worker: a vector of descriptors, and a batch of packets in it.
+//!
+//! A [`Vector`] holds up to [`LIST_CAPACITY`] descriptors. Packets keep their place in it for as long
+//! as they are worked on; what moves between elements are index lists. A [`Batch`] is a vector, a
+//! list of the packets that an element is to work on, and the exits it sorts them into.
+
+use ir::{Exits, LIST_CAPACITY};
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+
+/// Descriptors of packets that are being worked on, and a list of those that are still in it.
+#[derive(Debug)]
+pub struct Vector {
+    packets: Box<[Packet; LIST_CAPACITY]>,
+    used: usize,
+    list: [u16; LIST_CAPACITY],
+    listed: usize,
+}
+
+impl Default for Vector {
+    fn default() -> Vector {
+        Vector {
+            packets: Box::new([Packet::EMPTY; LIST_CAPACITY]),
+            used: 0,
+            list: [0; LIST_CAPACITY],
+            listed: 0,
+        }
+    }
+}
+
+impl Vector {
+    /// An empty vector.
+    pub fn new() -> Vector {
+        Vector::default()
+    }
+
+    /// Forgets all packets: they went elsewhere.
+    pub fn clear(&mut self) {
+        (self.used, self.listed) = (0, 0);
+    }
+
+    /// Number of packets listed.
+    pub fn len(&self) -> usize {
+        self.listed
+    }
+
+    /// Whether none is listed.
+    pub fn is_empty(&self) -> bool {
+        self.listed == 0
+    }
+
+    /// Packets that still fit.
+    pub fn room(&self) -> usize {
+        LIST_CAPACITY - self.used
+    }
+
+    /// Adds a packet; false, and nothing added, when the vector is full.
+    pub fn push(&mut self, packet: &Packet) -> bool {
+        let Some(place) = self.packets.get_mut(self.used) else { return false };
+        *place = *packet;
+        self.list[self.listed] = self.used as u16;
+        self.used += 1;
+        self.listed += 1;
+        true
+    }
+
+    /// Has `fill` write up to `most` descriptors into free places and say how many; lists those.
+    pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet]) -> usize) -> usize {
+        let most = most.min(self.room());
+        let free = &mut self.packets[self.used..self.used + most];
+        let count = fill(free).min(most);
+        for _ in 0..count {
+            self.list[self.listed] = self.used as u16;
+            self.used += 1;
+            self.listed += 1;
+        }
+        count
+    }
+
+    /// The packets that are used and the list.
+    pub fn parts(&mut self) -> (&mut [Packet], &[u16]) {
+        (&mut self.packets[..self.used], &self.list[..self.listed])
+    }
+
+    /// The list.
+    pub fn list(&self) -> &[u16] {
+        &self.list[..self.listed]
+    }
+
+    /// A packet by its index.
+    pub fn packet(&self, index: u16) -> &Packet {
+        &self.packets[usize::from(index)]
+    }
+
+    /// A packet by its index.
+    pub fn packet_mut(&mut self, index: u16) -> &mut Packet {
+        &mut self.packets[usize::from(index)]
+    }
+
+    /// The listed packets in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.list().iter().map(|index| self.packet(*index))
+    }
+
+    /// Lists only these packets, which are in it; longer lists are cut.
+    pub fn relist(&mut self, list: &[u16]) {
+        let count = list.len().min(LIST_CAPACITY);
+        self.list[..count].copy_from_slice(&list[..count]);
+        self.listed = count;
+    }
+
+    /// Keeps the first `count` listed packets listed and takes the others off the list.
+    pub fn truncate(&mut self, count: usize) {
+        self.listed = self.listed.min(count);
+    }
+}
+
+/// What an opaque element works on: packets of a vector, and where it puts them.
+///
+/// Each listed packet must be put somewhere exactly once: emitted, dropped, or kept
+/// ([`crate::Work::hold`]). The host counts, and says aloud which element lost packets.
+pub struct Batch<'a> {
+    packets: &'a mut [Packet],
+    list: &'a [u16],
+    exits: &'a mut Exits,
+}
+
+impl<'a> Batch<'a> {
+    /// A batch of the listed packets.
+    pub fn new(packets: &'a mut [Packet], list: &'a [u16], exits: &'a mut Exits) -> Batch<'a> {
+        Batch { packets, list, exits }
+    }
+
+    /// Indices of the packets. The list does not borrow the batch, so that packets can be changed
+    /// and sorted while going through it.
+    pub fn list(&self) -> &'a [u16] {
+        self.list
+    }
+
+    /// The vector's descriptors.
+    pub fn packets(&mut self) -> &mut [Packet] {
+        self.packets
+    }
+
+    /// A packet's descriptor.
+    pub fn packet(&self, index: u16) -> &Packet {
+        &self.packets[usize::from(index)]
+    }
+
+    /// A packet's descriptor.
+    pub fn packet_mut(&mut self, index: u16) -> &mut Packet {
+        &mut self.packets[usize::from(index)]
+    }
+
+    /// Read access to a packet's bytes.
+    pub fn bytes(&self, index: u16) -> PacketBytes<'_> {
+        PacketBytes::new(&self.packets[usize::from(index)])
+    }
+
+    /// Read and write access to a packet's bytes.
+    pub fn bytes_mut(&mut self, index: u16) -> PacketBytesMut<'_> {
+        PacketBytesMut::new(&mut self.packets[usize::from(index)])
+    }
+
+    /// Number of wired outputs.
+    pub fn outputs(&self) -> usize {
+        self.exits.outputs()
+    }
+
+    /// Sends a packet out of a port.
+    pub fn emit(&mut self, index: u16, port: usize) {
+        self.exits.emit(port, index);
+    }
+
+    /// Drops a packet for a reason: an index into [`crate::Element::reasons`].
+    pub fn drop(&mut self, index: u16, reason: usize) {
+        self.exits.drop(reason, index);
+    }
+
+    /// Sends a packet out of a port where that is wired, else drops it.
+    pub fn emit_or_drop(&mut self, index: u16, port: usize, reason: usize) {
+        if port < self.outputs() { self.emit(index, port) } else { self.drop(index, reason) }
+    }
+}

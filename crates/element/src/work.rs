@@ -1,0 +1,159 @@
+//! What an element asks of its worker while it runs.
+//!
+//! [`Host`] is the worker's side; elements use [`Work`], which knows which element is asking.
+
+use crate::vector::Vector;
+use shm::Packet;
+use shm::pool::PacketPool;
+
+/// The worker that runs an element. `node` says which element asks.
+pub trait Host {
+    /// The burst's clock: nanoseconds that never go back.
+    fn now_ns(&self) -> u64;
+    /// The packet pool.
+    fn pool(&mut self) -> &mut PacketPool;
+    /// Packets to work on at a time.
+    fn burst(&self) -> usize;
+    /// Sends a packet out of a port once the element has returned.
+    fn emit(&mut self, node: usize, port: usize, packet: &Packet);
+    /// Frees packets and counts them as dropped for a reason.
+    fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]);
+    /// Pulls up to `most` packets from what is wired to an input into a vector.
+    fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize;
+    /// Changes the element's accounts.
+    fn account(&mut self, node: usize, account: Account, count: usize);
+    /// Calls [`crate::Element::fire`] at that time or soon after; replaces an earlier wish.
+    fn fire_at(&mut self, node: usize, at_ns: u64);
+    /// Asks for the end of the run.
+    fn stop(&mut self);
+    /// Prints a line for the user. Never called for each packet of a fast path: only by elements that
+    /// are there to print.
+    fn print(&mut self, line: &str);
+    /// Reads a handler of any element of this worker, as `element.handler`.
+    fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String>;
+    /// Writes a handler.
+    fn write_handler(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String>;
+}
+
+/// An element's books, so that in + made = out + dropped + merged + held holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Account {
+    /// Packets that the element made.
+    Made,
+    /// Packets that it keeps from now on.
+    Held,
+    /// Packets that it kept and lets go now.
+    Released,
+    /// Packets that went into others: fragments into a whole.
+    Merged,
+}
+
+/// A worker, as the element that it runs sees it.
+pub struct Work<'a> {
+    host: &'a mut dyn Host,
+    node: usize,
+}
+
+impl<'a> Work<'a> {
+    /// The worker's services for one element.
+    pub fn new(host: &'a mut dyn Host, node: usize) -> Work<'a> {
+        Work { host, node }
+    }
+
+    /// The burst's clock in nanoseconds; never goes back.
+    pub fn now_ns(&self) -> u64 {
+        self.host.now_ns()
+    }
+
+    /// Packets to work on at a time.
+    pub fn burst(&self) -> usize {
+        self.host.burst()
+    }
+
+    /// The packet pool.
+    pub fn pool(&mut self) -> &mut PacketPool {
+        self.host.pool()
+    }
+
+    /// A packet that holds `frame`, counted as made. `None` when the pool is empty.
+    pub fn make(&mut self, frame: &[u8]) -> Option<Packet> {
+        let packet = shm::chain::write_frame(self.host.pool(), frame)?;
+        self.host.account(self.node, Account::Made, 1);
+        Some(packet)
+    }
+
+    /// A copy of a packet with its annotations, counted as made. `None` when the pool is empty.
+    pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
+        let copy = shm::chain::clone_packet(self.host.pool(), packet)?;
+        self.host.account(self.node, Account::Made, 1);
+        Some(copy)
+    }
+
+    /// Counts packets that the element made in another way (received from a port, say).
+    pub fn count_made(&mut self, count: usize) {
+        self.host.account(self.node, Account::Made, count);
+    }
+
+    /// Sends out a packet that is not in the batch: one that was made or released. It leaves after
+    /// the packets of the batch.
+    pub fn emit(&mut self, port: usize, packet: &Packet) {
+        self.host.emit(self.node, port, packet);
+    }
+
+    /// Drops packets that are not in the batch.
+    pub fn drop(&mut self, reason: usize, packets: &[Packet]) {
+        self.host.drop(self.node, reason, packets);
+    }
+
+    /// Says that so many packets are kept from now on.
+    pub fn hold(&mut self, count: usize) {
+        self.host.account(self.node, Account::Held, count);
+    }
+
+    /// Says that so many kept packets are let go: they are emitted, dropped, returned by a pull or
+    /// merged now.
+    pub fn release(&mut self, count: usize) {
+        self.host.account(self.node, Account::Released, count);
+    }
+
+    /// Says that so many packets went into others; the caller frees them.
+    pub fn merge(&mut self, count: usize) {
+        self.host.account(self.node, Account::Merged, count);
+    }
+
+    /// Pulls up to `most` packets from an input.
+    pub fn pull(&mut self, input: usize, most: usize, into: &mut Vector) -> usize {
+        self.host.pull(self.node, input, most, into)
+    }
+
+    /// Calls [`crate::Element::fire`] at that time or soon after.
+    pub fn fire_at(&mut self, at_ns: u64) {
+        self.host.fire_at(self.node, at_ns);
+    }
+
+    /// Asks for the end of the run.
+    pub fn stop(&mut self) {
+        self.host.stop();
+    }
+
+    /// Prints a line for the user.
+    pub fn print(&mut self, line: &str) {
+        self.host.print(line);
+    }
+
+    /// Reads `element.handler`.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn read_handler(&mut self, handler: &str) -> Result<String, String> {
+        self.host.read_handler(self.node, handler)
+    }
+
+    /// Writes `element.handler`.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn write_handler(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        self.host.write_handler(self.node, handler, value)
+    }
+}
