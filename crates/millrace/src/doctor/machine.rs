@@ -1,0 +1,211 @@
+//! What probes look at: files below a root, and the running kernel.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A socket family whose presence is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SocketKind {
+    /// AF_XDP.
+    Xdp,
+    /// AF_PACKET, raw.
+    Packet,
+}
+
+/// What asking for something of the kernel came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// It works.
+    Works,
+    /// It is there, and not for this process.
+    Denied,
+    /// It is not there.
+    Absent,
+}
+
+/// What a program said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// It ended well, and this was on its standard output.
+    Output(String),
+    /// It ended with an error.
+    Failed,
+    /// It did not end in time and was stopped.
+    TimedOut,
+    /// There is no such program.
+    NotInstalled,
+}
+
+/// What can only be learnt by asking the running system. Tests answer in its place.
+pub trait Kernel: Sync {
+    /// Opens such a socket and closes it.
+    fn socket(&self, kind: SocketKind) -> Offer;
+
+    /// Runs a program without input.
+    fn ask(&self, program: &str, arguments: &[&str]) -> Answer;
+}
+
+/// The machine under examination.
+#[derive(Clone, Copy)]
+pub struct Machine<'a> {
+    root: &'a Path,
+    /// The running system.
+    pub kernel: &'a dyn Kernel,
+}
+
+/// More of a file is never read: what the kernel shows is short.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+impl<'a> Machine<'a> {
+    /// A machine whose files lie below `root`.
+    pub fn new(root: &'a (impl AsRef<Path> + ?Sized), kernel: &'a dyn Kernel) -> Self {
+        Self { root: root.as_ref(), kernel }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// A file's text without the white space around it; `None` if it cannot be read.
+    pub fn read(&self, path: &str) -> Option<String> {
+        let mut bytes = Vec::new();
+        let file = fs::File::open(self.path(path)).ok()?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// A file that holds one number.
+    pub fn number(&self, path: &str) -> Option<u64> {
+        self.read(path)?.parse().ok()
+    }
+
+    /// Names in a folder, sorted with numbers in their order; none if it cannot be read.
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_by_key(|name| {
+            let digits = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+            let stem = name.len() - digits.len();
+            (name.get(..stem).unwrap_or_default().to_owned(), digits.parse::<u64>().ok(), name.clone())
+        });
+        names
+    }
+
+    /// The last part of what a symbolic link points to.
+    pub fn link_name(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.path(path)).ok()?;
+        Some(target.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// Whether a path is there.
+    pub fn has(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// Whether a device can be opened for reading and writing.
+    pub fn open(&self, path: &str) -> Offer {
+        match fs::OpenOptions::new().read(true).write(true).open(self.path(path)) {
+            Ok(_) => Offer::Works,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Offer::Absent,
+            Err(_) => Offer::Denied,
+        }
+    }
+
+    /// The value of `key` in a file of lines `key : value` (`/proc/cpuinfo`, `/proc/meminfo`).
+    pub fn field(&self, path: &str, key: &str) -> Option<String> {
+        let text = self.read(path)?;
+        text.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == key).then(|| value.trim().to_owned())
+        })
+    }
+
+    /// Whether the processor has a feature, by its name in `/proc/cpuinfo`.
+    pub fn cpu_flag(&self, flag: &str) -> bool {
+        let flags = self.field("/proc/cpuinfo", "flags");
+        flags.is_some_and(|flags| flags.split_whitespace().any(|word| word == flag))
+    }
+
+    /// Whether this process has a capability, by its number (`linux/capability.h`).
+    pub fn capability(&self, number: u32) -> bool {
+        self.capability_in("CapEff", number)
+    }
+
+    /// Whether any program started from here could get a capability.
+    pub fn capability_within_reach(&self, number: u32) -> bool {
+        self.capability_in("CapBnd", number)
+    }
+
+    fn capability_in(&self, set: &str, number: u32) -> bool {
+        let bits = self.field("/proc/self/status", set).unwrap_or_default();
+        u64::from_str_radix(&bits, 16).is_ok_and(|bits| bits >> number & 1 == 1)
+    }
+}
+
+/// The system that runs this program.
+pub struct LiveKernel;
+
+/// A program that takes longer than this to say its version is of no use to a doctor.
+const PATIENCE: Duration = Duration::from_millis(900);
+
+impl Kernel for LiveKernel {
+    fn socket(&self, kind: SocketKind) -> Offer {
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+        let family = match kind {
+            SocketKind::Xdp => AddressFamily::XDP,
+            SocketKind::Packet => AddressFamily::PACKET,
+        };
+        // The protocol stays 0, so that a packet socket takes in nothing.
+        match socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None) {
+            Ok(_) => Offer::Works,
+            Err(rustix::io::Errno::PERM | rustix::io::Errno::ACCESS) => Offer::Denied,
+            Err(_) => Offer::Absent,
+        }
+    }
+
+    fn ask(&self, program: &str, arguments: &[&str]) -> Answer {
+        let child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut child = match child {
+            Ok(child) => child,
+            // A search path with a folder that is closed to this user ends in "permission denied".
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+            {
+                return Answer::NotInstalled;
+            }
+            Err(_) => return Answer::Failed,
+        };
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Ok(None) => {
+                    // It may have ended this moment; either way it must be waited for.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Answer::TimedOut;
+                }
+                Err(_) => return Answer::Failed,
+            }
+        };
+        let mut output = Vec::new();
+        // What a version says fits into a pipe's buffer: the program was not held up by it.
+        let read = child.stdout.take().map(|pipe| pipe.take(64 * 1024).read_to_end(&mut output));
+        match read {
+            Some(Ok(_)) if status.success() => Answer::Output(String::from_utf8_lossy(&output).into_owned()),
+            _ => Answer::Failed,
+        }
+    }
+}

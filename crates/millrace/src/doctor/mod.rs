@@ -1,0 +1,101 @@
+//! `millrace doctor`: what this machine offers, and what to do about what it lacks.
+//!
+//! A list of probes, each of which looks at one thing and says what it found. Invariants: a probe
+//! never changes the machine, needs no root (what only root may see is said so), never panics, and
+//! ends within its time limit; all of them together take under two seconds. Probes read files below
+//! a root that tests replace by a tree of their own, and ask the running kernel only through
+//! [`machine::Kernel`].
+//!
+//! What this deliberately does not do: measure. `millrace bench` does.
+
+mod containers;
+mod cpu;
+mod machine;
+mod memory;
+mod network;
+mod report;
+mod virtualization;
+
+use std::io::{IsTerminal as _, Write as _};
+
+use clap::Args;
+
+use machine::{LiveKernel, Machine};
+use report::Finding;
+
+/// Says what this machine offers (cores, huge pages, drivers, virtualization, container runtimes)
+/// and what to do about what it lacks. Changes nothing and needs no root.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Findings as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Only what is limited or missing
+    #[arg(long)]
+    lacks: bool,
+}
+
+/// One look at the machine.
+type Probe = fn(&Machine<'_>) -> Vec<Finding>;
+
+/// All probes by section, in the order of the report.
+const SECTIONS: [(&str, &[Probe]); 5] = [
+    ("Processor", cpu::PROBES),
+    ("Memory", memory::PROBES),
+    ("Network", network::PROBES),
+    ("Virtualization", virtualization::PROBES),
+    ("Containers", containers::PROBES),
+];
+
+/// Runs the command.
+///
+/// # Errors
+///
+/// Only if the report cannot be written to standard output; a reader that goes away early is none.
+pub fn run(args: DoctorArgs) -> anyhow::Result<()> {
+    let mut sections = examine(&Machine::new("/", &LiveKernel));
+    if args.lacks {
+        for (_, findings) in &mut sections {
+            findings.retain(|finding| finding.status != report::Status::Ok);
+        }
+        sections.retain(|(_, findings)| !findings.is_empty());
+    }
+    let mut out = std::io::stdout();
+    let text = if args.json {
+        report::json(&sections)?
+    } else {
+        let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        report::table(&sections, colour)
+    };
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Findings by section. Probes run side by side, because some of them wait for a program.
+fn examine(machine: &Machine<'_>) -> Vec<(&'static str, Vec<Finding>)> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = SECTIONS
+            .iter()
+            .map(|(section, probes)| {
+                let probes: Vec<_> = probes.iter().map(|probe| scope.spawn(move || probe(machine))).collect();
+                (*section, probes)
+            })
+            .collect();
+        running
+            .into_iter()
+            .map(|(section, probes)| {
+                let findings = probes.into_iter().flat_map(|probe| {
+                    let broken = "this probe failed; please report it with the file it looked at";
+                    probe.join().unwrap_or_else(|_| vec![Finding::missing("probe", broken)])
+                });
+                (section, findings.collect())
+            })
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests;
