@@ -4,6 +4,8 @@
 //! up to 64 bytes is copied as one whole line whatever its length.
 
 use crate::PortError;
+use shm::chain::SEGMENT_BYTES;
+use shm::{Packet, PacketBytesMut, PacketPool, Pool};
 
 /// Bytes that templates are aligned and padded to.
 pub const LINE_BYTES: usize = 64;
@@ -91,6 +93,51 @@ impl FrameSet {
 /// Lines that a frame takes. An empty frame takes one, so that there is always a line to copy.
 fn lines_of(frame_bytes: usize) -> usize {
     frame_bytes.div_ceil(LINE_BYTES).max(1)
+}
+
+/// What became of the fresh packets that a frame was to be put into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Filled {
+    /// The first one holds the frame; the others are as fresh as before.
+    First,
+    /// The first one holds the frame; the others are gone: their slots were needed.
+    Last,
+    /// All of them are gone, and the frame does not fit into the pool now.
+    No,
+}
+
+/// Puts a frame into the first of some fresh packets; it becomes a chain when a slot is too small.
+#[inline]
+pub(crate) fn fill(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) -> Filled {
+    if frame.len() > SEGMENT_BYTES {
+        return fill_chain(pool, fresh, frame);
+    }
+    let Some(packet) = fresh.first_mut() else { return Filled::No };
+    (packet.len, packet.total, packet.mac) = (frame.len() as u32, frame.len() as u32, packet.data);
+    // It fits: a fresh packet has room for `SEGMENT_BYTES`.
+    let _ = packet::access::Access::copy_in(&mut PacketBytesMut::new(packet), 0, frame);
+    Filled::First
+}
+
+#[cold]
+fn fill_chain(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) -> Filled {
+    let (chain, filled) = match shm::write_frame(pool, frame) {
+        Some(chain) => {
+            pool.free_all(fresh.get(..1).unwrap_or_default());
+            (chain, Filled::First)
+        }
+        None => {
+            // The slots taken for the rest of the burst may be the ones that are missing.
+            pool.free_all(fresh);
+            let Some(chain) = shm::write_frame(pool, frame) else { return Filled::No };
+            (chain, Filled::Last)
+        }
+    };
+    match fresh.first_mut() {
+        Some(packet) => *packet = Packet { mac: chain.data, ..chain },
+        None => pool.free_all(&[chain]),
+    }
+    filled
 }
 
 /// Click's packet type of a frame, as a network interface that listens to everything tells it.

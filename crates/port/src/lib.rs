@@ -5,15 +5,19 @@
 //! burst, never per packet.
 //!
 //! - [`memory`]: replays prepared frames from memory, and a sink: the port that benchmarks use.
+//! - [`capture`]: reads and writes capture files.
 
+pub mod capture;
 pub mod frames;
 pub mod memory;
 
+pub use capture::{CaptureOptions, CapturePort};
 pub use frames::FrameSet;
 pub use memory::MemoryPort;
 
 use shm::{Packet, PacketPool};
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// Link type of Ethernet, as captures number link types (LINKTYPE_ETHERNET).
 pub const LINK_ETHERNET: u32 = 1;
@@ -164,4 +168,57 @@ pub enum PortError {
         /// How many are needed.
         wanted: usize,
     },
+    /// A file that cannot be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A capture that ends or breaks in the middle, or is none.
+    #[error(
+        "{} is damaged at byte {offset}: {what}; the {whole_frames} whole frames in front of it are used",
+        path.display()
+    )]
+    DamagedCapture {
+        /// The file.
+        path: PathBuf,
+        /// Where the damaged record starts.
+        offset: u64,
+        /// Frames in front of it.
+        whole_frames: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A capture that cannot be written on.
+    #[error(
+        "writing {} stopped: {source}; the file holds {whole_frames} whole frames and can be read, \
+         {lost_frames} frames were lost so far",
+        path.display()
+    )]
+    CaptureStopped {
+        /// The file.
+        path: PathBuf,
+        /// Frames in the file.
+        whole_frames: u64,
+        /// Frames taken that are not.
+        lost_frames: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// One file for both directions.
+    #[error("{} would be read and overwritten at once; name another file to write", path.display())]
+    SameFile {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl PortError {
+    fn file(action: &'static str, path: &Path, source: std::io::Error) -> PortError {
+        PortError::File { action, path: path.to_owned(), source }
+    }
 }

@@ -7,9 +7,8 @@
 //! It is closed-loop: it makes as many packets as it is asked for and never loses one, so it gives
 //! saturation figures. It reads no clock: packets have no timestamp.
 
-use crate::frames::{FrameSet, LINE_BYTES, Place};
+use crate::frames::{Filled, FrameSet, LINE_BYTES, Place, fill};
 use crate::{Port, PortError, PortInfo, PortStats};
-use shm::chain::SEGMENT_BYTES;
 use shm::{Packet, PacketBytes, PacketPool, Pool};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -88,27 +87,26 @@ impl Port for MemoryPort {
         let got = pool.alloc(out.get_mut(..want).unwrap_or_default());
         let places = frames.places();
         let (mut next, mut bytes) = (self.next, 0u64);
-        let mut whole = 0;
-        for packet in out.iter_mut().take(got) {
-            let Some(&place) = places.get(next) else { break };
-            next = if next + 1 == places.len() { 0 } else { next + 1 };
+        let (mut whole, mut room) = (0, got);
+        while whole < room
+            && let Some(&place) = places.get(next)
+            && let Some(fresh) = out.get_mut(whole..room)
+            && let Some(packet) = fresh.first_mut()
+        {
             if usize::from(place.len) <= LINE_BYTES {
                 shm::stamp(packet, frames.first_line(place));
                 finish(packet, place, self.origin);
-            } else if !emit_long(pool, frames, place, packet, self.origin) {
-                // The slots taken for the rest of the burst may be the ones that are missing.
-                pool.free_all(out.get(whole..got).unwrap_or_default());
-                if let Some(chain) = emit_chain(pool, frames, place, self.origin)
-                    && let Some(packet) = out.get_mut(whole)
-                {
-                    *packet = chain;
-                    bytes += u64::from(place.len);
-                    whole += 1;
-                } else {
-                    next = if next == 0 { places.len() - 1 } else { next - 1 };
+            } else {
+                match fill(pool, fresh, frames.frame(place)) {
+                    Filled::First => {}
+                    Filled::Last => room = whole + 1,
+                    Filled::No => break,
                 }
-                break;
+                if let Some(packet) = out.get_mut(whole) {
+                    (packet.origin, packet.packet_type) = (self.origin, place.packet_type);
+                }
             }
+            next = if next + 1 == places.len() { 0 } else { next + 1 };
             bytes += u64::from(place.len);
             whole += 1;
         }
@@ -150,33 +148,6 @@ fn finish(packet: &mut Packet, place: Place, origin: u16) {
     let len = u32::from(place.len);
     (packet.len, packet.total) = (len, len);
     (packet.mac, packet.origin, packet.packet_type) = (packet.data, origin, place.packet_type);
-}
-
-/// Emits a frame that is longer than a line into `packet`, which is fresh.
-#[inline(never)]
-fn emit_long(
-    pool: &mut PacketPool,
-    frames: &FrameSet,
-    place: Place,
-    packet: &mut Packet,
-    origin: u16,
-) -> bool {
-    let frame = frames.frame(place);
-    if frame.len() > SEGMENT_BYTES {
-        let Some(chain) = emit_chain(pool, frames, place, origin) else { return false };
-        pool.free_all(&[*packet]);
-        *packet = chain;
-        return true;
-    }
-    finish(packet, place, origin);
-    let mut bytes = shm::PacketBytesMut::new(packet);
-    packet::access::Access::copy_in(&mut bytes, 0, frame)
-}
-
-fn emit_chain(pool: &mut PacketPool, frames: &FrameSet, place: Place, origin: u16) -> Option<Packet> {
-    let mut packet = shm::write_frame(pool, frames.frame(place))?;
-    (packet.mac, packet.origin, packet.packet_type) = (packet.data, origin, place.packet_type);
-    Some(packet)
 }
 
 /// What restoring packets from their templates costs: the time of `rounds` passes over the set with the

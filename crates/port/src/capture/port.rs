@@ -1,0 +1,265 @@
+//! The port over capture files: receives the frames of one file, writes what is sent to another.
+//!
+//! It is closed-loop and as fast as the files; frames keep their timestamps. Bytes that the capture cut
+//! off are told in the annotation `EXTRA_LENGTH`, and counted as original length again when written.
+
+use super::reader::CaptureReader;
+use super::writer::CaptureWriter;
+use crate::frames::{Filled, LONGEST_FRAME_BYTES, fill, packet_type};
+use crate::{Finding, LINK_ETHERNET, Port, PortError, PortInfo, PortStats};
+use packet::anno::EXTRA_LENGTH;
+use shm::chain::SEGMENT_BYTES;
+use shm::{Packet, PacketPool, Pool};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How to open a capture port.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CaptureOptions {
+    /// The capture whose frames are received; none are when there is no file.
+    pub read: Option<PathBuf>,
+    /// The capture that is written; nothing can be sent when there is none.
+    pub write: Option<PathBuf>,
+    /// How often the capture is read, over and over; 0 means without end.
+    pub passes: u64,
+    /// Link type of what is written; by default that of what is read, else Ethernet.
+    pub link_type: Option<u32>,
+}
+
+/// A port over capture files.
+pub struct CapturePort {
+    name: String,
+    reader: Option<CaptureReader>,
+    writer: Option<CaptureWriter>,
+    /// Passes left after the one that is being read; `None` means without end.
+    passes_left: Option<u64>,
+    finished: bool,
+    link_type: u32,
+    origin: u16,
+    stats: PortStats,
+    findings: Vec<Finding>,
+    told_link_type: bool,
+    told_write: bool,
+}
+
+impl CapturePort {
+    /// Opens the files.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be opened, is no capture, or is to be read and written at once.
+    pub fn open(name: impl Into<String>, options: &CaptureOptions) -> Result<CapturePort, PortError> {
+        let reader = options.read.as_ref().map(CaptureReader::open).transpose()?;
+        if let (Some(read), Some(write)) = (&options.read, &options.write)
+            && same_file(read, write)
+        {
+            return Err(PortError::SameFile { path: write.clone() });
+        }
+        let read_type = reader.as_ref().and_then(CaptureReader::link_type);
+        let link_type = read_type.or(options.link_type).unwrap_or(LINK_ETHERNET);
+        let written_type = options.link_type.unwrap_or(link_type);
+        let writer =
+            options.write.as_ref().map(|path| CaptureWriter::create(path, written_type)).transpose()?;
+        Ok(CapturePort {
+            name: name.into(),
+            finished: reader.is_none(),
+            reader,
+            writer,
+            passes_left: options.passes.checked_sub(1),
+            link_type,
+            origin: shm::descriptor::NO_PORT,
+            stats: PortStats::default(),
+            findings: Vec::new(),
+            told_link_type: false,
+            told_write: false,
+        })
+    }
+
+    fn tell(&mut self, message: String) {
+        self.findings.push(Finding { port: self.name.clone(), message });
+    }
+
+    /// Tells once that frames cannot be written any more; how many were lost is in the statistics.
+    fn tell_write_failed(&mut self, message: String) {
+        if !std::mem::replace(&mut self.told_write, true) {
+            self.tell(message);
+        }
+    }
+
+    /// Starts the next pass, if there is one.
+    fn next_pass(&mut self) {
+        let Some(reader) = &mut self.reader else { return };
+        // A pass that gave nothing will not give anything next time.
+        let worth = reader.whole_frames() > 0 && self.passes_left != Some(0);
+        match if worth { reader.rewind() } else { Ok(false) } {
+            Ok(true) => self.passes_left = self.passes_left.map(|left| left - 1),
+            Ok(false) => {
+                self.finished = true;
+                if worth {
+                    self.tell("the capture cannot be read a second time: it is a stream".into());
+                }
+            }
+            Err(error) => {
+                self.finished = true;
+                self.tell(error.to_string());
+            }
+        }
+    }
+
+    /// Receives into `packets`, which are fresh; returns how many were filled. The others are freed.
+    fn read_burst(&mut self, pool: &mut PacketPool, packets: &mut [Packet]) -> usize {
+        let (mut filled, mut room) = (0, packets.len());
+        while filled < room {
+            let Some(reader) = &mut self.reader else { break };
+            let frame = match reader.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    self.next_pass();
+                    if self.finished { break } else { continue }
+                }
+                Err(error) => {
+                    self.tell(error.to_string());
+                    self.finished = true;
+                    break;
+                }
+            };
+            if frame.link_type != self.link_type {
+                self.stats.rx_dropped.errors += 1;
+                if !self.told_link_type {
+                    self.told_link_type = true;
+                    let message = format!(
+                        "the capture mixes link types: frames of type {} are dropped, those of type {} are \
+                         received",
+                        frame.link_type, self.link_type
+                    );
+                    self.tell(message);
+                }
+                continue;
+            }
+            let slots = frame.bytes.len().div_ceil(SEGMENT_BYTES);
+            if frame.bytes.len() > LONGEST_FRAME_BYTES || slots > pool.capacity() {
+                self.stats.rx_dropped.too_long += 1;
+                continue;
+            }
+            match fill(pool, packets.get_mut(filled..room).unwrap_or_default(), frame.bytes) {
+                Filled::First => {}
+                Filled::Last => room = filled + 1,
+                Filled::No => {
+                    // The pool has no slots for a chain; the frame comes next time.
+                    reader.unread();
+                    return filled;
+                }
+            }
+            let Some(packet) = packets.get_mut(filled) else { break };
+            let cut_off = frame.original_bytes.saturating_sub(frame.bytes.len() as u32);
+            if cut_off > 0 {
+                let at = usize::from(EXTRA_LENGTH.offset);
+                if let Some(anno) = packet.anno.get_mut(at..at + 4) {
+                    anno.copy_from_slice(&cut_off.to_ne_bytes());
+                }
+            }
+            packet.timestamp_ns = frame.timestamp_ns;
+            packet.packet_type = if self.link_type == LINK_ETHERNET { packet_type(frame.bytes) } else { 0 };
+            packet.origin = self.origin;
+            self.stats.rx_packets += 1;
+            self.stats.rx_bytes += frame.bytes.len() as u64;
+            filled += 1;
+        }
+        pool.free_all(packets.get(filled..room).unwrap_or_default());
+        filled
+    }
+}
+
+impl Port for CapturePort {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn info(&self) -> PortInfo {
+        PortInfo { link_type: self.link_type, ..PortInfo::default() }
+    }
+
+    fn set_origin(&mut self, origin: u16) {
+        self.origin = origin;
+    }
+
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> usize {
+        if self.finished {
+            return 0;
+        }
+        let got = pool.alloc(out);
+        self.read_burst(pool, out.get_mut(..got).unwrap_or_default())
+    }
+
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
+        let Some(writer) = &mut self.writer else { return 0 };
+        // Packets made here have no time; they get that of their burst, as Click's ToDump does.
+        let mut now_ns = 0;
+        let mut failure = None;
+        for packet in list.iter().filter_map(|&index| packets.get(usize::from(index))) {
+            let mut timestamp_ns = packet.timestamp_ns;
+            if timestamp_ns == 0 {
+                if now_ns == 0 {
+                    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                    now_ns = u64::try_from(now.as_nanos()).unwrap_or(0);
+                }
+                timestamp_ns = now_ns;
+            }
+            let at = usize::from(EXTRA_LENGTH.offset);
+            let cut_off = packet.anno.get(at..).and_then(|rest| rest.first_chunk()).copied();
+            let original = packet.total.saturating_add(u32::from_ne_bytes(cut_off.unwrap_or_default()));
+            self.stats.tx_packets += 1;
+            self.stats.tx_bytes += u64::from(packet.total);
+            // What could not be written is in the writer's own count; see `stats`.
+            if let Err(error) = writer.write_packet(timestamp_ns, original, packet) {
+                failure.get_or_insert(error);
+            }
+        }
+        pool.free(packets, list);
+        if let Some(error) = failure {
+            self.tell_write_failed(error.to_string());
+        }
+        list.len()
+    }
+
+    fn stats(&self) -> PortStats {
+        let lost = self.writer.as_ref().map(CaptureWriter::lost).unwrap_or_default();
+        PortStats {
+            tx_packets: self.stats.tx_packets - lost.frames.min(self.stats.tx_packets),
+            tx_bytes: self.stats.tx_bytes - lost.bytes.min(self.stats.tx_bytes),
+            tx_errors: lost.frames,
+            ..self.stats
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    fn can_send(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let flushed = writer.flush();
+        if let Err(error) = &flushed {
+            let message = error.to_string();
+            self.tell_write_failed(message);
+        }
+        flushed
+    }
+
+    fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+}
+
+/// Whether two names mean one file.
+fn same_file(one: &Path, two: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (std::fs::metadata(one), std::fs::metadata(two)) {
+        (Ok(one), Ok(two)) => one.is_file() && (one.dev(), one.ino()) == (two.dev(), two.ino()),
+        _ => false,
+    }
+}

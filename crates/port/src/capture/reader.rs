@@ -1,0 +1,346 @@
+//! Reads captures frame by frame from anything that can be read.
+//!
+//! pcap in both byte orders with microseconds or nanoseconds, and pcapng. Frames are lent from one
+//! buffer: nothing is allocated per frame. A damaged capture gives every whole frame in front of the
+//! damage, then one error that says at which byte it is, then nothing more.
+
+use super::format::{ByteOrder, FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, PcapHeader, RECORD_HEADER_BYTES};
+use super::pcapng::{BLOCK_START_BYTES, SECTION_HEADER, Section};
+use crate::PortError;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Bytes read at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// One frame of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// When it was captured, nanoseconds since the epoch.
+    pub timestamp_ns: u64,
+    /// Its length on the wire; more than `bytes` holds when the capture cut it off.
+    pub original_bytes: u32,
+    /// What it starts with.
+    pub link_type: u32,
+    /// What was captured of it.
+    pub bytes: &'a [u8],
+}
+
+/// What can be read, and perhaps read again.
+enum Source {
+    File(File),
+    Stream(Box<dyn Read + Send>),
+}
+
+enum Format {
+    Pcap(PcapHeader),
+    Pcapng(Section),
+}
+
+/// Where the next frame lies in the window.
+struct Found {
+    timestamp_ns: u64,
+    original_bytes: u32,
+    link_type: u32,
+    bytes: Range<usize>,
+    record_bytes: usize,
+}
+
+/// A capture being read.
+pub struct CaptureReader {
+    path: PathBuf,
+    window: Window,
+    format: Format,
+    /// Bytes of the record lent last; passed over at the next call.
+    lent: usize,
+    ended: bool,
+    whole_frames: u64,
+}
+
+/// The part of the file that is in memory: `bytes[start..end]` is what stands at `offset`.
+struct Window {
+    source: Source,
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    offset: u64,
+}
+
+impl Window {
+    /// The next `want` bytes, or fewer at the end of the file.
+    fn ahead(&mut self, want: usize) -> std::io::Result<&[u8]> {
+        while self.end - self.start < want {
+            if self.start > 0 {
+                self.bytes.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
+            }
+            if self.bytes.len() < want.max(CHUNK_BYTES) {
+                self.bytes.resize(want.max(CHUNK_BYTES), 0);
+            }
+            let room = self.bytes.get_mut(self.end..).unwrap_or_default();
+            let got = match &mut self.source {
+                Source::File(file) => file.read(room),
+                Source::Stream(stream) => stream.read(room),
+            };
+            match got {
+                Ok(0) => break,
+                Ok(got) => self.end += got,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.bytes.get(self.start..self.end.min(self.start + want)).unwrap_or_default())
+    }
+
+    fn pass(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.end - self.start);
+        self.start += bytes;
+        self.offset += bytes as u64;
+    }
+}
+
+impl CaptureReader {
+    /// Opens a capture file; `-` is the standard input.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or is no capture.
+    pub fn open(path: impl AsRef<Path>) -> Result<CaptureReader, PortError> {
+        let path = path.as_ref();
+        if path.as_os_str() == "-" {
+            return CaptureReader::read(path, Source::Stream(Box::new(std::io::stdin())));
+        }
+        let file = File::open(path).map_err(|source| PortError::file("open", path, source))?;
+        CaptureReader::read(path, Source::File(file))
+    }
+
+    /// Reads a capture from a stream; `name` stands for it in messages.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or is no capture.
+    pub fn from_stream(
+        name: impl AsRef<Path>,
+        stream: impl Read + Send + 'static,
+    ) -> Result<CaptureReader, PortError> {
+        CaptureReader::read(name.as_ref(), Source::Stream(Box::new(stream)))
+    }
+
+    fn read(path: &Path, source: Source) -> Result<CaptureReader, PortError> {
+        let window = Window { source, bytes: Vec::new(), start: 0, end: 0, offset: 0 };
+        let mut reader = CaptureReader {
+            path: path.to_owned(),
+            window,
+            format: Format::Pcapng(Section::new()),
+            lent: 0,
+            ended: false,
+            whole_frames: 0,
+        };
+        reader.start()?;
+        Ok(reader)
+    }
+
+    /// Reads the head of the file, up to where the link type is known.
+    fn start(&mut self) -> Result<(), PortError> {
+        (self.lent, self.ended, self.whole_frames) = (0, false, 0);
+        let head = self
+            .window
+            .ahead(FILE_HEADER_BYTES)
+            .map_err(|source| PortError::file("read", &self.path, source))?;
+        if ByteOrder::Big.u32(head, 0) == Some(SECTION_HEADER) {
+            self.format = Format::Pcapng(Section::new());
+            return self.pass_to_interface();
+        }
+        let Some(header) = PcapHeader::parse(head) else {
+            let what = if head.is_empty() {
+                "the file is empty"
+            } else if head.len() < FILE_HEADER_BYTES {
+                "the file ends within its header"
+            } else {
+                "this is neither pcap nor pcapng"
+            };
+            return Err(self.damaged(what));
+        };
+        self.format = Format::Pcap(header);
+        self.window.pass(FILE_HEADER_BYTES);
+        Ok(())
+    }
+
+    /// Passes over the blocks in front of the first interface, so that the link type is known.
+    fn pass_to_interface(&mut self) -> Result<(), PortError> {
+        while self.link_type().is_none() {
+            match self.find()? {
+                // A capture of nothing, which is none the worse for it.
+                None => break,
+                // A packet in front of any interface is an error of `find`, so this is not reached with
+                // a packet; if it were, it would be lent again.
+                Some(Record::Packet(_)) => break,
+                Some(Record::Other(bytes)) => self.window.pass(bytes),
+            }
+        }
+        Ok(())
+    }
+
+    /// Link type of the capture; of its first interface for pcapng.
+    pub fn link_type(&self) -> Option<u32> {
+        match &self.format {
+            Format::Pcap(header) => Some(header.link_type),
+            Format::Pcapng(section) => section.link_type(),
+        }
+    }
+
+    /// Frames read so far, in this pass.
+    pub fn whole_frames(&self) -> u64 {
+        self.whole_frames
+    }
+
+    /// The next frame; `None` at the end of the capture.
+    ///
+    /// # Errors
+    ///
+    /// Once, where the capture is damaged or cannot be read on; after that it has ended.
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, PortError> {
+        self.window.pass(std::mem::take(&mut self.lent));
+        while !self.ended {
+            match self.find() {
+                Ok(Some(Record::Packet(found))) => {
+                    self.lent = found.record_bytes;
+                    self.whole_frames += 1;
+                    let record = self.window.bytes.get(self.window.start..).unwrap_or_default();
+                    return Ok(Some(Frame {
+                        timestamp_ns: found.timestamp_ns,
+                        original_bytes: found.original_bytes,
+                        link_type: found.link_type,
+                        bytes: record.get(found.bytes).unwrap_or_default(),
+                    }));
+                }
+                Ok(Some(Record::Other(bytes))) => self.window.pass(bytes),
+                Ok(None) => self.ended = true,
+                Err(error) => {
+                    self.ended = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the frame lent last back: the next call lends it again.
+    pub fn unread(&mut self) {
+        if std::mem::take(&mut self.lent) > 0 {
+            self.whole_frames -= 1;
+        }
+    }
+
+    /// Starts over from the first frame. False when the source cannot be read twice.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read any more.
+    pub fn rewind(&mut self) -> Result<bool, PortError> {
+        let Source::File(file) = &mut self.window.source else { return Ok(false) };
+        if let Err(source) = file.seek(SeekFrom::Start(0)) {
+            // A pipe by the name of a file.
+            if source.kind() == std::io::ErrorKind::NotSeekable {
+                return Ok(false);
+            }
+            return Err(PortError::file("rewind", &self.path, source));
+        }
+        (self.window.start, self.window.end, self.window.offset) = (0, 0, 0);
+        self.start()?;
+        Ok(true)
+    }
+
+    fn damaged(&self, what: &'static str) -> PortError {
+        PortError::DamagedCapture {
+            path: self.path.clone(),
+            offset: self.window.offset,
+            whole_frames: self.whole_frames,
+            what,
+        }
+    }
+
+    /// Looks at the record that stands next.
+    fn find(&mut self) -> Result<Option<Record>, PortError> {
+        let found = match &mut self.format {
+            Format::Pcap(header) => find_pcap(&mut self.window, header),
+            Format::Pcapng(section) => find_block(&mut self.window, section),
+        };
+        found.map_err(|error| match error {
+            FindError::Damaged(what) => self.damaged(what),
+            FindError::Io(source) => PortError::file("read", &self.path, source),
+        })
+    }
+}
+
+enum Record {
+    Packet(Found),
+    Other(usize),
+}
+
+enum FindError {
+    Damaged(&'static str),
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for FindError {
+    fn from(error: std::io::Error) -> Self {
+        FindError::Io(error)
+    }
+}
+
+impl From<&'static str> for FindError {
+    fn from(what: &'static str) -> Self {
+        FindError::Damaged(what)
+    }
+}
+
+fn find_pcap(window: &mut Window, header: &PcapHeader) -> Result<Option<Record>, FindError> {
+    let order = header.order;
+    let head = window.ahead(RECORD_HEADER_BYTES)?;
+    if head.is_empty() {
+        return Ok(None);
+    }
+    let short = "the file ends within a frame's header";
+    let word = |at| order.u32(head, at).ok_or(short);
+    let (seconds, fraction) = (u64::from(word(0)?), u64::from(word(4)?));
+    let (captured, original_bytes) = (word(8)?, word(12)?);
+    if captured > LONGEST_RECORD_BYTES {
+        return Err("the length of a frame is impossible".into());
+    }
+    let record_bytes = RECORD_HEADER_BYTES + captured as usize;
+    if window.ahead(record_bytes)?.len() < record_bytes {
+        return Err("the file ends within a frame".into());
+    }
+    Ok(Some(Record::Packet(Found {
+        timestamp_ns: seconds * 1_000_000_000 + fraction * header.fraction_ns,
+        original_bytes,
+        link_type: header.link_type,
+        bytes: RECORD_HEADER_BYTES..record_bytes,
+        record_bytes,
+    })))
+}
+
+fn find_block(window: &mut Window, section: &mut Section) -> Result<Option<Record>, FindError> {
+    let start = window.ahead(BLOCK_START_BYTES)?;
+    if start.is_empty() {
+        return Ok(None);
+    }
+    let bytes = section.block_bytes(start)?;
+    let block = window.ahead(bytes)?;
+    if block.len() < bytes {
+        return Err("the file ends within a block".into());
+    }
+    Ok(Some(match section.block(block)? {
+        None => Record::Other(bytes),
+        Some(packet) => Record::Packet(Found {
+            timestamp_ns: packet.timestamp_ns,
+            original_bytes: packet.original_bytes,
+            link_type: packet.link_type,
+            bytes: packet.bytes,
+            record_bytes: bytes,
+        }),
+    }))
+}

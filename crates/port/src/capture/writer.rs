@@ -1,0 +1,196 @@
+//! Writes pcap captures (nanosecond timestamps, this machine's byte order).
+//!
+//! Whatever happens to the disk, the file holds whole frames only, as far as the system lets us: when
+//! a write fails, the file is cut back to the last whole frame and the error says how many there are.
+
+use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, MAGIC_NANOSECONDS, RECORD_HEADER_BYTES};
+use crate::PortError;
+use shm::{Packet, PacketBytes};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Bytes held back before they are written.
+const HOLD_BYTES: usize = 256 << 10;
+
+/// A capture being written. What is held back is written when it is dropped, but only
+/// [`CaptureWriter::flush`] can say that it did not work.
+pub struct CaptureWriter {
+    path: PathBuf,
+    file: File,
+    held: Vec<u8>,
+    /// Where in `held` each frame ends.
+    ends: Vec<usize>,
+    /// Bytes in the file, all of them whole frames.
+    written_bytes: u64,
+    written_frames: u64,
+    lost: Lost,
+    failed: bool,
+}
+
+/// Frames that were given to a writer and are not in its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lost {
+    /// How many.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl CaptureWriter {
+    /// Creates a capture file, or replaces it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub fn create(path: impl AsRef<Path>, link_type: u32) -> Result<CaptureWriter, PortError> {
+        let path = path.as_ref();
+        let file = File::create(path).map_err(|source| PortError::file("create", path, source))?;
+        let mut held = Vec::with_capacity(HOLD_BYTES + FILE_HEADER_BYTES);
+        held.extend_from_slice(&MAGIC_NANOSECONDS.to_ne_bytes());
+        held.extend_from_slice(&2u16.to_ne_bytes());
+        held.extend_from_slice(&4u16.to_ne_bytes());
+        held.extend_from_slice(&[0; 8]);
+        held.extend_from_slice(&LONGEST_RECORD_BYTES.to_ne_bytes());
+        held.extend_from_slice(&link_type.to_ne_bytes());
+        Ok(CaptureWriter {
+            path: path.to_owned(),
+            file,
+            held,
+            ends: Vec::new(),
+            written_bytes: 0,
+            written_frames: 0,
+            lost: Lost::default(),
+            failed: false,
+        })
+    }
+
+    /// Frames that are in the file.
+    pub fn written_frames(&self) -> u64 {
+        self.written_frames
+    }
+
+    /// Frames that could not be written.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// Adds a frame.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full or fails: see [`CaptureWriter::flush`]. Nothing can be added after that.
+    pub fn write(&mut self, timestamp_ns: u64, original_bytes: u32, frame: &[u8]) -> Result<(), PortError> {
+        self.start_record(timestamp_ns, original_bytes, frame.len())?;
+        self.held.extend_from_slice(frame);
+        self.end_record()
+    }
+
+    /// Adds a packet's bytes, over all its segments.
+    ///
+    /// # Errors
+    ///
+    /// As [`CaptureWriter::write`].
+    pub fn write_packet(
+        &mut self,
+        timestamp_ns: u64,
+        original_bytes: u32,
+        packet: &Packet,
+    ) -> Result<(), PortError> {
+        let bytes = PacketBytes::new(packet);
+        let len = packet::access::Access::len(&bytes);
+        self.start_record(timestamp_ns, original_bytes, len)?;
+        let at = self.held.len();
+        self.held.resize(at + len, 0);
+        if let Some(room) = self.held.get_mut(at..) {
+            // The length is the view's own, so the copy is whole.
+            let _ = packet::access::Access::copy_out(&bytes, 0, room);
+        }
+        self.end_record()
+    }
+
+    fn start_record(&mut self, timestamp_ns: u64, original_bytes: u32, len: usize) -> Result<(), PortError> {
+        if self.failed {
+            self.lost.frames += 1;
+            self.lost.bytes += len as u64;
+            return Err(self.stopped(std::io::Error::other("an earlier write failed")));
+        }
+        let captured = len as u32;
+        // Seconds have 32 bits in this format; they end in 2106.
+        let seconds = u32::try_from(timestamp_ns / 1_000_000_000).unwrap_or(u32::MAX);
+        let fraction = (timestamp_ns % 1_000_000_000) as u32;
+        let mut header = [0; RECORD_HEADER_BYTES];
+        for (place, value) in
+            header.chunks_exact_mut(4).zip([seconds, fraction, captured, original_bytes.max(captured)])
+        {
+            place.copy_from_slice(&value.to_ne_bytes());
+        }
+        self.held.extend_from_slice(&header);
+        Ok(())
+    }
+
+    fn end_record(&mut self) -> Result<(), PortError> {
+        self.ends.push(self.held.len());
+        if self.held.len() >= HOLD_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is held back.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full or fails: the file then ends with its last whole frame, and the error says
+    /// how many there are.
+    pub fn flush(&mut self) -> Result<(), PortError> {
+        let mut at = 0;
+        while at < self.held.len() && !self.failed {
+            match self.file.write(self.held.get(at..).unwrap_or_default()) {
+                Ok(0) => return Err(self.give_up(at, std::io::ErrorKind::WriteZero.into())),
+                Ok(wrote) => at += wrote,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.give_up(at, error)),
+            }
+        }
+        self.written_bytes += at as u64;
+        self.written_frames += self.ends.len() as u64;
+        self.held.clear();
+        self.ends.clear();
+        Ok(())
+    }
+
+    /// Cuts the file back to whole frames after a write ended `at` bytes into what was held.
+    fn give_up(&mut self, at: usize, error: std::io::Error) -> PortError {
+        self.failed = true;
+        let whole = self.ends.iter().take_while(|&&end| end <= at).count();
+        let header = if self.written_bytes == 0 { FILE_HEADER_BYTES } else { 0 };
+        let last = whole.checked_sub(1).and_then(|last| self.ends.get(last)).copied();
+        let end = last.unwrap_or(header.min(at));
+        self.written_frames += whole as u64;
+        self.written_bytes += end as u64;
+        // A device or a pipe cannot be cut back, and has nothing to keep readable.
+        let _ = self.file.set_len(self.written_bytes);
+        let mut start = end.max(header);
+        for &frame_end in self.ends.iter().skip(whole) {
+            self.lost.frames += 1;
+            self.lost.bytes += (frame_end - start).saturating_sub(RECORD_HEADER_BYTES) as u64;
+            start = frame_end;
+        }
+        self.held.clear();
+        self.ends.clear();
+        self.stopped(error)
+    }
+
+    fn stopped(&self, source: std::io::Error) -> PortError {
+        PortError::CaptureStopped {
+            path: self.path.clone(),
+            whole_frames: self.written_frames,
+            lost_frames: self.lost.frames,
+            source,
+        }
+    }
+}
+
+impl Drop for CaptureWriter {
+    fn drop(&mut self) {
+        let _ = self.flush();
+    }
+}
