@@ -149,8 +149,8 @@ pub struct TestHost {
     dropped: Vec<(usize, Packet)>,
     /// What pulls from an input get.
     upstream: HashMap<usize, VecDeque<Packet>>,
-    /// Counted by [`Account`]: made, held, released, merged.
-    pub accounts: [usize; 4],
+    /// Counts by [`Account`].
+    pub accounts: [usize; 6],
     /// The time that the element wants to be called at.
     pub fire_at: Option<u64>,
     /// Whether it asked for the end.
@@ -280,7 +280,7 @@ impl Instance {
             emitted: vec![],
             dropped: vec![],
             upstream: HashMap::new(),
-            accounts: [0; 4],
+            accounts: [0; 6],
             fire_at: None,
             stopped: false,
             printed: vec![],
@@ -369,12 +369,13 @@ impl Instance {
         }
         let kept = self.host.accounts[Account::Held as usize] - held_before[Account::Held as usize];
         let merged = self.host.accounts[Account::Merged as usize] - held_before[Account::Merged as usize];
+        let sent = self.host.accounts[Account::Sent as usize] - held_before[Account::Sent as usize];
         let mut seen: Vec<u16> = left.iter().map(|(index, _)| *index).collect();
         seen.sort_unstable();
         assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "a packet left twice: {seen:?}");
         assert!(
-            seen.len() + kept + merged >= list.len() && seen.len() <= list.len(),
-            "{} packets in, {} out, {kept} kept, {merged} merged",
+            seen.len() + kept + merged + sent >= list.len() && seen.len() <= list.len(),
+            "{} packets in, {} out, {kept} kept, {merged} merged, {sent} sent",
             list.len(),
             seen.len()
         );

@@ -35,7 +35,8 @@ pub trait Host {
     fn write_handler(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String>;
 }
 
-/// An element's books, so that in + made = out + dropped + merged + held holds.
+/// An element's books, so that in + received + made + released = out + dropped + sent + merged + held
+/// holds for each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Account {
     /// Packets that the element made.
@@ -46,6 +47,22 @@ pub enum Account {
     Released,
     /// Packets that went into others: fragments into a whole.
     Merged,
+    /// Packets that a port or a file gave.
+    Received,
+    /// Packets that a port or a file took.
+    Sent,
+}
+
+impl Account {
+    /// All accounts, in the order of their discriminants.
+    pub const ALL: [Account; 6] = [
+        Account::Made,
+        Account::Held,
+        Account::Released,
+        Account::Merged,
+        Account::Received,
+        Account::Sent,
+    ];
 }
 
 /// A worker, as the element that it runs sees it.
@@ -89,7 +106,18 @@ impl<'a> Work<'a> {
         Some(copy)
     }
 
-    /// Counts packets that the element made in another way (received from a port, say).
+    /// Counts packets that came from a port or a file.
+    pub fn count_received(&mut self, count: usize) {
+        self.host.account(self.node, Account::Received, count);
+    }
+
+    /// Counts packets that a port or a file took: they are no longer the element's, and are neither
+    /// emitted nor dropped.
+    pub fn count_sent(&mut self, count: usize) {
+        self.host.account(self.node, Account::Sent, count);
+    }
+
+    /// Counts packets that the element made in another way than by [`Work::make`] and [`Work::copy`].
     pub fn count_made(&mut self, count: usize) {
         self.host.account(self.node, Account::Made, count);
     }
