@@ -14,10 +14,10 @@ use table::acl::generate::{Profile, filters, headers};
 use table::acl::{Classifier, Limits, MAX_DIMS, MISS, Rule, Schema, Steps, first_match};
 
 /// Passes over each trace, at least.
-const PASSES: usize = 15;
+const PASSES: usize = 101;
 
 /// Packets classified before a pass counts as long enough to be timed.
-const LEAST_PACKETS: usize = 200_000;
+const LEAST_PACKETS: usize = 40_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -11,7 +11,10 @@ use super::simd::{Job, Lanes, prefetch};
 
 /// Packets walked together. Bounded by the lines in flight: each has a key and one or two lines
 /// asked for, which together stay well inside a 32 KiB first-level cache.
-pub(super) const GROUP: usize = 64;
+const GROUP: usize = 64;
+
+/// Packets walked together when a batch has no more: half as much state to set up.
+const SMALL_GROUP: usize = 32;
 
 /// A batch of keys: packet `p` has its values from `keys[p * stride]` on.
 #[derive(Debug, Clone, Copy)]
@@ -37,21 +40,26 @@ impl Keys<'_> {
 }
 
 /// One index list and how many it holds.
-struct List {
-    at: [u8; GROUP],
+struct List<const G: usize> {
+    at: [u8; G],
     len: usize,
 }
 
-impl List {
+impl<const G: usize> List<G> {
     #[inline(always)]
     fn new() -> Self {
-        Self { at: [0; GROUP], len: 0 }
+        Self { at: [0; G], len: 0 }
+    }
+
+    #[inline(always)]
+    fn get(&self, place: usize) -> u8 {
+        self.at[place & (G - 1)]
     }
 
     /// Writes the index; keeps it if told so.
     #[inline(always)]
     fn push_if(&mut self, index: u8, keep: bool) {
-        self.at[self.len & (GROUP - 1)] = index;
+        self.at[self.len & (G - 1)] = index;
         self.len += usize::from(keep);
     }
 }
@@ -67,24 +75,35 @@ pub(super) struct Batch<'a> {
 impl Job for Batch<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
+        if self.list.len() <= SMALL_GROUP {
+            self.run_groups::<L, SMALL_GROUP>(lanes);
+        } else {
+            self.run_groups::<L, GROUP>(lanes);
+        }
+    }
+}
+
+impl Batch<'_> {
+    #[inline(always)]
+    fn run_groups<L: Lanes, const G: usize>(self, lanes: L) {
+        const { assert!(G.is_power_of_two() && G <= 256, "indices are bytes under a mask") };
         let mut group = Group {
             forest: self.forest,
             inline_ids: self.keys.dims <= ID_LANE,
-            keys: [Key::default(); GROUP],
-            best: [MISS; GROUP],
-            cursor: [0; GROUP],
-            left: [0; GROUP],
+            keys: [Key::default(); G],
+            best: [MISS; G],
+            cursor: [0; G],
+            left: [0; G],
         };
-        for packets in self.list.chunks(GROUP) {
+        for packets in self.list.chunks(G) {
             for ((key, best), &packet) in group.keys.iter_mut().zip(&mut group.best).zip(packets) {
                 *key = self.keys.load(packet);
                 *best = MISS;
             }
             for tree in &self.forest.trees {
                 let mut walking = List::new();
-                for index in 0..packets.len() as u8 {
-                    let open = group.best[usize::from(index) & (GROUP - 1)] > tree.first_rule;
-                    walking.push_if(index, open);
+                for index in 0..packets.len() {
+                    walking.push_if(index as u8, group.best[index & (G - 1)] > tree.first_rule);
                 }
                 group.walk(lanes, tree.root, walking);
             }
@@ -95,27 +114,27 @@ impl Job for Batch<'_> {
     }
 }
 
-struct Group<'a> {
+struct Group<'a, const G: usize> {
     forest: &'a Forest,
     inline_ids: bool,
-    keys: [Key; GROUP],
-    best: [u32; GROUP],
+    keys: [Key; G],
+    best: [u32; G],
     /// Next word, or next row once in a leaf.
-    cursor: [u32; GROUP],
+    cursor: [u32; G],
     /// Rows left in the leaf.
-    left: [u32; GROUP],
+    left: [u32; G],
 }
 
-impl Group<'_> {
+impl<const G: usize> Group<'_, G> {
     #[inline(always)]
-    fn walk<L: Lanes>(&mut self, lanes: L, root: Word, mut walking: List) {
+    fn walk<L: Lanes>(&mut self, lanes: L, root: Word, mut walking: List<G>) {
         let words = self.forest.words.as_slice();
         let rows = self.forest.rows.as_slice();
         let mut leaf = List::new();
         match root.kind() {
             LEAF => {
                 for at in 0..walking.len {
-                    let i = usize::from(walking.at[at & (GROUP - 1)]) & (GROUP - 1);
+                    let i = usize::from(walking.get(at)) & (G - 1);
                     self.cursor[i] = root.base();
                     self.left[i] = root.rows();
                 }
@@ -123,7 +142,7 @@ impl Group<'_> {
             }
             HASH => {
                 for at in 0..walking.len {
-                    let i = usize::from(walking.at[at & (GROUP - 1)]) & (GROUP - 1);
+                    let i = usize::from(walking.get(at)) & (G - 1);
                     let child = root.hash_child(&self.keys[i]);
                     self.cursor[i] = child;
                     prefetch(words, child as usize);
@@ -131,16 +150,16 @@ impl Group<'_> {
             }
             _ => {
                 for at in 0..walking.len {
-                    let i = usize::from(walking.at[at & (GROUP - 1)]) & (GROUP - 1);
+                    let i = usize::from(walking.get(at)) & (G - 1);
                     self.step_rank(lanes, root, i);
                 }
             }
         }
         while walking.len > 0 {
-            let (mut hash, mut rank) = (List::new(), List::new());
+            let (mut hash, mut rank) = (List::<G>::new(), List::<G>::new());
             for at in 0..walking.len {
-                let index = walking.at[at & (GROUP - 1)];
-                let i = usize::from(index) & (GROUP - 1);
+                let index = walking.get(at);
+                let i = usize::from(index) & (G - 1);
                 let word = words[self.cursor[i] as usize];
                 self.left[i] = word.rows();
                 let kind = word.kind();
@@ -155,8 +174,8 @@ impl Group<'_> {
             }
             walking.len = 0;
             for at in 0..hash.len {
-                let index = hash.at[at & (GROUP - 1)];
-                let i = usize::from(index) & (GROUP - 1);
+                let index = hash.get(at);
+                let i = usize::from(index) & (G - 1);
                 let word = words[self.cursor[i] as usize];
                 let child = word.hash_child(&self.keys[i]);
                 self.cursor[i] = child;
@@ -164,8 +183,8 @@ impl Group<'_> {
                 walking.push_if(index, true);
             }
             for at in 0..rank.len {
-                let index = rank.at[at & (GROUP - 1)];
-                let i = usize::from(index) & (GROUP - 1);
+                let index = rank.get(at);
+                let i = usize::from(index) & (G - 1);
                 let word = words[self.cursor[i] as usize];
                 self.step_rank(lanes, word, i);
                 walking.push_if(index, true);
@@ -185,14 +204,14 @@ impl Group<'_> {
     /// Compares leaf rows, one for each packet in a pass, until a match, the end of the leaf, or a
     /// row later than what the packet already has.
     #[inline(always)]
-    fn leaves<L: Lanes>(&mut self, lanes: L, mut open: List) {
+    fn leaves<L: Lanes>(&mut self, lanes: L, mut open: List<G>) {
         let rows = self.forest.rows.as_slice();
         while open.len > 0 {
             let count = open.len;
             open.len = 0;
             for at in 0..count {
-                let index = open.at[at & (GROUP - 1)];
-                let i = usize::from(index) & (GROUP - 1);
+                let index = open.get(at);
+                let i = usize::from(index) & (G - 1);
                 let cursor = self.cursor[i] as usize;
                 let row = &rows[cursor];
                 let id = if self.inline_ids { row.lo[ID_LANE] } else { self.forest.ids[cursor] };
