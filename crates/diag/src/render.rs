@@ -132,6 +132,7 @@ fn draw(diag: &Diagnostic, cache: &mut Cache<'_>, color: bool) -> Option<String>
         Severity::Warning => (ReportKind::Warning, Color::Yellow),
     };
     let mut label = Label::new(cache.chars(diag.span)).with_color(paint);
+    // Without a text, ariadne would not underline.
     label = label.with_message(visible(diag.label.as_deref().unwrap_or("here")));
     let mut report = Report::build(kind, cache.chars(diag.span))
         .with_config(Config::new().with_color(color))

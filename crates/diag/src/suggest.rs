@@ -1,18 +1,23 @@
 //! "Did you mean": the known name closest to one that is not known.
 
+/// Longer texts are no misspelt names; the comparison is quadratic.
+const MAX_NAME_BYTES: usize = 64;
+
 /// The candidate closest to `name`, if one is close enough to be what was meant: a third of the
 /// letters may differ (case does not count), swapped neighbours count once.
 pub fn suggest<'a, S: AsRef<str> + ?Sized + 'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a S>,
 ) -> Option<&'a str> {
+    if name.len() > MAX_NAME_BYTES {
+        return None;
+    }
     let wanted = name.to_lowercase();
-    let limit = (wanted.chars().count() / 3).max(1);
+    let limit = wanted.chars().count() / 3;
     candidates
         .into_iter()
         .map(AsRef::as_ref)
-        // Lengths bound the distance from below: skip the quadratic work where they differ.
-        .filter(|candidate| candidate.len().abs_diff(name.len()) <= limit * 4)
+        .filter(|candidate| candidate.len() <= MAX_NAME_BYTES)
         .map(|candidate| {
             let distance = strsim::damerau_levenshtein(&wanted, &candidate.to_lowercase());
             (distance, candidate)

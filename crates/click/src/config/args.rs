@@ -1,0 +1,309 @@
+//! How an element declares its arguments.
+//!
+//! ```
+//! # use click::config::{Args, NoNames, parse};
+//! # use diag::{Diagnostics, SourceMap, Span, Spanned};
+//! # let mut diags = Diagnostics::new();
+//! # let mut map = SourceMap::new();
+//! # let id = map.add("f", "10.0.0.1, OFFSET 20");
+//! # let config = Spanned::verbatim("10.0.0.1, OFFSET 20", map.whole(id));
+//! let mut args = Args::new("StoreIPAddress", &config, &NoNames, &mut diags);
+//! let address = args.mandatory_positional("IPADDR", parse::ip4);
+//! let offset = args.keyword("OFFSET", parse::u32).unwrap_or(14);
+//! args.finish();
+//! # assert_eq!((address.unwrap().octets(), offset), ([10, 0, 0, 1], 20));
+//! # assert!(diags.is_empty());
+//! ```
+//!
+//! The rules are those of Click's `lib/args.cc`: an argument is `KEYWORD value` or a bare value;
+//! bare values fill the positional declarations in order, keywords fill any; of several with one
+//! keyword the last counts. Mistakes are collected; a reader that returns `None` for a mandatory
+//! argument has recorded why.
+
+use diag::{Diagnostic, Diagnostics, Entry, Span, Spanned, did_you_mean};
+
+use super::parse::Parsed;
+use super::{Names, split_args, split_keyword, split_words};
+use crate::Element;
+
+/// What became of an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// `KEYWORD value`, unread.
+    Keyword,
+    /// Bare, unread.
+    Bare,
+    /// Read by position.
+    Placed,
+    /// Read by keyword: nothing after it is read by position.
+    Named,
+}
+
+struct Arg {
+    whole: Spanned,
+    /// Keyword and value, if it looks like that.
+    keyword: Option<(Spanned, Spanned)>,
+    state: State,
+}
+
+/// The arguments of one element, or the words of one argument, being read.
+pub struct Args<'a> {
+    what: String,
+    place: Span,
+    args: Vec<Arg>,
+    names: &'a dyn Names,
+    diags: &'a mut Diagnostics,
+    /// The keywords declared so far, for suggestions.
+    declared: Vec<&'static str>,
+    errors_before: usize,
+}
+
+impl<'a> Args<'a> {
+    /// The comma-separated arguments of `what` (an element class, for messages).
+    pub fn new(
+        what: impl Into<String>,
+        config: &Spanned,
+        names: &'a dyn Names,
+        diags: &'a mut Diagnostics,
+    ) -> Args<'a> {
+        Args::from_parts(what.into(), config.span, split_args(config), names, diags)
+    }
+
+    /// The arguments of an element of the graph.
+    pub fn of(element: &Element, names: &'a dyn Names, diags: &'a mut Diagnostics) -> Args<'a> {
+        let what = format!("`{}` ({})", element.name, element.class);
+        let place = if element.config.is_empty() { element.class.span } else { element.config.span };
+        Args::from_parts(what, place, split_args(&element.config), names, diags)
+    }
+
+    /// The space-separated words of one argument.
+    pub fn words(
+        what: impl Into<String>,
+        arg: &Spanned,
+        names: &'a dyn Names,
+        diags: &'a mut Diagnostics,
+    ) -> Args<'a> {
+        Args::from_parts(what.into(), arg.span, split_words(arg), names, diags)
+    }
+
+    fn from_parts(
+        what: String,
+        place: Span,
+        args: Vec<Spanned>,
+        names: &'a dyn Names,
+        diags: &'a mut Diagnostics,
+    ) -> Args<'a> {
+        let errors_before = diags.errors();
+        let args = args
+            .into_iter()
+            .map(|whole| {
+                let keyword = split_keyword(&whole);
+                let state = if keyword.is_some() { State::Keyword } else { State::Bare };
+                Arg { whole, keyword, state }
+            })
+            .collect();
+        Args { what, place, args, names, diags, declared: Vec::new(), errors_before }
+    }
+
+    /// An optional argument, by keyword only.
+    pub fn keyword<T>(
+        &mut self,
+        keyword: &'static str,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Option<T> {
+        let text = self.find(keyword, false, false)?;
+        self.parse(keyword, &text, parser)
+    }
+
+    /// A mandatory argument, by keyword only.
+    pub fn mandatory<T>(
+        &mut self,
+        keyword: &'static str,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Option<T> {
+        let found = self.find(keyword, false, true);
+        let text = found.or_else(|| self.missing(keyword))?;
+        self.parse(keyword, &text, parser)
+    }
+
+    /// An optional argument, by position or keyword.
+    pub fn positional<T>(
+        &mut self,
+        keyword: &'static str,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Option<T> {
+        let text = self.find(keyword, true, false)?;
+        self.parse(keyword, &text, parser)
+    }
+
+    /// A mandatory argument, by position or keyword.
+    pub fn mandatory_positional<T>(
+        &mut self,
+        keyword: &'static str,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Option<T> {
+        let found = self.find(keyword, true, true);
+        let text = found.or_else(|| self.missing(keyword))?;
+        self.parse(keyword, &text, parser)
+    }
+
+    /// Every argument with this keyword, in order.
+    pub fn keyword_all<T>(
+        &mut self,
+        keyword: &'static str,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Vec<T> {
+        self.declared.push(keyword);
+        let mut values = Vec::new();
+        let mut texts = Vec::new();
+        for arg in &mut self.args {
+            match &arg.keyword {
+                Some((name, value)) if arg.state == State::Keyword && name.as_str() == keyword => {
+                    texts.push(value.clone());
+                    arg.state = State::Named;
+                }
+                _ => {}
+            }
+        }
+        for text in &texts {
+            values.extend(self.parse(keyword, text, &parser));
+        }
+        values
+    }
+
+    /// Every argument that is still unread, whole (with its keyword), in order.
+    pub fn rest(&mut self) -> Vec<Spanned> {
+        let unread = |arg: &&mut Arg| matches!(arg.state, State::Keyword | State::Bare);
+        let mut rest = Vec::new();
+        for arg in self.args.iter_mut().filter(unread) {
+            arg.state = State::Placed;
+            rest.push(arg.whole.clone());
+        }
+        rest
+    }
+
+    /// Parses a text that was taken from these arguments otherwise (a word of [`Args::rest`]),
+    /// and records what is wrong with it.
+    pub fn read<T>(
+        &mut self,
+        text: &Spanned,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Option<T> {
+        match parser(text, self.names) {
+            Ok(value) => Some(value),
+            Err(mistake) => {
+                self.push(mistake, text);
+                None
+            }
+        }
+    }
+
+    /// Records a mistake of another kind; complete it as with [`Diagnostics::error`].
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> Entry<'_> {
+        self.diags.error(span, message)
+    }
+
+    /// Where the arguments stand, for mistakes that concern several of them.
+    pub fn span(&self) -> Span {
+        self.place
+    }
+
+    /// The names that arguments may use.
+    pub fn names(&self) -> &'a dyn Names {
+        self.names
+    }
+
+    /// Whether any argument is still unread.
+    pub fn has_rest(&self) -> bool {
+        self.args.iter().any(|arg| matches!(arg.state, State::Keyword | State::Bare))
+    }
+
+    /// Reports every argument that nobody read. Returns whether all was well since the
+    /// arguments were split.
+    pub fn finish(self) -> bool {
+        let bare: Vec<&Arg> = self.args.iter().filter(|arg| arg.state == State::Bare).collect();
+        let takes = match self.declared.as_slice() {
+            [] => "it takes none".to_owned(),
+            declared => format!("it takes {}", declared.join(", ")),
+        };
+        if let (Some(first), Some(last)) = (bare.first(), bare.last()) {
+            let span = Span::join(first.whole.span, last.whole.span);
+            let message = format!("too many arguments for {}", self.what);
+            self.diags.error(span, message).help(takes.clone());
+        }
+        for arg in self.args.iter().filter(|arg| arg.state == State::Keyword) {
+            if let Some((keyword, _)) = &arg.keyword {
+                let message = format!("{} has no argument `{keyword}`", self.what);
+                let suggestion = did_you_mean(&keyword.text, self.declared.iter().copied());
+                let help = suggestion.unwrap_or_else(|| takes.clone());
+                self.diags.error(keyword.span, message).help(help);
+            }
+        }
+        self.diags.errors() == self.errors_before
+    }
+
+    fn find(&mut self, keyword: &'static str, positional: bool, mandatory: bool) -> Option<Spanned> {
+        self.declared.push(keyword);
+        let mut found = None;
+        // The first argument that was not read by position; if it was read by keyword, the
+        // positional part is over.
+        let position = self.args.iter().position(|arg| arg.state != State::Placed);
+        for (i, arg) in self.args.iter_mut().enumerate() {
+            if arg.state == State::Keyword
+                && let Some((name, value)) = &arg.keyword
+                && name.as_str() == keyword
+            {
+                found = Some((i, value.clone()));
+                arg.state = State::Named;
+            }
+        }
+        if positional && let Some((i, arg)) = position.and_then(|i| Some((i, self.args.get_mut(i)?))) {
+            // A mandatory argument takes what stands at its place even if that looks like
+            // a keyword's: `Print(hello world)` has no keyword `hello`.
+            let takes_keyword = found.is_none() && mandatory && arg.state == State::Keyword;
+            if arg.state == State::Bare || takes_keyword {
+                arg.state = State::Placed;
+                if found.as_ref().is_none_or(|(other, _)| *other < i) {
+                    found = Some((i, arg.whole.clone()));
+                }
+            }
+        }
+        found.map(|(_, text)| text)
+    }
+
+    fn missing(&mut self, keyword: &'static str) -> Option<Spanned> {
+        let message = format!("required argument {keyword} of {} is missing", self.what);
+        self.diags.error(self.place, message);
+        None
+    }
+
+    fn parse<T>(
+        &mut self,
+        keyword: &str,
+        text: &Spanned,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Option<T> {
+        match parser(text, self.names) {
+            Ok(value) => Some(value),
+            Err(mut mistake) => {
+                mistake.message = format!("{keyword}: {}", mistake.message);
+                self.push(mistake, text);
+                None
+            }
+        }
+    }
+
+    fn push(&mut self, mut mistake: Diagnostic, text: &Spanned) {
+        let inside = mistake.span.source == self.place.source
+            && self.place.start <= mistake.span.start
+            && mistake.span.end <= self.place.end;
+        if !inside {
+            // The text was substituted: say whose argument it became.
+            mistake.notes.push((self.place, format!("used by {} here", self.what)));
+        }
+        if text.text.contains('$') && mistake.help.is_none() {
+            mistake.help = Some("a variable in it is not defined".to_owned());
+        }
+        self.diags.push(mistake);
+    }
+}

@@ -1,0 +1,216 @@
+//! `$variables` in configuration strings, as `lib/variableenv.cc` of Click has them.
+//!
+//! `$name`, `${name}`, `${name-default}`, `${name[2]}` (the third word of the value). No
+//! substitution inside single quotes and comments; inside double quotes the value is escaped.
+//! A variable that nobody defined stays as it is: scripts have variables of their own.
+
+use diag::Spanned;
+
+use super::{quote, split_words};
+use crate::scan;
+
+/// Variables may stand for other variables this deep; what is deeper stays unexpanded.
+const MAX_DEPTH: usize = 10;
+
+/// A configuration string may grow to this; variables that multiply themselves stop here.
+pub const MAX_CONFIG_BYTES: usize = 1 << 20;
+
+/// Where [`expand`] gets values from.
+pub trait Variables {
+    /// The value of `$name`, unexpanded.
+    fn value(&self, name: &str) -> Option<&Spanned>;
+}
+
+/// Replaces variables by their values. `None` when the result would exceed
+/// [`MAX_CONFIG_BYTES`].
+pub fn expand(config: &Spanned, variables: &dyn Variables) -> Option<Spanned> {
+    let mut budget_bytes = MAX_CONFIG_BYTES;
+    expand_text(config, variables, 0, &mut budget_bytes)
+}
+
+fn expand_text(
+    config: &Spanned,
+    variables: &dyn Variables,
+    depth: usize,
+    budget_bytes: &mut usize,
+) -> Option<Spanned> {
+    if !config.text.contains('$') {
+        *budget_bytes = budget_bytes.checked_sub(config.text.len())?;
+        return Some(config.clone());
+    }
+    let text = config.text.as_bytes();
+    let mut parts: Vec<Spanned> = Vec::new();
+    let mut copied = 0;
+    let mut quoted = None;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'\\' if quoted == Some(b'"') => at += 1,
+            b'\'' | b'"' if quoted.is_none() => quoted = Some(byte),
+            b'\'' | b'"' if quoted == Some(byte) => quoted = None,
+            b'/' if quoted.is_none() && scan::at_comment(text, at) => {
+                at = scan::skip_comment(text, at);
+                continue;
+            }
+            b'$' if quoted != Some(b'\'') && depth <= MAX_DEPTH => {
+                let Some(reference) = Reference::read(text, at) else {
+                    at += 1;
+                    continue;
+                };
+                let end = reference.end();
+                let value = reference.value(config, variables, depth, budget_bytes)?;
+                if let Some(value) = value {
+                    parts.push(config.slice(copied..at));
+                    parts.push(if quoted.is_some() { escape(value) } else { value });
+                    copied = end;
+                }
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    parts.push(config.slice(copied..text.len()));
+    let expanded = Spanned::concat(&parts, config.span);
+    *budget_bytes = budget_bytes.checked_sub(expanded.text.len())?;
+    Some(expanded)
+}
+
+/// The value as it has to stand inside double quotes.
+fn escape(value: Spanned) -> Spanned {
+    let quoted = quote(&value.text);
+    let inside = quoted.get(1..quoted.len() - 1).unwrap_or("");
+    if inside == value.text { value } else { Spanned::derived(inside, value.span) }
+}
+
+/// A use of a variable; the fields are byte offsets.
+enum Reference {
+    /// `$name`
+    Plain { start: usize, end: usize },
+    /// `${...}`, the inside without braces.
+    Braced { start: usize, end: usize },
+    /// `$(...)`: a script's own expression; variables inside are replaced.
+    Script { start: usize, end: usize },
+}
+
+impl Reference {
+    fn read(text: &[u8], dollar: usize) -> Option<Reference> {
+        let start = dollar + 2;
+        match *text.get(dollar + 1)? {
+            b'{' => {
+                let len = text.get(start..)?.iter().position(|&byte| byte == b'}')?;
+                Some(Reference::Braced { start, end: start + len })
+            }
+            b'(' => Some(Reference::Script { start, end: script_end(text, start)? }),
+            byte if scan::is_variable(byte) => {
+                let name = text.get(dollar + 1..)?;
+                let len = name.iter().take_while(|&&byte| scan::is_variable(byte)).count();
+                Some(Reference::Plain { start: dollar + 1, end: dollar + 1 + len })
+            }
+            _ => None,
+        }
+    }
+
+    /// Past the whole reference.
+    fn end(&self) -> usize {
+        match *self {
+            Reference::Plain { end, .. } => end,
+            Reference::Braced { end, .. } | Reference::Script { end, .. } => end + 1,
+        }
+    }
+
+    /// What it stands for; `Some(None)` when it stays as it is, `None` when out of budget.
+    fn value(
+        &self,
+        config: &Spanned,
+        variables: &dyn Variables,
+        depth: usize,
+        budget_bytes: &mut usize,
+    ) -> Option<Option<Spanned>> {
+        match *self {
+            Reference::Plain { start, end } => {
+                let name = config.text.get(start..end).unwrap_or("");
+                match variables.value(name) {
+                    Some(value) => expand_text(value, variables, depth + 1, budget_bytes).map(Some),
+                    None => Some(None),
+                }
+            }
+            Reference::Braced { start, end } => {
+                let inside = config.slice(start..end);
+                let inside = expand_text(&inside, variables, depth + 1, budget_bytes)?;
+                braced(&inside, variables, depth, budget_bytes)
+            }
+            Reference::Script { start, end } => {
+                let inside = config.slice(start..end);
+                let expanded = expand_text(&inside, variables, depth + 1, budget_bytes)?;
+                if expanded == inside {
+                    return Some(None);
+                }
+                let open = config.slice(start - 2..start);
+                let close = config.slice(end..end + 1);
+                let span = config.sub(start - 2..end + 1);
+                Some(Some(Spanned::concat([&open, &expanded, &close], span)))
+            }
+        }
+    }
+}
+
+/// The inside of `${...}`: `name`, `name[index]`, `name-default`.
+fn braced(
+    inside: &Spanned,
+    variables: &dyn Variables,
+    depth: usize,
+    budget_bytes: &mut usize,
+) -> Option<Option<Spanned>> {
+    let text = inside.text.trim_start();
+    let len = text.bytes().take_while(|&byte| scan::is_variable(byte)).count();
+    let (name, rest) = text.split_at(len);
+    let mut rest = rest.trim_start();
+    let mut index = None;
+    if let Some((number, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+        && let Ok(number) = number.trim().parse::<usize>()
+    {
+        index = Some(number);
+        rest = after.trim_start();
+    }
+    if let Some(value) = variables.value(name) {
+        let value = expand_text(value, variables, depth + 1, budget_bytes)?;
+        return Some(Some(match index {
+            None => value,
+            Some(index) => match split_words(&value).into_iter().nth(index) {
+                Some(word) => word,
+                None => Spanned::derived("", value.span),
+            },
+        }));
+    }
+    if rest.starts_with('-') {
+        let at = inside.text.len() - rest.len() + 1;
+        let default = inside.slice(at..inside.text.len());
+        return expand_text(&default, variables, depth + 1, budget_bytes).map(Some);
+    }
+    Some(None)
+}
+
+/// The `)` that closes the `$(` whose inside starts at `at`.
+fn script_end(text: &[u8], mut at: usize) -> Option<usize> {
+    let mut level = 1usize;
+    let mut quoted = None;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'(' if quoted.is_none() => level += 1,
+            b')' if quoted.is_none() => {
+                level -= 1;
+                if level == 0 {
+                    return Some(at);
+                }
+            }
+            b'\'' | b'"' if quoted.is_none() => quoted = Some(byte),
+            b'\'' | b'"' if quoted == Some(byte) => quoted = None,
+            b'\\' if quoted != Some(b'\'') => at += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}

@@ -1,0 +1,267 @@
+//! Addresses, prefixes, ports and protocols, by number or by name.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use diag::{Diagnostic, Spanned, did_you_mean};
+
+use super::{Names, Parsed, expected, integer_literal};
+
+/// An IPv4 address and the mask that goes with it; the address may have bits outside the mask,
+/// and a mask may have holes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ip4Prefix {
+    /// The address as written.
+    pub address: Ipv4Addr,
+    /// The mask.
+    pub mask: Ipv4Addr,
+}
+
+impl Ip4Prefix {
+    /// A prefix of `len` bits, at most 32.
+    pub fn new(address: Ipv4Addr, len: u8) -> Ip4Prefix {
+        let mask = u32::MAX.checked_shl(32 - u32::from(len.min(32))).unwrap_or(0);
+        Ip4Prefix { address, mask: Ipv4Addr::from(mask) }
+    }
+
+    /// The address with the bits outside the mask cleared.
+    pub fn network(&self) -> Ipv4Addr {
+        Ipv4Addr::from(u32::from(self.address) & u32::from(self.mask))
+    }
+
+    /// The prefix length; `None` for a mask with holes.
+    pub fn len(&self) -> Option<u8> {
+        let mask = u32::from(self.mask);
+        (mask.leading_ones() + mask.trailing_zeros() >= 32).then_some(mask.leading_ones() as u8)
+    }
+
+    /// Whether the prefix holds every address.
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+}
+
+impl fmt::Display for Ip4Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.len() {
+            Some(len) => write!(f, "{}/{len}", self.address),
+            None => write!(f, "{}/{}", self.address, self.mask),
+        }
+    }
+}
+
+/// An IPv6 address and a prefix length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ip6Prefix {
+    /// The address as written; it may have bits outside the prefix.
+    pub address: Ipv6Addr,
+    /// The prefix length, at most 128.
+    pub len: u8,
+}
+
+fn unknown<T>(wanted: &str, text: &Spanned, names: &dyn Names) -> Parsed<T> {
+    let known = names.known();
+    let suggestion = did_you_mean(&text.text, known.iter().map(String::as_str));
+    expected(wanted, text).map_err(|error| match suggestion {
+        Some(help) => error.help(help),
+        None => error,
+    })
+}
+
+fn dotted(text: &str) -> Option<(Vec<u8>, bool)> {
+    let parts: Vec<&str> = text.split('.').collect();
+    let bytes: Option<Vec<u8>> = parts
+        .iter()
+        .map(|part| {
+            let plain = !part.is_empty() && part.len() <= 3;
+            let digits = plain && part.bytes().all(|byte| byte.is_ascii_digit());
+            digits.then(|| part.parse().ok()).flatten()
+        })
+        .collect();
+    let bytes = bytes.filter(|bytes| bytes.len() <= 4)?;
+    let whole = bytes.len() == 4;
+    Some((bytes, whole))
+}
+
+fn ip4_literal(text: &str) -> Option<Ipv4Addr> {
+    let (bytes, _) = dotted(text)?;
+    <[u8; 4]>::try_from(bytes).ok().map(Ipv4Addr::from)
+}
+
+/// An IPv4 address: `18.26.4.15`, or a name.
+pub fn ip4(text: &Spanned, names: &dyn Names) -> Parsed<Ipv4Addr> {
+    match ip4_literal(&text.text).or_else(|| names.ip4(&text.text)) {
+        Some(address) => Ok(address),
+        None if text.text.contains('/') && prefix_literal(&text.text, names).is_some() => {
+            let message = format!("expected an IP address, found the prefix `{text}`");
+            Err(Diagnostic::error(text.span, message))
+        }
+        None => unknown("an IP address", text, names),
+    }
+}
+
+fn prefix_literal(text: &str, names: &dyn Names) -> Option<Ip4Prefix> {
+    let (address, mask) = text.split_once('/')?;
+    let given = dotted(address);
+    let len = integer_literal(mask).filter(|len| (0..=32).contains(len));
+    if let Some(len) = len.and_then(|len| u8::try_from(len).ok()) {
+        let address = match given {
+            // Bytes left off must lie outside the prefix: `204.152/16`, not `204.152/24`.
+            Some((bytes, _)) if bytes.len() * 8 >= usize::from(len) => {
+                let mut whole = [0; 4];
+                whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+                Ipv4Addr::from(whole)
+            }
+            Some(_) => return None,
+            None => names.ip4(address)?,
+        };
+        return Some(Ip4Prefix::new(address, len));
+    }
+    let address = ip4_literal(address).or_else(|| names.ip4(address))?;
+    let mask = ip4_literal(mask).or_else(|| names.ip4(mask))?;
+    Some(Ip4Prefix { address, mask })
+}
+
+/// An IPv4 prefix: `18.26.4.0/24`, `18.26.4/24`, `18.26.4.0/255.255.255.0`, or a name.
+pub fn ip4_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
+    match prefix_literal(&text.text, names).or_else(|| names.ip4_prefix(&text.text)) {
+        Some(prefix) => Ok(prefix),
+        None => bad_prefix(text, names, "an IP prefix like `10.0.0.0/8`"),
+    }
+}
+
+/// An IPv4 address (then a prefix of 32 bits) or a prefix; a name that is both is the address.
+pub fn ip4_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
+    let address = ip4_literal(&text.text).or_else(|| names.ip4(&text.text));
+    let prefix = || prefix_literal(&text.text, names).or_else(|| names.ip4_prefix(&text.text));
+    match address.map(|address| Ip4Prefix::new(address, 32)).or_else(prefix) {
+        Some(prefix) => Ok(prefix),
+        None => bad_prefix(text, names, "an IP address or prefix"),
+    }
+}
+
+fn bad_prefix<T>(text: &Spanned, names: &dyn Names, wanted: &str) -> Parsed<T> {
+    let Some((address, len)) = text.text.split_once('/') else {
+        return unknown(wanted, text, names);
+    };
+    let len = integer_literal(len);
+    if let Some(len) = len.filter(|len| !(0..=32).contains(len)) {
+        let message = format!("prefix length {len} is out of range");
+        return Err(Diagnostic::error(text.span, message).help("it lies between 0 and 32"));
+    }
+    if let (Some((bytes, false)), Some(len)) = (dotted(address), len) {
+        let message = format!("`{address}` is too short for a prefix of {len} bits");
+        let zeros = ".0".repeat(4 - bytes.len());
+        let help = format!("write `{address}{zeros}/{len}`");
+        return Err(Diagnostic::error(text.span, message).help(help));
+    }
+    unknown(wanted, text, names)
+}
+
+/// An IPv6 address: `1080::8:800:200C:417A`, `::13.1.68.3`, or a name.
+pub fn ip6(text: &Spanned, names: &dyn Names) -> Parsed<Ipv6Addr> {
+    match ip6_text(&text.text, names) {
+        Some(address) => Ok(address),
+        None => unknown("an IPv6 address", text, names),
+    }
+}
+
+fn ip6_text(text: &str, names: &dyn Names) -> Option<Ipv6Addr> {
+    text.parse().ok().or_else(|| names.ip6(text))
+}
+
+fn ip6_prefix_text(text: &str, names: &dyn Names) -> Option<Ip6Prefix> {
+    let Some((address, len)) = text.split_once('/') else {
+        return names.ip6_prefix(text);
+    };
+    let address = ip6_text(address, names)?;
+    let len = match integer_literal(len) {
+        Some(len) => u8::try_from(len).ok().filter(|&len| len <= 128)?,
+        None => {
+            // A mask instead of a length; it has no holes.
+            let mask = u128::from(ip6_text(len, names)?);
+            let ones = mask.leading_ones();
+            (ones + mask.trailing_zeros() >= 128).then_some(ones as u8)?
+        }
+    };
+    Some(Ip6Prefix { address, len })
+}
+
+/// An IPv6 prefix: `fe80::/10`, `::1/ffff::`, or a name.
+pub fn ip6_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
+    match ip6_prefix_text(&text.text, names) {
+        Some(prefix) => Ok(prefix),
+        None => unknown("an IPv6 prefix like `fe80::/10`", text, names),
+    }
+}
+
+/// An IPv6 address (then a prefix of 128 bits) or a prefix.
+pub fn ip6_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
+    let address = ip6_text(&text.text, names).map(|address| Ip6Prefix { address, len: 128 });
+    match address.or_else(|| ip6_prefix_text(&text.text, names)) {
+        Some(prefix) => Ok(prefix),
+        None => unknown("an IPv6 address or prefix", text, names),
+    }
+}
+
+/// An Ethernet address: `00:a0:c9:9c:fd:9c`, `0-a0-c9-9c-fd-9c`, or a name.
+pub fn ether(text: &Spanned, names: &dyn Names) -> Parsed<[u8; 6]> {
+    let literal = [':', '-'].into_iter().find_map(|separator| {
+        let bytes: Option<Vec<u8>> = text
+            .text
+            .split(separator)
+            .map(|part| {
+                let hex = part.bytes().all(|byte| byte.is_ascii_hexdigit());
+                let short = (1..=2).contains(&part.len());
+                (hex && short).then(|| u8::from_str_radix(part, 16).ok()).flatten()
+            })
+            .collect();
+        bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok())
+    });
+    match literal.or_else(|| names.ether(&text.text)) {
+        Some(address) => Ok(address),
+        None => unknown("an Ethernet address", text, names),
+    }
+}
+
+/// A port of an IP protocol (6 is TCP, 17 is UDP), by number or by service name.
+pub fn port(protocol: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u16> {
+    move |text, names| port_of(protocol, text, names)
+}
+
+fn port_of(protocol: u8, text: &Spanned, names: &dyn Names) -> Parsed<u16> {
+    if let Some(number) = integer_literal(&text.text) {
+        return u16::try_from(number).map_err(|_| {
+            let message = format!("port {text} is out of range");
+            Diagnostic::error(text.span, message).help("ports lie between 0 and 65535")
+        });
+    }
+    match names.port(protocol, &text.text) {
+        Some(port) => Ok(port),
+        None => unknown("a port number or service name", text, names),
+    }
+}
+
+/// A TCP port, by number or by service name.
+pub fn tcp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
+    port_of(6, text, names)
+}
+
+/// A UDP port, by number or by service name.
+pub fn udp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
+    port_of(17, text, names)
+}
+
+/// An IP protocol, by number or by name (`tcp`, `udp`, `icmp`, ...).
+pub fn protocol(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
+    if let Some(number) = integer_literal(&text.text) {
+        return u8::try_from(number).map_err(|_| {
+            let message = format!("protocol {text} is out of range");
+            Diagnostic::error(text.span, message).help("protocols lie between 0 and 255")
+        });
+    }
+    match names.protocol(&text.text) {
+        Some(protocol) => Ok(protocol),
+        None => unknown("an IP protocol", text, names),
+    }
+}

@@ -1,0 +1,50 @@
+//! One text to one value.
+//!
+//! Every parser has the shape `fn(&Spanned, &dyn Names) -> Parsed<T>`, so that an element names
+//! it where it declares an argument: `args.keyword("OFFSET", parse::u32)`. A mistake says what
+//! was expected and points at the text. Formats and ranges follow Click's `lib/args.cc`.
+
+mod address;
+mod number;
+mod text;
+
+use diag::{Diagnostic, Spanned};
+
+use super::Names;
+
+pub use address::{
+    Ip4Prefix, Ip6Prefix, ether, ip4, ip4_or_prefix, ip4_prefix, ip6, ip6_or_prefix, ip6_prefix, port,
+    protocol, tcp_port, udp_port,
+};
+pub(crate) use number::integer_literal;
+pub use number::{
+    bandwidth_bytes_per_s, bool, f64, fixed_point, i8, i16, i32, i64, int_in, seconds_ns, u8, u16, u32, u64,
+};
+pub use text::{HandlerRef, any, bytes, element, filename, handler, keyword, string, word};
+
+/// A value, or what is wrong with its text.
+pub type Parsed<T> = Result<T, Diagnostic>;
+
+/// A space-separated list of values; every wrong one is pointed at in turn by calling it again,
+/// so the first mistake is returned.
+pub fn list<T>(
+    item: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Vec<T>> {
+    move |text, names| super::split_words(text).iter().map(|word| item(word, names)).collect()
+}
+
+/// "expected X, found `text`", pointing at the text.
+fn expected<T>(wanted: &str, text: &Spanned) -> Parsed<T> {
+    let found =
+        if text.text.is_empty() { "nothing".to_owned() } else { format!("`{}`", excerpt(&text.text)) };
+    Err(Diagnostic::error(text.span, format!("expected {wanted}, found {found}")))
+}
+
+/// Messages quote no more of an argument than this.
+fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    match text.char_indices().nth(MAX_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("")),
+    }
+}

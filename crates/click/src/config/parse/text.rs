@@ -1,0 +1,108 @@
+//! Strings, words, file names and references to elements and handlers.
+
+use diag::{Diagnostic, Spanned, did_you_mean};
+
+use super::super::{unquote, unquote_bytes};
+use super::{Names, Parsed, expected};
+
+/// The argument as it stands, quotes included.
+pub fn any(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
+    Ok(text.clone())
+}
+
+/// One string: everything up to white space, quotes removed. Empty only if quoted.
+pub fn string(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
+    one_string(text, "a string")
+}
+
+fn one_string(text: &Spanned, wanted: &str) -> Parsed<Spanned> {
+    match super::super::split_words(text).as_slice() {
+        [only] => Ok(unquote(only)),
+        [] => expected(wanted, text),
+        [_, second, ..] => {
+            let message = format!("expected {wanted}, found more after it");
+            let help = "put a string with spaces into double quotes";
+            Err(Diagnostic::error(second.span, message).help(help))
+        }
+    }
+}
+
+/// Bytes: a string whose escapes (`"\r\n"`, `\<00 0a>`) may stand for any byte.
+pub fn bytes(text: &Spanned, _names: &dyn Names) -> Parsed<Vec<u8>> {
+    one_string(text, "a string or `\\<hex digits>`").map(|_| unquote_bytes(text))
+}
+
+/// One word: printable characters without quotes, commas, backslashes and spaces.
+pub fn word(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
+    let word = one_string(text, "a word")?;
+    let good = |c: char| c.is_ascii_graphic() && !"\"'\\,".contains(c);
+    if word.text.is_empty() || !word.text.chars().all(good) {
+        return expected("a word", text);
+    }
+    Ok(word)
+}
+
+/// One of several fixed words, each with its value.
+pub fn keyword<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Spanned, &dyn Names) -> Parsed<T> {
+    let choices = choices.to_vec();
+    move |text, _| {
+        let found = choices.iter().find(|(name, _)| *name == text.as_str());
+        if let Some((_, value)) = found {
+            return Ok(value.clone());
+        }
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let suggestion = did_you_mean(&text.text, choices.iter().map(|(name, _)| *name));
+        expected(&names.join(" or "), text).map_err(|error| match suggestion {
+            Some(help) => error.help(help),
+            None => error,
+        })
+    }
+}
+
+/// A file name: a string; a leading `~/` is the home folder.
+pub fn filename(text: &Spanned, _names: &dyn Names) -> Parsed<std::path::PathBuf> {
+    let name = one_string(text, "a file name")?;
+    if name.text.is_empty() {
+        return expected("a file name", text);
+    }
+    if name.text.contains('\0') {
+        return Err(Diagnostic::error(text.span, "a file name cannot hold a NUL character"));
+    }
+    match (name.text.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => Ok(std::path::Path::new(&home).join(rest)),
+        _ => Ok(name.text.into()),
+    }
+}
+
+/// The name of an element, as written: [`crate::Graph::find`] looks it up.
+pub fn element(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
+    let name = one_string(text, "the name of an element")?;
+    let good = |c: char| c.is_ascii_alphanumeric() || "_@/".contains(c);
+    if name.text.is_empty() || !name.text.chars().all(good) {
+        return expected("the name of an element", text);
+    }
+    Ok(name)
+}
+
+/// `element.handler`, or `handler` alone (of the element itself, or of the whole router).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandlerRef {
+    /// The element; `None` for a bare handler name and for `.handler`.
+    pub element: Option<Spanned>,
+    /// The handler; never empty.
+    pub handler: Spanned,
+}
+
+/// A reference to a handler.
+pub fn handler(text: &Spanned, _names: &dyn Names) -> Parsed<HandlerRef> {
+    let name = one_string(text, "a handler like `element.handler`")?;
+    let (element, handler) = match name.text.find('.') {
+        None => (None, name.clone()),
+        Some(0) => (None, name.slice(1..name.text.len())),
+        Some(dot) => (Some(name.slice(0..dot)), name.slice(dot + 1..name.text.len())),
+    };
+    if handler.text.is_empty() {
+        return expected("a handler like `element.handler`", text);
+    }
+    Ok(HandlerRef { element, handler })
+}

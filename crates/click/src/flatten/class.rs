@@ -1,0 +1,130 @@
+//! Element classes and what compound ones are made of.
+
+use diag::{Span, Spanned};
+
+use crate::ast::{Formal, Ident};
+
+/// Index into [`Resolved::classes`].
+pub(super) type ClassId = usize;
+
+/// Index into [`Template::nodes`].
+pub(super) type NodeId = usize;
+
+/// The `input` and `output` of a compound body are its first two nodes.
+pub(super) const INPUT: NodeId = 0;
+pub(super) const OUTPUT: NodeId = 1;
+
+#[derive(Debug)]
+pub(super) enum Class {
+    /// Exists outside the configuration.
+    Primitive(String),
+    Compound(Template),
+    /// Reported; its elements are left out.
+    Unknown,
+}
+
+/// One body of a compound element, or the file itself, with names resolved.
+#[derive(Debug)]
+pub(super) struct Template {
+    /// For messages; empty for a compound without a name.
+    pub(super) name: String,
+    /// Where it is defined.
+    pub(super) span: Span,
+    /// How many compounds it stands in; 0 for the file.
+    pub(super) depth: usize,
+    pub(super) formals: Vec<Formal>,
+    pub(super) defines: Vec<(Ident, Spanned)>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) wires: Vec<Wire>,
+    /// Ports of its `input` and `output` in use.
+    pub(super) inputs: u32,
+    pub(super) outputs: u32,
+    /// The definition to try when this one does not fit.
+    pub(super) overload: Option<ClassId>,
+}
+
+/// An element of a template.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) kind: NodeKind,
+}
+
+#[derive(Debug)]
+pub(super) enum NodeKind {
+    Element {
+        class: ClassId,
+        /// How the class is written where the element is declared.
+        class_name: Spanned,
+        config: Spanned,
+    },
+    /// An `input` or `output`: what comes in at a port goes out at the same port.
+    Pass,
+}
+
+/// A connection inside a template.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    pub(super) from: NodeId,
+    pub(super) from_port: u32,
+    pub(super) to: NodeId,
+    pub(super) to_port: u32,
+    pub(super) span: Span,
+}
+
+/// A configuration with names resolved.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) classes: Vec<Class>,
+    pub(super) root: Template,
+    pub(super) packages: Vec<Spanned>,
+}
+
+impl Template {
+    pub(super) fn new(name: String, span: Span, depth: usize) -> Template {
+        Template {
+            name,
+            span,
+            depth,
+            formals: Vec::new(),
+            defines: Vec::new(),
+            nodes: Vec::new(),
+            wires: Vec::new(),
+            inputs: 0,
+            outputs: 0,
+            overload: None,
+        }
+    }
+
+    pub(super) fn printable_name(&self) -> &str {
+        if self.name.is_empty() { "<anonymous>" } else { &self.name }
+    }
+
+    /// `Name($a, KEY $b) with 1 input and 2 outputs`, for messages.
+    pub(super) fn signature(&self) -> String {
+        let formals: Vec<String> = self
+            .formals
+            .iter()
+            .map(|formal| match &formal.keyword {
+                Some(keyword) => format!("{} ${}", keyword.name, formal.name.name),
+                None => format!("${}", formal.name.name),
+            })
+            .collect();
+        let formals = match formals.as_slice() {
+            [] => String::new(),
+            formals => format!("({})", formals.join(", ")),
+        };
+        let ports = port_counts(self.inputs, self.outputs);
+        format!("{}{formals} has {ports}", self.printable_name())
+    }
+}
+
+pub(super) fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+pub(super) fn port_counts(inputs: u32, outputs: u32) -> String {
+    let inputs = plural(inputs as usize, "input");
+    format!("{inputs} and {}", plural(outputs as usize, "output"))
+}

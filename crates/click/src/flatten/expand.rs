@@ -1,0 +1,446 @@
+//! Second pass: templates become elements, variables their values, and connections run through
+//! the `input` and `output` of compounds and groups.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use diag::{Diagnostics, Span, Spanned};
+
+use super::arguments::assign;
+use super::class::{Class, ClassId, INPUT, NodeId, NodeKind, OUTPUT, Resolved, Template};
+use super::class::{plural, port_counts};
+use crate::config::{self, Variables, split_args};
+use crate::{Connection, Element, ElementId, Graph, Port};
+
+/// A configuration expands to at most this many elements, pseudoelements included.
+const MAX_ELEMENTS: usize = 1 << 18;
+/// All names and configuration strings together.
+const MAX_BYTES: usize = 1 << 27;
+/// Connections between elements.
+const MAX_CONNECTIONS: usize = 1 << 21;
+/// Steps from wire to wire through pseudoelements, all connections together.
+const MAX_STEPS: usize = 1 << 24;
+/// Classes of classes of classes: bounds the recursion here.
+const MAX_DEPTH: usize = 150;
+
+pub(super) fn expand(resolved: &Resolved, defines: &[(String, String)], diags: &mut Diagnostics) -> Graph {
+    let mut root = Scope { depth: 0, parent: None, values: HashMap::new() };
+    for (name, value) in &resolved.root.defines {
+        root.values.insert(name.name.clone(), value.clone());
+    }
+    for (name, value) in defines {
+        root.values.insert(name.clone(), Spanned::derived(value.clone(), Span::NONE));
+    }
+    let mut expander = Expander {
+        classes: &resolved.classes,
+        diags,
+        elements: Vec::new(),
+        nodes: Vec::new(),
+        wires: Vec::new(),
+        names: HashMap::new(),
+        bytes_left: MAX_BYTES,
+        depth: 0,
+        overflow: false,
+    };
+    expander.instantiate(&resolved.root, "", &Rc::new(root), None);
+    let (connections, lost) = expander.connections();
+    Graph {
+        elements: expander.elements,
+        connections,
+        packages: resolved.packages.clone(),
+        lost,
+        incomplete: false,
+    }
+}
+
+/// The variables of one instance of a template.
+struct Scope {
+    /// Lexical depth of the template.
+    depth: usize,
+    parent: Option<Rc<Scope>>,
+    values: HashMap<String, Spanned>,
+}
+
+impl Variables for Scope {
+    fn value(&self, name: &str) -> Option<&Spanned> {
+        let scopes = std::iter::successors(Some(self), |scope| scope.parent.as_deref());
+        scopes.into_iter().find_map(|scope| scope.values.get(name))
+    }
+}
+
+/// Index into [`Expander::nodes`].
+type Place = usize;
+
+enum Node {
+    Element(ElementId),
+    /// One side of a compound or group: what comes in at a port goes out at the same port.
+    Pass(Pass),
+    /// An element that could not be made; its connections are dropped.
+    Dead,
+}
+
+#[derive(Clone)]
+struct Pass {
+    /// Of the compound or group.
+    name: String,
+    span: Span,
+    side: &'static str,
+}
+
+struct PlacedWire {
+    from: (Place, u32),
+    to: (Place, u32),
+    span: Span,
+}
+
+struct Expander<'a> {
+    classes: &'a [Class],
+    diags: &'a mut Diagnostics,
+    elements: Vec<Element>,
+    nodes: Vec<Node>,
+    wires: Vec<PlacedWire>,
+    /// Flat names taken, and where.
+    names: HashMap<String, Span>,
+    bytes_left: usize,
+    depth: usize,
+    overflow: bool,
+}
+
+impl Expander<'_> {
+    /// Makes the elements of one instance. `ends` are the places of its `input` and `output`.
+    fn instantiate(
+        &mut self,
+        template: &Template,
+        prefix: &str,
+        scope: &Rc<Scope>,
+        ends: Option<(Place, Place)>,
+    ) {
+        // Where wires into and out of each node go.
+        let mut places: Vec<(Place, Place)> = Vec::with_capacity(template.nodes.len());
+        let used = ports_used(template);
+        for (id, node) in template.nodes.iter().enumerate() {
+            let place = match (&node.kind, ends, id) {
+                (NodeKind::Pass, Some((input, _)), INPUT) => (input, input),
+                (NodeKind::Pass, Some((_, output)), OUTPUT) => (output, output),
+                (NodeKind::Pass, ..) => {
+                    let side = if node.name == "input" { "input" } else { "output" };
+                    let name = "the group".to_owned();
+                    let place = self.push(Node::Pass(Pass { name, span: node.span, side }));
+                    (place, place)
+                }
+                (NodeKind::Element { class, class_name, config }, ..) => {
+                    let name = format!("{prefix}{}", node.name);
+                    let instance = Instance {
+                        name,
+                        span: node.span,
+                        class: *class,
+                        class_name,
+                        ports: used.get(id).copied().unwrap_or_default(),
+                    };
+                    self.element(instance, config, scope)
+                }
+            };
+            places.push(place);
+            if self.overflow {
+                return;
+            }
+        }
+        for wire in &template.wires {
+            if let (Some(from), Some(to)) = (places.get(wire.from), places.get(wire.to)) {
+                self.wires.push(PlacedWire {
+                    from: (from.1, wire.from_port),
+                    to: (to.0, wire.to_port),
+                    span: wire.span,
+                });
+            }
+        }
+    }
+
+    fn push(&mut self, node: Node) -> Place {
+        self.nodes.push(node);
+        if self.nodes.len() > MAX_ELEMENTS {
+            self.overflow(Span::NONE, format!("more than {MAX_ELEMENTS} elements"));
+        }
+        self.nodes.len() - 1
+    }
+
+    fn overflow(&mut self, span: Span, what: String) {
+        if !self.overflow {
+            self.diags.error(span, format!("the configuration expands to {what}"));
+        }
+        self.overflow = true;
+    }
+
+    fn dead(&mut self) -> (Place, Place) {
+        let place = self.push(Node::Dead);
+        (place, place)
+    }
+
+    /// Makes one element, or all of a compound one.
+    fn element(&mut self, instance: Instance<'_>, config: &Spanned, scope: &Rc<Scope>) -> (Place, Place) {
+        let Some(config) = config::expand(config, scope.as_ref()) else {
+            let limit = config::MAX_CONFIG_BYTES;
+            self.diags.error(config.span, format!("the arguments expand to more than {limit} bytes"));
+            return self.dead();
+        };
+        let bytes = instance.name.len() + config.text.len() + 64;
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => self.bytes_left = left,
+            None => self.overflow(instance.span, format!("more than {MAX_BYTES} bytes")),
+        }
+        if let Some(first) = self.names.insert(instance.name.clone(), instance.span) {
+            let message = format!("two elements are called `{}`", instance.name);
+            self.diags.error(instance.span, message).note(first, "the other one");
+            return self.dead();
+        }
+        let mut class = instance.class;
+        if let Some(Class::Compound(_)) = self.classes.get(class) {
+            match self.choose(&instance, &config) {
+                Some(chosen) => class = chosen,
+                None => return self.dead(),
+            }
+        }
+        match self.classes.get(class) {
+            Some(Class::Primitive(name)) => {
+                let written = instance.class_name;
+                let class = if written.text == *name {
+                    written.clone()
+                } else {
+                    // A synonym, or the class at the end of an extension.
+                    Spanned::derived(name.clone(), written.span)
+                };
+                let id = ElementId(self.elements.len());
+                let span = instance.span;
+                self.elements.push(Element { name: instance.name, class, config, span });
+                let place = self.push(Node::Element(id));
+                (place, place)
+            }
+            Some(Class::Compound(template)) => self.compound(template, instance, &config, scope),
+            Some(Class::Unknown) | None => self.dead(),
+        }
+    }
+
+    fn compound(
+        &mut self,
+        template: &Template,
+        instance: Instance<'_>,
+        config: &Spanned,
+        scope: &Rc<Scope>,
+    ) -> (Place, Place) {
+        if self.depth >= MAX_DEPTH {
+            self.overflow(instance.span, format!("more than {MAX_DEPTH} levels of compounds"));
+            return self.dead();
+        }
+        let args = split_args(config);
+        let place = instance.place(config);
+        let Ok(values) = assign(&template.formals, &args, place) else {
+            return self.dead();
+        };
+        // The scope around the definition, as it is around this instance.
+        let mut parent = Some(scope.clone());
+        while let Some(outer) = parent.as_ref().filter(|outer| outer.depth >= template.depth) {
+            parent = outer.parent.clone();
+        }
+        let mut inner = Scope { depth: template.depth, parent, values: HashMap::new() };
+        for (formal, value) in template.formals.iter().zip(values) {
+            inner.values.insert(formal.name.name.clone(), value);
+        }
+        for (name, value) in &template.defines {
+            // In order, so that a definition may use the outer variable of its own name.
+            if let Some(value) = config::expand(value, &inner) {
+                inner.values.insert(name.name.clone(), value);
+            }
+        }
+        let (name, span) = (&instance.name, instance.span);
+        let input = self.push(Node::Pass(Pass { name: format!("`{name}`"), span, side: "input" }));
+        let output = self.push(Node::Pass(Pass { name: format!("`{name}`"), span, side: "output" }));
+        self.depth += 1;
+        self.instantiate(template, &format!("{name}/"), &Rc::new(inner), Some((input, output)));
+        self.depth -= 1;
+        (input, output)
+    }
+
+    /// The first definition that fits, else the last whose arguments fit: its wrong ports make
+    /// better messages than a refusal.
+    fn choose(&mut self, instance: &Instance<'_>, config: &Spanned) -> Option<ClassId> {
+        let args = split_args(config);
+        let place = instance.place(config);
+        let mut tried = Vec::new();
+        let mut closest = None;
+        let mut next = Some(instance.class);
+        while let Some(id) = next {
+            let Some(Class::Compound(template)) = self.classes.get(id) else {
+                // `...` extends a class of the outside: it takes what is left.
+                return Some(id);
+            };
+            let fits = assign(&template.formals, &args, place).is_ok();
+            if fits && instance.ports == (template.inputs, template.outputs) {
+                return Some(id);
+            }
+            if fits {
+                closest = Some(id);
+            }
+            tried.push(template);
+            next = template.overload;
+        }
+        match (tried.as_slice(), closest) {
+            ([_], Some(_)) => {}
+            ([only], None) => {
+                if let Err(mismatch) = assign(&only.formals, &args, place) {
+                    mismatch.report(only, args.len(), place, self.diags);
+                }
+            }
+            _ => {
+                let (inputs, outputs) = instance.ports;
+                let name = tried.first().map_or("", |first| first.printable_name());
+                let mut entry = self.diags.error(
+                    place,
+                    format!(
+                        "no definition of `{name}` takes {} and has {}",
+                        plural(args.len(), "argument"),
+                        port_counts(inputs, outputs)
+                    ),
+                );
+                for candidate in tried.iter().take(8) {
+                    entry = entry.note(candidate.span, format!("candidate: {}", candidate.signature()));
+                }
+            }
+        }
+        closest
+    }
+
+    /// Wires between elements, pseudoelements left out; and the ports whose wires lead nowhere
+    /// because of a mistake.
+    fn connections(&mut self) -> (Vec<Connection>, Vec<Port>) {
+        let mut next: HashMap<(Place, u32), Vec<usize>> = HashMap::new();
+        let mut fed: HashSet<(Place, u32)> = HashSet::new();
+        for (i, wire) in self.wires.iter().enumerate() {
+            next.entry(wire.from).or_default().push(i);
+            fed.insert(wire.to);
+        }
+        if !self.overflow {
+            self.check_passes(&next, &fed);
+        }
+        let mut connections = Vec::new();
+        let mut lost = Vec::new();
+        let mut seen = HashSet::new();
+        let mut steps_left = MAX_STEPS;
+        for wire in &self.wires {
+            let from = match self.nodes.get(wire.from.0) {
+                Some(&Node::Element(from)) => Some(from),
+                Some(Node::Pass(_)) if fed.contains(&wire.from) => continue,
+                // From a mistake: what it leads to counts as connected.
+                _ => None,
+            };
+            let mut open = vec![wire.to];
+            let mut visited = HashSet::new();
+            let mut arrives = false;
+            while let Some(place) = open.pop() {
+                steps_left = steps_left.saturating_sub(1);
+                match (self.nodes.get(place.0), from) {
+                    (Some(&Node::Element(to)), Some(from)) => {
+                        arrives = true;
+                        let connection = Connection {
+                            from,
+                            from_port: wire.from.1,
+                            to,
+                            to_port: place.1,
+                            span: wire.span,
+                        };
+                        if seen.insert((connection.from_port(), connection.to_port())) {
+                            connections.push(connection);
+                        }
+                    }
+                    (Some(&Node::Element(to)), None) => {
+                        lost.push(Port { element: to, output: false, port: place.1 });
+                    }
+                    (Some(Node::Pass(_)), _) if visited.insert(place) => {
+                        let targets = next.get(&place).into_iter().flatten().rev();
+                        open.extend(targets.filter_map(|&i| self.wires.get(i)).map(|wire| wire.to));
+                    }
+                    _ => {}
+                }
+            }
+            if let Some(element) = from.filter(|_| !arrives) {
+                lost.push(Port { element, output: true, port: wire.from.1 });
+            }
+            if connections.len() > MAX_CONNECTIONS || steps_left == 0 {
+                let message = format!("the configuration expands to more than {MAX_CONNECTIONS} connections");
+                self.diags.error(wire.span, message);
+                break;
+            }
+        }
+        (connections, lost)
+    }
+
+    /// Ports of compounds and groups that are connected on one side only.
+    fn check_passes(&mut self, next: &HashMap<(Place, u32), Vec<usize>>, fed: &HashSet<(Place, u32)>) {
+        let pass = |place: Place| match self.nodes.get(place) {
+            Some(Node::Pass(pass)) => Some(pass),
+            _ => None,
+        };
+        let mut mistakes = Vec::new();
+        let mut reported = HashSet::new();
+        for wire in &self.wires {
+            if let Some(pass) = pass(wire.to.0)
+                && !next.contains_key(&wire.to)
+                && reported.insert(wire.to)
+            {
+                let port = wire.to.1;
+                mistakes.push(match pass.side {
+                    "input" => (wire.span, pass, format!("{} has no input {port}", pass.name)),
+                    _ => (pass.span, pass, format!("{} output {port} is not connected", pass.name)),
+                });
+            }
+            if let Some(pass) = pass(wire.from.0)
+                && !fed.contains(&wire.from)
+                && reported.insert(wire.from)
+            {
+                let port = wire.from.1;
+                mistakes.push(match pass.side {
+                    "input" => (pass.span, pass, format!("{} input {port} is not connected", pass.name)),
+                    _ => (wire.span, pass, format!("{} has no output {port}", pass.name)),
+                });
+            }
+        }
+        for (span, pass, message) in mistakes {
+            let entry = self.diags.error(span, message);
+            if span != pass.span {
+                entry.note(pass.span, "declared here");
+            }
+        }
+    }
+}
+
+/// An element to be made.
+struct Instance<'a> {
+    name: String,
+    span: Span,
+    class: ClassId,
+    class_name: &'a Spanned,
+    /// How many inputs and outputs the configuration uses.
+    ports: (u32, u32),
+}
+
+impl Instance<'_> {
+    /// Where to point for a mistake in the arguments as a whole.
+    fn place(&self, config: &Spanned) -> Span {
+        if config.text.is_empty() { self.class_name.span } else { config.span }
+    }
+}
+
+/// For each node, how many inputs and outputs the wires use.
+fn ports_used(template: &Template) -> Vec<(u32, u32)> {
+    let mut used = vec![(0, 0); template.nodes.len()];
+    let mut count = |id: NodeId, input: Option<u32>, output: Option<u32>| {
+        if let Some((inputs, outputs)) = used.get_mut(id) {
+            *inputs = (*inputs).max(input.map_or(0, |port| port.saturating_add(1)));
+            *outputs = (*outputs).max(output.map_or(0, |port| port.saturating_add(1)));
+        }
+    };
+    for wire in &template.wires {
+        count(wire.from, None, Some(wire.from_port));
+        count(wire.to, Some(wire.to_port), None);
+    }
+    used
+}

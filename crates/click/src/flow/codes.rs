@@ -1,0 +1,307 @@
+//! Port count, processing and flow codes.
+
+use std::str::FromStr;
+
+use super::Processing;
+
+/// What the ports of an element are like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSpec {
+    count: PortCount,
+    /// Processing of inputs and outputs; the last entry goes on for all further ports.
+    processing: [Vec<Processing>; 2],
+    flow: FlowCode,
+}
+
+/// A code that is not written as Click writes it. Codes stand in element definitions: this is a
+/// mistake of their author, not of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeError {
+    /// The code.
+    pub code: String,
+    /// What kind of code it is.
+    pub kind: &'static str,
+}
+
+impl std::fmt::Display for CodeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` is not a {} code", self.code, self.kind)
+    }
+}
+
+impl std::error::Error for CodeError {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PortCount {
+    inputs: (u32, u32),
+    outputs: Outputs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outputs {
+    Range(u32, u32),
+    /// As many as inputs, and so many more.
+    Equal(u32),
+}
+
+impl PortSpec {
+    /// From the three codes of an element: port count (`"1/1"`, `"1-2/0"`, `"-/="`, `"1-/=+"`),
+    /// processing (`"a/ah"`) and flow (`"x/x"`, `"#/[^#]"`).
+    ///
+    /// # Errors
+    /// A code that is not well formed.
+    pub fn new(port_count: &str, processing: &str, flow: &str) -> Result<PortSpec, CodeError> {
+        let bad = |code: &str, kind| CodeError { code: code.to_owned(), kind };
+        let count = port_count.parse().map_err(|()| bad(port_count, "port count"))?;
+        let (inputs, outputs) = processing.split_once('/').unwrap_or((processing, processing));
+        let side = |code: &str| -> Option<Vec<Processing>> {
+            let ports: Option<Vec<Processing>> = code
+                .chars()
+                .map(|c| match c.to_ascii_lowercase() {
+                    'h' => Some(Processing::Push),
+                    'l' => Some(Processing::Pull),
+                    'a' => Some(Processing::Agnostic),
+                    _ => None,
+                })
+                .collect();
+            ports.filter(|ports| !ports.is_empty())
+        };
+        let sides = side(inputs).zip(side(outputs)).ok_or_else(|| bad(processing, "processing"))?;
+        let flow = flow.parse().map_err(|()| bad(flow, "flow"))?;
+        Ok(PortSpec { count, processing: [sides.0, sides.1], flow })
+    }
+
+    /// How many inputs and outputs the element has when the configuration uses this many.
+    pub(super) fn counts(&self, inputs: u32, outputs: u32) -> (u32, u32) {
+        let inputs = inputs.clamp(self.count.inputs.0, self.count.inputs.1);
+        let outputs = match self.count.outputs {
+            Outputs::Range(min, max) => outputs.clamp(min, max),
+            Outputs::Equal(more) => inputs.saturating_add(more),
+        };
+        (inputs, outputs)
+    }
+
+    pub(super) fn input(&self, port: u32) -> Processing {
+        nth_or_last(&self.processing[0], port)
+    }
+
+    pub(super) fn output(&self, port: u32) -> Processing {
+        nth_or_last(&self.processing[1], port)
+    }
+
+    /// Whether packets that come in at `input` may go out at `output`.
+    pub fn flows(&self, input: u32, output: u32) -> bool {
+        self.flow.connects(input, output)
+    }
+
+    /// Whether the flow code speaks of port numbers (`#`).
+    pub(super) fn tells_ports_apart(&self) -> bool {
+        self.flow.inputs.iter().chain(&self.flow.outputs).any(|code| code.number)
+    }
+
+    /// Inputs of one class have the same flow code.
+    pub(super) fn input_class(&self, port: u32) -> usize {
+        (port as usize).min(self.flow.inputs.len().saturating_sub(1))
+    }
+
+    /// Outputs of one class have the same flow code.
+    pub(super) fn output_class(&self, port: u32) -> usize {
+        (port as usize).min(self.flow.outputs.len().saturating_sub(1))
+    }
+
+    /// For messages: "one input", "1 to 3 inputs", "at least 2 outputs".
+    pub(super) fn describe(&self, output: bool) -> String {
+        let what = if output { "output" } else { "input" };
+        let (min, max) = match (output, self.count.outputs) {
+            (false, _) => self.count.inputs,
+            (true, Outputs::Range(min, max)) => (min, max),
+            (true, Outputs::Equal(0)) => return "as many outputs as inputs".into(),
+            (true, Outputs::Equal(more)) => return format!("{more} more outputs than inputs"),
+        };
+        match (min, max) {
+            (0, 0) => format!("no {what}s"),
+            (1, 1) => format!("one {what}"),
+            (0, u32::MAX) => format!("any number of {what}s"),
+            (min, u32::MAX) => format!("at least {min} {what}s"),
+            (min, max) if min == max => format!("{min} {what}s"),
+            (0, max) => format!("at most {max} {what}s"),
+            (min, max) => format!("{min} to {max} {what}s"),
+        }
+    }
+}
+
+fn nth_or_last(ports: &[Processing], port: u32) -> Processing {
+    let port = usize::try_from(port).unwrap_or(usize::MAX);
+    ports.get(port).or(ports.last()).copied().unwrap_or(Processing::Agnostic)
+}
+
+impl FromStr for PortCount {
+    type Err = ();
+
+    fn from_str(code: &str) -> Result<PortCount, ()> {
+        let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
+        let outputs = match outputs.strip_prefix('=') {
+            Some(plus) if plus.bytes().all(|byte| byte == b'+') => {
+                Outputs::Equal(u32::try_from(plus.len()).map_err(|_| ())?)
+            }
+            Some(_) => return Err(()),
+            None => {
+                let (min, max) = range(outputs)?;
+                Outputs::Range(min, max)
+            }
+        };
+        Ok(PortCount { inputs: range(inputs)?, outputs })
+    }
+}
+
+/// `2`, `1-2`, `2-`, `-2`, `-`.
+fn range(code: &str) -> Result<(u32, u32), ()> {
+    let number = |text: &str, default| match text {
+        "" => Ok(default),
+        text if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().map_err(|_| ()),
+        _ => Err(()),
+    };
+    let (min, max) = match code.split_once('-') {
+        Some((min, max)) => (number(min, 0)?, number(max, u32::MAX)?),
+        None if code.is_empty() => return Err(()),
+        None => (number(code, 0)?, number(code, 0)?),
+    };
+    if min <= max { Ok((min, max)) } else { Err(()) }
+}
+
+/// One port's letters: a bit for each of `A`-`Z`, `a`-`z`, and whether `#` is among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PortCode {
+    letters: u64,
+    number: bool,
+    negated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FlowCode {
+    inputs: Vec<PortCode>,
+    outputs: Vec<PortCode>,
+}
+
+impl FlowCode {
+    fn connects(&self, input: u32, output: u32) -> bool {
+        let of = |codes: &[PortCode], port: u32| {
+            let port = usize::try_from(port).unwrap_or(usize::MAX);
+            codes.get(port).or(codes.last()).copied()
+        };
+        match (of(&self.inputs, input), of(&self.outputs, output)) {
+            (Some(from), Some(to)) => from.matches(to, input == output),
+            _ => false,
+        }
+    }
+}
+
+impl PortCode {
+    /// Whether two codes share a letter. `#` is a letter of its own for each port number.
+    fn matches(self, other: PortCode, same_port: bool) -> bool {
+        let letters = |code: PortCode| if code.negated { !code.letters } else { code.letters };
+        if letters(self) & letters(other) & LETTERS != 0 {
+            return true;
+        }
+        // What each side says about the two port numbers, its own and the other's.
+        let own = |code: PortCode| code.number != code.negated;
+        let foreign = |code: PortCode| code.negated;
+        if same_port {
+            own(self) && own(other)
+        } else {
+            (own(self) && foreign(other)) || (foreign(self) && own(other))
+        }
+    }
+}
+
+/// The bits that stand for letters.
+const LETTERS: u64 = (1 << 52) - 1;
+
+impl FromStr for FlowCode {
+    type Err = ();
+
+    fn from_str(code: &str) -> Result<FlowCode, ()> {
+        let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
+        Ok(FlowCode { inputs: port_codes(inputs)?, outputs: port_codes(outputs)? })
+    }
+}
+
+fn port_codes(text: &str) -> Result<Vec<PortCode>, ()> {
+    let mut codes = Vec::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let mut code = PortCode { letters: 0, number: false, negated: false };
+        if c == '[' {
+            let mut closed = false;
+            for (i, c) in chars.by_ref().enumerate() {
+                match c {
+                    ']' => {
+                        closed = true;
+                        break;
+                    }
+                    '^' if i == 0 => code.negated = true,
+                    c => code.add(c)?,
+                }
+            }
+            if !closed {
+                return Err(());
+            }
+        } else {
+            code.add(c)?;
+        }
+        codes.push(code);
+    }
+    if codes.is_empty() { Err(()) } else { Ok(codes) }
+}
+
+impl PortCode {
+    fn add(&mut self, c: char) -> Result<(), ()> {
+        match c {
+            'A'..='Z' => self.letters |= 1 << (u32::from(c) - u32::from('A')),
+            'a'..='z' => self.letters |= 1 << (26 + u32::from(c) - u32::from('a')),
+            '#' => self.number = true,
+            _ => return Err(()),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flows(code: &str, input: u32, output: u32) -> bool {
+        PortSpec::new("-/-", "a/a", code).unwrap().flows(input, output)
+    }
+
+    #[test]
+    fn flow_codes_as_the_documentation_of_click_explains_them() {
+        assert!(flows("x/x", 3, 5));
+        assert!(!flows("x/y", 0, 0));
+        assert!(flows("xy/x", 0, 2) && !flows("xy/x", 1, 0));
+        assert!(flows("#/#", 2, 2) && !flows("#/#", 2, 1));
+        assert!(!flows("#/[^#]", 2, 2) && flows("#/[^#]", 2, 1));
+        assert!(flows("xy/[xy]x", 0, 1) && flows("xy/[xy]x", 1, 0) && !flows("xy/[xy]x", 1, 1));
+        assert!(flows("[x#][x#][x#]/x######", 0, 0));
+        assert!(!flows("xy/xxyx", 0, 2) && flows("xy/xxyx", 1, 2));
+        for bad in ["", "x/", "[x", "x/?"] {
+            assert!(PortSpec::new("1/1", "a/a", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn port_counts_follow_what_is_used() {
+        let counts =
+            |code: &str, used: (u32, u32)| PortSpec::new(code, "a/a", "x/x").unwrap().counts(used.0, used.1);
+        assert_eq!(counts("1/1", (3, 0)), (1, 1));
+        assert_eq!(counts("1-2/0", (2, 2)), (2, 0));
+        assert_eq!(counts("1/-6", (1, 9)), (1, 6));
+        assert_eq!(counts("2-/-", (0, 7)), (2, 7));
+        assert_eq!(counts("3", (0, 0)), (3, 3));
+        assert_eq!(counts("1-/=", (4, 0)), (4, 4));
+        assert_eq!(counts("1-/=+", (4, 0)), (4, 5));
+        for bad in ["", "x", "2-1/1", "1/=-", "1/1/1"] {
+            assert!(PortSpec::new(bad, "a/a", "x/x").is_err(), "{bad}");
+        }
+    }
+}

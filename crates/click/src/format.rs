@@ -1,0 +1,323 @@
+//! The formatter: one layout for every configuration.
+//!
+//! It walks the tokens, so that comments stay where they are, and takes from the tree only where
+//! statements end. Kept as written: names, configuration strings, comments, single blank lines,
+//! line breaks before arrows and after commas, and compounds that fit on one line. Everything
+//! else is laid out anew: one statement a line, four spaces for each level, a semicolon after
+//! every statement but `elementclass Name { }`.
+//!
+//! Formatting twice changes nothing more, and never changes what the configuration means.
+
+use std::collections::HashSet;
+
+use crate::ast::{Ast, Body, Class, Compound, ElementKind, Statement, StatementKind};
+use crate::token::{Kind, Token};
+
+/// The text of the file in the standard layout. A file with mistakes is returned as it is.
+pub fn format(ast: &Ast) -> String {
+    if !ast.valid {
+        return ast.text.clone();
+    }
+    let mut ends = Ends::default();
+    ends.statements(&ast.statements);
+    let blocks = Blocks::find(ast);
+    let mut printer = Printer {
+        ast,
+        ends,
+        blocks,
+        out: String::with_capacity(ast.text.len() + ast.text.len() / 4),
+        levels: Vec::new(),
+        line: Line::Empty,
+        mid_statement: false,
+    };
+    printer.tokens();
+    printer.out
+}
+
+/// Where statements end, by the byte after their last token.
+#[derive(Default)]
+struct Ends {
+    /// To be closed with a semicolon.
+    semicolon: HashSet<usize>,
+    /// `elementclass Name { }`.
+    bare: HashSet<usize>,
+}
+
+impl Ends {
+    fn statements(&mut self, statements: &[Statement]) {
+        for statement in statements {
+            let mut bare = false;
+            match &statement.kind {
+                StatementKind::Chain(chain) => {
+                    for element in chain.stages.iter().flatten() {
+                        match &element.element {
+                            ElementKind::Named { class: Some(Class::Compound(inner)), .. }
+                            | ElementKind::Compound { compound: inner, .. } => self.compound(inner),
+                            ElementKind::Group(statements) => self.statements(statements),
+                            _ => {}
+                        }
+                    }
+                }
+                StatementKind::ElementClass { class: Class::Compound(inner), .. } => {
+                    self.compound(inner);
+                    bare = true;
+                }
+                _ => {}
+            }
+            let ends = if bare { &mut self.bare } else { &mut self.semicolon };
+            ends.insert(statement.span.end as usize);
+        }
+    }
+
+    fn compound(&mut self, compound: &Compound) {
+        for Body { statements, .. } in &compound.bodies {
+            self.statements(statements);
+        }
+    }
+}
+
+/// What a bracket is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bracket {
+    /// Of a configuration string.
+    Config,
+    /// `{ }` or `( )` that stays on its line.
+    Inline,
+    /// `{ }` or `( )` over several lines.
+    Block,
+}
+
+/// What each bracket token is, by token index.
+struct Blocks {
+    brackets: Vec<Option<Bracket>>,
+}
+
+impl Blocks {
+    fn find(ast: &Ast) -> Blocks {
+        let mut brackets = vec![None; ast.tokens.len()];
+        let mut open = Vec::new();
+        let mut set = |index: usize, bracket| {
+            if let Some(slot) = brackets.get_mut(index) {
+                *slot = Some(bracket);
+            }
+        };
+        for (i, token) in ast.tokens.iter().enumerate() {
+            match token.kind {
+                Kind::Sign(b'{' | b'(') => open.push(i),
+                Kind::Sign(b'}' | b')') => {
+                    let Some(start) = open.pop() else {
+                        continue;
+                    };
+                    let inside = ast.tokens.get(start + 1..i).unwrap_or_default();
+                    let lines = ast
+                        .tokens
+                        .get(start)
+                        .map_or("", |first| ast.text.get(first.start..token.end).unwrap_or(""));
+                    let bracket = if inside.first().is_some_and(|t| t.kind == Kind::Config) {
+                        Bracket::Config
+                    } else if lines.contains(['\n', '\r']) || inside.iter().any(|t| t.kind.is_trivia()) {
+                        Bracket::Block
+                    } else {
+                        Bracket::Inline
+                    };
+                    set(start, bracket);
+                    set(i, bracket);
+                }
+                _ => {}
+            }
+        }
+        Blocks { brackets }
+    }
+
+    fn get(&self, index: usize) -> Option<Bracket> {
+        self.brackets.get(index).copied().flatten()
+    }
+}
+
+/// What stands on the line being written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Empty,
+    Text,
+    /// A line comment: only a new line can follow.
+    Closed,
+}
+
+struct Printer<'a> {
+    ast: &'a Ast,
+    ends: Ends,
+    blocks: Blocks,
+    out: String,
+    /// Brackets around the current token.
+    levels: Vec<Bracket>,
+    line: Line,
+    /// Whether the current statement has begun: its further lines are indented.
+    mid_statement: bool,
+}
+
+impl Printer<'_> {
+    fn tokens(&mut self) {
+        let tokens: Vec<(usize, Token)> = self
+            .ast
+            .tokens
+            .iter()
+            .copied()
+            .enumerate()
+            // Semicolons are written where statements end.
+            .filter(|(_, token)| token.kind != Kind::Sign(b';'))
+            .collect();
+        let mut before: Option<(usize, Token)> = None;
+        for (i, &(index, token)) in tokens.iter().enumerate() {
+            let after = tokens.get(i + 1).map(|&(_, token)| token);
+            self.token(before, index, token, after);
+            before = Some((index, token));
+        }
+        if self.line != Line::Empty {
+            self.out.push('\n');
+        }
+    }
+
+    fn token(&mut self, before: Option<(usize, Token)>, index: usize, token: Token, after: Option<Token>) {
+        let text = self.ast.text.get(token.start..token.end).unwrap_or("");
+        let bracket = self.blocks.get(index);
+        let closes = matches!(token.kind, Kind::Sign(b'}' | b')'));
+        if closes && bracket != Some(Bracket::Config) {
+            self.levels.pop();
+            self.mid_statement = false;
+        }
+        if token.kind.is_trivia() {
+            self.comment(before, token, text);
+        } else {
+            self.separate(before, index, token, after);
+            self.write(text);
+            self.mid_statement = true;
+        }
+        let opens = matches!(token.kind, Kind::Sign(b'{' | b'('));
+        if opens && let Some(bracket @ (Bracket::Inline | Bracket::Block)) = bracket {
+            self.levels.push(bracket);
+            self.mid_statement = false;
+        }
+        if matches!(token.kind, Kind::Bars | Kind::Sign(b'|')) {
+            self.mid_statement = false;
+        }
+        if self.ends.semicolon.contains(&token.end) && !token.kind.is_trivia() {
+            let last = after.is_none_or(|after| matches!(after.kind, Kind::Sign(b'}' | b')') | Kind::Bars));
+            if !(last && self.levels.last() == Some(&Bracket::Inline)) {
+                self.out.push(';');
+            }
+            self.mid_statement = false;
+        } else if self.ends.bare.contains(&token.end) && !token.kind.is_trivia() {
+            self.mid_statement = false;
+        }
+    }
+
+    fn comment(&mut self, before: Option<(usize, Token)>, token: Token, text: &str) {
+        let gap = self.gap(before, token);
+        if token.kind == Kind::LineDirective {
+            if self.line != Line::Empty {
+                self.out.push('\n');
+            }
+            self.out.push_str(text.trim_end());
+            self.line = Line::Closed;
+            return;
+        }
+        if before.is_none() || self.line == Line::Empty {
+            self.new_line(gap.min(2), false);
+        } else if gap > 0 || self.line == Line::Closed {
+            self.new_line(gap.clamp(1, 2), false);
+        } else {
+            let line = token.kind == Kind::LineComment;
+            self.out.push_str(if line { "  " } else { " " });
+        }
+        self.write(text.trim_end());
+        if token.kind == Kind::LineComment {
+            self.line = Line::Closed;
+        }
+    }
+
+    /// Writes the space or the line break between two tokens.
+    fn separate(&mut self, before: Option<(usize, Token)>, index: usize, token: Token, after: Option<Token>) {
+        let Some((before_index, before)) = before else {
+            return;
+        };
+        let gap = self.gap(Some((before_index, before)), token);
+        let bracket = self.blocks.get(index);
+        let inside = self.levels.last().copied();
+        let closes = matches!(token.kind, Kind::Sign(b'}' | b')'));
+        let begins = !self.mid_statement;
+        if bracket == Some(Bracket::Block) && closes {
+            self.new_line(1, false);
+        } else if token.kind == Kind::Bars && inside == Some(Bracket::Block) {
+            self.new_line(1, true);
+        } else if begins && !closes && inside != Some(Bracket::Inline) {
+            let opened = matches!(before.kind, Kind::Sign(b'{' | b'(' | b'|') | Kind::Bars);
+            self.new_line(if opened { 1 } else { gap.clamp(1, 2) }, false);
+        } else if self.line == Line::Closed || (!begins && self.breaks_line(before, token, after, gap)) {
+            self.new_line(1, false);
+        } else if self.spaced(before_index, before, index, token) {
+            self.out.push(' ');
+        }
+    }
+
+    /// Line breaks of the source that are kept inside a statement.
+    fn breaks_line(&self, before: Token, token: Token, after: Option<Token>, gap: usize) -> bool {
+        match token.kind {
+            Kind::Arrow | Kind::DoubleArrow => {
+                let comment = after.is_some_and(|after| after.kind.is_trivia());
+                let next_gap = after.map_or(0, |after| self.lines_between(token.end, after.start));
+                // After a last arrow comes another statement.
+                let last = self.ends.semicolon.contains(&token.end);
+                gap > 0 || (next_gap > 0 && !comment && !last)
+            }
+            _ if matches!(before.kind, Kind::Arrow | Kind::DoubleArrow) => false,
+            _ if before.kind.is_trivia() => gap > 0,
+            _ => before.kind == Kind::Sign(b',') && gap > 0,
+        }
+    }
+
+    fn spaced(&self, before_index: usize, before: Token, index: usize, token: Token) -> bool {
+        let config = |index| self.blocks.get(index) == Some(Bracket::Config);
+        let port_dash = |kind| kind == Kind::Sign(b'-');
+        match (before.kind, token.kind) {
+            (_, Kind::Sign(b',' | b']') | Kind::Config) => false,
+            (Kind::Sign(b'['), _) | (Kind::Config, _) => false,
+            (before, token) if port_dash(before) || port_dash(token) => false,
+            (_, Kind::Sign(b'(' | b')')) if config(index) => false,
+            (Kind::Sign(b'('), _) if !config(before_index) => false,
+            (_, Kind::Sign(b')')) => false,
+            // A port list clings to its element.
+            (Kind::Ident | Kind::Sign(b')' | b'}'), Kind::Sign(b'[')) => false,
+            (Kind::Sign(b']'), Kind::Ident) => false,
+            _ => true,
+        }
+    }
+
+    /// Line breaks between a token and the one before.
+    fn gap(&self, before: Option<(usize, Token)>, token: Token) -> usize {
+        self.lines_between(before.map_or(0, |(_, before)| before.end), token.start)
+    }
+
+    fn lines_between(&self, start: usize, end: usize) -> usize {
+        let between = self.ast.text.get(start..end).unwrap_or("");
+        let crlf = between.matches("\r\n").count();
+        between.matches(['\n', '\r']).count() - crlf
+    }
+
+    /// Starts a new line after `breaks` line breaks (none at the start of the text).
+    fn new_line(&mut self, breaks: usize, outdent: bool) {
+        if !self.out.is_empty() {
+            for _ in 0..breaks.max(1) {
+                self.out.push('\n');
+            }
+        }
+        let blocks = self.levels.iter().filter(|&&level| level == Bracket::Block).count();
+        let indent = (blocks + usize::from(self.mid_statement)).saturating_sub(usize::from(outdent));
+        self.out.push_str(&"    ".repeat(indent));
+        self.line = Line::Empty;
+    }
+
+    fn write(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.line = Line::Text;
+    }
+}

@@ -1,0 +1,125 @@
+//! The flat element graph: what a configuration means once compound elements are gone.
+
+use std::collections::HashMap;
+
+use diag::{Span, Spanned};
+
+/// Index of an element in [`Graph::elements`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ElementId(pub usize);
+
+/// An element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// Its flat name: `compound/inner/name`, or `Class@3` without a name of its own.
+    pub name: String,
+    /// Its class; every class was known.
+    pub class: Spanned,
+    /// Its configuration string, variables replaced.
+    pub config: Spanned,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A connection between two ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Where packets come from.
+    pub from: ElementId,
+    /// Its output port.
+    pub from_port: u32,
+    /// Where packets go to.
+    pub to: ElementId,
+    /// Its input port.
+    pub to_port: u32,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A port of an element.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Port {
+    /// The element.
+    pub element: ElementId,
+    /// Whether it is an output.
+    pub output: bool,
+    /// Its number.
+    pub port: u32,
+}
+
+impl Port {
+    pub(crate) fn side(self) -> &'static str {
+        if self.output { "output" } else { "input" }
+    }
+}
+
+impl Connection {
+    /// The output that packets leave.
+    pub fn from_port(&self) -> Port {
+        Port { element: self.from, output: true, port: self.from_port }
+    }
+
+    /// The input that packets enter.
+    pub fn to_port(&self) -> Port {
+        Port { element: self.to, output: false, port: self.to_port }
+    }
+}
+
+/// A flat configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    /// The elements, those of a compound next to each other.
+    pub elements: Vec<Element>,
+    /// The connections, each once.
+    pub connections: Vec<Connection>,
+    /// The packages that the configuration requires (`require(package ...)`).
+    pub packages: Vec<Spanned>,
+    /// Ports whose connection was lost to a mistake that is reported already.
+    pub lost: Vec<Port>,
+    /// Whether statements were lost to mistakes in the text: elements may look unconnected.
+    pub incomplete: bool,
+}
+
+impl Graph {
+    /// The element behind an id of this graph.
+    pub fn element(&self, id: ElementId) -> Option<&Element> {
+        self.elements.get(id.0)
+    }
+
+    /// All ids in order.
+    pub fn ids(&self) -> impl Iterator<Item = ElementId> + use<> {
+        (0..self.elements.len()).map(ElementId)
+    }
+
+    /// The element that `name` means in the arguments of the element `context`: the one in the
+    /// innermost compound around. (Builds an index; for many look-ups, use [`Graph::index`].)
+    pub fn find(&self, name: &str, context: &str) -> Option<ElementId> {
+        self.index().find(name, context)
+    }
+
+    /// An index of the elements by name.
+    pub fn index(&self) -> NameIndex<'_> {
+        let names = self.elements.iter().enumerate();
+        NameIndex { ids: names.map(|(i, element)| (element.name.as_str(), ElementId(i))).collect() }
+    }
+}
+
+/// Elements by name.
+#[derive(Clone, Debug)]
+pub struct NameIndex<'a> {
+    ids: HashMap<&'a str, ElementId>,
+}
+
+impl NameIndex<'_> {
+    /// As [`Graph::find`].
+    pub fn find(&self, name: &str, context: &str) -> Option<ElementId> {
+        let mut scope = context;
+        while let Some((outer, _)) = scope.rsplit_once('/') {
+            if let Some(&id) = self.ids.get(format!("{outer}/{name}").as_str()) {
+                return Some(id);
+            }
+            scope = outer;
+        }
+        self.ids.get(name).copied()
+    }
+}

@@ -1,0 +1,44 @@
+//! The Click configuration language, as click(5) and Click's `lib/lexer.cc` define it.
+//!
+//! A text goes through four steps, each of which collects its mistakes in one
+//! [`diag::Diagnostics`] and goes on as far as it can:
+//!
+//! 1. [`parse`] (or [`parse_with`], for `require(library ...)`) makes an [`ast::Ast`];
+//! 2. [`flatten`] expands compound elements, groups and variables into a [`Graph`];
+//! 3. [`flow::resolve`] counts ports and decides which are push and which pull;
+//! 4. each element reads its arguments with [`config::Args`].
+//!
+//! [`format`] prints an [`ast::Ast`] in the standard layout.
+//!
+//! Invariants: no input makes any of this panic, overflow the stack or use memory without bound;
+//! every mistake has a place. What it does not do: it knows no element classes; the caller names
+//! those that exist ([`Classes`]) and says what their ports are like ([`flow::PortSpec`]).
+//!
+//! ```
+//! use diag::{Diagnostics, SourceMap};
+//! let mut map = SourceMap::new();
+//! let mut diags = Diagnostics::new();
+//! let id = map.add("router.click", "InfiniteSource -> q :: Queue(10) -> Unqueue -> Discard;");
+//! let ast = click::parse(&mut map, id, &mut diags);
+//! let graph = click::flatten(&ast, &click::AnyClass, &[], &mut diags);
+//! let names: Vec<&str> = graph.elements.iter().map(|e| e.name.as_str()).collect();
+//! assert_eq!(names, ["InfiniteSource@1", "q", "Unqueue@3", "Discard@4"]);
+//! assert!(diags.is_empty());
+//! ```
+
+pub mod ast;
+pub mod config;
+mod flatten;
+pub mod flow;
+mod format;
+mod fuzz;
+mod graph;
+mod parse;
+mod scan;
+mod token;
+
+pub use flatten::{AnyClass, Classes, flatten};
+pub use format::format;
+pub use fuzz::fuzz_parse;
+pub use graph::{Connection, Element, ElementId, Graph, NameIndex, Port};
+pub use parse::{Libraries, LibraryDirs, NoLibraries, parse, parse_with};

@@ -1,0 +1,263 @@
+//! Declarations and connections.
+
+use diag::Span;
+
+use super::{Nesting, Parser};
+use crate::ast::{Arrow, Chain, Class, ElementKind, ElementRef, Ports};
+use crate::token::Kind;
+
+/// Ports beyond this are a typing mistake; Click's elements have some dozens at most.
+const MAX_PORT: u32 = 65_535;
+
+impl Parser<'_> {
+    /// `None` when nothing of the chain could be read.
+    pub(super) fn chain(&mut self) -> Option<Chain> {
+        let mut chain = Chain { stages: Vec::new(), arrows: Vec::new() };
+        let mut good = true;
+        while good {
+            let stage;
+            (stage, good) = self.stage(chain.stages.is_empty());
+            if stage.is_empty() {
+                // Reported; an arrow without an element after it is dropped.
+                chain.arrows.pop();
+                break;
+            }
+            chain.stages.push(stage);
+            let token = self.peek();
+            match token.kind {
+                _ if !good => {}
+                Kind::Arrow | Kind::DoubleArrow => {
+                    self.take();
+                    let many = token.kind == Kind::DoubleArrow;
+                    let span = self.span(token);
+                    chain.arrows.push(Arrow { many, span });
+                }
+                Kind::End
+                | Kind::Ident
+                | Kind::Sign(b';' | b'{' | b'}' | b'[' | b')')
+                | Kind::Bars
+                | Kind::ElementClass
+                | Kind::Require
+                | Kind::Provide
+                | Kind::Define => break,
+                _ => {
+                    self.unexpected("`->`, `;` or another element");
+                    good = false;
+                }
+            }
+        }
+        if !good {
+            self.recover();
+        }
+        // A lone name before a mistake (`x : Queue`) was to be something else.
+        let useful = good || !chain.arrows.is_empty();
+        (useful && !chain.stages.is_empty()).then_some(chain)
+    }
+
+    /// Comma-separated elements, and whether all of them could be read.
+    fn stage(&mut self, first: bool) -> (Vec<ElementRef>, bool) {
+        let mut stage = Vec::new();
+        loop {
+            match self.element(first, stage.is_empty()) {
+                Some(element) => stage.push(element),
+                None => return (stage, false),
+            }
+            let Some(comma) = self.accept(Kind::Sign(b',')) else {
+                return (stage, true);
+            };
+            if matches!(self.peek().kind, Kind::Arrow | Kind::DoubleArrow | Kind::Sign(b';')) {
+                // Click takes it.
+                let span = self.span(comma);
+                self.diags.warning(span, "`,` without an element after it");
+                return (stage, true);
+            }
+        }
+    }
+
+    fn element(&mut self, first_stage: bool, first_of_stage: bool) -> Option<ElementRef> {
+        let start = self.peek().start;
+        let mut inputs = self.ports();
+        let mut outputs = None;
+        let token = self.peek();
+        let element = match token.kind {
+            Kind::Ident => {
+                self.take();
+                let name = self.ident(token);
+                let class = match self.accept(Kind::Colons) {
+                    Some(_) => Some(self.class()?),
+                    None => None,
+                };
+                let config = self.accept(Kind::Sign(b'(')).map(|open| self.config(open));
+                ElementKind::Named { name, class, config }
+            }
+            Kind::Sign(b'{') => {
+                let compound = self.compound()?;
+                let config = self.accept(Kind::Sign(b'(')).map(|open| self.config(open));
+                ElementKind::Compound { compound, config }
+            }
+            Kind::Sign(b'(') => self.group()?,
+            kind => {
+                if !self.implicit(kind, first_stage, first_of_stage, inputs.is_some()) {
+                    self.no_element(first_stage);
+                    return None;
+                }
+                if first_stage {
+                    // `[1] -> a`: the port is an output of `input`.
+                    std::mem::swap(&mut inputs, &mut outputs);
+                }
+                ElementKind::Implicit
+            }
+        };
+        if !matches!(element, ElementKind::Implicit) {
+            outputs = self.ports();
+        }
+        let span = self.span_from(start);
+        Some(ElementRef { span, inputs, element, outputs })
+    }
+
+    /// Whether a missing element stands for `input` (before the first arrow) or `output` (after
+    /// the last), as `lib/lexer.cc` decides it.
+    fn implicit(&self, next: Kind, first_stage: bool, first_of_stage: bool, ports: bool) -> bool {
+        !self.nesting.is_empty()
+            && match next {
+                Kind::Arrow | Kind::DoubleArrow => first_stage && (ports || first_of_stage),
+                Kind::Sign(b',') => ports,
+                Kind::Colons => false,
+                _ => !first_stage && (ports || first_of_stage),
+            }
+    }
+
+    fn no_element(&mut self, first_stage: bool) {
+        let token = self.peek();
+        let arrow = matches!(token.kind, Kind::Arrow | Kind::DoubleArrow);
+        if arrow && first_stage && self.nesting.is_empty() {
+            let span = self.span(token);
+            self.diags
+                .error(span, "no element before the arrow")
+                .help("only inside `{ }` or `( )` may a chain start at the input");
+        } else {
+            self.unexpected("an element");
+        }
+    }
+
+    /// The class after `::`.
+    fn class(&mut self) -> Option<Class> {
+        let token = self.peek();
+        match token.kind {
+            Kind::Ident => {
+                self.take();
+                Some(Class::Named(self.ident(token)))
+            }
+            Kind::Sign(b'{') => self.compound().map(Class::Compound),
+            _ => {
+                self.unexpected("an element class");
+                None
+            }
+        }
+    }
+
+    fn group(&mut self) -> Option<ElementKind> {
+        let open = self.take();
+        let span = self.span(open);
+        if !self.enter(Nesting::Group, span) {
+            return None;
+        }
+        let statements = self.statements();
+        self.nesting.pop();
+        if self.accept(Kind::Sign(b')')).is_none() {
+            self.unclosed(span, "`)`");
+        }
+        Some(ElementKind::Group(statements))
+    }
+
+    pub(super) fn unclosed(&mut self, open: Span, wanted: &str) {
+        let token = self.peek();
+        let found = match token.kind {
+            Kind::End => "the end of the file".to_owned(),
+            _ => format!("`{}`", self.lexer.slice(token)),
+        };
+        let span = self.span(token);
+        self.diags
+            .error(span, format!("expected {wanted}, found {found}"))
+            .note(open, format!("{wanted} is missing for this one"));
+    }
+
+    /// `[0, 1, 4-6]`, if there.
+    fn ports(&mut self) -> Option<Ports> {
+        let open = self.accept(Kind::Sign(b'['))?;
+        let mut ports = Ports { span: self.span(open), list: Vec::new(), open: false };
+        loop {
+            if self.peek().kind == Kind::Sign(b']') {
+                // `[]` and `[0,]`: as many more as the other side has.
+                if ports.list.is_empty() {
+                    ports.list.push(0);
+                }
+                ports.open = true;
+                break;
+            }
+            let Some(first) = self.port_number() else {
+                break;
+            };
+            let mut last = first;
+            if self.accept(Kind::Sign(b'-')).is_some() {
+                last = self.port_number().unwrap_or(first);
+            }
+            if last < first {
+                let span = self.span_from(open.start);
+                self.diags
+                    .error(span, format!("port range {first}-{last} is empty"))
+                    .help(format!("write {last}-{first}"));
+            } else if ports.list.len() > MAX_PORT as usize {
+                let span = self.span_from(open.start);
+                self.diags.error(span, format!("more than {MAX_PORT} ports"));
+            } else {
+                ports.list.extend(first..=last);
+            }
+            if self.accept(Kind::Sign(b',')).is_none() {
+                break;
+            }
+        }
+        if self.accept(Kind::Sign(b']')).is_none() {
+            if !ports.list.is_empty() {
+                self.unexpected("`]`");
+            }
+            while !matches!(
+                self.peek().kind,
+                Kind::Sign(b']' | b';' | b'{' | b'}' | b'(' | b')')
+                    | Kind::End
+                    | Kind::Arrow
+                    | Kind::DoubleArrow
+            ) {
+                self.take();
+            }
+            self.accept(Kind::Sign(b']'));
+        }
+        if ports.list.is_empty() {
+            // Reported; the port written is unknown, 0 keeps the rest of the chain useful.
+            ports.list.push(0);
+        }
+        ports.span = self.span_from(open.start);
+        Some(ports)
+    }
+
+    fn port_number(&mut self) -> Option<u32> {
+        let token = self.peek();
+        let text = self.lexer.slice(token).to_owned();
+        let number = crate::config::integer_literal(&text).and_then(|n| u32::try_from(n).ok());
+        match number {
+            Some(number) if token.kind == Kind::Ident => {
+                self.take();
+                if number > MAX_PORT {
+                    let span = self.span(token);
+                    self.diags.error(span, format!("port {number} is beyond {MAX_PORT}"));
+                    return Some(0);
+                }
+                Some(number)
+            }
+            _ => {
+                self.unexpected("a port number");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `require`, and the libraries it brings in.
+
+use std::path::{Path, PathBuf};
+
+use diag::{Diagnostics, Spanned};
+
+use super::{Nesting, Parser, parse_file};
+use crate::ast::{Ast, Requirement, StatementKind};
+use crate::config::{split_args, split_words, unquote};
+use crate::token::Kind;
+
+/// Libraries require libraries this deep; each level costs stack.
+const MAX_LIBRARY_DEPTH: usize = 8;
+
+/// Finds the text of `require(library name)`.
+pub trait Libraries {
+    /// The name to show (also what tells two libraries apart) and the text of `name`, required
+    /// in `from`.
+    ///
+    /// # Errors
+    /// Why there is no such text.
+    fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String>;
+}
+
+/// No libraries: every `require(library ...)` is an error.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoLibraries;
+
+impl Libraries for NoLibraries {
+    fn load(&mut self, _name: &str, _from: &str) -> Result<(String, String), String> {
+        Err("libraries cannot be loaded here".into())
+    }
+}
+
+/// Libraries in files: next to the requiring file first, then in these folders (Click looks in
+/// `CLICKPATH/conf`).
+#[derive(Clone, Debug, Default)]
+pub struct LibraryDirs {
+    /// The folders, in order.
+    pub dirs: Vec<PathBuf>,
+}
+
+impl Libraries for LibraryDirs {
+    fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
+        let beside = Path::new(from).parent().unwrap_or(Path::new("")).to_owned();
+        let dirs = std::iter::once(beside).chain(self.dirs.iter().cloned());
+        let paths: Vec<PathBuf> = dirs.map(|dir| dir.join(name)).collect();
+        for path in &paths {
+            match std::fs::read(path) {
+                Ok(bytes) => {
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    return Ok((path.display().to_string(), text));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(format!("{}: {error}", path.display())),
+            }
+        }
+        let tried: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        Err(format!("no such file; looked for {}", tried.join(", ")))
+    }
+}
+
+impl Parser<'_> {
+    pub(super) fn require(&mut self) -> Option<StatementKind> {
+        let text = {
+            self.take();
+            let Some(open) = self.expect(Kind::Sign(b'(')) else {
+                self.recover();
+                return None;
+            };
+            self.config(open)
+        };
+        let requirements = split_args(&text).iter().filter_map(|arg| self.requirement(arg)).collect();
+        Some(StatementKind::Require(requirements))
+    }
+
+    fn requirement(&mut self, arg: &Spanned) -> Option<Requirement> {
+        let words = split_words(arg);
+        match words.as_slice() {
+            [] => None,
+            [word] => match word.as_str() {
+                "compact_config" => Some(Requirement::CompactConfig(word.span)),
+                "package" | "library" => {
+                    let message = format!("`require({word})` does not say which {word}");
+                    self.diags.error(word.span, message).help(format!("write `require({word} name)`"));
+                    None
+                }
+                _ => Some(Requirement::Package(unquote(word))),
+            },
+            [kind, name] if kind.as_str() == "package" => Some(Requirement::Package(unquote(name))),
+            [kind, name] if kind.as_str() == "library" => {
+                let name = unquote(name);
+                let ast = self.library(&name);
+                Some(Requirement::Library(name, ast.map(Box::new)))
+            }
+            _ => {
+                self.diags
+                    .error(arg.span, format!("`{arg}` is not a requirement"))
+                    .help("write `package NAME` or `library FILE`");
+                None
+            }
+        }
+    }
+
+    fn library(&mut self, name: &Spanned) -> Option<Ast> {
+        if self.nesting.contains(&Nesting::Compound) {
+            self.diags
+                .error(name.span, "`require(library ...)` inside a compound element")
+                .help("move it to the top of the file");
+            return None;
+        }
+        if self.library_depth >= MAX_LIBRARY_DEPTH {
+            self.diags.error(name.span, "libraries require each other too deeply");
+            return None;
+        }
+        let source = self.lexer.source();
+        let from = self.lexer.map().name(source).to_owned();
+        let (path, text) = match self.libraries.load(&name.text, &from) {
+            Ok(found) => found,
+            Err(why) => {
+                self.diags.error(name.span, format!("cannot load library `{name}`: {why}"));
+                return None;
+            }
+        };
+        if self.loaded.contains(&path) {
+            return None;
+        }
+        self.loaded.push(path.clone());
+        let map = self.lexer.map();
+        let source = map.add(path, text);
+        let diags: &mut Diagnostics = self.diags;
+        let depth = self.library_depth + 1;
+        let map = self.lexer.map();
+        Some(parse_file(map, source, self.libraries, self.loaded, depth, diags))
+    }
+}

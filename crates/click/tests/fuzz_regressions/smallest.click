@@ -1,0 +1,1 @@
+a :: Idle -> Discard

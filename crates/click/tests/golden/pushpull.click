@@ -1,0 +1,14 @@
+InfiniteSource -> a :: Null -> Queue -> b :: Null -> Discard;
+FromDevice(eth0) -> ToDevice(eth1);
+Queue -> Counter -> ToDevice(eth0);
+q :: Queue -> Discard;
+q -> Discard;
+Idle -> q;
+FromDevice(eth0) -> mixed :: Null -> mixed2 :: Counter -> ToDevice(eth0);
+t :: FromDevice(eth2);
+t -> Discard; t -> Discard;
+s :: Suppressor;
+FromDevice(eth3) -> [0]s[0] -> Discard;
+Queue -> [1]s[1] -> ToDevice(eth3);
+Null[3] -> Discard;
+Idle -> [1]Discard;

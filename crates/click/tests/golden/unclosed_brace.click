@@ -1,0 +1,4 @@
+a :: Queue;
+elementclass X {
+  input -> Null -> output
+b :: Discard;

@@ -1,0 +1,3 @@
+a :: Idle -> Discard;
+/* never closed
+b :: Idle

@@ -1,0 +1,116 @@
+//! Nothing a user writes makes the crate panic, and formatting keeps its promises
+//! (`fuzz_parse` asserts both): on random bytes, on random tokens, on mutated configurations, and
+//! on every file that fuzzing ever found (`tests/fuzz_regressions/`).
+
+use std::path::Path;
+
+use click::fuzz_parse;
+use proptest::prelude::*;
+
+fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(dir)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("folder is readable").path())
+        .filter(|path| path.extension().is_none_or(|ext| ext != "expected"))
+        .map(|path| (path.display().to_string(), std::fs::read(&path).expect("file is readable")))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn golden_and_regression_files() {
+    let all: Vec<_> = files("golden").into_iter().chain(files("fuzz_regressions")).collect();
+    assert!(all.len() > 10);
+    for (name, bytes) in all {
+        eprintln!("{name}");
+        fuzz_parse(&bytes);
+    }
+}
+
+#[test]
+fn hostile_shapes() {
+    let deep = |open: &str, close: &str| open.repeat(20_000) + &close.repeat(20_000);
+    let doubling: String =
+        (1..60).map(|i| format!("elementclass A{i} {{ A{}; A{} }}", i - 1, i - 1)).collect();
+    let chain: String = (1..3_000).map(|i| format!("elementclass A{i} {{ A{} }}\n", i - 1)).collect();
+    let laughs: String =
+        (1..40).map(|i| format!("define($a{i} {})\n", format!("$a{} ", i - 1).repeat(30))).collect();
+    for text in [
+        deep("{", "}"),
+        deep("(", ")"),
+        deep("a :: { ( ", ") }"),
+        deep("Idle(", ")"),
+        deep("elementclass X { ", "}"),
+        format!("elementclass A0 {{ Idle }} {doubling} A59"),
+        format!("elementclass A0 {{ Idle }} {chain} A2999"),
+        format!("define($a0 lol) {laughs} Idle($a39)"),
+        "a :: Idle; a [0-65535] => [0-65535] b :: Idle;".to_owned(),
+        "Idle[65535] -> [65535]Idle;".repeat(500),
+        "Idle[0-4294967295] -> Idle".to_owned(),
+        "[".repeat(5_000),
+        "a,".repeat(5_000),
+        "-> ".repeat(5_000),
+        format!("{}{}", "x :: (-> [1]) => ".repeat(200), "Idle"),
+        "elementclass X { || ".repeat(200),
+        "\u{feff}é :: 日本(€)".to_owned(),
+        "/".to_owned(),
+        "\\<".to_owned(),
+        "A(\\<".to_owned(),
+        "A(\"\\".to_owned(),
+        "A($".to_owned(),
+        "A(${) -> B($(), C(\"${x\");".to_owned(),
+    ] {
+        let started = std::time::Instant::now();
+        fuzz_parse(text.as_bytes());
+        let shape: String = text.chars().take(30).collect();
+        eprintln!("{:?} for {shape}", started.elapsed());
+    }
+}
+
+/// Pieces that configurations are made of.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[a-cA-C]",
+        1 => "[0-9]",
+        3 => prop::sample::select(vec![
+            "->", "=>", "::", ";", ",", "||", "|", "...", "{", "}", "(", ")", "[", "]", "-", "/",
+        ]).prop_map(str::to_owned),
+        2 => prop::sample::select(vec![
+            "input", "output", "elementclass", "define($a 1)", "require(x)", "$a", "KEY $b",
+            "{ input -> ", " -> output }", "Queue(1, 'x')", "A($a, \"$b\")", "[0, 1]", "[]", "// c",
+            "/* c */", "# 3 \"f\"", "(->)", "a :: B", "{ $a | ", "\\<00>", "\"", "'",
+        ]).prop_map(str::to_owned),
+        2 => prop::sample::select(vec![" ", "\n", "\r\n", "\t", "\r", "\n\n"]).prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fuzz_parse(&bytes);
+    }
+
+    #[test]
+    fn random_tokens(pieces in prop::collection::vec(piece(), 0..40), spaced in any::<bool>()) {
+        fuzz_parse(pieces.join(if spaced { " " } else { "" }).as_bytes());
+    }
+
+    #[test]
+    fn mutated_configurations(
+        which in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, piece()), 1..6),
+    ) {
+        let files = files("golden");
+        let mut bytes = files[which.index(files.len())].1.clone();
+        for (at, removed, inserted) in edits {
+            let at = at.index(bytes.len() + 1);
+            let end = (at + removed).min(bytes.len());
+            bytes.splice(at..end, inserted.into_bytes());
+        }
+        fuzz_parse(&bytes);
+    }
+}
