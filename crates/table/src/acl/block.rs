@@ -1,10 +1,11 @@
-//! Short rule lists: sixteen rules side by side, one vector for each end of each dimension.
+//! Rules side by side: sixteen of them, one vector for each end of each dimension.
 //!
-//! Dimensions that no rule narrows are moved out of the way at build time: `dims` counts those that
-//! are compared, and `order` says which key value each is.
+//! Short lists are nothing but blocks, and so are the long leaves that overlapping rules leave in a
+//! tree: compared sixteen at a time, in the order of the rules, with the processor's own prefetch running
+//! ahead.
 
 use super::forest::Key;
-use super::rule::{MAX_DIMS, MISS, Rule, Schema};
+use super::rule::{MISS, Rule, Schema};
 use super::simd::Lanes;
 
 /// Rules in a block: sixteen 32-bit lanes are one cache line.
@@ -13,71 +14,88 @@ pub(super) const BLOCK: usize = 16;
 /// Up to this many rules a list is compared as blocks, without a tree.
 pub const LINEAR_MAX: usize = 2 * BLOCK;
 
-/// One dimension of sixteen rules; a rule matches where `value - lo <= span`.
-#[derive(Debug, Clone)]
+/// One dimension of sixteen rules; a rule matches where `value - lo <= span` (wrapping).
+#[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Lane {
     pub(super) lo: [u32; BLOCK],
     pub(super) span: [u32; BLOCK],
 }
 
-/// Sixteen rules. Unused places are the empty set in every dimension as long as there is a
-/// dimension: see [`Blocks::new`].
-#[derive(Debug, Clone)]
-pub(super) struct Block {
-    pub(super) lanes: [Lane; MAX_DIMS],
-}
+/// Rule indices of a block, rising; [`MISS`] in unused places, which are the last ones.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Ids([u32; BLOCK]);
 
-/// A short rule list.
-#[derive(Debug)]
+/// Any number of blocks, one after another.
+#[derive(Debug, Default)]
 pub(super) struct Blocks {
-    blocks: Vec<Block>,
-    rules: u32,
-    /// Dimensions compared: up to the last one that any rule narrows.
+    /// `dims` lanes for each block.
+    lanes: Vec<Lane>,
+    ids: Vec<Ids>,
+    /// Dimensions compared.
     dims: usize,
 }
 
 impl Blocks {
-    pub(super) fn new(schema: &Schema, rules: &[Rule]) -> Self {
-        let dims = (0..schema.dims())
-            .rev()
-            .find(|&dim| {
-                rules.iter().any(|rule| {
-                    rule.ranges.get(dim).is_some_and(|range| range.lo != 0 || range.hi != schema.max(dim))
-                })
-            })
-            .map_or(0, |last| last + 1);
-        let blocks = rules
-            .chunks(BLOCK)
-            .map(|chunk| Block {
-                lanes: std::array::from_fn(|dim| Lane {
-                    lo: std::array::from_fn(|at| chunk.get(at).map_or(0, |rule| rule.ranges[dim].lo)),
-                    span: std::array::from_fn(|at| {
-                        chunk.get(at).map_or(0, |rule| rule.ranges[dim].hi - rule.ranges[dim].lo)
-                    }),
-                }),
-            })
-            .collect();
-        Self { blocks, rules: rules.len() as u32, dims }
+    pub(super) fn new(dims: usize) -> Self {
+        Self { lanes: Vec::new(), ids: Vec::new(), dims }
+    }
+
+    /// A list of its own, over the dimensions up to the last that any rule narrows.
+    pub(super) fn of_list(schema: &Schema, rules: &[Rule]) -> Self {
+        let any = Rule::any(schema);
+        let narrowed = |dim: &usize| rules.iter().any(|rule| rule.ranges.get(*dim) != any.ranges.get(*dim));
+        let mut blocks = Self::new((0..schema.dims()).rev().find(narrowed).map_or(0, |last| last + 1));
+        let ids: Vec<u32> = (0..rules.len() as u32).collect();
+        blocks.push(rules, &ids);
+        blocks
+    }
+
+    /// Appends the rules with these indices; returns the first block and how many were made.
+    pub(super) fn push(&mut self, rules: &[Rule], ids: &[u32]) -> (u32, u32) {
+        let first = self.ids.len();
+        for chunk in ids.chunks(BLOCK) {
+            let range = |at: usize, dim: usize| {
+                let rule = rules.get(*chunk.get(at)? as usize)?;
+                rule.ranges.get(dim)
+            };
+            self.lanes.extend((0..self.dims).map(|dim| Lane {
+                lo: std::array::from_fn(|at| range(at, dim).map_or(0, |range| range.lo)),
+                span: std::array::from_fn(|at| range(at, dim).map_or(0, |range| range.hi - range.lo)),
+            }));
+            self.ids.push(Ids(std::array::from_fn(|at| chunk.get(at).copied().unwrap_or(MISS))));
+        }
+        (first as u32, (self.ids.len() - first) as u32)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(self.blocks.as_slice())
+        size_of_val(self.lanes.as_slice()) + size_of_val(self.ids.as_slice())
     }
 
-    /// First rule that the key lies in, else [`MISS`].
+    /// Bytes that so many rules take.
+    pub(super) fn bytes_for(dims: usize, rules: usize) -> usize {
+        rules.div_ceil(BLOCK) * (dims * size_of::<Lane>() + size_of::<Ids>())
+    }
+
+    /// First rule of these blocks that the key lies in, or `best` where that is earlier.
     #[inline(always)]
-    pub(super) fn first<L: Lanes>(&self, lanes: L, key: &Key) -> u32 {
-        let mut base = 0;
-        for block in &self.blocks {
-            let hits = lanes.block_matches(key, block, self.dims);
-            let found = base + hits.trailing_zeros();
-            // Unused places come last and may match: an index past the end is no match.
-            if hits != 0 {
-                return if found < self.rules { found } else { MISS };
+    pub(super) fn first<L: Lanes>(&self, lanes: L, key: &Key, from: usize, count: usize, best: u32) -> u32 {
+        for (at, ids) in self.ids[from..from + count].iter().enumerate() {
+            if ids.0[0] >= best {
+                break;
             }
-            base += BLOCK as u32;
+            let start = (from + at) * self.dims;
+            let hits = lanes.block_matches(key, &self.lanes[start..start + self.dims]);
+            if hits != 0 {
+                // An unused place may match, but only after all others, and it reads as a miss.
+                return best.min(ids.0[hits.trailing_zeros() as usize & (BLOCK - 1)]);
+            }
         }
-        MISS
+        best
     }
 }

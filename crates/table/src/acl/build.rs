@@ -10,7 +10,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::time::{Duration, Instant};
 
 use super::Limits;
-use super::forest::{Forest, ID_LANE, Key, Line, MAX_LEAF_ROWS, Row, SEPARATORS, Tree, Word};
+use super::block::Blocks;
+use super::forest::{Forest, ID_LANE, Key, Line, Row, SEPARATORS, Tree, Word};
 use super::generate::{Random, inside};
 use super::plan::{Cut, POLICIES, Planner, each_slot, fits, rank_children};
 use super::rule::{AclError, Interval, MISS, Rule, Schema};
@@ -64,13 +65,12 @@ impl Ord for Pending {
 
 /// Grows a forest over rules that were checked against the schema.
 pub(super) fn grow(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Forest, AclError> {
-    let row_bytes = row_bytes(schema);
     // A list of all rules in one leaf, with a tree around it.
-    let least = rules.len() * row_bytes + MAX_TREES * size_of::<Tree>();
+    let least = leaf_bytes(schema, rules.len()) + MAX_TREES * size_of::<Tree>();
     if least > limits.max_bytes {
         return Err(AclError::OutOfBytes { rules: rules.len(), needed: least, limit: limits.max_bytes });
     }
-    let growth = (rules.len() * row_bytes).saturating_mul(MAX_GROWTH).max(GROWTH_FLOOR_BYTES);
+    let growth = least.saturating_mul(MAX_GROWTH).max(GROWTH_FLOOR_BYTES);
     let max_bytes = limits.max_bytes.min(growth);
     let start = Instant::now();
     let allowed = Duration::from_millis(limits.max_build_ms);
@@ -83,13 +83,12 @@ pub(super) fn grow(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Fo
         let mut grower = Grower {
             schema,
             rules,
-            row_bytes,
             max_bytes,
             deadline: start.checked_add(allowed),
             planner: Planner::new(policy),
             pending: BinaryHeap::new(),
             bytes: least,
-            forest: Forest::default(),
+            forest: Forest { blocks: Blocks::new(schema.dims()), ..Forest::default() },
             leaves: HashMap::new(),
         };
         grower.plant((0..rules.len() as u32).collect());
@@ -125,20 +124,30 @@ fn sampled_cycles(schema: &Schema, rules: &[Rule], forest: &Forest) -> f64 {
         let inline_ids = schema.dims() <= ID_LANE;
         Portable.enter(Single { forest, inline_ids, key, out: &mut found, steps: &mut steps });
     }
-    let steps_cycles = 9 * steps.trees + 8 * steps.hash_nodes + 9 * steps.rank_nodes + 7 * steps.rows;
+    let steps_cycles =
+        9 * steps.trees + 8 * steps.hash_nodes + 9 * steps.rank_nodes + 7 * steps.rows + 25 * steps.blocks;
     // Past the second-level cache each doubling costs some misses more.
     let misses = (forest.bytes() as f64 / f64::from(512 << 10)).log2().max(0.0);
     steps_cycles as f64 / SAMPLE_KEYS as f64 + 4.0 * misses
 }
 
-fn row_bytes(schema: &Schema) -> usize {
-    size_of::<Row>() + if schema.dims() > ID_LANE { size_of::<u32>() } else { 0 }
+/// From this many rules on a leaf is made of blocks.
+const LONG_LEAF: usize = 9;
+
+/// Bytes that a leaf of so many rules may take. Never less for more rules, so that what is known
+/// before a split is an upper bound of what its parts take after pruning.
+fn leaf_bytes(schema: &Schema, rules: usize) -> usize {
+    let row_bytes = size_of::<Row>() + if schema.dims() > ID_LANE { size_of::<u32>() } else { 0 };
+    if rules < LONG_LEAF {
+        rules * row_bytes
+    } else {
+        (rules * row_bytes).max(Blocks::bytes_for(schema.dims(), rules))
+    }
 }
 
 struct Grower<'a> {
     schema: &'a Schema,
     rules: &'a [Rule],
-    row_bytes: usize,
     max_bytes: usize,
     deadline: Option<Instant>,
     planner: Planner,
@@ -146,13 +155,17 @@ struct Grower<'a> {
     /// Bytes taken if every pending node became a leaf now.
     bytes: usize,
     forest: Forest,
-    /// First row of each leaf made so far, by its rules: equal leaves are stored once.
-    leaves: HashMap<Vec<u32>, u32>,
+    /// Each leaf made so far, by its rules: equal leaves are stored once.
+    leaves: HashMap<Vec<u32>, Word>,
 }
 
 impl Grower<'_> {
     fn out_of_time(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn leaf_bytes(&self, rules: usize) -> usize {
+        leaf_bytes(self.schema, rules)
     }
 
     fn whole(&self) -> Vec<Interval> {
@@ -190,7 +203,7 @@ impl Grower<'_> {
         while let Some(mut node) = self.pending.pop() {
             let before = node.ids.len();
             self.prune(&mut node);
-            self.bytes -= (before - node.ids.len()) * self.row_bytes;
+            self.bytes -= self.leaf_bytes(before) - self.leaf_bytes(node.ids.len());
             let plan = if node.ids.len() <= 2 || self.out_of_time() {
                 None
             } else {
@@ -245,27 +258,35 @@ impl Grower<'_> {
     }
 
     fn leaf(&mut self, node: Pending) {
-        let rows = node.ids.len().min(MAX_LEAF_ROWS) as u32;
-        let first = match self.leaves.get(&node.ids) {
-            Some(&first) => {
-                self.bytes -= node.ids.len() * self.row_bytes;
-                first
+        let word = match self.leaves.get(&node.ids) {
+            Some(&word) => {
+                self.bytes -= self.leaf_bytes(node.ids.len());
+                word
             }
+            None if node.ids.len() < LONG_LEAF => self.leaf_of_rows(&node.ids),
             None => {
-                let first = self.forest.rows.len() as u32;
-                for &id in &node.ids {
-                    if let Some(rule) = self.rules.get(id as usize) {
-                        self.forest.rows.push(Row::new(self.schema, rule, id));
-                        if self.schema.dims() > ID_LANE {
-                            self.forest.ids.push(id);
-                        }
-                    }
-                }
-                self.leaves.insert(node.ids, first);
-                first
+                let (first, count) = self.forest.blocks.push(self.rules, &node.ids);
+                Word::blocks(first, count)
             }
         };
-        self.set(node.place, if rows == 0 { Word::EMPTY } else { Word::leaf(first, rows) });
+        self.set(node.place, word);
+        self.leaves.entry(node.ids).or_insert(word);
+    }
+
+    fn leaf_of_rows(&mut self, ids: &[u32]) -> Word {
+        if ids.is_empty() {
+            return Word::EMPTY;
+        }
+        let first = self.forest.rows.len() as u32;
+        for &id in ids {
+            if let Some(rule) = self.rules.get(id as usize) {
+                self.forest.rows.push(Row::new(self.schema, rule, id));
+                if self.schema.dims() > ID_LANE {
+                    self.forest.ids.push(id);
+                }
+            }
+        }
+        Word::leaf(first, ids.len() as u32)
     }
 
     /// Splits a node, or makes it a leaf when the split would take too many bytes.
@@ -290,10 +311,10 @@ impl Grower<'_> {
         };
         // A hash child with all the rules would be this node once more, and again.
         let stuck = matches!(cut, Cut::Hash(_)) && children.iter().any(|ids| ids.len() == node.ids.len());
-        let copies: usize = children.iter().map(Vec::len).sum();
+        let leaves_bytes: usize = children.iter().map(|ids| self.leaf_bytes(ids.len())).sum();
         let own_bytes = children.len() * size_of::<Word>()
             + if matches!(cut, Cut::Rank { .. }) { size_of::<Line>() } else { 0 };
-        let after = self.bytes - node.ids.len() * self.row_bytes + copies * self.row_bytes + own_bytes;
+        let after = self.bytes - self.leaf_bytes(node.ids.len()) + leaves_bytes + own_bytes;
         let first_child = self.forest.words.len();
         if (stuck && !matches!(node.place, Place::Root(_)))
             || after > self.max_bytes

@@ -3,19 +3,20 @@
 //! One node is one 64-bit word that says everything about it, so that a level costs one memory
 //! access (two for a separator node). Child words lie side by side in `words`.
 //!
-//! | bits | leaf | hash | separators |
-//! |---|---|---|---|
-//! | 0..2 | kind | kind | kind |
-//! | 2..5 | | first dimension | dimension |
-//! | 5..10 | | first shift | |
-//! | 10..13 | | second dimension | |
-//! | 13..19 | | second shift (32: unused) | |
-//! | 19..24 | | bits of the slot number | |
-//! | 8..32 | rows | | separator line |
-//! | 32..64 | first row | first child | first child |
+//! | bits | leaf | long leaf | hash | separators |
+//! |---|---|---|---|---|
+//! | 0..2 | kind | kind | kind | kind |
+//! | 2..5 | | | first dimension | dimension |
+//! | 5..10 | | | first shift | |
+//! | 10..13 | | | second dimension | |
+//! | 13..19 | | | second shift (32: unused) | |
+//! | 19..24 | | | bits of the slot number | |
+//! | 8..32 | rows | blocks | | separator line |
+//! | 32..64 | first row | first block | first child | first child |
 //!
-//! The word 0 is the leaf with no rows.
+//! The word 0 is the leaf with no rows. Leaves have even kinds.
 
+use super::block::Blocks;
 use super::rule::{MAX_DIMS, Rule, Schema};
 
 /// Separators of one node: one cache line, and one more child than that.
@@ -67,7 +68,9 @@ pub(super) const LEAF: u64 = 0;
 /// A node that hashes leading bits of one or two dimensions.
 pub(super) const HASH: u64 = 1;
 /// A node that ranks one dimension among separators.
-pub(super) const RANK: u64 = 2;
+pub(super) const RANK: u64 = 3;
+/// A leaf of blocks instead of rows.
+pub(super) const BLOCKS: u64 = 2;
 
 /// How a hash node maps keys to slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +101,10 @@ impl Word {
         Self(LEAF | u64::from(rows) << 8 | u64::from(first_row) << 32)
     }
 
+    pub(super) fn blocks(first_block: u32, blocks: u32) -> Self {
+        Self(BLOCKS | u64::from(blocks) << 8 | u64::from(first_block) << 32)
+    }
+
     pub(super) fn hash(cut: HashCut, first_child: u32) -> Self {
         Self(
             HASH | u64::from(cut.dim_a) << 2
@@ -118,13 +125,18 @@ impl Word {
         self.0 & 3
     }
 
-    /// First child, or first row of a leaf.
+    #[inline(always)]
+    pub(super) fn is_leaf(self) -> bool {
+        self.0 & 1 == 0
+    }
+
+    /// First child, or first row or block of a leaf.
     #[inline(always)]
     pub(super) fn base(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// Rows of a leaf.
+    /// Rows or blocks of a leaf.
     #[inline(always)]
     pub(super) fn rows(self) -> u32 {
         (self.0 as u32) >> 8
@@ -175,6 +187,8 @@ pub(super) struct Forest {
     pub(super) rows: Vec<Row>,
     /// Rule index of each row, for schemas that leave no lane of the row free.
     pub(super) ids: Vec<u32>,
+    /// Rules of long leaves.
+    pub(super) blocks: Blocks,
 }
 
 impl Forest {
@@ -185,5 +199,6 @@ impl Forest {
             + size_of_val(self.lines.as_slice())
             + size_of_val(self.rows.as_slice())
             + size_of_val(self.ids.as_slice())
+            + self.blocks.bytes()
     }
 }

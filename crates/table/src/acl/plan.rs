@@ -34,9 +34,9 @@ pub(super) struct Plan {
     pub(super) estimate: f64,
 }
 
-/// Cycles that comparing the rows of a leaf takes.
+/// Cycles that comparing the rules of a leaf takes: one by one, then by sixteen.
 fn leaf_estimate(rows: f64) -> f64 {
-    8.0 + 5.0 * rows
+    if rows <= 8.0 { 8.0 + 5.0 * rows } else { 16.0 + 32.0 * (rows / 16.0).ceil() }
 }
 
 /// Cycles that a node holding so many rules is expected to take, if copies are left out of account.

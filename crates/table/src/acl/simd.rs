@@ -7,7 +7,7 @@
 //! [`Lanes::enter`] is for.
 #![expect(unsafe_code, reason = "vector intrinsics and prefetch have no safe form")]
 
-use super::block::{BLOCK, Block};
+use super::block::{BLOCK, Lane};
 use super::forest::{Key, Row, SEPARATORS};
 
 /// What the walk asks of the processor.
@@ -16,8 +16,8 @@ pub(super) trait Lanes: Copy {
     fn row_matches(self, key: &Key, row: &Row) -> bool;
     /// How many separators are below the value.
     fn rank(self, value: u32, separators: &[u32; SEPARATORS]) -> u32;
-    /// One bit for each rule of a block that the key lies in.
-    fn block_matches(self, key: &Key, block: &Block, dims: usize) -> u32;
+    /// One bit for each rule of a block (given by its lanes) that the key lies in.
+    fn block_matches(self, key: &Key, block: &[Lane]) -> u32;
     /// Runs the job compiled for these instructions.
     fn enter<J: Job>(self, job: J);
 }
@@ -48,9 +48,9 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn block_matches(self, key: &Key, block: &Block, dims: usize) -> u32 {
+    fn block_matches(self, key: &Key, block: &[Lane]) -> u32 {
         let mut hits = u32::MAX >> (32 - BLOCK);
-        for (lane, &value) in block.lanes.iter().zip(&key.0).take(dims) {
+        for (lane, &value) in block.iter().zip(&key.0) {
             let mut mask = 0;
             for (bit, (&lo, &span)) in lane.lo.iter().zip(&lane.span).enumerate() {
                 mask |= u32::from(value.wrapping_sub(lo) <= span) << bit;
@@ -88,7 +88,7 @@ pub(super) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{BLOCK, Block, Job, Key, Lanes, Row, SEPARATORS};
+    use super::{BLOCK, Job, Key, Lane, Lanes, Row, SEPARATORS};
     use std::arch::x86_64::*;
 
     /// 256-bit vectors.
@@ -159,13 +159,13 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn block_matches(self, key: &Key, block: &Block, dims: usize) -> u32 {
+        fn block_matches(self, key: &Key, block: &[Lane]) -> u32 {
             const { assert!(BLOCK == 16) };
             // SAFETY: the token proves AVX2; each lane array is 64 bytes, read as two halves.
             unsafe {
                 let mut all_low = _mm256_set1_epi32(-1);
                 let mut all_high = all_low;
-                for (lane, &value) in block.lanes.iter().zip(&key.0).take(dims) {
+                for (lane, &value) in block.iter().zip(&key.0) {
                     let value = _mm256_set1_epi32(value as i32);
                     let low = _mm256_sub_epi32(value, _mm256_loadu_si256(lane.lo.as_ptr().cast()));
                     let high = _mm256_sub_epi32(value, _mm256_loadu_si256(lane.lo.as_ptr().add(8).cast()));
@@ -212,12 +212,12 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn block_matches(self, key: &Key, block: &Block, dims: usize) -> u32 {
+        fn block_matches(self, key: &Key, block: &[Lane]) -> u32 {
             const { assert!(BLOCK == 16) };
             // SAFETY: the token proves AVX-512 F; each lane array is 64 bytes.
             unsafe {
                 let mut hits: __mmask16 = !0;
-                for (lane, &value) in block.lanes.iter().zip(&key.0).take(dims) {
+                for (lane, &value) in block.iter().zip(&key.0) {
                     let value = _mm512_set1_epi32(value as i32);
                     let offset = _mm512_sub_epi32(value, _mm512_loadu_si512(lane.lo.as_ptr().cast()));
                     let span = _mm512_loadu_si512(lane.span.as_ptr().cast());

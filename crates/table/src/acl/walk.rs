@@ -5,7 +5,7 @@
 //! and in which kind of node, is kept in index lists that are compacted without branches, since
 //! whether a walk ends here is what a branch predictor cannot know.
 
-use super::forest::{Forest, HASH, ID_LANE, Key, LEAF, RANK, Word};
+use super::forest::{BLOCKS, Forest, HASH, ID_LANE, Key, RANK, Word};
 use super::rule::MISS;
 use super::simd::{Job, Lanes, prefetch};
 
@@ -119,9 +119,9 @@ struct Group<'a, const G: usize> {
     inline_ids: bool,
     keys: [Key; G],
     best: [u32; G],
-    /// Next word, or next row once in a leaf.
+    /// Next word, or next row or first block once in a leaf.
     cursor: [u32; G],
-    /// Rows left in the leaf.
+    /// The leaf's kind, and from bit 8 on the rows or blocks left in it.
     left: [u32; G],
 }
 
@@ -132,11 +132,11 @@ impl<const G: usize> Group<'_, G> {
         let rows = self.forest.rows.as_slice();
         let mut leaf = List::new();
         match root.kind() {
-            LEAF => {
+            _ if root.is_leaf() => {
                 for at in 0..walking.len {
                     let i = usize::from(walking.get(at)) & (G - 1);
                     self.cursor[i] = root.base();
-                    self.left[i] = root.rows();
+                    self.left[i] = root.0 as u32;
                 }
                 (leaf, walking) = (walking, leaf);
             }
@@ -161,13 +161,12 @@ impl<const G: usize> Group<'_, G> {
                 let index = walking.get(at);
                 let i = usize::from(index) & (G - 1);
                 let word = words[self.cursor[i] as usize];
-                self.left[i] = word.rows();
+                self.left[i] = word.0 as u32;
                 let kind = word.kind();
                 hash.push_if(index, kind == HASH);
                 rank.push_if(index, kind == RANK);
-                let in_leaf = kind == LEAF && word.rows() != 0;
-                leaf.push_if(index, in_leaf);
-                if kind == LEAF {
+                leaf.push_if(index, word.is_leaf() && word.rows() != 0);
+                if word.is_leaf() {
                     self.cursor[i] = word.base();
                     prefetch(rows, word.base() as usize);
                 }
@@ -205,6 +204,9 @@ impl<const G: usize> Group<'_, G> {
     /// row later than what the packet already has.
     #[inline(always)]
     fn leaves<L: Lanes>(&mut self, lanes: L, mut open: List<G>) {
+        if self.forest.blocks.len() > 0 {
+            open = self.long_leaves(lanes, &open);
+        }
         let rows = self.forest.rows.as_slice();
         while open.len > 0 {
             let count = open.len;
@@ -219,10 +221,27 @@ impl<const G: usize> Group<'_, G> {
                 let best = self.best[i];
                 self.best[i] = if hit && id < best { id } else { best };
                 self.cursor[i] = cursor as u32 + 1;
-                self.left[i] -= 1;
-                open.push_if(index, !hit & (id < best) & (self.left[i] > 0));
+                self.left[i] -= 1 << 8;
+                open.push_if(index, !hit & (id < best) & (self.left[i] >= 1 << 8));
             }
         }
+    }
+
+    /// Compares the leaves made of blocks, to their ends; returns the others.
+    #[inline(always)]
+    fn long_leaves<L: Lanes>(&mut self, lanes: L, open: &List<G>) -> List<G> {
+        let mut others = List::new();
+        for at in 0..open.len {
+            let index = open.get(at);
+            let i = usize::from(index) & (G - 1);
+            let word = Word(u64::from(self.left[i]) | u64::from(self.cursor[i]) << 32);
+            if word.kind() == BLOCKS {
+                let (from, count) = (word.base() as usize, word.rows() as usize);
+                self.best[i] = self.forest.blocks.first(lanes, &self.keys[i], from, count, self.best[i]);
+            }
+            others.push_if(index, word.kind() != BLOCKS);
+        }
+        others
     }
 }
 
@@ -235,8 +254,10 @@ pub struct Steps {
     pub hash_nodes: usize,
     /// Separator nodes passed.
     pub rank_nodes: usize,
-    /// Rules compared.
+    /// Rules compared one by one.
     pub rows: usize,
+    /// Long leaves, whose rules are compared sixteen at a time: sixteens in them.
+    pub blocks: usize,
 }
 
 /// One key by itself: no passes, no lists.
@@ -259,7 +280,7 @@ impl Job for Single<'_> {
             }
             let mut word = tree.root;
             self.steps.trees += 1;
-            while word.kind() != LEAF {
+            while !word.is_leaf() {
                 let child = if word.kind() == HASH {
                     self.steps.hash_nodes += 1;
                     word.hash_child(&self.key)
@@ -271,6 +292,11 @@ impl Job for Single<'_> {
                 word = forest.words[child as usize];
             }
             let first = word.base() as usize;
+            if word.kind() == BLOCKS {
+                self.steps.blocks += word.rows() as usize;
+                best = forest.blocks.first(lanes, &self.key, first, word.rows() as usize, best);
+                continue;
+            }
             let rows = &forest.rows[first..first + word.rows() as usize];
             for (at, row) in rows.iter().enumerate() {
                 let id = if self.inline_ids { row.lo[ID_LANE] } else { forest.ids[first + at] };

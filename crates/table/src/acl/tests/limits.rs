@@ -77,8 +77,8 @@ fn refuses_what_it_cannot_hold() {
     let limits = Limits { max_bytes: 6_399, ..Limits::default() };
     let refused = Classifier::build(&schema, &rules, limits);
     assert!(matches!(refused, Err(AclError::OutOfBytes { rules: 100, limit: 6_399, .. })));
-    let refused = Classifier::build(&schema, &rules[..4], Limits { max_bytes: 100, ..limits });
-    assert!(matches!(refused, Err(AclError::OutOfBytes { rules: 4, limit: 100, .. })));
+    let refused = Classifier::build(&schema, &rules[..4], Limits { max_bytes: 60, ..limits });
+    assert!(matches!(refused, Err(AclError::OutOfBytes { rules: 4, limit: 60, .. })));
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod text;
 use super::generate::{Random, inside};
 use super::{Classifier, Limits, MAX_DIMS, MISS, Rule, Schema, first_match};
 
-/// Keys that lie in rules, next to their edges, and anywhere.
+/// Keys that lie in rules, next to their edges, and anywhere; among them the least and the greatest.
 fn probes(schema: &Schema, rules: &[Rule], count: usize, seed: u64) -> Vec<[u32; MAX_DIMS]> {
     let mut random = Random::new(seed);
     (0..count)
@@ -27,6 +27,7 @@ fn probes(schema: &Schema, rules: &[Rule], count: usize, seed: u64) -> Vec<[u32;
             }
             key
         })
+        .chain([[0; MAX_DIMS], std::array::from_fn(|dim| schema.max(dim))])
         .collect()
 }
 
