@@ -173,21 +173,31 @@ impl Grower<'_> {
     }
 
     /// Makes the row of trees: each takes the rules that fit its root, the next gets the others.
-    fn plant(&mut self, mut ids: Vec<u32>) {
+    fn plant(&mut self, ids: Vec<u32>) {
         let bounds = self.whole();
+        let mut rest = Pending { place: Place::Root(0), ids, bounds: bounds.clone() };
+        self.prune_counted(&mut rest);
+        let mut ids = rest.ids;
         while !ids.is_empty() {
-            let may_defer = self.forest.trees.len() + 1 < MAX_TREES && !self.out_of_time();
             let tree = self.forest.trees.len();
             let mut cut = None;
-            if may_defer {
+            if tree + 1 < MAX_TREES && !self.out_of_time() {
                 cut = self.planner.root(self.rules, &ids, self.schema, tree).map(|plan| plan.cut);
             }
-            let (taken, later) = match cut {
+            let (mut taken, mut later) = match cut {
                 Some(Cut::Hash(hash)) => {
                     ids.iter().partition(|&&id| self.rules.get(id as usize).is_some_and(|r| fits(r, hash)))
                 }
-                _ => (ids, Vec::new()),
+                _ => (ids.clone(), Vec::new()),
             };
+            // Two leaves may take more than one of all their rules, by a part of a block.
+            let apart = self.leaf_bytes(taken.len()) + self.leaf_bytes(later.len());
+            let after = self.bytes - self.leaf_bytes(ids.len()) + apart;
+            if after > self.max_bytes {
+                (cut, taken, later) = (None, ids, Vec::new());
+            } else {
+                self.bytes = after;
+            }
             let first_rule = taken.first().copied().unwrap_or(MISS);
             self.forest.trees.push(Tree { root: Word::EMPTY, first_rule });
             let node = Pending { place: Place::Root(tree), ids: taken, bounds: bounds.clone() };
@@ -201,9 +211,7 @@ impl Grower<'_> {
 
     fn run(&mut self) {
         while let Some(mut node) = self.pending.pop() {
-            let before = node.ids.len();
-            self.prune(&mut node);
-            self.bytes -= self.leaf_bytes(before) - self.leaf_bytes(node.ids.len());
+            self.prune_counted(&mut node);
             let plan = if node.ids.len() <= 2 || self.out_of_time() {
                 None
             } else {
@@ -216,6 +224,12 @@ impl Grower<'_> {
         }
         // Roots with an early rule first, so that later trees are left out more often.
         self.forest.trees.sort_by_key(|tree| tree.first_rule);
+    }
+
+    fn prune_counted(&mut self, node: &mut Pending) {
+        let before = node.ids.len();
+        self.prune(node);
+        self.bytes -= self.leaf_bytes(before) - self.leaf_bytes(node.ids.len());
     }
 
     /// Drops rules that no packet of this node can have as its first match.

@@ -1,11 +1,11 @@
-//! The few operations of the walk that vector registers do in one go, and the prefetch. The only
+//! The few operations of the walk that vector registers do in one go. The only
 //! file of the classifier with unsafe code.
 //!
 //! A value of [`Avx2`] or [`Avx512`] exists only where the processor has those instructions
 //! ([`Avx2::detect`], [`Avx512::detect`]), so its methods are safe to call; they compile to single
 //! instructions only when inlined into a function that enables the feature, which is what
 //! [`Lanes::enter`] is for.
-#![expect(unsafe_code, reason = "vector intrinsics and prefetch have no safe form")]
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "vector intrinsics load through pointers"))]
 
 use super::block::{BLOCK, Lane};
 use super::forest::{Key, Row, SEPARATORS};
@@ -69,18 +69,7 @@ impl Lanes for Portable {
 /// Asks the processor to bring `items[index]` near; harmless for any index.
 #[inline(always)]
 pub(super) fn prefetch<T>(items: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let at = items.as_ptr().wrapping_add(index).cast::<i8>();
-        // SAFETY: a prefetch does not access memory as far as the program can tell and never
-        // faults, whatever the address; SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = (items, index);
-    }
+    crate::prefetch::prefetch(items.as_ptr().wrapping_add(index));
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -43,6 +43,32 @@ fn bytes_stay_below_the_limit_on_hostile_sets() {
 }
 
 #[test]
+fn rules_behind_one_that_matches_all_cost_nothing() {
+    let schema = Schema::ipv4_five_tuple();
+    let mut rules = slabs(&schema, 100);
+    rules.push(Rule::any(&schema));
+    let short = Classifier::build(&schema, &rules, Limits::default()).expect("builds");
+    rules.extend(overlapping(&schema, 3_000, 7));
+    let long = assert_same(&schema, &rules, Limits::default(), &probes(&schema, &rules, 300, 8));
+    assert_eq!(long.shape().rows, short.shape().rows);
+}
+
+#[test]
+fn bytes_are_counted_right_at_every_size() {
+    // Small margins at sizes around whole blocks, where leaves of rows turn into leaves of blocks.
+    let schema = Schema::ipv4_five_tuple();
+    for count in 33..120 {
+        let rules = [slabs(&schema, count / 2), overlapping(&schema, count - count / 2, 3)].concat();
+        for spare in [128, 200, 1_000, 5_000] {
+            let max_bytes = count * 64 + spare;
+            let limits = Limits { max_bytes, ..Limits::default() };
+            let classifier = Classifier::build(&schema, &rules, limits).expect("builds");
+            assert!(classifier.bytes() <= max_bytes, "{count} rules, {spare} bytes to spare");
+        }
+    }
+}
+
+#[test]
 fn no_time_still_gives_a_right_classifier() {
     let schema = Schema::ipv4_five_tuple();
     let rules: Vec<Rule> = filters(Profile::Chain, 1_000, 5)
