@@ -16,7 +16,7 @@ pub struct Ast {
     pub statements: Vec<Statement>,
     pub(crate) text: String,
     pub(crate) tokens: Vec<Token>,
-    /// Whether the file parsed without an error; [`crate::format`] leaves other files alone.
+    /// Whether the file parsed without an error; [`crate::format()`] leaves other files alone.
     pub(crate) valid: bool,
 }
 

@@ -8,7 +8,7 @@
 //! 3. [`flow::resolve`] counts ports and decides which are push and which pull;
 //! 4. each element reads its arguments with [`config::Args`].
 //!
-//! [`format`] prints an [`ast::Ast`] in the standard layout.
+//! [`format()`] prints an [`ast::Ast`] in the standard layout.
 //!
 //! Invariants: no input makes any of this panic, overflow the stack or use memory without bound;
 //! every mistake has a place. What it does not do: it knows no element classes; the caller names

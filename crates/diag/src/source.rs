@@ -42,6 +42,11 @@ impl Span {
         self.len() == 0
     }
 
+    /// Whether `other` lies inside this span.
+    pub fn contains(self, other: Span) -> bool {
+        self.source == other.source && self.start <= other.start && other.end <= self.end
+    }
+
     /// The empty span just after this one.
     pub fn after(self) -> Span {
         Span { start: self.end, ..self }

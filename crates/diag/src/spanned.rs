@@ -85,7 +85,14 @@ impl Spanned {
                 }
             }
         }
-        Spanned::from_pieces(text, span, pieces)
+        match pieces.as_slice() {
+            // A value that stands for the whole text still stands where it is used.
+            [only] if only.span != span => {
+                let origin = Origin::Pieces(pieces);
+                Spanned { text, span, origin }
+            }
+            _ => Spanned::from_pieces(text, span, pieces),
+        }
     }
 
     fn from_pieces(text: String, span: Span, mut pieces: Vec<Piece>) -> Spanned {
@@ -134,14 +141,19 @@ impl Spanned {
             Origin::Verbatim => offset_span(self.span, range.start, range.end),
             Origin::Derived => self.span,
             Origin::Pieces(pieces) => {
-                let touched = pieces.iter().filter(|piece| touches(piece, &range));
-                touched
-                    .map(|piece| piece.sub(&range))
-                    .reduce(|a, b| {
-                        // Stretches of two files cannot be underlined as one.
-                        if a.source == b.source { a.to(b) } else { self.span }
-                    })
-                    .unwrap_or(self.span)
+                let mut touched = pieces.iter().filter(|piece| touches(piece, &range));
+                match (touched.next(), touched.next()) {
+                    (Some(only), None) => only.sub(&range),
+                    // Stretches from elsewhere cannot be underlined as one: those that stand
+                    // where the whole stands are shown.
+                    _ => pieces
+                        .iter()
+                        .filter(|piece| touches(piece, &range))
+                        .map(|piece| piece.sub(&range))
+                        .filter(|span| self.span.contains(*span))
+                        .reduce(Span::join)
+                        .unwrap_or(self.span),
+                }
             }
         }
     }

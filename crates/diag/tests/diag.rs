@@ -46,6 +46,12 @@ fn spanned_points_at_the_piece_it_came_from() {
     assert_eq!(at(text.sub(4..5)), (9, 11), "inside the variable: the variable");
     assert_eq!(at(text.sub(9..10)), (13, 14));
     assert_eq!(at(text.sub(0..5)), (6, 11));
+    let elsewhere = Spanned::verbatim("xyz", Span::new(id, 0, 3));
+    let mixed = Spanned::concat([&word("a, ", 6), &elsewhere], Span::new(id, 6, 14));
+    assert_eq!(at(mixed.sub(0..6)), (6, 9), "what stands here, not all up to there");
+    assert_eq!(at(mixed.sub(4..5)), (1, 2));
+    let whole = Spanned::concat([&elsewhere], Span::new(id, 9, 11));
+    assert_eq!((at(whole.span), at(whole.sub(0..3))), ((9, 11), (0, 3)));
     let tail = text.slice(7..10).slice(1..3).trim();
     assert_eq!((tail.as_str(), at(tail.span)), ("b", (13, 14)));
     assert!(tail.is_verbatim());

@@ -294,10 +294,7 @@ impl<'a> Args<'a> {
     }
 
     fn push(&mut self, mut mistake: Diagnostic, text: &Spanned) {
-        let inside = mistake.span.source == self.place.source
-            && self.place.start <= mistake.span.start
-            && mistake.span.end <= self.place.end;
-        if !inside {
+        if !self.place.contains(mistake.span) {
             // The text was substituted: say whose argument it became.
             mistake.notes.push((self.place, format!("used by {} here", self.what)));
         }

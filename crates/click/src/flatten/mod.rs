@@ -11,8 +11,10 @@
 mod arguments;
 mod class;
 mod connect;
+mod elements;
 mod expand;
 mod template;
+mod wires;
 
 use std::collections::BTreeSet;
 

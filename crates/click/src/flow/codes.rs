@@ -15,21 +15,14 @@ pub struct PortSpec {
 
 /// A code that is not written as Click writes it. Codes stand in element definitions: this is a
 /// mistake of their author, not of the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{code}` is not a {kind} code; see click's element.hh for how they are written")]
 pub struct CodeError {
     /// The code.
     pub code: String,
     /// What kind of code it is.
     pub kind: &'static str,
 }
-
-impl std::fmt::Display for CodeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` is not a {} code", self.code, self.kind)
-    }
-}
-
-impl std::error::Error for CodeError {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct PortCount {

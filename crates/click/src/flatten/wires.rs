@@ -1,0 +1,115 @@
+//! From wires between nodes to connections between elements: pseudoelements are passed through.
+
+use std::collections::{HashMap, HashSet};
+
+use super::expand::{Expander, Node, Place};
+use crate::{Connection, Port};
+
+/// Connections between elements.
+const MAX_CONNECTIONS: usize = 1 << 21;
+/// Steps from wire to wire through pseudoelements, all connections together.
+const MAX_STEPS: usize = 1 << 24;
+
+impl Expander<'_> {
+    /// Wires between elements, pseudoelements left out; and the ports whose wires lead nowhere
+    /// because of a mistake.
+    pub(super) fn connections(&mut self) -> (Vec<Connection>, Vec<Port>) {
+        let mut next: HashMap<(Place, u32), Vec<usize>> = HashMap::new();
+        let mut fed: HashSet<(Place, u32)> = HashSet::new();
+        for (i, wire) in self.wires.iter().enumerate() {
+            next.entry(wire.from).or_default().push(i);
+            fed.insert(wire.to);
+        }
+        if !self.overflow {
+            self.check_passes(&next, &fed);
+        }
+        let mut connections = Vec::new();
+        let mut lost = Vec::new();
+        let mut seen = HashSet::new();
+        let mut steps_left = MAX_STEPS;
+        for wire in &self.wires {
+            let from = match self.nodes.get(wire.from.0) {
+                Some(&Node::Element(from)) => Some(from),
+                Some(Node::Pass(_)) if fed.contains(&wire.from) => continue,
+                // From a mistake: what it leads to counts as connected.
+                _ => None,
+            };
+            let mut open = vec![wire.to];
+            let mut visited = HashSet::new();
+            let mut arrives = false;
+            while let Some(place) = open.pop() {
+                steps_left = steps_left.saturating_sub(1);
+                match (self.nodes.get(place.0), from) {
+                    (Some(&Node::Element(to)), Some(from)) => {
+                        arrives = true;
+                        let connection = Connection {
+                            from,
+                            from_port: wire.from.1,
+                            to,
+                            to_port: place.1,
+                            span: wire.span,
+                        };
+                        if seen.insert((connection.from_port(), connection.to_port())) {
+                            connections.push(connection);
+                        }
+                    }
+                    (Some(&Node::Element(to)), None) => {
+                        lost.push(Port { element: to, output: false, port: place.1 });
+                    }
+                    (Some(Node::Pass(_)), _) if visited.insert(place) => {
+                        let targets = next.get(&place).into_iter().flatten().rev();
+                        open.extend(targets.filter_map(|&i| self.wires.get(i)).map(|wire| wire.to));
+                    }
+                    _ => {}
+                }
+            }
+            if let Some(element) = from.filter(|_| !arrives) {
+                lost.push(Port { element, output: true, port: wire.from.1 });
+            }
+            if connections.len() > MAX_CONNECTIONS || steps_left == 0 {
+                let message = format!("the configuration expands to more than {MAX_CONNECTIONS} connections");
+                self.diags.error(wire.span, message);
+                break;
+            }
+        }
+        (connections, lost)
+    }
+
+    /// Ports of compounds and groups that are connected on one side only.
+    fn check_passes(&mut self, next: &HashMap<(Place, u32), Vec<usize>>, fed: &HashSet<(Place, u32)>) {
+        let pass = |place: Place| match self.nodes.get(place) {
+            Some(Node::Pass(pass)) => Some(pass),
+            _ => None,
+        };
+        let mut mistakes = Vec::new();
+        let mut reported = HashSet::new();
+        for wire in &self.wires {
+            if let Some(pass) = pass(wire.to.0)
+                && !next.contains_key(&wire.to)
+                && reported.insert(wire.to)
+            {
+                let port = wire.to.1;
+                mistakes.push(match pass.side {
+                    "input" => (wire.span, pass, format!("{} has no input {port}", pass.name)),
+                    _ => (pass.span, pass, format!("{} output {port} is not connected", pass.name)),
+                });
+            }
+            if let Some(pass) = pass(wire.from.0)
+                && !fed.contains(&wire.from)
+                && reported.insert(wire.from)
+            {
+                let port = wire.from.1;
+                mistakes.push(match pass.side {
+                    "input" => (pass.span, pass, format!("{} input {port} is not connected", pass.name)),
+                    _ => (wire.span, pass, format!("{} has no output {port}", pass.name)),
+                });
+            }
+        }
+        for (span, pass, message) in mistakes {
+            let entry = self.diags.error(span, message);
+            if span != pass.span {
+                entry.note(pass.span, "declared here");
+            }
+        }
+    }
+}
