@@ -3,7 +3,8 @@
 //!
 //! Each figure is the median of many passes over the trace, in bursts of 32 and of 256, with the
 //! fastest and slowest of the middle nine tenths beside it. Each answer is compared with a linear
-//! scan first. Cycles are of the time stamp counter, which ticks at a fixed rate.
+//! scan first. Cycles are of the time stamp counter, which ticks at a fixed rate. With `ACL_STEPS`
+//! in the environment, the nodes and rows that a packet meets are printed too.
 
 use std::error::Error;
 use std::io::Read;
