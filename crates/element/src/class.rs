@@ -38,7 +38,7 @@ pub struct Class {
 }
 
 /// The classes, by folder.
-const FOLDERS: &[&[&Class]] = &[crate::basic::CLASSES];
+const FOLDERS: &[&[&Class]] = &[crate::basic::CLASSES, crate::io::CLASSES];
 
 /// All classes.
 pub fn all() -> impl Iterator<Item = &'static Class> {

@@ -18,6 +18,7 @@ pub mod vector;
 pub mod work;
 
 pub mod basic;
+pub mod io;
 
 #[cfg(test)]
 #[expect(dead_code, reason = "a harness offers more than the tests of the day use")]

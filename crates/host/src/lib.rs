@@ -1,1 +1,28 @@
-//! To be filled.
+//! Runs chains: workers, the element graph, handlers, accounts.
+//!
+//! A packet's trip: a source's task fills a vector ([`worker`]); [`forward`] runs element after
+//! element over index lists into it, until every packet was sent, dropped or kept. Each worker has an
+//! instance of the whole graph; what elements share they say ([`element::StateScope`]).
+//!
+//! - [`assemble`]: from a flat configuration to one graph for each worker
+//! - [`node`]: an element in a graph, with its books
+//! - [`worker`]: the loop of a packet thread
+//! - [`forward`]: pushing and pulling through the graph
+//! - [`control`]: handlers and stops, from other threads
+//! - [`running`]: a chain that runs
+//! - [`report`]: what went where
+//! - [`services`]: ports and shared state
+
+pub mod assemble;
+pub mod control;
+pub mod forward;
+pub mod node;
+pub mod report;
+pub mod running;
+pub mod services;
+pub mod worker;
+
+pub use assemble::{Assembly, Options, assemble};
+pub use report::{NodeReport, Report};
+pub use running::{Outcome, Running};
+pub use services::PortOpener;

@@ -1,0 +1,269 @@
+//! From a flat configuration to one graph for each worker.
+//!
+//! All mistakes are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
+//! transparent elements are compiled once; equal programs share their code.
+
+use crate::node::{Books, End, Lowered, Node};
+use crate::services::{PortOpener, SharedState, WorkerServices};
+use click::config::NameTable;
+use click::flow::{self, PortSpec, Processing};
+use click::{ElementId, Graph};
+use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
+use diag::Diagnostics;
+use element::{Class, Configure, Element, Shape, StateScope};
+use ir::Program;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How a chain is to be run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Number of workers.
+    pub workers: usize,
+    /// Run programs by the evaluator instead of as machine code.
+    pub evaluator: bool,
+    /// Folder that file names in the configuration are relative to.
+    pub folder: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { workers: 1, evaluator: false, folder: PathBuf::from(".") }
+    }
+}
+
+/// A chain ready to run: a graph for each worker.
+pub struct Assembly {
+    /// The graphs.
+    pub graphs: Vec<Vec<Node>>,
+    /// Bytes of machine code made, where known; and what it took.
+    pub programs: usize,
+}
+
+/// The element classes, as the configuration language asks for them.
+pub struct KnownClasses;
+
+impl click::Classes for KnownClasses {
+    fn is_known(&self, name: &str) -> bool {
+        name == "AddressInfo" || element::find(name).is_some()
+    }
+
+    fn names(&self) -> Vec<String> {
+        element::names().chain(["AddressInfo"]).map(str::to_string).collect()
+    }
+}
+
+/// Elements that only inform, such as `AddressInfo`: the names that they define, and the graph
+/// without them.
+fn take_names(graph: &Graph, diags: &mut Diagnostics) -> NameTable {
+    let mut names = NameTable::new();
+    for element in graph.elements.iter().filter(|element| element.class.as_str() == "AddressInfo") {
+        names.address_info(&element.name, &element.config, diags);
+    }
+    names
+}
+
+fn spec(graph: &Graph, id: ElementId) -> PortSpec {
+    let class = graph.element(id).and_then(|element| element::find(element.class.as_str()));
+    let codes = class.map_or(("0/0", "a/a", "x/x"), |class| (class.ports, class.processing, class.flow));
+    match PortSpec::new(codes.0, codes.1, codes.2) {
+        Ok(spec) => spec,
+        Err(error) => panic!("{error} in class {}", class.map_or("?", |class| class.name)),
+    }
+}
+
+/// Makes the graphs of a configuration; `None` when it has mistakes, which are recorded.
+///
+/// # Errors
+/// When no machine code can be made.
+pub fn assemble(
+    graph: &Graph,
+    options: &Options,
+    ports: &mut dyn PortOpener,
+    diags: &mut Diagnostics,
+) -> Result<Option<Assembly>, CodegenError> {
+    let names = take_names(graph, diags);
+    let flow = flow::resolve(graph, &|id| spec(graph, id), diags);
+    let mut shared = SharedState::new();
+    let mut graphs = vec![];
+    for worker in 0..options.workers.max(1) {
+        let mut services =
+            WorkerServices { worker, ports, shared: &mut shared, folder: &options.folder, graph };
+        // The mistakes of the first worker's elements are those of all.
+        let mut later = Diagnostics::new();
+        let mistakes = if worker == 0 { &mut *diags } else { &mut later };
+        let mut nodes = vec![];
+        for id in graph.ids() {
+            nodes.extend(make_node(graph, id, &flow, worker, options, &names, &mut services, mistakes));
+        }
+        if mistakes.has_errors() || nodes.len() != graph.elements.len() {
+            diags.extend(later);
+            return Ok(None);
+        }
+        graphs.push(nodes);
+    }
+    let programs = compile(&mut graphs, options)?;
+    Ok(Some(Assembly { graphs, programs }))
+}
+
+#[expect(clippy::too_many_arguments, reason = "one caller; each is a different thing")]
+fn make_node(
+    graph: &Graph,
+    id: ElementId,
+    flow: &flow::Flow,
+    worker: usize,
+    options: &Options,
+    names: &NameTable,
+    services: &mut WorkerServices<'_>,
+    diags: &mut Diagnostics,
+) -> Option<Node> {
+    let declared = graph.element(id)?;
+    let class = match declared.class.as_str() {
+        "AddressInfo" => &INFORMATION,
+        name => element::find(name)?,
+    };
+    let wired = flow.ports(id);
+    let shape = Shape { inputs: wired.inputs.len(), outputs: wired.outputs.len() };
+    let mut cx = Configure {
+        name: &declared.name,
+        config: &declared.config,
+        span: declared.span,
+        shape,
+        worker,
+        workers: options.workers.max(1),
+        names: &names.scoped(&declared.name),
+        diags,
+        services,
+    };
+    let element = (class.make)(&mut cx)?;
+    let lowered = match element.lower(shape) {
+        None => None,
+        Some(Ok(program)) => Some(program),
+        Some(Err(error)) => panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name),
+    };
+    let ends = |output: bool, ports: usize| -> Vec<Option<End>> {
+        let end = |port: usize| {
+            graph.connections.iter().find_map(|wire| {
+                let (mine, my_port, other, other_port) = if output {
+                    (wire.from, wire.from_port, wire.to, wire.to_port)
+                } else {
+                    (wire.to, wire.to_port, wire.from, wire.from_port)
+                };
+                (mine == id && my_port as usize == port)
+                    .then_some(End { node: other.0, port: other_port as usize })
+            })
+        };
+        (0..ports).map(end).collect()
+    };
+    let is_pull = |side: &[Processing], port: usize| side.get(port) == Some(&Processing::Pull);
+    let mut outputs = ends(true, shape.outputs);
+    let mut inputs = ends(false, shape.inputs);
+    for (port, end) in outputs.iter_mut().enumerate().filter(|(port, _)| is_pull(&wired.outputs, *port)) {
+        let _ = port;
+        *end = None;
+    }
+    for (port, end) in inputs.iter_mut().enumerate() {
+        if !is_pull(&wired.inputs, port) {
+            *end = None;
+        }
+    }
+    let pulls = inputs.iter().any(Option::is_some);
+    let elsewhere = class.state == StateScope::OneWorker && worker != 0;
+    let (cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_ref());
+    let books = Books {
+        outputs: (0..shape.outputs).map(|_| Default::default()).collect(),
+        dropped: reasons.iter().map(|_| Default::default()).collect(),
+        reasons,
+        ..Books::default()
+    };
+    Some(Node {
+        name: declared.name.clone(),
+        class,
+        config: declared.config.as_str().to_string(),
+        has_task: element.has_task() && (shape.inputs == 0 || pulls) && !elsewhere,
+        element: Some(element),
+        lowered: lowered.map(|program| Lowered {
+            program: Arc::new(program),
+            engine: Engine::Evaluator,
+            own_reasons,
+        }),
+        cells,
+        outputs,
+        inputs,
+        answers_pull: answers_pull(class),
+        elsewhere,
+        books: Arc::new(books),
+    })
+}
+
+/// Whether a class's outputs are pull by nature: its elements answer pulls themselves.
+fn answers_pull(class: &Class) -> bool {
+    class.processing.split('/').next_back().is_some_and(|outputs| outputs.contains('l'))
+}
+
+/// Cells, names of drop reasons, and where the element's own start among them. The last two are the
+/// host's: what leaves by an output that is not wired, and what is caught in a loop.
+fn reasons_of(element: &dyn Element, program: Option<&Program>) -> (Vec<u64>, Vec<String>, usize) {
+    let mut reasons = program.map_or(vec![], |program| program.reasons.clone());
+    let own = reasons.len();
+    reasons.extend(element.reasons().iter().map(|reason| reason.to_string()));
+    reasons.extend(["unwired-output", "loop-or-full-handoff"].map(str::to_string));
+    let cells = program.map_or(vec![], |program| program.cells.iter().map(|cell| cell.init).collect());
+    (cells, reasons, own)
+}
+
+/// Compiles every program once and gives each node its engine; how many there were.
+fn compile(graphs: &mut [Vec<Node>], options: &Options) -> Result<usize, CodegenError> {
+    if options.evaluator {
+        return Ok(0);
+    }
+    let mut builder = CodeBuilder::new()?;
+    let mut known: Vec<(Arc<Program>, ProgramId)> = vec![];
+    let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut ids = vec![];
+    for lowered in graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut()) {
+        let alike = by_name.entry(lowered.program.name.clone()).or_default();
+        let same = alike.iter().copied().find(|at| *known[*at].0 == *lowered.program);
+        let at = match same {
+            Some(at) => at,
+            None => {
+                known.push((Arc::clone(&lowered.program), builder.add(&lowered.program)?));
+                alike.push(known.len() - 1);
+                known.len() - 1
+            }
+        };
+        lowered.program = Arc::clone(&known[at].0);
+        ids.push(known[at].1);
+    }
+    let code = builder.finish()?;
+    let lowered = graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut());
+    for (lowered, id) in lowered.zip(ids) {
+        lowered.engine = Engine::Native(Arc::clone(&code), id);
+    }
+    Ok(known.len())
+}
+
+/// Stands for elements that only define names.
+const INFORMATION: Class = Class {
+    name: "AddressInfo",
+    summary: "specifies address information",
+    page: "# AddressInfo(NAME ADDR ..., ...)\n\nDefines names for addresses; see the language's page.\n",
+    ports: "0/0",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: |_| Some(Box::new(Information)),
+};
+
+struct Information;
+
+impl Element for Information {}
+
+/// The folder of a file, for [`Options::folder`].
+pub fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}

@@ -1,0 +1,303 @@
+//! Pushing and pulling packets through the graph.
+//!
+//! Packets stay in their vector; each element sorts an index list into exit lists, and the lists go
+//! on to the next elements, depth first. Nothing here looks at a packet.
+
+use crate::node::Lowered;
+use crate::worker::Worker;
+use codegen::Exits;
+use element::work::Account;
+use element::{Batch, Element, Host, Vector};
+use ir::eval::State;
+use ir::{LIST_CAPACITY, Table, Tables};
+use shm::Packet;
+use shm::pool::{PacketPool, Pool};
+use std::cmp::Reverse;
+
+/// Elements that one packet may pass in a row: a configuration may hold loops, and one that never
+/// lets a packet go must not take the worker with it.
+const MAX_DEPTH: usize = 1_000;
+
+/// A packet on its way to the worker that owns an element's state.
+pub struct Handed {
+    /// The element's node, the same in all graphs.
+    pub node: usize,
+    /// The input.
+    pub input: usize,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// An element's tables, by their numbers in its program.
+struct ElementTables<'a>(&'a mut dyn Element);
+
+impl Tables for ElementTables<'_> {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.0.table(index)
+    }
+}
+
+impl Worker {
+    /// Packets that come in by an input of a node.
+    pub(crate) fn push(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
+        self.nodes[node].books.input.add(list.len());
+        if self.nodes[node].elsewhere {
+            return self.hand_over(node, input, packets, list);
+        }
+        self.depth += 1;
+        let mut exits = self.exits.pop().unwrap_or_else(|| Exits::with_capacity(4));
+        let outbox_start = self.outbox.len();
+        self.run_element(node, input, packets, list, &mut exits);
+        for port in 0..exits.outputs() {
+            let list = exits.output(port);
+            if !list.is_empty() {
+                self.leave(node, port, packets, list);
+            }
+        }
+        self.flush_outbox(node, outbox_start);
+        self.exits.push(exits);
+        self.depth -= 1;
+    }
+
+    /// Runs a node's element over a batch: afterwards `exits` holds the packets that leave by ports;
+    /// those that were dropped are counted and freed.
+    fn run_element(
+        &mut self,
+        node: usize,
+        input: usize,
+        packets: &mut [Packet],
+        list: &[u16],
+        exits: &mut Exits,
+    ) {
+        let this = &mut self.nodes[node];
+        if let Some(Lowered { program, engine, own_reasons }) = &this.lowered {
+            let Some(element) = &mut this.element else { return };
+            let mut tables = ElementTables(element.as_mut());
+            let mut state = State { cells: &mut this.cells, tables: &mut tables, now_ns: self.now_ns };
+            codegen::run(engine, program, input, packets, list, &mut state, &mut self.scratch, exits);
+            let (slow_paths, own_reasons) = (program.slow.len(), *own_reasons);
+            self.settle_drops(node, 0, packets, exits);
+            if slow_paths > 0 {
+                self.run_slow_paths(node, slow_paths, own_reasons, packets, exits);
+            }
+        } else {
+            let reasons = this.books.reasons.len();
+            exits.reset(this.outputs.len(), reasons, 0);
+            self.with_element(node, |element, work| {
+                element.push(input, &mut Batch::new(packets, list, exits), work);
+            });
+            self.settle_drops(node, 0, packets, exits);
+        }
+    }
+
+    /// Has the element's own code work on what its program sent to slow paths, and adds what leaves to
+    /// `exits`.
+    #[cold]
+    fn run_slow_paths(
+        &mut self,
+        node: usize,
+        paths: usize,
+        own_reasons: usize,
+        packets: &mut [Packet],
+        exits: &mut Exits,
+    ) {
+        for path in 0..paths {
+            let list = exits.other(path).to_vec();
+            if list.is_empty() {
+                continue;
+            }
+            let mut slow = self.exits.pop().unwrap_or_else(|| Exits::with_capacity(4));
+            slow.reset(self.nodes[node].outputs.len(), self.nodes[node].books.reasons.len() - own_reasons, 0);
+            self.with_element(node, |element, work| {
+                element.slow(path, &mut Batch::new(packets, &list, &mut slow), work);
+            });
+            self.settle_drops(node, own_reasons, packets, &slow);
+            for port in 0..slow.outputs() {
+                exits.extend(port, slow.output(port));
+            }
+            self.exits.push(slow);
+        }
+    }
+
+    /// Counts and frees what an element dropped. Its reasons are the node's from `first` on.
+    fn settle_drops(&mut self, node: usize, first: usize, packets: &[Packet], exits: &Exits) {
+        for reason in 0..exits.reasons() {
+            let list = exits.dropped(reason);
+            if !list.is_empty() {
+                if let Some(count) = self.nodes[node].books.dropped.get(first + reason) {
+                    count.add(list.len());
+                }
+                self.pool.free(packets, list);
+            }
+        }
+    }
+
+    /// Packets that leave by a port of a node: on to the next.
+    pub(crate) fn leave(&mut self, node: usize, port: usize, packets: &mut [Packet], list: &[u16]) {
+        let this = &self.nodes[node];
+        let next = this.outputs.get(port).copied().flatten();
+        match next {
+            Some(next) if self.depth < MAX_DEPTH => {
+                this.books.outputs[port].add(list.len());
+                self.push(next.node, next.port, packets, list);
+            }
+            // The last two reasons of every node are the host's own.
+            unwired => {
+                let own = this.books.dropped.len().saturating_sub(if unwired.is_some() { 1 } else { 2 });
+                if let Some(count) = this.books.dropped.get(own) {
+                    count.add(list.len());
+                }
+                self.pool.free(packets, list);
+            }
+        }
+    }
+
+    /// Sends on what an element emitted beside its batch since the outbox had `start` packets.
+    pub(crate) fn flush_outbox(&mut self, node: usize, start: usize) {
+        while self.outbox.len() > start {
+            let mut vector = self.vectors.pop().unwrap_or_default();
+            vector.clear();
+            let port = self.outbox[start].0;
+            let run = self.outbox[start..].iter().take_while(|(other, _)| *other == port);
+            let count = run.take(LIST_CAPACITY).map(|(_, packet)| vector.push(packet)).count();
+            self.outbox.drain(start..start + count);
+            let (packets, list) = vector.parts();
+            self.leave(node, port, packets, list);
+            self.vectors.push(vector);
+        }
+    }
+
+    /// Gives packets to the worker that owns the element's state.
+    fn hand_over(&mut self, node: usize, input: usize, packets: &[Packet], list: &[u16]) {
+        let books = &self.nodes[node].books;
+        for &index in list {
+            let packet = packets[usize::from(index)];
+            if self.home.push(Handed { node, input, packet }).is_ok() {
+                books.handed_over.add(1);
+            } else {
+                if let Some(count) = books.dropped.last() {
+                    count.add(1);
+                }
+                self.pool.free_all(std::slice::from_ref(&packet));
+            }
+        }
+    }
+
+    /// Works on packets that other workers handed over; whether there were any.
+    pub(crate) fn take_handed(&mut self) -> bool {
+        if self.incoming.is_empty() {
+            return false;
+        }
+        let incoming = std::sync::Arc::clone(&self.incoming);
+        let mut vector = self.vectors.pop().unwrap_or_default();
+        for _ in 0..incoming.len().min(LIST_CAPACITY) {
+            let Some(Handed { node, input, packet }) = incoming.pop() else { break };
+            vector.clear();
+            vector.push(&packet);
+            let (packets, list) = vector.parts();
+            self.push(node, input, packets, list);
+        }
+        self.vectors.push(vector);
+        true
+    }
+
+    /// Pulls up to `most` packets out of a port of a node into a vector.
+    fn pull_from(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
+        let most = most.min(into.room());
+        if self.nodes[node].answers_pull {
+            let outbox_start = self.outbox.len();
+            let mut count = 0;
+            self.with_element(node, |element, work| count = element.pull(port, most, into, work));
+            self.nodes[node].books.outputs[port].add(count);
+            self.flush_outbox(node, outbox_start);
+            return count;
+        }
+        let Some(up) = self.nodes[node].inputs.first().copied().flatten() else { return 0 };
+        let mut before = [0; LIST_CAPACITY];
+        let kept = into.len();
+        before[..kept].copy_from_slice(into.list());
+        let pulled = self.pull_from(up.node, up.port, most, into);
+        if pulled == 0 {
+            return 0;
+        }
+        self.nodes[node].books.input.add(pulled);
+        let mut exits = self.exits.pop().unwrap_or_else(|| Exits::with_capacity(4));
+        let outbox_start = self.outbox.len();
+        let (packets, list) = into.parts();
+        self.run_element(node, 0, packets, &list[kept..], &mut exits);
+        for other in (0..exits.outputs()).filter(|other| *other != port) {
+            if !exits.output(other).is_empty() {
+                self.leave(node, other, packets, exits.output(other));
+            }
+        }
+        let through = exits.output(port);
+        self.nodes[node].books.outputs[port].add(through.len());
+        before[kept..kept + through.len()].copy_from_slice(through);
+        let count = through.len();
+        into.relist(&before[..kept + count]);
+        self.exits.push(exits);
+        self.flush_outbox(node, outbox_start);
+        count
+    }
+}
+
+impl Host for Worker {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn pool(&mut self) -> &mut PacketPool {
+        &mut self.pool
+    }
+
+    fn burst(&self) -> usize {
+        self.burst
+    }
+
+    fn emit(&mut self, _node: usize, port: usize, packet: &Packet) {
+        self.outbox.push((port, *packet));
+    }
+
+    fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]) {
+        let this = &self.nodes[node];
+        let first = this.lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
+        if let Some(count) = this.books.dropped.get(first + reason) {
+            count.add(packets.len());
+        }
+        self.pool.free_all(packets);
+    }
+
+    fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize {
+        let Some(up) = self.nodes[node].inputs.get(input).copied().flatten() else { return 0 };
+        let count = self.pull_from(up.node, up.port, most, into);
+        self.nodes[node].books.input.add(count);
+        count
+    }
+
+    fn account(&mut self, node: usize, account: Account, count: usize) {
+        self.nodes[node].account(account, count);
+    }
+
+    fn fire_at(&mut self, node: usize, at_ns: u64) {
+        self.fire_at[node] = at_ns;
+        self.timers.push(Reverse((at_ns, node)));
+    }
+
+    fn stop(&mut self) {
+        self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn print(&mut self, line: &str) {
+        (self.print)(line);
+    }
+
+    fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String> {
+        let (node, handler) = self.find_handler(node, handler)?;
+        self.read_here(node, &handler)
+    }
+
+    fn write_handler(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String> {
+        let (node, handler) = self.find_handler(node, handler)?;
+        self.write_here(node, &handler, value)
+    }
+}

@@ -1,0 +1,179 @@
+//! What went where: the books of all workers, added up.
+
+use crate::node::Books;
+use element::work::Account;
+use port::PortStats;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What went in and out of one element, over all workers.
+#[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
+pub struct NodeReport {
+    /// Flat name.
+    pub name: String,
+    /// Class.
+    pub class: String,
+    /// Packets in.
+    pub input: u64,
+    /// Received from a port or file.
+    pub received: u64,
+    /// Made by the element.
+    pub made: u64,
+    /// Out, by port.
+    pub outputs: Vec<u64>,
+    /// Sent by a port or to a file.
+    pub sent: u64,
+    /// Went into other packets.
+    pub merged: u64,
+    /// Kept now.
+    pub held: u64,
+    /// Dropped, by reason; those that never happened are left out.
+    pub dropped: Vec<(String, u64)>,
+    /// Handed over to another worker.
+    pub handed_over: u64,
+}
+
+impl NodeReport {
+    /// Adds a worker's books.
+    pub fn add(&mut self, books: &Books) {
+        let account = |account: Account| books.accounts[account as usize].get();
+        self.input += books.input.get();
+        self.received += account(Account::Received);
+        self.made += account(Account::Made);
+        self.sent += account(Account::Sent);
+        self.merged += account(Account::Merged);
+        self.held = self.held.wrapping_add(books.held());
+        self.handed_over += books.handed_over.get();
+        self.outputs.resize(self.outputs.len().max(books.outputs.len()), 0);
+        self.outputs.iter_mut().zip(&books.outputs).for_each(|(sum, count)| *sum += count.get());
+        for (reason, count) in books.reasons.iter().zip(&books.dropped) {
+            let count = count.get();
+            if count == 0 {
+                continue;
+            }
+            match self.dropped.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, sum)) => *sum += count,
+                None => self.dropped.push((reason.clone(), count)),
+            }
+        }
+    }
+
+    /// Packets dropped, all reasons.
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.iter().map(|(_, count)| count).sum()
+    }
+
+    /// In + received + made less out + dropped + sent + merged + held: 0 when nothing was lost. Packets
+    /// that were handed over come in at both workers and are counted once.
+    pub fn imbalance(&self) -> i128 {
+        let left = self.input + self.received + self.made - self.handed_over.min(self.input);
+        let out: u64 = self.outputs.iter().sum();
+        i128::from(left)
+            - i128::from(out + self.dropped_total() + self.sent + self.merged)
+            - i128::from(self.held)
+    }
+}
+
+/// A port's counters and the elements that use it.
+#[derive(Clone, Debug, Serialize)]
+pub struct PortReport {
+    /// The port.
+    pub name: String,
+    /// The element.
+    pub element: String,
+    /// Packets and bytes received.
+    pub received: (u64, u64),
+    /// Packets and bytes sent.
+    pub sent: (u64, u64),
+    /// Packets that the driver lost on the way in.
+    pub rx_lost: u64,
+    /// Packets that the port gave up.
+    pub tx_errors: u64,
+}
+
+impl PortReport {
+    /// From a port's counters.
+    pub fn new(name: String, element: String, stats: &PortStats) -> PortReport {
+        PortReport {
+            name,
+            element,
+            received: (stats.rx_packets, stats.rx_bytes),
+            sent: (stats.tx_packets, stats.tx_bytes),
+            rx_lost: stats.rx_dropped.total(),
+            tx_errors: stats.tx_errors,
+        }
+    }
+}
+
+/// The accounts of a run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Every element.
+    pub nodes: Vec<NodeReport>,
+    /// Seconds from the first to the last packet.
+    pub busy_s: f64,
+    /// Number of workers.
+    pub workers: usize,
+}
+
+/// The books of all workers, readable while they run.
+#[derive(Clone, Default)]
+pub struct Ledger {
+    nodes: Vec<(String, String, Vec<Arc<Books>>)>,
+}
+
+impl Ledger {
+    /// Of these graphs, which are alike.
+    pub fn new(graphs: &[Vec<crate::node::Node>]) -> Ledger {
+        let mut nodes: Vec<(String, String, Vec<Arc<Books>>)> = vec![];
+        for graph in graphs {
+            for (at, node) in graph.iter().enumerate() {
+                if nodes.len() <= at {
+                    nodes.push((node.name.clone(), node.class.name.to_string(), vec![]));
+                }
+                nodes[at].2.push(Arc::clone(&node.books));
+            }
+        }
+        Ledger { nodes }
+    }
+
+    /// The accounts now.
+    pub fn nodes(&self) -> Vec<NodeReport> {
+        let sum = |(name, class, books): &(String, String, Vec<Arc<Books>>)| {
+            let mut report = NodeReport { name: name.clone(), class: class.clone(), ..NodeReport::default() };
+            books.iter().for_each(|books| report.add(books));
+            report
+        };
+        self.nodes.iter().map(sum).collect()
+    }
+}
+
+impl Report {
+    /// Packets that came in from ports and files.
+    pub fn received(&self) -> u64 {
+        self.nodes.iter().map(|node| node.received).sum()
+    }
+
+    /// Packets that went out to ports and files.
+    pub fn sent(&self) -> u64 {
+        self.nodes.iter().map(|node| node.sent).sum()
+    }
+
+    /// Packets dropped anywhere.
+    pub fn dropped(&self) -> u64 {
+        self.nodes.iter().map(NodeReport::dropped_total).sum()
+    }
+
+    /// Elements whose books do not balance; none in a sound run.
+    pub fn unbalanced(&self) -> impl Iterator<Item = &NodeReport> {
+        self.nodes.iter().filter(|node| node.imbalance() != 0)
+    }
+
+    /// Received + made − sent − dropped − merged − held over the whole chain; 0 when nothing was lost.
+    pub fn imbalance(&self) -> i128 {
+        let made: u64 = self.nodes.iter().map(|node| node.made).sum();
+        let merged: u64 = self.nodes.iter().map(|node| node.merged).sum();
+        let held: u64 = self.nodes.iter().map(|node| node.held).sum();
+        i128::from(self.received() + made) - i128::from(self.sent() + self.dropped() + merged + held)
+    }
+}

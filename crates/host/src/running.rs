@@ -1,0 +1,225 @@
+//! A chain that runs: its threads, handlers, and what is told at the end.
+
+use crate::assemble::Assembly;
+use crate::control::Mailbox;
+use crate::report::{Ledger, PortReport, Report};
+use crate::worker::{Clock, Pulse, Worker};
+use crossbeam_queue::ArrayQueue;
+use element::Merge;
+use shm::pool::{PacketPool, Pool};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Packets that wait to be taken over by the worker that owns an element's state.
+const HANDOFF_PACKETS: usize = 1024;
+/// Stack of a packet thread: a packet that passes a thousand elements in a row needs a call for each.
+const STACK_BYTES: usize = 16 << 20;
+
+/// How a run is carried out.
+pub struct Plan {
+    /// Packets to work on at a time, 1 to 256.
+    pub burst: usize,
+    /// The clock.
+    pub clock: Clock,
+    /// Cores to pin workers to, in order; workers beyond stay unpinned.
+    pub cores: Vec<usize>,
+    /// Called on each packet thread before its first turn: driver libraries want to know them.
+    pub on_thread: Arc<dyn Fn(usize) + Send + Sync>,
+    /// Where lines of printing elements go.
+    pub print: fn(&str),
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            burst: 32,
+            clock: Clock::real(),
+            cores: vec![],
+            on_thread: Arc::new(|_| {}),
+            print: |line| println!("{line}"),
+        }
+    }
+}
+
+/// What a run leaves.
+pub struct Outcome {
+    /// The accounts.
+    pub report: Report,
+    /// Ports and files.
+    pub ports: Vec<PortReport>,
+    /// What elements found worth telling.
+    pub findings: Vec<String>,
+    /// Slots that did not come back to the pool; 0 in a sound run.
+    pub slots_lost: usize,
+    /// Final values of read handlers that were asked for.
+    pub workers: Vec<Worker>,
+}
+
+/// A running chain.
+pub struct Running {
+    threads: Vec<JoinHandle<Worker>>,
+    mailboxes: Vec<Arc<Mailbox>>,
+    pulses: Vec<Arc<Pulse>>,
+    ledger: Ledger,
+    stop: Arc<AtomicBool>,
+    names: Vec<String>,
+    merges: Vec<Vec<(&'static str, Merge)>>,
+}
+
+impl Running {
+    /// Starts the workers; `pool` makes each worker's handle of the packet pool.
+    ///
+    /// # Errors
+    /// When a thread cannot be made.
+    pub fn start(
+        assembly: Assembly,
+        plan: &Plan,
+        mut pool: impl FnMut(usize) -> PacketPool,
+    ) -> std::io::Result<Running> {
+        let ledger = Ledger::new(&assembly.graphs);
+        let names = assembly.graphs[0].iter().map(|node| node.name.clone()).collect();
+        let merges = assembly.graphs[0].iter().map(|node| {
+            let handlers = node.element.as_ref().map_or(&[][..], |element| element.handlers());
+            handlers.iter().map(|handler| (handler.name, handler.merge)).collect()
+        });
+        let merges = merges.collect();
+        let stop: Arc<AtomicBool> = Arc::default();
+        let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
+        let (mut threads, mut mailboxes, mut pulses) = (vec![], vec![], vec![]);
+        for (number, nodes) in assembly.graphs.into_iter().enumerate() {
+            let mut worker = Worker::new(number, nodes, pool(number), plan.clock.clone());
+            worker.burst = plan.burst.clamp(1, ir::LIST_CAPACITY);
+            worker.stop = Arc::clone(&stop);
+            worker.print = plan.print;
+            worker.home = Arc::clone(&home);
+            if number == 0 {
+                worker.incoming = Arc::clone(&home);
+            }
+            mailboxes.push(Arc::clone(&worker.mailbox));
+            pulses.push(Arc::clone(&worker.pulse));
+            let (on_thread, core) = (Arc::clone(&plan.on_thread), plan.cores.get(number).copied());
+            let thread = std::thread::Builder::new()
+                .name(format!("worker-{number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || {
+                    if let Some(core) = core {
+                        pin(core);
+                    }
+                    on_thread(number);
+                    worker.run();
+                    worker
+                })?;
+            threads.push(thread);
+        }
+        Ok(Running { threads, mailboxes, pulses, ledger, stop, names, merges })
+    }
+
+    /// Asks all workers to end.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all workers have ended.
+    pub fn is_over(&self) -> bool {
+        self.pulses.iter().all(|pulse| pulse.ended.load(Ordering::Acquire))
+            || self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// The accounts now.
+    pub fn report(&self) -> Report {
+        let busy_ns = self.pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
+        Report {
+            nodes: self.ledger.nodes(),
+            busy_s: busy_ns.unwrap_or(0) as f64 / 1e9,
+            workers: self.threads.len(),
+        }
+    }
+
+    /// Reads `element.handler`, merged over the workers.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn read(&self, handler: &str) -> Result<String, String> {
+        let (node, handler) = self.find(handler)?;
+        let values: Result<Vec<String>, String> =
+            self.mailboxes.iter().map(|mailbox| mailbox.ask(node, handler, None)).collect();
+        let merge = self.merges[node].iter().find(|(name, _)| *name == handler).map(|(_, merge)| *merge);
+        Ok(merge_values(merge.unwrap_or(Merge::First), &values?))
+    }
+
+    /// Writes `element.handler` at all workers.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn write(&self, handler: &str, value: &str) -> Result<(), String> {
+        let (node, handler) = self.find(handler)?;
+        self.mailboxes.iter().try_for_each(|mailbox| mailbox.ask(node, handler, Some(value)).map(|_| ()))
+    }
+
+    fn find<'a>(&self, handler: &'a str) -> Result<(usize, &'a str), String> {
+        let (element, handler) =
+            handler.rsplit_once('.').ok_or_else(|| format!("`{handler}` is not `element.handler`"))?;
+        let node = self.names.iter().position(|name| name == element);
+        node.map(|node| (node, handler)).ok_or_else(|| format!("there is no element `{element}`"))
+    }
+
+    /// Waits for the end.
+    pub fn wait(self) -> Outcome {
+        let pulses = self.pulses;
+        let workers = self.threads.into_iter().map(|thread| match thread.join() {
+            Ok(worker) => worker,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        let mut workers: Vec<Worker> = workers.collect();
+        let (mut ports, mut findings) = (vec![], vec![]);
+        for worker in &mut workers {
+            for node in &mut worker.nodes {
+                let Some(element) = &mut node.element else { continue };
+                findings.extend(element.take_findings());
+                if let Some((name, stats)) = element.port_stats() {
+                    ports.push(PortReport::new(name, node.name.clone(), &stats));
+                }
+            }
+        }
+        let busy_ns = pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
+        let report = Report {
+            nodes: self.ledger.nodes(),
+            busy_s: busy_ns.unwrap_or(0) as f64 / 1e9,
+            workers: workers.len(),
+        };
+        let held: u64 = report.nodes.iter().map(|node| node.held).sum();
+        let in_use = workers.first().map_or(0, |worker| worker.pool.in_use());
+        Outcome { report, ports, findings, slots_lost: in_use.saturating_sub(held as usize), workers }
+    }
+}
+
+fn merge_values(merge: Merge, values: &[String]) -> String {
+    let numbers = || values.iter().map(|value| value.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
+    match merge {
+        Merge::Sum => match numbers() {
+            Ok(numbers) => numbers.iter().sum::<u64>().to_string(),
+            // Rates are not whole numbers.
+            Err(_) => {
+                let rates: Vec<f64> = values.iter().filter_map(|value| value.trim().parse().ok()).collect();
+                rates.iter().sum::<f64>().to_string()
+            }
+        },
+        Merge::Max => numbers().ok().and_then(|n| n.into_iter().max()).unwrap_or(0).to_string(),
+        Merge::First => values.first().cloned().unwrap_or_default(),
+        Merge::Concat => {
+            values.iter().filter(|value| !value.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// Pins the calling thread to a core; a machine that does not allow it runs the thread anywhere.
+fn pin(core: usize) {
+    let mut cores = rustix::thread::CpuSet::new();
+    if core < rustix::thread::CpuSet::MAX_CPU {
+        cores.set(core);
+        if let Err(error) = rustix::thread::sched_setaffinity(None, &cores) {
+            tracing::warn!("core {core} cannot be used: {error}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What elements get from the host while they are made: ports, files, shared state.
+
+use click::Graph;
+use element::configure::Direction;
+use element::{Scope, Services};
+use port::Port;
+use std::any::Any;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Opens ports by the names that configurations use. One for the whole chain.
+pub trait PortOpener {
+    /// Opens a worker's queue of a port.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing and what to do.
+    fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String>;
+}
+
+/// For chains without ports.
+impl PortOpener for () {
+    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+        Err(format!("there is no port `{name}`; name it in the chain file's [ports]"))
+    }
+}
+
+/// State that elements share, of a whole chain.
+pub type SharedState = HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>;
+
+/// The services for elements of one worker.
+pub struct WorkerServices<'a> {
+    /// The worker.
+    pub worker: usize,
+    /// Ports.
+    pub ports: &'a mut dyn PortOpener,
+    /// Shared state of all workers.
+    pub shared: &'a mut SharedState,
+    /// Folder of the configuration.
+    pub folder: &'a Path,
+    /// The flat configuration.
+    pub graph: &'a Graph,
+}
+
+impl Services for WorkerServices<'_> {
+    fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String> {
+        self.ports.open(name, direction, self.worker)
+    }
+
+    fn path(&self, name: &Path) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn shared_any(
+        &mut self,
+        scope: Scope,
+        key: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        let owner = match scope {
+            Scope::Worker => Some(self.worker),
+            Scope::AllWorkers => None,
+        };
+        self.shared.entry((owner, key.to_string())).or_insert_with(make).clone()
+    }
+
+    fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)> {
+        let context = from.rsplit_once('/').map_or("", |(outer, _)| outer);
+        let id = self.graph.find(name, context)?;
+        let element = self.graph.element(id)?;
+        Some((element.name.clone(), element::find(element.class.as_str())?.name))
+    }
+}

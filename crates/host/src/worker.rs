@@ -1,0 +1,261 @@
+//! The loop of a packet thread.
+//!
+//! Each turn reads the clock once, runs every task once, calls timers that are due, and from time to
+//! time does housekeeping and answers requests from other threads. A worker that finds nothing to do
+//! for a while yields its core, then sleeps for short times.
+
+use crate::control::Mailbox;
+use crate::forward::Handed;
+use crate::node::Node;
+use codegen::{Exits, Scratch};
+use crossbeam_queue::ArrayQueue;
+use element::{Progress, Vector, Work};
+use shm::Packet;
+use shm::pool::PacketPool;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Turns without work before the worker yields its core.
+const SPIN_TURNS: u32 = 200;
+/// Turns without work before it sleeps.
+const YIELD_TURNS: u32 = 400;
+/// How long it sleeps at a time, so that a packet never waits much longer than this.
+const SLEEP: Duration = Duration::from_micros(100);
+/// How often elements do housekeeping.
+const TICK_NS: u64 = 1_000_000;
+/// Turns without work after which a run whose sources have ended is over, although packets are kept:
+/// nobody will fetch them.
+const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
+
+/// The time of a run.
+#[derive(Clone)]
+pub enum Clock {
+    /// The machine's.
+    Real {
+        /// When the run started.
+        start: Instant,
+        /// The same moment in nanoseconds since the epoch.
+        epoch_ns: u64,
+    },
+    /// Set by a test or a replay.
+    Manual(Arc<AtomicU64>),
+}
+
+impl Clock {
+    /// The machine's clock from now on.
+    pub fn real() -> Clock {
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock::Real { start: Instant::now(), epoch_ns: epoch.as_nanos() as u64 }
+    }
+
+    fn now_ns(&self) -> u64 {
+        match self {
+            Clock::Real { start, epoch_ns } => epoch_ns + start.elapsed().as_nanos() as u64,
+            Clock::Manual(now) => now.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// How far a worker is, for who watches it.
+#[derive(Debug, Default)]
+pub struct Pulse {
+    /// Turns that did something.
+    pub busy_turns: AtomicU64,
+    /// Whether the loop has ended.
+    pub ended: AtomicBool,
+    /// Nanoseconds from the first to the last turn that did something.
+    pub busy_ns: AtomicU64,
+}
+
+/// A packet thread's own graph and everything it works with.
+pub struct Worker {
+    /// Which one.
+    pub number: usize,
+    /// The graph.
+    pub nodes: Vec<Node>,
+    /// The packet pool.
+    pub pool: PacketPool,
+    /// Packets to work on at a time.
+    pub burst: usize,
+    /// The run's clock.
+    pub clock: Clock,
+    /// The burst's time.
+    pub now_ns: u64,
+    /// Requests from other threads.
+    pub mailbox: Arc<Mailbox>,
+    /// Packets handed over to this worker by others.
+    pub incoming: Arc<ArrayQueue<Handed>>,
+    /// The same of the worker that owns state of [`element::StateScope::OneWorker`].
+    pub home: Arc<ArrayQueue<Handed>>,
+    /// Set when any worker wants the run to end.
+    pub stop: Arc<AtomicBool>,
+    /// How far it is.
+    pub pulse: Arc<Pulse>,
+    /// Lines that elements print.
+    pub print: fn(&str),
+    pub(crate) scratch: Scratch,
+    pub(crate) exits: Vec<Exits>,
+    pub(crate) vectors: Vec<Vector>,
+    pub(crate) outbox: Vec<(usize, Packet)>,
+    pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
+    pub(crate) fire_at: Vec<u64>,
+    pub(crate) depth: usize,
+}
+
+impl Worker {
+    /// What `nodes` and the rest make up.
+    pub fn new(number: usize, nodes: Vec<Node>, pool: PacketPool, clock: Clock) -> Worker {
+        let ring = Arc::new(ArrayQueue::new(1));
+        Worker {
+            number,
+            fire_at: vec![u64::MAX; nodes.len()],
+            nodes,
+            pool,
+            burst: 32,
+            now_ns: clock.now_ns(),
+            clock,
+            mailbox: Arc::default(),
+            incoming: Arc::clone(&ring),
+            home: ring,
+            stop: Arc::default(),
+            pulse: Arc::default(),
+            print: |line| println!("{line}"),
+            scratch: Scratch::default(),
+            exits: vec![],
+            vectors: vec![],
+            outbox: vec![],
+            timers: BinaryHeap::new(),
+            depth: 0,
+        }
+    }
+
+    /// Runs until the sources have ended and their packets are through, or until asked to stop.
+    pub fn run(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.with_element(node, |element, work| element.start(work));
+        }
+        let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
+        let mut finished = vec![false; tasks.len()];
+        let (mut idle_turns, mut next_tick_ns, mut first_ns) = (0u32, 0, None);
+        while !self.stop.load(Ordering::Relaxed) {
+            let turn_start_ns = self.clock.now_ns();
+            self.now_ns = turn_start_ns;
+            let mut worked = self.take_handed();
+            for (at, &node) in tasks.iter().enumerate().filter(|(at, _)| !finished[*at]).collect::<Vec<_>>() {
+                match self.run_task(node) {
+                    Progress::Worked => worked = true,
+                    Progress::Idle => {}
+                    Progress::Finished => finished[at] = true,
+                }
+            }
+            worked |= self.fire_timers();
+            if self.now_ns >= next_tick_ns {
+                next_tick_ns = self.now_ns + TICK_NS;
+                self.tick();
+            }
+            if self.mailbox.has_requests() {
+                self.answer_requests();
+            }
+            if worked {
+                idle_turns = 0;
+                let first = *first_ns.get_or_insert(turn_start_ns);
+                let turns = self.pulse.busy_turns.load(Ordering::Relaxed);
+                self.pulse.busy_turns.store(turns + 1, Ordering::Relaxed);
+                self.pulse.busy_ns.store(self.now_ns - first, Ordering::Relaxed);
+                continue;
+            }
+            idle_turns += 1;
+            if self.is_over(&tasks, &finished, idle_turns) {
+                break;
+            }
+            match idle_turns {
+                0..SPIN_TURNS => std::hint::spin_loop(),
+                SPIN_TURNS..YIELD_TURNS => std::thread::yield_now(),
+                _ => std::thread::sleep(SLEEP),
+            }
+        }
+        if let (Some(first), now_ns) = (first_ns, self.clock.now_ns()) {
+            let busy = self.pulse.busy_ns.load(Ordering::Relaxed);
+            // A run that was stopped while busy was busy until now.
+            let busy = if idle_turns == 0 { now_ns - first } else { busy };
+            self.pulse.busy_ns.store(busy, Ordering::Relaxed);
+        }
+        for node in 0..self.nodes.len() {
+            self.with_element(node, |element, work| element.stop(work));
+        }
+        self.take_handed();
+        self.mailbox.close();
+        self.answer_requests();
+        self.pulse.ended.store(true, Ordering::Release);
+    }
+
+    /// Whether nothing can happen any more: all sources of the graph have ended and nobody works.
+    fn is_over(&self, tasks: &[usize], finished: &[bool], idle_turns: u32) -> bool {
+        let mut sources = tasks.iter().zip(finished).filter(|(node, _)| self.nodes[**node].inputs.is_empty());
+        if sources.clone().next().is_none() || !sources.all(|(_, finished)| *finished) {
+            return false;
+        }
+        let held: u64 = self.nodes.iter().map(|node| node.books.held()).sum();
+        idle_turns > if held == 0 { 2 } else { GIVE_UP_TURNS }
+    }
+
+    /// Runs an element's task and what it sends on.
+    fn run_task(&mut self, node: usize) -> Progress {
+        let mut vector = self.vectors.pop().unwrap_or_default();
+        vector.clear();
+        let outbox_start = self.outbox.len();
+        let mut progress = Progress::Finished;
+        self.with_element(node, |element, work| progress = element.task(&mut vector, work));
+        if !vector.is_empty() {
+            let (packets, list) = vector.parts();
+            self.leave(node, 0, packets, list);
+        }
+        self.flush_outbox(node, outbox_start);
+        self.vectors.push(vector);
+        progress
+    }
+
+    /// Calls an element with its worker; what it emits beside a batch is sent on afterwards only by
+    /// who calls [`Worker::flush_outbox`].
+    pub(crate) fn with_element(
+        &mut self,
+        node: usize,
+        call: impl FnOnce(&mut dyn element::Element, &mut Work<'_>),
+    ) {
+        if let Some(mut element) = self.nodes[node].element.take() {
+            call(element.as_mut(), &mut Work::new(self, node));
+            self.nodes[node].element = Some(element);
+        }
+    }
+
+    fn fire_timers(&mut self) -> bool {
+        let mut fired = false;
+        while let Some(&Reverse((at_ns, node))) = self.timers.peek() {
+            if at_ns > self.now_ns {
+                break;
+            }
+            self.timers.pop();
+            // An element that wished for another time meanwhile has another entry.
+            if self.fire_at[node] == at_ns {
+                self.fire_at[node] = u64::MAX;
+                let outbox_start = self.outbox.len();
+                self.with_element(node, |element, work| element.fire(work));
+                self.flush_outbox(node, outbox_start);
+                fired = true;
+            }
+        }
+        fired
+    }
+
+    fn tick(&mut self) {
+        let now_ns = self.now_ns;
+        for node in &mut self.nodes {
+            if let Some(element) = &mut node.element {
+                element.tick(now_ns);
+            }
+        }
+    }
+}
