@@ -31,6 +31,8 @@ fn the_example_of_rfc_1071() {
 fn the_example_of_rfc_1624_section_4() {
     // Checksum 0xdd2f, a word changes from 0x5555 to 0x3285: equation 3 gives 0, equation 2 gave -0.
     assert_eq!(update16(0xdd2f, 0x5555, 0x3285), 0);
+    // Equation 3 to the letter: ~(~0xffff + ~0xffff + 0) is the only way to a sum of +0.
+    assert_eq!(update16(0xffff, 0xffff, 0), 0xffff);
 }
 
 #[test]
