@@ -28,7 +28,7 @@ Receives packets from a port and pushes them out.
 - **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket
 ",
     ports: "0/1",
-    processing: "/h",
+    processing: "h/h",
     flow: "x/x",
     state: StateScope::PerWorker,
     make,

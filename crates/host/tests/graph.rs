@@ -1,0 +1,129 @@
+//! Chains through the whole engine: a configuration, packets in, packets out, books that balance.
+
+use diag::{Diagnostics, SourceMap};
+use element::configure::Direction;
+use host::running::{Plan, Running};
+use host::{Assembly, Options, Outcome, PortOpener, assemble};
+use port::Port;
+use port::frames::FrameSet;
+use port::memory::{MemoryPort, SentFrames};
+use shm::pool::{PacketPool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::sync::Arc;
+
+/// `in` replays frames so often, everything else keeps what is sent to it.
+struct TestPorts {
+    frames: Arc<FrameSet>,
+    count: u64,
+    sent: SentFrames,
+}
+
+impl PortOpener for TestPorts {
+    fn open(&mut self, name: &str, _: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
+        Ok(Box::new(match name {
+            "in" => MemoryPort::generator("in", Arc::clone(&self.frames))
+                .limit(self.count)
+                .start_at(worker * self.frames.count() / 2),
+            _ => MemoryPort::sink(name).keep_sent(Arc::clone(&self.sent)),
+        }))
+    }
+}
+
+fn build(text: &str, ports: &mut TestPorts, options: &Options) -> Result<Assembly, String> {
+    let mut map = SourceMap::new();
+    let source = map.add("test.click", text);
+    let mut diags = Diagnostics::new();
+    let ast = click::parse(&mut map, source, &mut diags);
+    let graph = click::flatten(&ast, &host::assemble::KnownClasses, &[], &mut diags);
+    let assembly = assemble(&graph, options, ports, &mut diags).expect("machine code");
+    match assembly {
+        Some(assembly) if !diags.has_errors() => Ok(assembly),
+        _ => Err(diags.render_short(&map)),
+    }
+}
+
+/// Runs a configuration on `count` frames for each worker; what came out and the accounts.
+fn run(text: &str, frames: &[Vec<u8>], count: u64, options: &Options) -> (Vec<Vec<u8>>, Outcome) {
+    let frames = Arc::new(FrameSet::new(frames).expect("frames"));
+    let mut ports = TestPorts { frames, count, sent: SentFrames::default() };
+    let sent = Arc::clone(&ports.sent);
+    let assembly = build(text, &mut ports, options).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let region = Region::create(RegionOptions::slots(4096)).expect("memory");
+    let pool = SharedPool::new(region);
+    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let outcome = running.expect("threads").wait();
+    assert_eq!(outcome.slots_lost, 0);
+    assert_eq!(outcome.report.imbalance(), 0);
+    for node in outcome.report.unbalanced() {
+        panic!("books of {} do not balance: {node:?}", node.name);
+    }
+    let sent = std::mem::take(&mut *sent.lock().expect("no panic"));
+    (sent, outcome)
+}
+
+fn frames(count: usize) -> Vec<Vec<u8>> {
+    (0..count).map(|at| vec![at as u8; 60 + at % 7]).collect()
+}
+
+#[test]
+fn packets_go_through_in_order_and_are_counted() {
+    for evaluator in [false, true] {
+        let options = Options { evaluator, ..Options::default() };
+        let text = "FromDevice(in) -> c :: Counter -> Paint(3) -> ToDevice(out);";
+        let (sent, outcome) = run(text, &frames(100), 250, &options);
+        let expected: Vec<Vec<u8>> = frames(100).into_iter().cycle().take(250).collect();
+        assert_eq!(sent, expected);
+        assert_eq!((outcome.report.received(), outcome.report.sent()), (250, 250));
+        let counter = outcome.report.nodes.iter().find(|node| node.name == "c").expect("the counter");
+        assert_eq!((counter.input, counter.outputs.clone()), (250, vec![250]));
+    }
+}
+
+#[test]
+fn every_worker_runs_the_graph_and_the_books_add_up() {
+    let options = Options { workers: 2, ..Options::default() };
+    let (sent, outcome) = run("FromDevice(in) -> Counter -> ToDevice(out);", &frames(64), 1000, &options);
+    assert_eq!(sent.len(), 2000);
+    assert_eq!(outcome.report.received(), 2000);
+}
+
+#[test]
+fn dropped_packets_have_a_reason() {
+    let (_, outcome) = run("FromDevice(in) -> d :: Discard;", &frames(10), 33, &Options::default());
+    let node = outcome.report.nodes.iter().find(|node| node.name == "d").expect("the sink");
+    assert_eq!(node.dropped, [("discarded".to_string(), 33)]);
+}
+
+#[test]
+fn handlers_are_read_and_written_while_packets_flow() {
+    let frames = Arc::new(FrameSet::new(frames(8)).expect("frames"));
+    let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
+    let options = Options { workers: 2, ..Options::default() };
+    let text = "FromDevice(in) -> c :: Counter -> p :: Paint(1) -> d :: Discard;";
+    let assembly = build(text, &mut ports, &options).expect("a valid configuration");
+    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let running = running.expect("threads");
+    while running.read("c.count").expect("a count").parse::<u64>().expect("a number") < 10_000 {}
+    assert_eq!(running.read("p.color").as_deref(), Ok("1"));
+    running.write("p.color", "7").expect("a colour");
+    assert_eq!(running.read("p.color").as_deref(), Ok("7"));
+    assert!(running.write("p.color", "700").is_err());
+    assert!(running.read("p.nothing").is_err());
+    assert!(running.read("nobody.count").is_err());
+    running.stop();
+    let outcome = running.wait();
+    assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
+    assert!(outcome.report.received() >= 10_000);
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let frames = Arc::new(FrameSet::new(frames(1)).expect("frames"));
+    let mut ports = TestPorts { frames, count: 1, sent: SentFrames::default() };
+    let text = "FromDevice(in) -> Paint(300) -> Counter(5) -> Discard;\nIdl -> Discard;";
+    let mistakes = build(text, &mut ports, &Options::default()).err().expect("mistakes");
+    assert!(mistakes.contains("test.click:1:25"), "{mistakes}");
+    assert!(mistakes.contains("test.click:1:41"), "{mistakes}");
+    assert!(mistakes.contains("Idl"), "{mistakes}");
+}
