@@ -6,12 +6,17 @@
 //!
 //! - [`memory`]: replays prepared frames from memory, and a sink: the port that benchmarks use.
 //! - [`capture`]: reads and writes capture files.
+//! - [`dpdk`]: everything that DPDK has a driver for.
+//! - [`offload`]: what senders on the same machine leave to a device, finished or refused.
 
 pub mod capture;
+pub mod dpdk;
 pub mod frames;
 pub mod memory;
+pub mod offload;
 
 pub use capture::{CaptureOptions, CapturePort};
+pub use dpdk::{Dpdk, DpdkPort, DpdkSpec};
 pub use frames::FrameSet;
 pub use memory::MemoryPort;
 
@@ -122,12 +127,14 @@ pub struct RxDropped {
     pub errors: u64,
     /// Longer than any packet can be.
     pub too_long: u64,
+    /// Cut off on the way in: the sender relied on segmentation by a device.
+    pub cut_off: u64,
 }
 
 impl RxDropped {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.missed + self.no_buffer + self.errors + self.too_long
+        self.missed + self.no_buffer + self.errors + self.too_long + self.cut_off
     }
 }
 
@@ -208,6 +215,20 @@ pub enum PortError {
         lost_frames: u64,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// DPDK refused.
+    #[error(transparent)]
+    Dpdk(#[from] dpdk_sys::DpdkError),
+    /// No memory for packets.
+    #[error(transparent)]
+    Memory(#[from] shm::ShmError),
+    /// What a user wrote names no DPDK device.
+    #[error("`{text}` names no DPDK device: {what}")]
+    Spec {
+        /// What was written.
+        text: String,
+        /// What is wrong with it.
+        what: &'static str,
     },
     /// One file for both directions.
     #[error("{} would be read and overwritten at once; name another file to write", path.display())]

@@ -1,0 +1,49 @@
+//! Finds DPDK with pkg-config and compiles the shim over it.
+//!
+//! Without DPDK the crate still builds, without the shim: whoever asks for a DPDK port is told what
+//! to install.
+
+use std::process::Command;
+
+/// The parts of DPDK that the shim calls. Drivers are plug-ins that DPDK loads itself.
+const LIBRARIES: [&str; 5] = ["rte_eal", "rte_mempool", "rte_mbuf", "rte_ethdev", "rte_ring"];
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(dpdk)");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=c");
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG");
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    println!("cargo::rerun-if-env-changed=MILLRACE_WITHOUT_DPDK");
+    if std::env::var_os("MILLRACE_WITHOUT_DPDK").is_some() {
+        return;
+    }
+    let Some(flags) = pkg_config("--cflags") else {
+        println!("cargo::warning=DPDK was not found: DPDK ports are left out (install libdpdk-dev)");
+        return;
+    };
+    let folders = pkg_config("--libs-only-L").unwrap_or_default();
+    let mut shim = cc::Build::new();
+    for flag in flags.split_whitespace() {
+        shim.flag(flag);
+    }
+    // Its external-memory functions are marked experimental, and stayed as they are for years.
+    shim.define("ALLOW_EXPERIMENTAL_API", None).warnings(true).opt_level(3);
+    for file in ["c/eal.c", "c/pool.c", "c/device.c", "c/burst.c"] {
+        shim.file(file);
+    }
+    shim.compile("millrace_dpdk");
+    for folder in folders.split_whitespace().filter_map(|flag| flag.strip_prefix("-L")) {
+        println!("cargo::rustc-link-search=native={folder}");
+    }
+    for library in LIBRARIES {
+        println!("cargo::rustc-link-lib=dylib={library}");
+    }
+    println!("cargo::rustc-cfg=dpdk");
+}
+
+fn pkg_config(what: &str) -> Option<String> {
+    let tool = std::env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".into());
+    let output = Command::new(tool).args([what, "libdpdk"]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}

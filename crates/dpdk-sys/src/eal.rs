@@ -1,0 +1,159 @@
+//! DPDK's environment (EAL): started once per process, and it stays.
+//!
+//! It probes no PCI device that was not named (it would take the machine's own network card), shares
+//! nothing with other processes, and writes no files. Its main thread is one of our own that does
+//! nothing else, because the EAL pins the thread that starts it.
+#![expect(unsafe_code, reason = "calls into C")]
+
+use crate::{BUILT_WITH_DPDK, DpdkError, ffi};
+use std::ffi::{CString, c_char, c_int};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// How DPDK is started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EalOptions {
+    /// PCI devices that will be used, by address; none are probed beyond these.
+    pub pci: Vec<String>,
+    /// Whether its memory lies on huge pages: `None` when enough of them are free.
+    pub huge_pages: Option<bool>,
+    /// Memory for packet headers, pools of drivers that cannot use ours, and rings, in MiB. Only what
+    /// is used of it is taken from the system.
+    pub memory_mib: u32,
+    /// More arguments, as DPDK's manual has them.
+    pub extra: Vec<String>,
+}
+
+impl Default for EalOptions {
+    fn default() -> Self {
+        EalOptions { pci: Vec::new(), huge_pages: None, memory_mib: 512, extra: Vec::new() }
+    }
+}
+
+/// Proof that the environment runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Eal(());
+
+struct Running {
+    options: EalOptions,
+    result: Result<(), DpdkError>,
+}
+
+/// The start that this process had, if it had one: DPDK cannot be started twice.
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+impl Eal {
+    /// Starts DPDK, or finds it running.
+    ///
+    /// # Errors
+    ///
+    /// When this was built without DPDK, when it does not start, or when it runs already without a PCI
+    /// device that is wanted now. A start that failed is not tried again.
+    pub fn start(options: &EalOptions) -> Result<Eal, DpdkError> {
+        if !BUILT_WITH_DPDK {
+            return Err(DpdkError::NotBuilt);
+        }
+        let mut running = RUNNING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let before = running.get_or_insert_with(|| Running {
+            options: options.clone(),
+            result: start_in_thread(arguments(options)),
+        });
+        before.result.clone()?;
+        match options.pci.iter().find(|address| !before.options.pci.contains(address)) {
+            Some(missing) => Err(DpdkError::Running { what: format!("the PCI device {missing}") }),
+            None => Ok(Eal(())),
+        }
+    }
+}
+
+fn arguments(options: &EalOptions) -> Vec<String> {
+    let mut arguments: Vec<String> =
+        ["millrace", "--no-telemetry", "--iova-mode=va", "--log-level=5"].map(String::from).to_vec();
+    if options.pci.is_empty() {
+        arguments.push("--no-pci".into());
+    }
+    for address in &options.pci {
+        arguments.extend(["-a".into(), address.clone()]);
+    }
+    if options.huge_pages.unwrap_or_else(|| free_huge_mib() >= u64::from(options.memory_mib)) {
+        arguments.push("--in-memory".into());
+    } else {
+        // Without huge pages DPDK refuses `--in-memory`; this has the same effect.
+        arguments.extend(["--no-huge", "--no-shconf", "-m"].map(String::from));
+        arguments.push(options.memory_mib.to_string());
+    }
+    // One lcore that may run on every processor this process may use: workers register themselves.
+    arguments.push(format!("--lcores=0@({})", allowed_processors()));
+    arguments.extend(options.extra.iter().cloned());
+    arguments
+}
+
+fn free_huge_mib() -> u64 {
+    let free = std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    free.ok().and_then(|pages| pages.trim().parse::<u64>().ok()).unwrap_or(0) * 2
+}
+
+fn allowed_processors() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    allowed.map_or_else(|| "0".into(), |list| list.trim().into())
+}
+
+fn start_in_thread(arguments: Vec<String>) -> Result<(), DpdkError> {
+    let told = arguments.join(" ");
+    let failed = |code| DpdkError::Start { arguments: told.clone(), code, log: ffi::take_log() };
+    let (tell, hear) = std::sync::mpsc::channel();
+    let spawned = std::thread::Builder::new().name("dpdk-main".into()).spawn(move || {
+        let _ = tell.send(init(&arguments));
+        // DPDK keeps this thread as its main one.
+        loop {
+            std::thread::park();
+        }
+    });
+    match spawned.map(|_| hear.recv()) {
+        Ok(Ok(0)) => Ok(()),
+        Ok(Ok(code)) => Err(failed(code)),
+        Ok(Err(_)) => Err(failed(-libc_eio())),
+        Err(error) => Err(failed(-error.raw_os_error().unwrap_or(libc_eio()))),
+    }
+}
+
+const fn libc_eio() -> i32 {
+    5
+}
+
+fn init(arguments: &[String]) -> c_int {
+    let Ok(arguments) = arguments.iter().map(|one| CString::new(one.as_str())).collect::<Result<Vec<_>, _>>()
+    else {
+        return -22;
+    };
+    // DPDK moves the pointers about and keeps some of the strings: both are leaked.
+    let mut pointers: Vec<*mut c_char> = arguments.into_iter().map(CString::into_raw).collect();
+    let count = pointers.len() as c_int;
+    pointers.push(std::ptr::null_mut());
+    // SAFETY: `pointers` holds `count` C strings that live for ever, and a null pointer after them. The
+    // caller holds the lock that makes this the only start.
+    unsafe { ffi::mr_eal_init(count, pointers.leak().as_mut_ptr()) }
+}
+
+/// The network drivers that DPDK has on this machine, as names for ports (`net_pcap`, ...). Does not
+/// start DPDK.
+pub fn driver_names() -> Vec<String> {
+    let roots = ["/usr/lib/x86_64-linux-gnu/dpdk", "/usr/lib/aarch64-linux-gnu/dpdk", "/usr/lib64/dpdk"];
+    let folders = roots.iter().filter_map(|root| std::fs::read_dir(root).ok()).flatten().flatten();
+    let mut names: Vec<String> = folders.flat_map(|folder| plug_ins(&folder.path())).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn plug_ins(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some(name.strip_prefix("librte_")?.strip_suffix(".so")?.to_owned())
+        })
+        .filter(|name| name.starts_with("net_"))
+        .collect()
+}

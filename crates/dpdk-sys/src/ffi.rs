@@ -1,0 +1,175 @@
+//! The shim's functions as they are in C, or stand-ins that refuse when it was not built.
+//!
+//! The structs mirror `c/shim.h`; that the descriptor's layout agrees is asserted there, offset by
+//! offset, and here by its size.
+#![expect(unsafe_code, reason = "calls into C")]
+
+use shm::Packet;
+use std::ffi::{c_char, c_int, c_void};
+
+/// `struct mr_pool`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawPool {
+    pub mempool: *mut c_void,
+    pub base: u64,
+    pub span: u64,
+    pub headers: u64,
+    pub headers_span: u64,
+    pub capacity: u32,
+    pub region: u16,
+    pub external: bool,
+}
+
+/// `struct mr_queue`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawQueue {
+    pub pool: *const RawPool,
+    pub port: u16,
+    pub queue: u16,
+    pub origin: u16,
+    pub microseconds: bool,
+}
+
+/// `struct mr_burst`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RawBurst {
+    pub bytes: u64,
+    pub bad: u64,
+    pub foreign: u64,
+    pub flagged: u64,
+}
+
+/// `struct mr_device`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawDevice {
+    pub port: u16,
+    pub rx_queues: u16,
+    pub tx_queues: u16,
+    pub max_rx_queues: u16,
+    pub max_tx_queues: u16,
+    pub mtu: u16,
+    pub rss: bool,
+    pub multi_segment: bool,
+    pub microseconds: bool,
+    pub link_up: bool,
+    pub mac: [u8; 6],
+    pub driver: [c_char; 64],
+}
+
+impl RawDevice {
+    pub const NONE: RawDevice = RawDevice {
+        port: 0,
+        rx_queues: 0,
+        tx_queues: 0,
+        max_rx_queues: 0,
+        max_tx_queues: 0,
+        mtu: 0,
+        rss: false,
+        multi_segment: false,
+        microseconds: false,
+        link_up: false,
+        mac: [0; 6],
+        driver: [0; 64],
+    };
+}
+
+/// `struct mr_stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RawStats {
+    pub rx_packets: u64,
+    pub rx_bytes: u64,
+    pub tx_packets: u64,
+    pub tx_bytes: u64,
+    pub missed: u64,
+    pub no_buffer: u64,
+    pub rx_errors: u64,
+    pub tx_errors: u64,
+}
+
+const _: () = assert!(size_of::<Packet>() == 128);
+
+macro_rules! shim {
+    ($( fn $name:ident($( $arg:ident: $kind:ty ),* $(,)?) $( -> $result:ty = $refusal:expr )?; )*) => {
+        #[cfg(dpdk)]
+        unsafe extern "C" {
+            $( pub fn $name($( $arg: $kind ),*) $( -> $result )?; )*
+        }
+
+        /// What stands in when DPDK was not there at build time. [`crate::Eal::start`] refuses before
+        /// any of it is called.
+        #[cfg(not(dpdk))]
+        mod absent {
+            use super::*;
+            $( pub unsafe fn $name($( _: $kind ),*) $( -> $result )? { $( let refusal: $result = $refusal; refusal )? } )*
+        }
+        #[cfg(not(dpdk))]
+        pub use absent::*;
+    };
+}
+
+#[cfg(not(dpdk))]
+const NOT_SUPPORTED: c_int = -95;
+
+shim! {
+    fn mr_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int = NOT_SUPPORTED;
+    fn mr_log_take(out: *mut c_char, bytes: usize) -> usize = 0;
+    fn mr_pool_create(
+        name: *const c_char,
+        base: *mut c_void,
+        bytes: u64,
+        page_bytes: u64,
+        slots: u32,
+        cache: u32,
+        pool: *mut RawPool,
+    ) -> c_int = NOT_SUPPORTED;
+    fn mr_pool_number(pool: *mut RawPool, region: u16);
+    fn mr_pool_available(pool: *const RawPool) -> u32 = 0;
+    fn mr_device_attach(
+        bus: *const c_char,
+        name: *const c_char,
+        args: *const c_char,
+        port: *mut u16,
+    ) -> c_int = NOT_SUPPORTED;
+    fn mr_device_detach(bus: *const c_char, name: *const c_char) -> c_int = NOT_SUPPORTED;
+    fn mr_device_start(
+        port: u16,
+        queues: u16,
+        descriptors: u16,
+        pool: *const RawPool,
+        device: *mut RawDevice,
+    ) -> c_int = NOT_SUPPORTED;
+    fn mr_device_stop(port: u16) -> c_int = NOT_SUPPORTED;
+    fn mr_device_link(port: u16, device: *mut RawDevice);
+    fn mr_device_stats(port: u16, stats: *mut RawStats) -> c_int = NOT_SUPPORTED;
+    fn mr_alloc(pool: *const RawPool, out: *mut Packet, count: u32) -> u32 = 0;
+    fn mr_free(
+        packets: *const Packet,
+        count: u32,
+        list: *const u16,
+        listed: u32,
+        burst: *mut RawBurst,
+    );
+    fn mr_receive(queue: *const RawQueue, out: *mut Packet, count: u32, burst: *mut RawBurst) -> u32 = 0;
+    fn mr_send(
+        port: u16,
+        queue: u16,
+        packets: *const Packet,
+        count: u32,
+        list: *const u16,
+        listed: u32,
+        burst: *mut RawBurst,
+    ) -> u32 = 0;
+}
+
+/// What DPDK logged since the last call.
+pub fn take_log() -> String {
+    let mut text = [0u8; 4096];
+    // SAFETY: the shim writes no more than `text` holds, and says how much it wrote.
+    let used = unsafe { mr_log_take(text.as_mut_ptr().cast(), text.len()) };
+    String::from_utf8_lossy(text.get(..used).unwrap_or_default()).into_owned()
+}

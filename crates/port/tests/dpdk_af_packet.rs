@@ -1,0 +1,78 @@
+//! net_af_packet on a veth pair, with a kernel at the other end that leaves checksums to a device.
+
+mod dpdk_setup;
+
+use dpdk_setup::{in_namespace, ip, mac_of, open, receive_udp, start, udp_frame};
+use port::Port;
+use port::offload::transport_checksum_holds;
+use shm::{Packet, PacketBytes, Pool, write_frame};
+use std::net::UdpSocket;
+use std::time::Duration;
+
+#[test]
+fn a_kernel_peer_is_understood() {
+    if !in_namespace("a_kernel_peer_is_understood") {
+        return;
+    }
+    let made = ip("link add ours type veth peer name theirs")
+        && ip("link set ours mtu 9000 up")
+        && ip("link set theirs mtu 9000 up")
+        && ip("addr add 192.0.2.1/24 dev theirs")
+        && ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 dev theirs");
+    if !made {
+        eprintln!("SKIP: a veth pair cannot be made here");
+        return;
+    }
+    let Some(dpdk) = start(1024) else { return };
+    let mut pool = dpdk.pool();
+    let mut port = open(&dpdk, "net_af_packet0,iface=ours");
+    assert_eq!(port.info().mac, Some(mac_of("ours")));
+    let socket = UdpSocket::bind("192.0.2.1:4000").expect("the address is ours");
+    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+
+    // What the kernel sends has partial checksums; the port finishes them.
+    for n in 0..50u8 {
+        socket.send_to(&vec![n; 100 + usize::from(n)], "192.0.2.9:5000").expect("sent");
+    }
+    let seen = receive_udp(&mut port, &mut pool, 50, 5000);
+    assert_eq!(seen.len(), 50);
+    for (n, packet) in seen.iter().enumerate() {
+        assert_eq!(PacketBytes::new(packet).to_vec()[42..], vec![n as u8; 100 + n]);
+        assert_eq!(transport_checksum_holds(packet), Some(true), "packet {n}");
+    }
+    pool.free_all(&seen);
+
+    // A frame longer than the driver's ring takes arrives cut off: it is refused and told.
+    socket.send_to(&[7; 5000], "192.0.2.9:5000").expect("sent");
+    socket.send_to(&[8; 64], "192.0.2.9:5000").expect("sent");
+    let seen = receive_udp(&mut port, &mut pool, 1, 5000);
+    assert_eq!(seen.len(), 1);
+    assert_eq!(PacketBytes::new(&seen[0]).to_vec()[42..], [8; 64]);
+    pool.free_all(&seen);
+    assert_eq!(port.stats().rx_dropped.cut_off, 1);
+    let findings = port.take_findings();
+    assert!(findings.len() == 1 && findings[0].message.contains("ethtool -K"), "{findings:?}");
+
+    // What we send arrives; a chain is made linear for this driver, one too long for it is told.
+    let mac = mac_of("theirs");
+    let mut buffer = [0; 9000];
+    for len in [1usize, 1000, 1900] {
+        let frame = udp_frame(mac, [192, 0, 2, 9], [192, 0, 2, 1], 4000, &vec![3; len]);
+        let packet = write_frame(&mut pool, &frame).expect("slots");
+        assert_eq!(port.send(&mut pool, &mut [packet], &[0]), 1);
+        assert_eq!(socket.recv(&mut buffer).expect("it arrives"), len);
+    }
+    let frame = udp_frame(mac, [192, 0, 2, 9], [192, 0, 2, 1], 4000, &[5; 8000]);
+    let long = write_frame(&mut pool, &frame).expect("slots");
+    let small = udp_frame(mac, [192, 0, 2, 9], [192, 0, 2, 1], 4000, &[6; 10]);
+    let mut vector = [Packet::EMPTY; 3];
+    vector[0] = write_frame(&mut pool, &small).expect("slots");
+    vector[1] = long;
+    vector[2] = write_frame(&mut pool, &small).expect("slots");
+    assert_eq!(port.send(&mut pool, &mut vector, &[0, 1, 2]), 3);
+    for _ in 0..2 {
+        assert_eq!(socket.recv(&mut buffer).expect("it arrives"), 10);
+    }
+    assert!(port.stats().tx_errors >= 1, "{:?}", port.stats());
+    dpdk_setup::assert_no_leak(&pool, 0);
+}

@@ -1,0 +1,145 @@
+//! What the tests over DPDK share. Each of them is a process of its own: DPDK starts once per process.
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use port::dpdk::EalOptions;
+use port::{Dpdk, DpdkPort, DpdkSpec, Port};
+use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, RegionOptions};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// DPDK without huge pages, or nothing when it was not built in.
+pub fn start(slots: u32) -> Option<Dpdk> {
+    if !Dpdk::is_built_in() {
+        eprintln!("SKIP: built without DPDK");
+        return None;
+    }
+    let options = EalOptions { huge_pages: Some(false), memory_mib: 256, ..EalOptions::default() };
+    let memory = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(slots) };
+    Some(Dpdk::start(&options, memory).expect("DPDK starts without huge pages"))
+}
+
+pub fn open(dpdk: &Dpdk, spec: &str) -> DpdkPort {
+    let spec = DpdkSpec::parse(spec).expect("a device's name");
+    dpdk.open(&spec, 1).expect("the device opens").remove(0)
+}
+
+/// Bytes of a frame that starts like Ethernet.
+pub fn frame(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|at| if at == 0 { 2 } else { (at * 11 + seed) as u8 }).collect()
+}
+
+/// Receives until `want` packets are there or the time is over.
+pub fn receive(port: &mut DpdkPort, pool: &mut PacketPool, want: usize) -> Vec<Packet> {
+    let (mut seen, mut vector) = (Vec::new(), vec![Packet::EMPTY; 64]);
+    let end = Instant::now() + Duration::from_secs(5);
+    while seen.len() < want && Instant::now() < end {
+        let got = port.receive(pool, &mut vector);
+        seen.extend_from_slice(&vector[..got]);
+    }
+    seen
+}
+
+/// Runs a test once more in a network namespace of its own, in which it may do as it likes; the kernel
+/// clears it away with the process. True in there; false outside, when all is done or cannot be done.
+pub fn in_namespace(test: &str) -> bool {
+    const INSIDE: &str = "MILLRACE_TEST_IN_NAMESPACE";
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    // Real root if there is one: AF_XDP wants it. Else root in a user namespace, which some systems allow.
+    let ways: [&[&str]; 2] = [&["--net"], &["--map-root-user", "--net"]];
+    let possible = |way: &&&[&str]| {
+        let tried = Command::new("unshare").args(**way).args(["ip", "link", "set", "lo", "up"]).output();
+        tried.is_ok_and(|output| output.status.success())
+    };
+    let Some(way) = ways.iter().find(possible) else {
+        eprintln!("SKIP: a network namespace needs root, or unprivileged user namespaces, and iproute2");
+        return false;
+    };
+    let program = std::env::current_exe().expect("this program");
+    let status = Command::new("unshare")
+        .args(*way)
+        .arg(program)
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .status();
+    assert!(status.expect("unshare ran just now").success(), "{test} failed in its namespace");
+    false
+}
+
+/// Runs `ip` with those arguments.
+pub fn ip(arguments: &str) -> bool {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().expect("ip ran before");
+    if !output.status.success() {
+        eprintln!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    output.status.success()
+}
+
+/// The packets among `packets` that are UDP over IPv4 to that port; the others are freed. (A kernel
+/// sends neighbour discovery on its own account.)
+pub fn only_udp(pool: &mut PacketPool, packets: Vec<Packet>, to: u16) -> Vec<Packet> {
+    let (udp, others): (Vec<Packet>, Vec<Packet>) = packets.into_iter().partition(|packet| {
+        let bytes = PacketBytes::new(packet).to_vec();
+        bytes.get(12..14) == Some(&[8, 0])
+            && bytes.get(23) == Some(&17)
+            && bytes.get(36..38) == Some(&to.to_be_bytes())
+    });
+    pool.free_all(&others);
+    udp
+}
+
+/// Receives until `want` packets of UDP to that port are there or the time is over.
+pub fn receive_udp(port: &mut DpdkPort, pool: &mut PacketPool, want: usize, to: u16) -> Vec<Packet> {
+    let mut seen = Vec::new();
+    let end = Instant::now() + Duration::from_secs(5);
+    while seen.len() < want && Instant::now() < end {
+        let mut vector = vec![Packet::EMPTY; 64];
+        let got = port.receive(pool, &mut vector);
+        vector.truncate(got);
+        seen.extend(only_udp(pool, vector, to));
+    }
+    seen
+}
+
+/// A frame with a UDP datagram without checksum.
+pub fn udp_frame(dst_mac: [u8; 6], src: [u8; 4], dst: [u8; 4], to: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    frame.extend(dst_mac);
+    frame.extend([2, 0, 0, 0, 0, 9, 8, 0]);
+    let total = 28 + payload.len() as u16;
+    let mut header = vec![0x45, 0];
+    header.extend(total.to_be_bytes());
+    header.extend([0, 1, 0, 0, 64, 17, 0, 0]);
+    header.extend(src);
+    header.extend(dst);
+    let sum: u32 = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+    frame.extend(header);
+    frame.extend(7777u16.to_be_bytes());
+    frame.extend(to.to_be_bytes());
+    frame.extend((total - 20).to_be_bytes());
+    frame.extend([0, 0]);
+    frame.extend(payload);
+    frame
+}
+
+/// The hardware address of an interface.
+pub fn mac_of(interface: &str) -> [u8; 6] {
+    // sysfs shows the namespace that it was mounted in, so the tool is asked.
+    let output = Command::new("ip").args(["-o", "link", "show", interface]).output().expect("ip ran before");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let address =
+        text.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next()).expect("an address");
+    let mut mac = [0; 6];
+    for (byte, hex) in mac.iter_mut().zip(address.split(':')) {
+        *byte = u8::from_str_radix(hex, 16).expect("an address");
+    }
+    mac
+}
+
+pub fn assert_no_leak(pool: &PacketPool, held_by_devices: usize) {
+    assert_eq!(pool.in_use(), held_by_devices);
+    assert_eq!(pool.stats().bad_frees, 0);
+}
