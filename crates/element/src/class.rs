@@ -38,7 +38,8 @@ pub struct Class {
 }
 
 /// The classes, by folder.
-const FOLDERS: &[&[&Class]] = &[crate::basic::CLASSES, crate::io::CLASSES];
+const FOLDERS: &[&[&Class]] =
+    &[crate::basic::CLASSES, crate::io::CLASSES, crate::ip::CLASSES, crate::route::CLASSES];
 
 /// All classes.
 pub fn all() -> impl Iterator<Item = &'static Class> {

@@ -7,6 +7,7 @@
 //! - [`vector`]: packets in the hands of a worker
 //! - [`work`]: what an element asks of the worker while it runs
 //! - [`handler`]: values that can be read and written from outside
+//! - [`record`]: records for tables that programs read
 //!
 //! The elements stand in folders by what they are about; a folder's `mod.rs` lists its classes.
 
@@ -14,11 +15,14 @@ pub mod class;
 pub mod configure;
 pub mod element;
 pub mod handler;
+pub mod record;
 pub mod vector;
 pub mod work;
 
 pub mod basic;
 pub mod io;
+pub mod ip;
+pub mod route;
 
 #[cfg(test)]
 #[expect(dead_code, reason = "a harness offers more than the tests of the day use")]

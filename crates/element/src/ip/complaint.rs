@@ -1,0 +1,104 @@
+//! Counting, telling and sorting out bad packets, as all `Check…Header` elements do.
+//!
+//! Each reason has a cell. A bad packet leaves by output 1 where that is wired, else it is dropped
+//! for the reason. With `VERBOSE` it takes a slow path first, which prints why.
+
+use crate::handler::{Handler, Merge};
+use crate::vector::Batch;
+use crate::work::Work;
+use ir::program::BlockId;
+use ir::{Builder, Inst, Term};
+
+/// A reason: its name as a drop reason, and Click's words for it.
+pub struct Reason {
+    /// The name.
+    pub name: &'static str,
+    /// The words.
+    pub text: &'static str,
+}
+
+/// The reasons of an element and what the user wants to know of them.
+pub struct Complaints {
+    /// All reasons.
+    pub reasons: &'static [Reason],
+    /// How a message begins, such as `IP header check failed`.
+    pub what: &'static str,
+    /// The element's name.
+    pub element: String,
+    /// Whether every bad packet is told.
+    pub verbose: bool,
+    /// Whether counts by reason are shown.
+    pub details: bool,
+}
+
+/// The handler that every element with complaints has.
+const DROPS: Handler = Handler::sum("drops");
+/// The one that `DETAILS` adds.
+const DETAILS: Handler = Handler { merge: Merge::Concat, ..Handler::read("drop_details") };
+
+/// Blocks for bad packets, by reason.
+pub struct BadBlocks(Vec<BlockId>);
+
+impl BadBlocks {
+    /// The block for a reason.
+    pub fn of(&self, reason: usize) -> BlockId {
+        self.0[reason]
+    }
+}
+
+impl Complaints {
+    /// Makes cells and a block for each reason; the current block stays. To be called before other
+    /// cells and slow paths are made.
+    pub fn blocks(&self, f: &mut Builder) -> BadBlocks {
+        let here = f.here();
+        let blocks = self.reasons.iter().map(|reason| {
+            let cell = f.cell(reason.name, 0);
+            let block = f.block();
+            f.at(block);
+            let one = f.constant(1);
+            f.act(Inst::CellAdd(cell, one));
+            if self.verbose {
+                let path = f.slow_path(reason.name);
+                f.end(Term::Slow(path));
+            } else {
+                f.emit_or_drop(1, reason.name);
+            }
+            block
+        });
+        let blocks = blocks.collect();
+        f.at(here);
+        BadBlocks(blocks)
+    }
+
+    /// Tells of packets that took the slow path of a reason; false for other slow paths.
+    pub fn tell(&self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) -> bool {
+        let Some(reason) = self.reasons.get(path).filter(|_| self.verbose) else { return false };
+        for &index in batch.list() {
+            work.print(&format!("{}: {}: {}", self.element, self.what, reason.text));
+            batch.emit_or_drop(index, 1, path);
+        }
+        true
+    }
+
+    /// The handlers.
+    pub fn handlers(&self) -> &'static [Handler] {
+        const PLAIN: &[Handler] = &[DROPS];
+        const DETAILED: &[Handler] = &[DROPS, self::DETAILS];
+        if self.details { DETAILED } else { PLAIN }
+    }
+
+    /// The value of a handler.
+    pub fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        let counts = cells.get(..self.reasons.len())?;
+        match handler {
+            "drops" => Some(counts.iter().sum::<u64>().to_string()),
+            "drop_details" if self.details => {
+                let lines = counts.iter().zip(self.reasons);
+                let lines: Vec<String> =
+                    lines.map(|(count, reason)| format!("{count}\t{}", reason.text)).collect();
+                Some(lines.join("\n"))
+            }
+            _ => None,
+        }
+    }
+}

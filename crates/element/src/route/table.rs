@@ -1,0 +1,221 @@
+//! Routes and next hops, and the lookup that programs do.
+//!
+//! The trie leads from a prefix to the number of a next-hop record. Routes with the same gateway and
+//! output share one record, so that a full table with a few neighbours has all of them in a cache
+//! line or two. A record is 8 bytes: the gateway (0 when there is none) and the output, 4 bytes each.
+//!
+//! Invariants: `uses[n]` is the number of routes that lead to record `n`; a record without any is
+//! free and not in `numbers`.
+
+use super::line::{Hop, Line, Shown};
+use crate::record::Records;
+use ir::{Created, Table};
+use std::collections::HashMap;
+use table::TableError;
+use table::lpm::{Lpm4, MISS};
+
+/// Offset of the gateway in a record.
+pub const GATEWAY: u16 = 0;
+/// Offset of the output in a record.
+pub const PORT: u16 = 4;
+/// Bytes of a record.
+pub const RECORD_BYTES: usize = 8;
+
+/// Addresses that are looked up together: as many as the trie takes at once.
+const STAGE: usize = 64;
+
+/// Why a route could not be changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what it is")]
+pub enum RouteError {
+    #[error("conflict with existing route `{0}`")]
+    Exists(String),
+    #[error("route `{0}` not found")]
+    NotFound(String),
+    #[error("a route needs an output")]
+    NoPort,
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// Routes.
+#[derive(Debug)]
+pub struct Routes {
+    trie: Lpm4,
+    hops: Records,
+    numbers: HashMap<Hop, u32>,
+    uses: Vec<u32>,
+}
+
+impl Routes {
+    /// No routes.
+    ///
+    /// # Errors
+    /// When the system refuses the memory.
+    pub fn new() -> Result<Routes, RouteError> {
+        Ok(Routes {
+            trie: Lpm4::new()?,
+            hops: Records::new(RECORD_BYTES),
+            numbers: HashMap::new(),
+            uses: vec![],
+        })
+    }
+
+    /// Adds a route, or with `replace` puts it in the place of the one that is there; gives that.
+    ///
+    /// # Errors
+    /// When there is one and `replace` is false, or memory is short. Nothing is changed then.
+    pub fn add(&mut self, line: &Line, replace: bool) -> Result<Option<Hop>, RouteError> {
+        let hop = line.hop().ok_or(RouteError::NoPort)?;
+        let old = self.exact(line.prefix, line.len);
+        if let Some(old) = old.filter(|_| !replace) {
+            return Err(RouteError::Exists(Shown(line.prefix, line.len, old).to_string()));
+        }
+        let number = self.take_hop(hop);
+        match self.trie.insert(line.prefix, line.len, number) {
+            Ok(replaced) => {
+                replaced.into_iter().for_each(|number| self.release_hop(number));
+                Ok(old)
+            }
+            Err(error) => {
+                self.release_hop(number);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Removes a route and gives where it led to. Gateway and output must be those of the route, or
+    /// the output be left off.
+    ///
+    /// # Errors
+    /// When there is no such route.
+    pub fn remove(&mut self, line: &Line) -> Result<Hop, RouteError> {
+        let found = self.exact(line.prefix, line.len);
+        let hop = found.filter(|hop| line.hop().is_none_or(|wanted| wanted == *hop));
+        let Some(hop) = hop else {
+            let shown = Hop { gateway: line.gateway, port: line.port.unwrap_or(0) };
+            let mut shown = Shown(line.prefix, line.len, shown).to_string();
+            if line.port.is_none() {
+                shown.truncate(shown.find(' ').unwrap_or(shown.len()));
+            }
+            return Err(RouteError::NotFound(shown));
+        };
+        if let Some(number) = self.trie.remove(line.prefix, line.len) {
+            self.release_hop(number);
+        }
+        Ok(hop)
+    }
+
+    /// Removes all routes.
+    ///
+    /// # Errors
+    /// When the system refuses the memory of an empty table; the routes stay then.
+    pub fn flush(&mut self) -> Result<(), RouteError> {
+        self.trie = Lpm4::new()?;
+        self.hops.clear();
+        self.numbers.clear();
+        self.uses.clear();
+        Ok(())
+    }
+
+    /// Where an address goes.
+    pub fn find(&self, address: u32) -> Option<Hop> {
+        self.trie.lookup(address).map(|number| self.hop(number))
+    }
+
+    /// Number of routes.
+    pub fn len(&self) -> usize {
+        self.trie.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.trie.is_empty()
+    }
+
+    /// The routes in the order of their prefixes, one a line, in Click's columns.
+    pub fn dump(&self) -> String {
+        let lines = self.trie.iter().map(|(prefix, len, number)| {
+            let mut line = Shown(prefix, len, self.hop(number)).columns();
+            line.push('\n');
+            line
+        });
+        let mut text: String = lines.collect();
+        text.pop();
+        text
+    }
+
+    fn exact(&self, prefix: u32, len: u8) -> Option<Hop> {
+        self.trie.get_exact(prefix, len).map(|number| self.hop(number))
+    }
+
+    fn hop(&self, number: u32) -> Hop {
+        let record = self.hops.address(number);
+        let read = |offset| self.hops.load(record, offset, 4) as u32;
+        Hop { gateway: read(GATEWAY), port: read(PORT) }
+    }
+
+    /// The record of a next hop, counted as used once more.
+    fn take_hop(&mut self, hop: Hop) -> u32 {
+        let number = *self.numbers.entry(hop).or_insert_with(|| {
+            let number = self.hops.add();
+            let record = self.hops.address(number);
+            self.hops.store(record, GATEWAY, 4, u64::from(hop.gateway));
+            self.hops.store(record, PORT, 4, u64::from(hop.port));
+            number
+        });
+        if self.uses.len() <= number as usize {
+            self.uses.resize(number as usize + 1, 0);
+        }
+        self.uses[number as usize] += 1;
+        number
+    }
+
+    fn release_hop(&mut self, number: u32) {
+        let uses = &mut self.uses[number as usize];
+        *uses -= 1;
+        if *uses == 0 {
+            let hop = self.hop(number);
+            self.numbers.remove(&hop);
+            self.hops.remove(number);
+        }
+    }
+}
+
+impl Table for Routes {
+    fn key_words(&self) -> usize {
+        1
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        let number = self.trie.lookup(*key.first()? as u32)?;
+        Some(self.hops.address(number))
+    }
+
+    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
+        let (first, distance) = self.hops.layout();
+        let (mut addresses, mut numbers) = ([0u32; STAGE], [0u32; STAGE]);
+        for list in list.chunks(STAGE) {
+            for (address, &index) in addresses.iter_mut().zip(list) {
+                *address = keys[usize::from(index) * stride] as u32;
+            }
+            self.trie.lookup_batch(&addresses[..list.len()], &mut numbers);
+            for (&number, &index) in numbers.iter().zip(list) {
+                let found = first + u64::from(number) * distance;
+                records[usize::from(index)] = if number == MISS { 0 } else { found };
+            }
+        }
+    }
+
+    fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
+        Created::Refused
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        self.hops.load(record, offset, bytes)
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        self.hops.store(record, offset, bytes, value);
+    }
+}
