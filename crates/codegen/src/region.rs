@@ -19,6 +19,11 @@ pub struct Region {
     pub record: Option<Value>,
     /// Values that it finds in the carry lanes.
     pub carried: BTreeSet<Value>,
+    /// Exit lists that it appends to by a fixed number.
+    pub lists: BTreeSet<usize>,
+    /// The list that all its packets go to, when there is only one: then the function appends nothing,
+    /// and its caller hands the whole index list on.
+    pub sole_list: Option<usize>,
 }
 
 /// A border: a lookup that is done between two stages.
@@ -131,6 +136,8 @@ pub fn plan(program: &Program) -> Plan {
             blocks: reached(program, &order, head),
             record,
             carried: BTreeSet::new(),
+            lists: BTreeSet::new(),
+            sole_list: None,
         })
         .collect();
     carry(program, &mut regions, &sites);
@@ -141,6 +148,7 @@ pub fn plan(program: &Program) -> Plan {
         slow: program.slow.len(),
         sites: sites.len(),
     };
+    regions.iter_mut().for_each(|region| find_lists(program, &lists, &sites, region));
     Plan {
         carry_slots: carried.into_iter().enumerate().map(|(slot, value)| (value, slot)).collect(),
         key_stride: sites.iter().map(|site| site.key_words + site.args).max().unwrap_or(1),
@@ -194,5 +202,33 @@ fn carry(program: &Program, regions: &mut [Region], sites: &[Site]) {
         if !changed {
             return;
         }
+    }
+}
+
+/// Finds out which exit lists a region appends to.
+fn find_lists(program: &Program, layout: &ListLayout, sites: &[Site], region: &mut Region) {
+    let mut dynamic = false;
+    for &block in &region.blocks {
+        let list = match &program.block(block).term {
+            Term::Emit(port) => Some(usize::from(*port)),
+            Term::Drop(reason) => Some(layout.reason(*reason)),
+            Term::Slow(slow) => Some(layout.slow(*slow)),
+            Term::EmitTo(..) => {
+                dynamic = true;
+                None
+            }
+            term if term.is_border() => {
+                sites.iter().position(|site| site.block == block).map(|at| layout.site(at))
+            }
+            _ => None,
+        };
+        region.lists.extend(list);
+    }
+    if !dynamic && region.lists.len() == 1 {
+        region.sole_list = region.lists.first().copied();
+    }
+    if dynamic {
+        // Ports are appended to by number there: their counts stay in memory.
+        region.lists.retain(|list| *list >= layout.outputs);
     }
 }

@@ -102,6 +102,9 @@ fn native(
     // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); the program was
     // verified, so that it touches only bytes, cells and records that are there.
     unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };
+    if let Some(sole) = plan.regions[plan.entries[input]].sole_list {
+        exits.extend(sole, list);
+    }
     for (number, site) in plan.sites.iter().enumerate() {
         let pending = plan.lists.slow + number;
         if exits.other(pending).is_empty() {
@@ -110,6 +113,9 @@ fn native(
         look_up(site, plan.key_stride, exits.other(pending), state, scratch);
         exits.clear_other(pending);
         for (region, list) in [(site.hit, &scratch.hits), (site.miss, &scratch.misses)] {
+            if let Some(sole) = plan.regions[region].sole_list {
+                exits.extend(sole, list);
+            }
             if !list.is_empty() {
                 // SAFETY: as above; the list is a part of one that machine code wrote from the first.
                 unsafe { compiled.region(region)(&raw mut context, list.as_ptr(), list.len() as u64) };

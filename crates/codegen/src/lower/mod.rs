@@ -42,7 +42,13 @@ pub(crate) struct Lowering<'a, 'b> {
     bases: [Variable; 4],
     end: Variable,
     values: BTreeMap<Value, clif::Value>,
+    /// Entries in the lists that this region alone appends to while it runs: in registers, since a
+    /// counter in memory would make each packet wait for the one before.
+    counts: BTreeMap<usize, Variable>,
 }
+
+/// Lists whose counts are kept in registers, at the most.
+const REGISTER_COUNTS: usize = 6;
 
 #[derive(Clone, Copy)]
 struct Pointers {
@@ -82,6 +88,15 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let list_bytes = f.ins().ishl_imm_s(count, 1);
     let list_end = f.ins().iadd(list, list_bytes);
     f.def_var(end_of_list, list_end);
+    let mut counts = BTreeMap::new();
+    if region.sole_list.is_none() {
+        for &list in region.lists.iter().take(REGISTER_COUNTS) {
+            let count = f.declare_var(types::I64);
+            let entries = f.ins().uload32(flags(), context.counts, 4 * list as i32);
+            f.def_var(count, entries);
+            counts.insert(list, count);
+        }
+    }
     let (head, body, done) = (f.create_block(), f.create_block(), f.create_block());
     f.ins().jump(head, &[]);
 
@@ -90,6 +105,10 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let more = f.ins().icmp(IntCC::UnsignedLessThan, at, end);
     f.ins().brif(more, body, &[], done, &[]);
     f.switch_to_block(done);
+    for (&list, &count) in &counts {
+        let entries = f.use_var(count);
+        f.ins().istore32(flags(), entries, context.counts, 4 * list as i32);
+    }
     f.ins().return_(&[]);
 
     f.switch_to_block(body);
@@ -115,6 +134,7 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         bases,
         end,
         values: BTreeMap::new(),
+        counts,
     };
     lowering.load_bases();
     lowering.load_lanes();
@@ -237,15 +257,27 @@ impl Lowering<'_, '_> {
 
     /// Puts the packet on an exit list and goes on with the next one.
     fn exit(&mut self, list: usize) {
-        let count_at = 4 * list as i32;
-        let count = self.f.ins().uload32(flags(), self.context.counts, count_at);
+        let next = self.next_packet;
+        if self.region.sole_list.is_some() {
+            self.f.ins().jump(next, &[]);
+            return;
+        }
+        let register = self.counts.get(&list).copied();
+        let count = match register {
+            Some(variable) => self.f.use_var(variable),
+            None => self.f.ins().uload32(flags(), self.context.counts, 4 * list as i32),
+        };
         let entry = self.f.ins().ishl_imm_s(count, 1);
         let entry = self.f.ins().iadd(self.context.lists, entry);
         let list_at = (list * LIST_CAPACITY * 2) as i32;
         self.f.ins().istore16(flags(), self.index, entry, list_at);
         let count = self.f.ins().iadd_imm_s(count, 1);
-        self.f.ins().istore32(flags(), count, self.context.counts, count_at);
-        let next = self.next_packet;
+        match register {
+            Some(variable) => self.f.def_var(variable, count),
+            None => {
+                self.f.ins().istore32(flags(), count, self.context.counts, 4 * list as i32);
+            }
+        }
         self.f.ins().jump(next, &[]);
     }
 
