@@ -1,0 +1,35 @@
+# The commands of the README. Each installs what it needs; only `apt` asks for root.
+
+CARGO ?= cargo
+BIN := target/release/millrace
+DEMO := examples/nat-firewall-balancer
+
+.PHONY: help demo test bench fuzz setup tools release clean
+
+help:
+	@echo "make demo    build, and run the main job over a capture"
+	@echo "make test    run every test"
+	@echo "make bench   print cycles per packet beside dpdk-testpmd"
+	@echo "make fuzz    run every fuzz target for 10 minutes (SECONDS=600)"
+
+setup:
+	@scripts/setup
+
+release: setup
+	$(CARGO) build --release --locked -p millrace
+
+demo: release
+	@scripts/demo
+
+test: setup
+	@scripts/test
+
+bench: release
+	@scripts/bench
+
+SECONDS ?= 600
+fuzz: setup
+	fuzz/run all $(SECONDS)
+
+clean:
+	$(CARGO) clean
