@@ -10,6 +10,9 @@ use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
 use std::sync::Mutex;
 
+/// The errno for when there is no better one.
+const EIO: i32 = 5;
+
 /// How DPDK is started.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EalOptions {
@@ -113,13 +116,9 @@ fn start_in_thread(arguments: Vec<String>) -> Result<(), DpdkError> {
     match spawned.map(|_| hear.recv()) {
         Ok(Ok(0)) => Ok(()),
         Ok(Ok(code)) => Err(failed(code)),
-        Ok(Err(_)) => Err(failed(-libc_eio())),
-        Err(error) => Err(failed(-error.raw_os_error().unwrap_or(libc_eio()))),
+        Ok(Err(_)) => Err(failed(-EIO)),
+        Err(error) => Err(failed(-error.raw_os_error().unwrap_or(EIO))),
     }
-}
-
-const fn libc_eio() -> i32 {
-    5
 }
 
 fn init(arguments: &[String]) -> c_int {

@@ -32,7 +32,7 @@ fn memif_carries_packets_between_two_ends() {
     assert!(server.info().link_up && client.info().link_up, "the ends do not meet");
     for len in [60, 1500, 2000] {
         for (from, to) in [(0, 1), (1, 0)] {
-            let mut ends = [&mut server, &mut client];
+            let ends = [&mut server, &mut client];
             let packet = write_frame(&mut pool, &frame(len, from)).expect("a slot");
             // A server sends into buffers that its client offers when it receives.
             let end = Instant::now() + Duration::from_secs(5);
