@@ -164,14 +164,3 @@ int mr_device_stats(uint16_t port, struct mr_stats *out)
 	};
 	return 0;
 }
-
-/* Name of a port, for listing; fails when there is none by that number. */
-int mr_device_name(uint16_t port, char *out, size_t bytes)
-{
-	char name[RTE_ETH_NAME_MAX_LEN];
-	int error = rte_eth_dev_get_name_by_port(port, name);
-
-	if (error == 0)
-		snprintf(out, bytes, "%s", name);
-	return error;
-}

@@ -125,7 +125,6 @@ int mr_device_start(uint16_t port, uint16_t queues, uint16_t descriptors, struct
 int mr_device_stop(uint16_t port);
 void mr_device_link(uint16_t port, struct mr_device *device);
 int mr_device_stats(uint16_t port, struct mr_stats *stats);
-int mr_device_name(uint16_t port, char *out, size_t bytes);
 
 /* burst.c. No more than MR_MAX_BURST at once. */
 uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count);
