@@ -1,14 +1,22 @@
-//! Where packets come in and go out: devices, captures.
+//! Where packets come in and go out: devices, captures, summaries.
 
 use crate::class::Class;
 
 mod from_device;
+mod from_dump;
+mod link_type;
+mod replay;
+#[cfg(test)]
+mod tests;
 mod to_device;
+mod to_dump;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[
     &from_device::FROM_DEVICE,
     &from_device::FROM_DPDK_DEVICE,
+    &from_dump::CLASS,
     &to_device::TO_DEVICE,
     &to_device::TO_DPDK_DEVICE,
+    &to_dump::CLASS,
 ];

@@ -163,8 +163,10 @@ impl Element for ToDevice {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
+        // A port that cannot store what was sent tells it among its findings.
         let failed = self.port.flush().err().map(|error| error.to_string());
-        self.port.take_findings().iter().map(ToString::to_string).chain(failed).collect()
+        let found: Vec<String> = self.port.take_findings().iter().map(ToString::to_string).collect();
+        if found.is_empty() { failed.into_iter().collect() } else { found }
     }
 
     fn port_stats(&self) -> Option<(String, PortStats)> {
