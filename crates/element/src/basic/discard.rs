@@ -24,8 +24,8 @@ Drops every packet it gets. On a pull input it pulls all the time.
 - **drop reasons**: `discarded`
 ",
     ports: "1/0",
-    processing: "a/",
-    flow: "x/",
+    processing: "a/a",
+    flow: "x/x",
     state: StateScope::PerWorker,
     make,
 };
