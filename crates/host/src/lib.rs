@@ -14,9 +14,11 @@
 //! - [`services`]: ports and shared state
 
 pub mod assemble;
+pub mod chain;
 pub mod control;
 pub mod forward;
 pub mod node;
+pub mod ports;
 pub mod report;
 pub mod running;
 pub mod services;

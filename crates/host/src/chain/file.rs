@@ -1,0 +1,184 @@
+//! The declarations of a chain file.
+
+use super::link::is_name;
+use super::ports::{self, PortDecl};
+use super::table::{self, Keys, Value};
+use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
+use std::path::Path;
+
+/// The ways in which an NF can run; only the first is there.
+const FORMS: [&str; 5] = ["modular", "fused", "process", "container", "vm"];
+/// More workers than any machine has cores are a typing mistake.
+const MOST_WORKERS: u64 = 1024;
+
+/// What a chain file says.
+pub(super) struct ChainFile {
+    pub source: SourceId,
+    pub workers: Option<usize>,
+    pub cores: Vec<usize>,
+    pub burst: Option<usize>,
+    pub ports: Vec<PortDecl>,
+    pub nfs: Vec<NfDecl>,
+    pub links: Vec<Spanned>,
+    pub entries: Option<Vec<Spanned>>,
+}
+
+/// An NF.
+pub(super) struct NfDecl {
+    pub name: String,
+    pub span: Span,
+    pub text: NfText,
+    pub defines: Vec<(String, String)>,
+    /// Interfaces that stay without a link.
+    pub idle: Vec<Spanned>,
+}
+
+/// Where an NF's Click text is.
+pub(super) enum NfText {
+    /// In a file of its own.
+    File(Spanned),
+    /// In the chain file.
+    Inline(Spanned),
+    /// Nowhere; that was reported.
+    Missing,
+}
+
+/// Names of ports and NFs stand in links and in element names.
+pub(super) fn check_name(what: &str, name: &str, span: Span, diags: &mut Diagnostics) {
+    if !is_name(name) {
+        diags
+            .error(span, format!("`{name}` cannot be the name of a {what}"))
+            .help("names have letters, digits, `_` and `-`, a letter first, and do not end with `-`");
+    }
+}
+
+/// Reads the declarations; `None` when the text is not even TOML.
+pub(super) fn read(
+    source: SourceId,
+    folder: &Path,
+    map: &SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<ChainFile> {
+    let (file, root) = table::parse(source, map, diags)?;
+    let mut keys = Keys::new("the chain file", file, root.get_ref());
+    let links = keys.take("links");
+    let entries = keys.take("entries");
+    let (mut workers, mut cores, mut burst) = (None, vec![], None);
+    if let Some(mut run) = keys.take("run").and_then(|run| run.keys("`run`", diags)) {
+        (workers, cores, burst) = read_run(&mut run, diags);
+        run.finish(diags, misplaced);
+    }
+    let ports = keys.take("ports").and_then(|ports| ports.keys("`ports`", diags));
+    let ports = ports.map_or(vec![], |keys| ports::read(keys, folder, diags));
+    let mut nfs = vec![];
+    for nf in keys.take("nf").and_then(|nfs| nfs.keys("`nf`", diags)).map_or(vec![], |mut nfs| nfs.rest()) {
+        nfs.extend(read_nf(nf, diags));
+    }
+    for nf in &nfs {
+        if let Some(port) = ports.iter().find(|port| port.name == nf.name) {
+            let message = format!("`{}` is a port and an NF", nf.name);
+            diags.error(nf.span, message).note(port.span, "the port").help("give one of them another name");
+        }
+    }
+    if nfs.is_empty() && !keys.has("nf") {
+        diags
+            .error(Span::new(source, 0, 0), "the chain has no NF")
+            .help("add a table for each, such as `[nf.nat]` with `click = \"nat.click\"`");
+    }
+    if links.is_none() && !nfs.is_empty() {
+        let help = "add `links = [\"PORT <-> [INTERFACE]NF[INTERFACE] <-> PORT\"]` in front of the tables";
+        diags.error(Span::new(source, 0, 0), "the chain has no links").help(help);
+    }
+    let links = links.map_or(vec![], |links| links.texts(diags));
+    let entries = entries.map(|entries| entries.texts(diags));
+    keys.finish(diags, |_| None);
+    Some(ChainFile { source, workers, cores, burst, ports, nfs, links, entries })
+}
+
+/// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
+fn misplaced(key: &str) -> Option<String> {
+    let top = ["links", "entries", "run", "ports", "nf"].contains(&key);
+    top.then(|| format!("`{key}` of the whole chain stands in front of the first [table]"))
+}
+
+fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> (Option<usize>, Vec<usize>, Option<usize>) {
+    let number = |value: Value<'_>, range, diags: &mut Diagnostics| {
+        value.integer(range, diags).and_then(|number| usize::try_from(number).ok())
+    };
+    let workers_at = keys.take("workers");
+    let workers = workers_at.and_then(|value| number(value, 1..=MOST_WORKERS, diags));
+    let mut cores = vec![];
+    if let Some(list) = keys.take("cores") {
+        for core in list.list(diags).unwrap_or_default() {
+            let Some(number) = number(core, 0..=MOST_WORKERS - 1, diags) else { continue };
+            if cores.contains(&number) {
+                diags.error(core.span(), format!("core {number} is listed twice"));
+            }
+            cores.push(number);
+        }
+        if let (Some(workers), Some(at)) = (workers, workers_at)
+            && workers != cores.len()
+        {
+            let message = format!("{workers} workers on {} cores", cores.len());
+            diags
+                .error(at.span(), message)
+                .note(list.span(), "the cores")
+                .help("say `workers` or `cores`, not both");
+        }
+    }
+    let burst = keys.take("burst").and_then(|value| number(value, 1..=256, diags));
+    (workers, cores, burst)
+}
+
+fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
+    check_name("network function", nf.key, nf.key_span, diags);
+    let mut keys = nf.keys(format!("NF `{}`", nf.key), diags)?;
+    let (click, inline) = (keys.take("click"), keys.take("inline"));
+    let text = match (click, inline) {
+        (Some(click), Some(inline)) => {
+            diags
+                .error(inline.key_span, "`click` and `inline` in one NF")
+                .note(click.key_span, "`click` is here")
+                .help("an NF has its Click text in a file or here");
+            NfText::Missing
+        }
+        (Some(click), None) => click.text(diags).map_or(NfText::Missing, NfText::File),
+        (None, Some(inline)) => inline.text(diags).map_or(NfText::Missing, NfText::Inline),
+        (None, None) => {
+            diags
+                .error(nf.key_span, format!("NF `{}` has no Click text", nf.key))
+                .help("add `click = \"FILE\"` or `inline = '''...'''`");
+            NfText::Missing
+        }
+    };
+    if let Some(form) = keys.take("run").and_then(|run| run.text(diags)) {
+        check_form(&form, diags);
+    }
+    let mut defines = vec![];
+    let table = keys.take("defines").and_then(|defines| defines.keys("`defines`", diags));
+    for define in table.map_or(vec![], |mut table| table.rest()) {
+        let name = define.key.trim_start_matches('$');
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            diags.error(define.key_span, format!("`{}` cannot be the name of a variable", define.key));
+        }
+        defines.extend(define.plain(diags).map(|value| (name.to_string(), value)));
+    }
+    let idle = keys.take("idle").map_or(vec![], |idle| idle.texts(diags));
+    keys.finish(diags, misplaced);
+    Some(NfDecl { name: nf.key.to_string(), span: nf.key_span, text, defines, idle })
+}
+
+fn check_form(form: &Spanned, diags: &mut Diagnostics) {
+    match form.as_str() {
+        "modular" => {}
+        known if FORMS.contains(&known) => {
+            diags
+                .error(form.span, format!("an NF cannot run as `{known}` yet"))
+                .help("`modular` is the only form there is: leave `run` out");
+        }
+        unknown => {
+            let help = did_you_mean(unknown, FORMS).unwrap_or_else(|| "write `modular`".into());
+            diags.error(form.span, format!("there is no form `{unknown}` for an NF")).help(help);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! One entry for fuzzing everything that reads a chain file.
+
+use super::{Files, load_text};
+use diag::{Diagnostics, SourceMap};
+use std::path::Path;
+
+/// The Click file that every NF of a fuzzed chain has.
+const NF: &str = "FromDevice(a) -> Counter -> ToDevice(b); FromDevice(b) -> Counter -> ToDevice(a);";
+
+struct NoLibraries;
+
+impl click::Libraries for NoLibraries {
+    fn load(&mut self, _name: &str, _from: &str) -> Result<(String, String), String> {
+        Err("there are none".into())
+    }
+}
+
+/// Reads arbitrary bytes as a chain file; no file is touched.
+///
+/// # Panics
+/// When a promise of this module is broken: a chain with mistakes, a connection to no element, elements
+/// that belong to no NF. Anything else that panics is a bug, too.
+pub fn fuzz_chain(data: &[u8]) {
+    let mut map = SourceMap::new();
+    let mut diags = Diagnostics::new();
+    let source = map.add("fuzz.toml", String::from_utf8_lossy(data));
+    let mut files = Files { read: &mut |_: &Path| Ok(NF.as_bytes().to_vec()), libraries: &mut NoLibraries };
+    let chain = load_text(Path::new("fuzz.toml"), source, &[], &mut files, &mut map, &mut diags);
+    let shown = diags.render(&map, false) + &diags.render_short(&map);
+    assert!(diags.is_empty() || !shown.is_empty());
+    assert_eq!(chain.is_none(), diags.has_errors(), "{shown}");
+    let Some(chain) = chain else { return };
+    let count = chain.graph.elements.len();
+    for wire in &chain.graph.connections {
+        assert!(wire.from.0 < count && wire.to.0 < count);
+    }
+    let owned: usize = chain.nfs.iter().map(|nf| nf.elements.len()).sum();
+    assert_eq!(owned, count, "each element belongs to one NF");
+    assert!(chain.entries.iter().all(|entry| *entry < chain.links.len()));
+}

@@ -1,0 +1,1 @@
+FromDevice(in) -> Countre -> ToDevice(out);

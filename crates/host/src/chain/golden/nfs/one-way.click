@@ -1,0 +1,1 @@
+FromDevice(only) -> Counter -> ToDevice(out);

@@ -1,0 +1,87 @@
+//! Refuses chains in which packets could go round.
+//!
+//! A packet that left an NF by one interface must not come back to where it was by going on: links are
+//! followed through the elements of each NF, from the interface that packets enter to those that they can
+//! leave by (SNF, section 4: entry points and loops are a matter of interfaces, not of NFs). A packet that
+//! turns round, back over the link it came by, is no loop: every router can answer.
+
+use super::nf::Nf;
+use super::wiring::Wiring;
+use super::{End, Link};
+use diag::Diagnostics;
+
+/// Reports each ring once, at its first link in the text.
+pub(super) fn refuse(nfs: &[Nf], wiring: &Wiring, diags: &mut Diagnostics) {
+    let links = &wiring.links;
+    let next: Vec<Vec<usize>> = links.iter().map(|link| followers(nfs, links, link)).collect();
+    let mut state = vec![State::New; links.len()];
+    for start in 0..links.len() {
+        if state[start] != State::New {
+            continue;
+        }
+        // Depth first; the path holds each link and how many of its followers were looked at.
+        let mut path = vec![(start, 0)];
+        state[start] = State::OnPath;
+        while let Some((at, looked)) = path.last_mut() {
+            let (at, follower) = (*at, next[*at].get(*looked).copied());
+            *looked += 1;
+            match follower {
+                None => {
+                    state[at] = State::Done;
+                    path.pop();
+                }
+                Some(link) if state[link] == State::New => {
+                    state[link] = State::OnPath;
+                    path.push((link, 0));
+                }
+                Some(link) if state[link] == State::OnPath => {
+                    let from = path.iter().position(|(at, _)| *at == link).unwrap_or(0);
+                    let ring: Vec<&Link> = path[from..].iter().map(|(at, _)| &links[*at]).collect();
+                    report(nfs, &ring, diags);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    OnPath,
+    Done,
+}
+
+/// The links that a packet can take after this one.
+fn followers(nfs: &[Nf], links: &[Link], link: &Link) -> Vec<usize> {
+    let End::Nf(nf, entered) = link.to else { return vec![] };
+    let interface = nfs.get(nf).and_then(|nf| nf.interfaces.get(entered));
+    let leads_to = interface.map_or(&[][..], |interface| &interface.leads_to);
+    let follows = |next: &Link| {
+        let back = next.from == link.to && next.to == link.from;
+        matches!(next.from, End::Nf(from, left) if from == nf && leads_to.contains(&left)) && !back
+    };
+    links.iter().enumerate().filter(|(_, next)| follows(next)).map(|(at, _)| at).collect()
+}
+
+fn report(nfs: &[Nf], ring: &[&Link], diags: &mut Diagnostics) {
+    let name = |end: End| {
+        let End::Nf(nf, interface) = end else { return Default::default() };
+        let Some(nf) = nfs.get(nf) else { return Default::default() };
+        (nf.name.as_str(), nf.interfaces.get(interface).map_or("", |interface| interface.name.as_str()))
+    };
+    let (Some(first), Some(last)) = (ring.iter().min_by_key(|link| link.span.start), ring.last()) else {
+        return;
+    };
+    let mut path = name(last.to).0.to_string();
+    for link in ring {
+        let ((_, left), (to, entered)) = (name(link.from), name(link.to));
+        path.push_str(&format!("[{left}] -> [{entered}]{to}"));
+    }
+    let notes = ring.iter().filter(|link| link.span != first.span);
+    let mut entry = diags.error(first.span, format!("packets can go round in a loop: {path}"));
+    for link in notes {
+        entry = entry.note(link.span, "goes on here");
+    }
+    entry.help("take one of these links out, or end it at a port");
+}

@@ -1,0 +1,175 @@
+//! The chain file: ports, NFs, and how they are linked, composed into one flat configuration.
+//!
+//! ```toml
+//! links = [ "inside <-> [in]nat[out] <-> outside" ]   # in front of the tables
+//!
+//! [run]
+//! workers = 1                          # or cores = [0, 1]
+//! burst = 32
+//!
+//! [ports]
+//! inside  = { capture = "in.pcap", passes = 1, write = "back.pcap" }
+//! outside = { device = "net_af_packet0,iface=veth0" }
+//!
+//! [nf.nat]
+//! click = "nat.click"                  # or inline = '''...'''
+//! defines = { IP = "10.0.0.1" }
+//! idle = ["spare"]                     # interfaces that stay without a link
+//! ```
+//!
+//! An NF's interfaces are what its Click file calls them in `FromDevice(NAME)` and `ToDevice(NAME)`; a
+//! number counts them from 0. A Click file alone is a chain, too.
+//!
+//! Stages: [`table`] reads TOML with places, [`file`] the declarations, [`link`] the notation of links,
+//! [`nf`] the Click files, [`wiring`] gives links their meaning, [`loops`] refuses rings, [`compose`] makes
+//! one graph of all. Each collects its mistakes. Invariants: elements keep the places in their own files;
+//! the elements of an NF are next to each other and are called `nf/...`; no input panics.
+//!
+//! What it does not do: open ports, make elements, check arguments (see [`crate::assemble`]).
+
+mod compose;
+mod file;
+mod fuzz;
+mod link;
+mod loops;
+mod nf;
+mod ports;
+mod table;
+#[cfg(test)]
+mod tests;
+mod wiring;
+
+pub use fuzz::fuzz_chain;
+pub use nf::{device_direction, device_name};
+pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
+
+use crate::assemble::folder_of;
+use diag::{Diagnostics, SourceId, SourceMap, Span};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A chain: one flat configuration, and what the chain file says about it.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// The elements of all NFs.
+    pub graph: click::Graph,
+    /// The ports that the chain file declares, in its order.
+    pub ports: Vec<PortDecl>,
+    /// How many workers, where that is said.
+    pub workers: Option<usize>,
+    /// Cores to pin workers to.
+    pub cores: Vec<usize>,
+    /// Packets to work on at a time, where that is said.
+    pub burst: Option<usize>,
+    /// Folder that file names are relative to.
+    pub folder: PathBuf,
+    /// The NFs, in the order of the chain file.
+    pub nfs: Vec<NfInfo>,
+    /// The links, one for each direction.
+    pub links: Vec<Link>,
+    /// Links at which packets enter the chain, as indices of `links`.
+    pub entries: Vec<usize>,
+}
+
+/// An NF of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NfInfo {
+    /// Its name, and the prefix of its elements' names; of a Click file alone, the file's.
+    pub name: String,
+    /// Its Click file, or the chain file that it is written in.
+    pub file: PathBuf,
+    /// Its elements in the graph.
+    pub elements: Range<usize>,
+    /// What its Click file calls its interfaces, in the order of the file.
+    pub interfaces: Vec<String>,
+}
+
+/// A link, in one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where packets come from.
+    pub from: End,
+    /// Where they go to.
+    pub to: End,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// An end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// A port of [`Chain::ports`].
+    Port(usize),
+    /// An interface of an NF, both by number.
+    Nf(usize, usize),
+}
+
+/// Where texts come from: files, or what a test makes up.
+struct Files<'a> {
+    read: &'a mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>,
+    libraries: &'a mut dyn click::Libraries,
+}
+
+/// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables from a command line:
+/// `NAME` for all NFs, `nf.NAME` for one; they override what files say. Mistakes are collected; with any
+/// error there is no chain.
+pub fn load(
+    path: &Path,
+    defines: &[(String, String)],
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let mut files =
+        Files { read: &mut |path: &Path| std::fs::read(path), libraries: &mut click::LibraryDirs::default() };
+    match std::fs::read(path) {
+        Ok(bytes) => {
+            let source = map.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
+            load_text(path, source, defines, &mut files, map, diags)
+        }
+        Err(error) => {
+            diags.error(Span::NONE, format!("cannot read {}: {error}", path.display()));
+            None
+        }
+    }
+}
+
+fn load_text(
+    path: &Path,
+    source: SourceId,
+    defines: &[(String, String)],
+    files: &mut Files<'_>,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let before = diags.errors();
+    let chain = if is_chain_file(path, map.text(source)) {
+        let declared = file::read(source, &folder_of(path), map, diags)?;
+        let nfs = nf::load_all(&declared, path, defines, files, map, diags);
+        let wiring = wiring::resolve(&declared, &nfs, diags);
+        loops::refuse(&nfs, &wiring, diags);
+        compose::compose(declared, nfs, wiring, folder_of(path))
+    } else {
+        let ast = click::parse_with(map, source, files.libraries, diags);
+        let graph = click::flatten(&ast, &crate::assemble::KnownClasses, defines, diags);
+        compose::alone(graph, path)
+    };
+    (diags.errors() == before).then_some(chain)
+}
+
+/// By its extension; else a text whose first line is a TOML table or key is a chain file.
+fn is_chain_file(path: &Path, text: &str) -> bool {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => true,
+        Some("click") => false,
+        _ => {
+            let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+            first.is_some_and(|line| {
+                let key = line.split_once('=').map(|(key, _)| key.trim_end());
+                let bare = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                line.starts_with('#')
+                    || (line.starts_with('[') && line.ends_with(']'))
+                    || key.is_some_and(bare)
+            })
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The NFs' Click files, and the interfaces they have.
+
+use super::Files;
+use super::file::{ChainFile, NfText};
+use crate::assemble::KnownClasses;
+use click::ast::Ast;
+use click::config::{quote, split_args, split_keyword, unquote};
+use click::flow::{self, PortSpec, Processing};
+use click::{ElementId, Graph};
+use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
+use element::configure::Direction;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// An NF as its Click text describes it.
+pub(super) struct Nf {
+    pub name: String,
+    /// Where the chain file declares it.
+    pub span: Span,
+    pub file: PathBuf,
+    pub graph: Graph,
+    pub interfaces: Vec<Interface>,
+    /// Interfaces that stay without a link.
+    pub idle: Vec<Spanned>,
+    /// Elements that pull what they send.
+    pub pulling: Vec<ElementId>,
+    /// Whether mistakes in its text may hide interfaces.
+    pub incomplete: bool,
+}
+
+/// An interface: the elements that receive from it and send to it.
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub name: String,
+    pub ingress: Vec<ElementId>,
+    pub egress: Vec<ElementId>,
+    /// Interfaces that packets from this one can leave by.
+    pub leads_to: Vec<usize>,
+}
+
+/// Whether elements of a class receive from a device or send to one, which their first argument names.
+pub fn device_direction(class: &str) -> Option<Direction> {
+    match class {
+        "FromDevice" | "FromDPDKDevice" => Some(Direction::Receive),
+        "ToDevice" | "ToDPDKDevice" => Some(Direction::Send),
+        _ => None,
+    }
+}
+
+/// Position of the argument that names the device, and the name.
+fn device_arg(args: &[Spanned]) -> Option<(usize, Spanned)> {
+    let named = args.iter().enumerate().rev().find_map(|(at, arg)| {
+        let (keyword, value) = split_keyword(arg)?;
+        (keyword.as_str() == "DEVNAME").then_some((at, value))
+    });
+    let (at, name) = named.or_else(|| Some((0, args.first()?.clone())))?;
+    Some((at, unquote(&name)))
+}
+
+/// The device that the arguments of a device element name.
+pub fn device_name(config: &Spanned) -> Option<Spanned> {
+    device_arg(&split_args(config)).map(|(_, name)| name)
+}
+
+/// The arguments with another device.
+pub(super) fn with_device(config: &Spanned, device: &str, span: Span) -> Spanned {
+    let mut args = split_args(config);
+    let plain = device.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
+    let device = Spanned::derived(if plain { device.to_string() } else { quote(device) }, span);
+    match device_arg(&args).and_then(|(at, _)| args.get_mut(at)) {
+        Some(arg) => *arg = device,
+        None => args.push(device),
+    }
+    let comma = Spanned::derived(", ", config.span);
+    let parts =
+        args.iter().enumerate().flat_map(|(at, arg)| (at > 0).then_some(&comma).into_iter().chain([arg]));
+    Spanned::concat(parts, config.span)
+}
+
+/// Reads the Click texts of all NFs; each file once.
+pub(super) fn load_all(
+    chain: &ChainFile,
+    path: &Path,
+    defines: &[(String, String)],
+    files: &mut Files<'_>,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Vec<Nf> {
+    let folder = crate::assemble::folder_of(path);
+    let mut parsed: HashMap<PathBuf, Option<Ast>> = HashMap::new();
+    let mut nfs = vec![];
+    for declared in &chain.nfs {
+        let mut variables = declared.defines.clone();
+        variables.extend(defines.iter().filter_map(|(name, value)| {
+            let of_nf = name.strip_prefix(declared.name.as_str()).and_then(|rest| rest.strip_prefix('.'));
+            let name = of_nf.or((!name.contains('.')).then_some(name.as_str()))?;
+            Some((name.to_string(), value.clone()))
+        }));
+        let inline;
+        let (file, ast) = match &declared.text {
+            NfText::Missing => continue,
+            NfText::Inline(text) => {
+                let source = inline_source(chain.source, text, map);
+                inline = Some(click::parse_with(map, source, files.libraries, diags));
+                (path.to_path_buf(), &inline)
+            }
+            NfText::File(name) => {
+                let file = folder.join(&name.text);
+                let file = file.strip_prefix(".").unwrap_or(&file).to_path_buf();
+                let ast = parsed.entry(file.clone()).or_insert_with(|| {
+                    let bytes = match (files.read)(&file) {
+                        Ok(bytes) => bytes,
+                        Err(error) => {
+                            diags.error(name.span, format!("cannot read {}: {error}", file.display()));
+                            return None;
+                        }
+                    };
+                    let source = map.add(file.display().to_string(), String::from_utf8_lossy(&bytes));
+                    Some(click::parse_with(map, source, files.libraries, diags))
+                });
+                (file, &*ast)
+            }
+        };
+        let before = diags.errors();
+        let graph =
+            ast.as_ref().map(|ast| click::flatten(ast, &KnownClasses, &variables, diags)).unwrap_or_default();
+        let incomplete = ast.is_none() || graph.incomplete || diags.errors() > before;
+        let (interfaces, pulling) = describe(&graph);
+        nfs.push(Nf {
+            name: declared.name.clone(),
+            span: declared.span,
+            file,
+            graph,
+            interfaces,
+            idle: declared.idle.clone(),
+            pulling,
+            incomplete,
+        });
+    }
+    nfs
+}
+
+/// A source for Click text that stands in the chain file: the chain file with everything else blanked
+/// out, so that places in it are places in the chain file. A text with escapes stands for itself.
+fn inline_source(chain: SourceId, text: &Spanned, map: &mut SourceMap) -> SourceId {
+    let name = map.name(chain).to_string();
+    if !text.is_verbatim() {
+        return map.add(format!("{name} (inline)"), text.text.clone());
+    }
+    let before = map.text(chain).get(..text.span.start as usize).unwrap_or("");
+    let blank = |c: char| match c {
+        '\n' | '\r' => c.to_string(),
+        // As many bytes as before; columns count characters, so they hold where lines are ASCII.
+        other => " ".repeat(other.len_utf8()),
+    };
+    let blanked: String = before.chars().map(blank).collect();
+    map.add(name, blanked + text.as_str())
+}
+
+/// What the ports of an element are like; classes that do not exist were reported.
+fn spec(graph: &Graph, id: ElementId) -> PortSpec {
+    let class = graph.element(id).and_then(|element| element::find(element.class.as_str()));
+    let codes = class.map_or(("0/0", "a/a", "x/x"), |class| (class.ports, class.processing, class.flow));
+    match PortSpec::new(codes.0, codes.1, codes.2) {
+        Ok(spec) => spec,
+        Err(error) => panic!("{error} in class {}", class.map_or("?", |class| class.name)),
+    }
+}
+
+/// The interfaces, in the order of the text, and the elements that pull what they send.
+fn describe(graph: &Graph) -> (Vec<Interface>, Vec<ElementId>) {
+    let mut interfaces: Vec<Interface> = vec![];
+    for id in graph.ids() {
+        let Some(element) = graph.element(id) else { continue };
+        let Some(direction) = device_direction(element.class.as_str()) else { continue };
+        let Some(name) = device_name(&element.config) else { continue };
+        let known = interfaces.iter().position(|interface| interface.name == name.text);
+        let at = known.unwrap_or_else(|| {
+            interfaces.push(Interface { name: name.text, ingress: vec![], egress: vec![], leads_to: vec![] });
+            interfaces.len() - 1
+        });
+        match direction {
+            Direction::Receive => interfaces[at].ingress.push(id),
+            Direction::Send => interfaces[at].egress.push(id),
+        }
+    }
+    let specs: Vec<PortSpec> = graph.ids().map(|id| spec(graph, id)).collect();
+    // What is wrong with the wiring shows again in the whole graph, under the names it has there.
+    let flow = flow::resolve(graph, &|id| spec(graph, id), &mut Diagnostics::new());
+    let pulls = |id: &ElementId| flow.ports(*id).inputs.first() == Some(&Processing::Pull);
+    let pulling = graph.ids().filter(pulls).collect();
+    let leads: Vec<Vec<usize>> = interfaces
+        .iter()
+        .map(|from| {
+            let reached = reach(graph, &specs, &from.ingress);
+            let leaves = |to: &&Interface| to.egress.iter().any(|id| reached.get(id.0) == Some(&true));
+            interfaces.iter().enumerate().filter(|(_, to)| leaves(to)).map(|(at, _)| at).collect()
+        })
+        .collect();
+    for (interface, leads_to) in interfaces.iter_mut().zip(leads) {
+        interface.leads_to = leads_to;
+    }
+    (interfaces, pulling)
+}
+
+/// Which elements packets from these elements can come to, by the elements' flow codes.
+fn reach(graph: &Graph, specs: &[PortSpec], from: &[ElementId]) -> Vec<bool> {
+    let mut wires: HashMap<ElementId, Vec<&click::Connection>> = HashMap::new();
+    for wire in &graph.connections {
+        wires.entry(wire.from).or_default().push(wire);
+    }
+    let mut reached = vec![false; graph.elements.len()];
+    let mut seen = std::collections::HashSet::new();
+    let mut open: Vec<(ElementId, Option<u32>)> = from.iter().map(|id| (*id, None)).collect();
+    while let Some((id, input)) = open.pop() {
+        for wire in wires.get(&id).into_iter().flatten() {
+            let flows = match (input, specs.get(id.0)) {
+                (Some(input), Some(spec)) => spec.flows(input, wire.from_port),
+                _ => true,
+            };
+            if flows && seen.insert((wire.to, wire.to_port)) {
+                if let Some(reached) = reached.get_mut(wire.to.0) {
+                    *reached = true;
+                }
+                open.push((wire.to, Some(wire.to_port)));
+            }
+        }
+    }
+    reached
+}

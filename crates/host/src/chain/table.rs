@@ -1,0 +1,221 @@
+//! TOML tables read key by key, with a place for every mistake.
+//!
+//! Serde would stop at the first mistake; here each key is asked for, and [`Keys::finish`] reports those
+//! that nobody asked for.
+
+use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
+use std::ops::RangeInclusive;
+use toml::de::{DeTable, DeValue};
+
+/// A value of the file.
+#[derive(Clone, Copy)]
+pub(super) struct Value<'a> {
+    file: File<'a>,
+    /// How it is called in messages.
+    pub key: &'a str,
+    /// Where its key stands.
+    pub key_span: Span,
+    value: &'a toml::Spanned<DeValue<'a>>,
+}
+
+/// The text that values stand in.
+#[derive(Clone, Copy)]
+pub(super) struct File<'a> {
+    /// The source.
+    pub source: SourceId,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// A table that is being read.
+pub(super) struct Keys<'a> {
+    what: String,
+    entries: Vec<(Value<'a>, bool)>,
+    asked: Vec<&'static str>,
+}
+
+impl File<'_> {
+    /// A range of the text.
+    pub fn span(&self, range: std::ops::Range<usize>) -> Span {
+        Span::new(self.source, range.start, range.end)
+    }
+}
+
+/// Parses the text; mistakes in its syntax are recorded, all of them.
+pub(super) fn parse<'a>(
+    source: SourceId,
+    map: &'a SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<(File<'a>, toml::Spanned<DeTable<'a>>)> {
+    let file = File { source, text: map.text(source) };
+    let (table, mistakes) = DeTable::parse_recoverable(file.text);
+    let mut line = None;
+    for mistake in &mistakes {
+        // What is left open on one line makes the parser stumble over every word that follows.
+        let at = mistake.span().map_or(0, |range| range.start);
+        let this = file.text.get(..at).unwrap_or("").matches('\n').count();
+        if line.replace(this) == Some(this) {
+            continue;
+        }
+        let span = mistake.span().map_or(Span::new(source, 0, 0), |range| file.span(range));
+        diags.error(span, format!("this is not TOML: {}", mistake.message().replace('\n', "; ")));
+    }
+    mistakes.is_empty().then_some((file, table))
+}
+
+impl<'a> Keys<'a> {
+    /// The entries of a table, in the order of the text.
+    pub fn new(what: impl Into<String>, file: File<'a>, table: &'a DeTable<'a>) -> Keys<'a> {
+        let value = |(key, value): (&'a toml::Spanned<_>, &'a toml::Spanned<DeValue<'a>>)| {
+            let name: &std::borrow::Cow<'a, str> = key.get_ref();
+            (Value { file, key: name, key_span: file.span(key.span()), value }, false)
+        };
+        let mut entries: Vec<(Value<'a>, bool)> = table.iter().map(value).collect();
+        entries.sort_by_key(|(entry, _)| (entry.key_span.start, entry.key_span.end));
+        Keys { what: what.into(), entries, asked: vec![] }
+    }
+
+    /// The value of a key, if it is there.
+    pub fn take(&mut self, key: &'static str) -> Option<Value<'a>> {
+        self.asked.push(key);
+        let (value, taken) = self.entries.iter_mut().find(|(value, _)| value.key == key)?;
+        *taken = true;
+        Some(*value)
+    }
+
+    /// Whether the key is there, of whatever kind.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|(value, _)| value.key == key)
+    }
+
+    /// All entries that were not asked for, as they stand.
+    pub fn rest(&mut self) -> Vec<Value<'a>> {
+        let mut rest = vec![];
+        for (value, taken) in self.entries.iter_mut().filter(|(_, taken)| !*taken) {
+            *taken = true;
+            rest.push(*value);
+        }
+        rest
+    }
+
+    /// Reports the keys that nobody asked for; `elsewhere` says where a known key belongs.
+    pub fn finish(self, diags: &mut Diagnostics, elsewhere: impl Fn(&str) -> Option<String>) {
+        for (value, _) in self.entries.iter().filter(|(_, taken)| !taken) {
+            let takes = || format!("it takes {}", self.asked.join(", "));
+            let help = elsewhere(value.key)
+                .or_else(|| did_you_mean(value.key, self.asked.iter().copied()))
+                .unwrap_or_else(takes);
+            diags.error(value.key_span, format!("{} has no key `{}`", self.what, value.key)).help(help);
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// Where the value stands.
+    pub fn span(&self) -> Span {
+        self.file.span(self.value.span())
+    }
+
+    /// The whole text that the value stands in.
+    pub fn file_text(&self) -> &'a str {
+        self.file.text
+    }
+
+    /// The value.
+    pub fn get(&self) -> &'a DeValue<'a> {
+        self.value.get_ref()
+    }
+
+    fn mismatch<T>(&self, takes: &str, diags: &mut Diagnostics) -> Option<T> {
+        let is = match self.get() {
+            DeValue::String(_) => "text",
+            DeValue::Integer(_) => "a whole number",
+            DeValue::Float(_) => "a number",
+            DeValue::Boolean(_) => "a truth value",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        diags.error(self.span(), format!("`{}` takes {takes}, and this is {is}", self.key));
+        None
+    }
+
+    /// A text with its place, letter by letter where it stands so.
+    pub fn text(&self, diags: &mut Diagnostics) -> Option<Spanned> {
+        let DeValue::String(text) = self.get() else { return self.mismatch("text in quotes", diags) };
+        Some(spanned(self.file, self.value.span(), text))
+    }
+
+    /// A whole number in a range.
+    pub fn integer(&self, range: RangeInclusive<u64>, diags: &mut Diagnostics) -> Option<u64> {
+        let DeValue::Integer(number) = self.get() else { return self.mismatch("a whole number", diags) };
+        let value = u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok();
+        let value = value.filter(|value| range.contains(value));
+        if value.is_none() {
+            let (least, most) = (range.start(), range.end());
+            let expected =
+                if *most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+            diags.error(self.span(), format!("`{}` is {expected}", self.key));
+        }
+        value
+    }
+
+    /// `true` or `false`.
+    pub fn truth(&self, diags: &mut Diagnostics) -> Option<bool> {
+        match self.get() {
+            DeValue::Boolean(value) => Some(*value),
+            _ => self.mismatch("`true` or `false`", diags),
+        }
+    }
+
+    /// The items of a list, each called as the list is.
+    pub fn list(&self, diags: &mut Diagnostics) -> Option<Vec<Value<'a>>> {
+        let DeValue::Array(items) = self.get() else { return self.mismatch("a list in [ ]", diags) };
+        Some(items.iter().map(|value| Value { value, ..*self }).collect())
+    }
+
+    /// A list of texts.
+    pub fn texts(&self, diags: &mut Diagnostics) -> Vec<Spanned> {
+        let items = self.list(diags).unwrap_or_default();
+        items.iter().filter_map(|item| item.text(diags)).collect()
+    }
+
+    /// The entries of a table.
+    pub fn keys(&self, what: impl Into<String>, diags: &mut Diagnostics) -> Option<Keys<'a>> {
+        match self.get() {
+            DeValue::Table(table) => Some(Keys::new(what, self.file, table)),
+            _ => self.mismatch("a table", diags),
+        }
+    }
+
+    /// Text, numbers and truth values as text.
+    pub fn plain(&self, diags: &mut Diagnostics) -> Option<String> {
+        match self.get() {
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Integer(number) => Some(number.to_string()),
+            DeValue::Float(number) => Some(number.as_str().to_string()),
+            DeValue::Boolean(value) => Some(value.to_string()),
+            _ => self.mismatch("text or a number", diags),
+        }
+    }
+}
+
+/// A string value: without its quotes it mostly stands in the file letter by letter.
+fn spanned(file: File<'_>, range: std::ops::Range<usize>, value: &str) -> Spanned {
+    let whole = file.span(range.clone());
+    let Some(raw) = file.text.get(range.clone()) else { return Spanned::derived(value, whole) };
+    let triple = raw.len() >= 6 && (raw.starts_with("\"\"\"") || raw.starts_with("'''"));
+    let quotes = if triple { 3 } else { 1 };
+    let Some(inside) = raw.get(quotes..raw.len().saturating_sub(quotes)) else {
+        return Spanned::derived(value, whole);
+    };
+    // The line break right after the opening quotes is not part of the text.
+    let text = if triple { inside.strip_prefix("\r\n").or(inside.strip_prefix('\n')) } else { None };
+    let text = text.unwrap_or(inside);
+    let start = range.start + quotes + (inside.len() - text.len());
+    if text == value {
+        Spanned::verbatim(value, file.span(start..start + text.len()))
+    } else {
+        Spanned::derived(value, whole)
+    }
+}

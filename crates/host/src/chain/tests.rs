@@ -1,0 +1,305 @@
+//! Chain files in, graphs or mistakes out. Each `golden/NAME.toml` has a `NAME.expected`; `BLESS=1`
+//! rewrites those.
+
+use super::*;
+use proptest::prelude::*;
+use std::fmt::Write;
+
+/// Relative to where tests run, so that no message names a folder of one machine.
+const GOLDEN: &str = "src/chain/golden";
+
+fn graph_text(chain: &Chain) -> String {
+    let mut text = String::new();
+    let name = |id: click::ElementId| chain.graph.element(id).map_or("?", |element| element.name.as_str());
+    for element in &chain.graph.elements {
+        let _ = writeln!(text, "{} :: {}({});", element.name, element.class, element.config);
+    }
+    for wire in &chain.graph.connections {
+        let _ = writeln!(
+            text,
+            "{} [{}] -> [{}] {};",
+            name(wire.from),
+            wire.from_port,
+            wire.to_port,
+            name(wire.to)
+        );
+    }
+    text
+}
+
+fn describe(chain: &Chain) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "workers {:?}, cores {:?}, burst {:?}, folder {}",
+        chain.workers,
+        chain.cores,
+        chain.burst,
+        chain.folder.display()
+    );
+    for port in &chain.ports {
+        let kind = match &port.kind {
+            PortKind::Local(Source::Traffic(traffic), sink) => {
+                let keys: Result<toml::Table, _> = traffic.read();
+                format!("traffic {:?} {:?}, {sink:?}", traffic.count, keys.expect("any table will do"))
+            }
+            other => format!("{other:?}"),
+        };
+        let _ = writeln!(text, "port {}: {kind}", port.name);
+    }
+    for nf in &chain.nfs {
+        let _ = writeln!(text, "nf {}: {:?} {}", nf.name, nf.elements, nf.interfaces.join(","));
+    }
+    for (at, link) in chain.links.iter().enumerate() {
+        let entry = if chain.entries.contains(&at) { " (entry)" } else { "" };
+        let _ = writeln!(text, "link {:?} -> {:?}{entry}", link.from, link.to);
+    }
+    text + &graph_text(chain)
+}
+
+#[test]
+fn golden_files() {
+    let mut wrong = String::new();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(GOLDEN)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 10);
+    for path in files {
+        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+        let chain = load(&path, &[], &mut map, &mut diags);
+        assert_eq!(chain.is_none(), diags.has_errors(), "{}", path.display());
+        let found = diags.render_short(&map) + &chain.as_ref().map_or(String::new(), describe);
+        let expected = path.with_extension("expected");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&expected, &found).expect("writable");
+        } else if std::fs::read_to_string(&expected).ok().as_deref() != Some(&found) {
+            let _ = writeln!(wrong, "--- {} is now\n{found}", expected.display());
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Loads a chain file whose NFs have the Click texts given by file name.
+fn load_with(
+    text: &str,
+    defines: &[(&str, &str)],
+    click: &[(&str, &str)],
+) -> (Option<Chain>, String, SourceMap) {
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let source = map.add("chain.toml", text);
+    let defines: Vec<(String, String)> =
+        defines.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+    let mut read = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+        let found = click.iter().find(|(file, _)| *file == name);
+        found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    };
+    let mut files = Files { read: &mut read, libraries: &mut click::NoLibraries };
+    let chain = load_text(Path::new("chain.toml"), source, &defines, &mut files, &mut map, &mut diags);
+    (chain, diags.render_short(&map), map)
+}
+
+const TWO: &str = "links = [\"in -> a -> b -> out\"]\n[ports]\nin = { capture = \"i.pcap\" }\nout = { discard = true }\n\
+                   [nf.a]\nclick = \"x.click\"\n[nf.b]\nclick = \"x.click\"\ndefines = { V = 2 }\n";
+
+#[test]
+fn defines_from_the_command_line_go_to_all_or_one() {
+    let click = [("x.click", "define($V 1); FromDevice(e) -> Paint($V) -> ToDevice(f);")];
+    let paints = |defines: &[(&str, &str)]| {
+        let (chain, mistakes, _) = load_with(TWO, defines, &click);
+        let chain = chain.unwrap_or_else(|| panic!("{mistakes}"));
+        let paints = chain.graph.elements.iter().filter(|element| element.class.as_str() == "Paint");
+        paints.map(|element| element.config.text.clone()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(paints(&[]), "1 2");
+    assert_eq!(paints(&[("V", "3")]), "3 3");
+    assert_eq!(paints(&[("V", "3"), ("b.V", "4")]), "3 4");
+    assert_eq!(paints(&[("a.V", "5")]), "5 2");
+}
+
+#[test]
+fn elements_keep_their_places_also_in_inline_text() {
+    let text = TWO.replace(
+        "click = \"x.click\"\n[nf.b]",
+        "inline = '''\n  FromDevice(é) -> Counter\n -> ToDevice(f)'''\n[nf.b]",
+    );
+    let (chain, mistakes, map) = load_with(&text, &[], &[("x.click", "FromDevice(e) -> ToDevice(f);")]);
+    let chain = chain.unwrap_or_else(|| panic!("{mistakes}"));
+    let place = |name: &str| {
+        let element = chain.graph.elements.iter().find(|element| element.name == name).expect(name);
+        (map.location(element.class.span), map.slice(element.class.span).to_string())
+    };
+    assert_eq!(place("a/Counter@2"), ("chain.toml:7:20".into(), "Counter".into()));
+    assert_eq!(place("a/ToDevice@3"), ("chain.toml:8:5".into(), "ToDevice".into()));
+    assert_eq!(place("b/FromDevice@1"), ("x.click:1:1".into(), "FromDevice".into()));
+}
+
+#[test]
+fn rings_are_refused_and_lines_of_routers_are_not() {
+    let router = [(
+        "r.click",
+        "FromDevice(0) -> rt :: Paint(1); FromDevice(1) -> rt; rt -> ToDevice(0); Counter -> ToDevice(1);",
+    )];
+    // `rt` has one output; the second way out is for packets from nowhere, which is enough for no ring.
+    let nf = |name: &str| format!("[nf.{name}]\nclick = \"r.click\"\nidle = [\"0\", \"1\"]\n");
+    let chain = |links: &str| {
+        format!(
+            "links = [{links}]\n{}{}{}[ports]\np = {{ capture = \"p.pcap\", discard = true }}\n",
+            nf("a"),
+            nf("b"),
+            nf("c")
+        )
+    };
+    let ring = |links: &str| {
+        let (chain, mistakes, _) = load_with(&chain(links), &[], &router);
+        assert_eq!(chain.is_none(), !mistakes.is_empty() && !mistakes.contains("warning"), "{mistakes}");
+        mistakes
+    };
+    let found = ring(r#""a[0] -> [1]b[0] -> [1]c[0] -> [1]a", "p -> [0]a""#);
+    assert!(found.contains("loop: a[0] -> [1]b[0] -> [1]c[0] -> [1]a;"), "{found}");
+    // Interface 1 of a leads only to its interface 0.
+    assert_eq!(ring(r#""p -> [0]a", "a[1] -> [1]b[0] -> [1]c""#), "");
+    // Back over the link that it came by is no loop.
+    assert_eq!(ring(r#""p -> [1]a[0] <-> [0]b""#), "");
+}
+
+#[test]
+fn a_click_file_alone_is_a_chain() {
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let path = Path::new(GOLDEN).join("nfs/router.click");
+    let defines = [("COLOR".to_string(), "4".to_string())];
+    let chain = load(&path, &defines, &mut map, &mut diags).expect("no mistakes");
+    assert_eq!(chain.nfs[0].name, "router");
+    assert_eq!(chain.nfs[0].elements, 0..chain.graph.elements.len());
+    assert_eq!(chain.folder, Path::new(GOLDEN).join("nfs"));
+    assert!(graph_text(&chain).starts_with("p :: Paint(4);"), "{}", graph_text(&chain));
+    assert!(load(Path::new("no/such.toml"), &[], &mut map, &mut diags).is_none());
+    assert_eq!(
+        diags.render_short(&map),
+        "error: cannot read no/such.toml: No such file or directory (os error 2)\n"
+    );
+}
+
+#[test]
+fn texts_without_an_extension_are_told_apart() {
+    for (text, is_chain) in [
+        ("# a chain\n[ports]", true),
+        ("\n links = []", true),
+        ("[run]", true),
+        ("// a configuration\n[0] x;", false),
+        ("a -> b;", false),
+        ("define($x=1)", false),
+        ("", false),
+    ] {
+        assert_eq!(is_chain_file(Path::new("chain"), text), is_chain, "{text}");
+    }
+    assert!(is_chain_file(Path::new("x.toml"), "a -> b") && !is_chain_file(Path::new("x.click"), "[run]"));
+}
+
+#[test]
+fn traffic_is_read_with_places() {
+    #[derive(serde::Deserialize, Debug)]
+    #[serde(deny_unknown_fields)]
+    struct Spec {
+        size: String,
+        flows: u64,
+    }
+    for table in [
+        "traffic = { size = \"64\", flows = 10, X = 1 }",
+        "[ports.in.traffic]\nsize = \"64\"\nflows = 10\nX = 1",
+    ] {
+        let text = format!(
+            "links = [\"in -> [e]a[f] -> in\"]\n[nf.a]\nclick = \"x.click\"\n[ports.in]\ndiscard = true\n{table}\n"
+        );
+        let click = [("x.click", "FromDevice(e) -> ToDevice(f);")];
+        let read = |text: &str| {
+            let (chain, mistakes, map) = load_with(text, &[], &click);
+            let chain = chain.unwrap_or_else(|| panic!("{mistakes}"));
+            let PortKind::Local(Source::Traffic(traffic), _) = &chain.ports[0].kind else {
+                panic!("no traffic")
+            };
+            traffic.read::<Spec>().map_err(|mistake| (map.slice(mistake.span).to_string(), mistake.message))
+        };
+        let (at, message) = read(&text).expect_err("X is unknown");
+        assert_eq!(at, "X");
+        assert!(message.contains("unknown field"), "{message}");
+        let text = text.replace(", X = 1", "").replace("\nX = 1", "");
+        let spec = read(&text).expect("a good table");
+        assert_eq!((spec.size.as_str(), spec.flows), ("64", 10));
+        assert_eq!(read(&text.replace("10", "\"ten\"")).expect_err("no number").0, "\"ten\"");
+    }
+}
+
+#[test]
+fn hostile_files() {
+    let nested = format!("links = {}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    let many: String = (0..500).map(|i| format!("[nf.n{i}]\nclick = \"x\"\n")).collect();
+    let ring: String = (0..500).map(|i| format!("\"n{i}[b] -> [a]n{}\",", (i + 1) % 500)).collect();
+    for text in [
+        nested,
+        format!("links = [{ring}]\n{many}"),
+        "links = [\"\u{feff}\"]\n[nf.\"\"]\n[nf.\"a/b\"]\n[ports.\"\"]".into(),
+        "a = 1\na = 2\n[a]".into(),
+        "[nf.a]\ninline = \"\\u00e9\\n\"\n[run]\nworkers = 99999999999999999999".into(),
+        "nf = 1\nports = []\nrun = 2024-01-01\nlinks = 1.5\nentries = true".into(),
+        "[nf.a]\ninline = ''''''\n".into(),
+    ] {
+        fuzz_chain(text.as_bytes());
+    }
+    for entry in std::fs::read_dir(GOLDEN).expect("the folder is there") {
+        let path = entry.expect("readable").path();
+        if path.is_file() {
+            fuzz_chain(&std::fs::read(path).expect("readable"));
+        }
+    }
+}
+
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[\\PC\n]{0,12}",
+        proptest::sample::select(vec![
+            "links = [",
+            "]",
+            "\"p -> [a]n\"",
+            "\"n[b] -> p\",",
+            "\"n[0] <-> [1]m\",",
+            "\n[ports]\n",
+            "\n[nf.n]\n",
+            "\n[nf.m]\n",
+            "click = \"x\"\n",
+            "inline = '''\n",
+            "'''\n",
+            "FromDevice(a) -> ToDevice(b)",
+            "idle = [\"a\"]\n",
+            "p = { capture = \"c.pcap\", write = \"w.pcap\" }\n",
+            "q = { traffic = {} }\n",
+            "[run]\nworkers = 2\n",
+            "\"",
+        ])
+        .prop_map(str::to_string),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_panics(pieces in prop::collection::vec(piece(), 0..24)) {
+        fuzz_chain(pieces.concat().as_bytes());
+    }
+
+    #[test]
+    fn random_chains_hold_their_promises(links in prop::collection::vec((0usize..5, 0usize..2, any::<bool>(), 0usize..5, 0usize..2), 0..8)) {
+        let mut text = "links = [".to_string();
+        for (from, out, both, to, into) in links {
+            let arrow = if both { "<->" } else { "->" };
+            let _ = write!(text, "\"n{from}[{out}] {arrow} [{into}]n{to}\", ");
+        }
+        text.push_str("]\n");
+        (0..5).for_each(|i| text.push_str(&format!("[nf.n{i}]\nclick = \"x\"\nidle = [\"a\", \"b\"]\n")));
+        fuzz_chain(text.as_bytes());
+    }
+}

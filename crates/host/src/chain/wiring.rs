@@ -1,0 +1,318 @@
+//! What links mean: which interface of which NF is joined to what.
+
+use super::file::ChainFile;
+use super::link::{self, Stop};
+use super::nf::{Interface, Nf};
+use super::{End, Link};
+use crate::ports::is_capture_name;
+use diag::{Diagnostics, Span, Spanned, did_you_mean};
+
+/// The links of a chain.
+pub(super) struct Wiring {
+    /// One for each direction.
+    pub links: Vec<Link>,
+    /// Links at which packets enter.
+    pub entries: Vec<usize>,
+}
+
+/// Resolves all links; checks that every interface has its link and every direction makes sense.
+pub(super) fn resolve(chain: &ChainFile, nfs: &[Nf], diags: &mut Diagnostics) -> Wiring {
+    let before = diags.errors();
+    let mut wirer = Wirer { chain, nfs, links: vec![], diags };
+    for text in &chain.links {
+        let Some(link) = link::parse(text, wirer.diags) else { continue };
+        let pairs = link.stops.iter().zip(link.stops.iter().skip(1));
+        for ((from, to), both) in pairs.zip(&link.both_ways) {
+            wirer.join(from, to, *both);
+        }
+        wirer.loose_brackets(&link.stops);
+    }
+    // Mistakes in links make interfaces look unlinked.
+    if wirer.diags.errors() == before && !chain.links.is_empty() {
+        wirer.unlinked();
+        wirer.unused_ports();
+    }
+    let sound = wirer.diags.errors() == before;
+    let entries = wirer.entries(sound);
+    Wiring { links: wirer.links, entries }
+}
+
+struct Wirer<'a> {
+    chain: &'a ChainFile,
+    nfs: &'a [Nf],
+    links: Vec<Link>,
+    diags: &'a mut Diagnostics,
+}
+
+impl<'a> Wirer<'a> {
+    fn interface(&self, end: End) -> Option<(&'a Nf, &'a Interface)> {
+        let End::Nf(nf, interface) = end else { return None };
+        let nf = self.nfs.get(nf)?;
+        Some((nf, nf.interfaces.get(interface)?))
+    }
+
+    /// As links name it.
+    fn describe(&self, end: End) -> String {
+        match (end, self.interface(end)) {
+            (_, Some((nf, interface))) => format!("{}[{}]", nf.name, interface.name),
+            (End::Port(port), _) => {
+                self.chain.ports.get(port).map_or(String::new(), |port| port.name.clone())
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn join(&mut self, from: &Stop, to: &Stop, both: bool) {
+        let ends =
+            (self.end(&from.name, from.output.as_ref(), true), self.end(&to.name, to.input.as_ref(), false));
+        let (Some(from_end), Some(to_end)) = ends else { return };
+        let outer =
+            |stop: &Stop, side: &Option<Spanned>| side.as_ref().map_or(stop.name.span, |side| side.span);
+        let span =
+            Span::join(outer(from, &from.output), outer(to, &to.input)).to(from.name.span).to(to.name.span);
+        if let (End::Port(_), End::Port(_)) = (from_end, to_end) {
+            self.diags
+                .error(span, "a link between two ports")
+                .help("put an NF between them; for a bare wire one with `FromDevice(a) -> ToDevice(b);`");
+            return;
+        }
+        self.add(Link { from: from_end, to: to_end, span }, both);
+        if both {
+            self.add(Link { from: to_end, to: from_end, span }, both);
+        }
+    }
+
+    /// Adds a link after checking both its ends.
+    fn add(&mut self, link: Link, both: bool) {
+        let help_one_way = both.then(|| "write `->` where packets go one way only".to_string());
+        for (end, receives) in [(link.from, false), (link.to, true)] {
+            let message = match (end, self.interface(end)) {
+                (_, Some((nf, interface))) => {
+                    let (elements, class, verb) = if receives {
+                        (&interface.ingress, "FromDevice", "receives from")
+                    } else {
+                        (&interface.egress, "ToDevice", "sends to")
+                    };
+                    elements.is_empty().then(|| {
+                        let name = &interface.name;
+                        format!("`{}` never {verb} `{name}`: it has no {class}({name})", nf.name)
+                    })
+                }
+                (End::Port(port), _) => self.chain.ports.get(port).and_then(|port| match receives {
+                    true if !port.sends() => {
+                        Some(format!("nothing can be sent to port `{}`: add `write` or `discard`", port.name))
+                    }
+                    false if !port.receives() => {
+                        Some(format!("nothing comes from port `{}`: add `capture` or `traffic`", port.name))
+                    }
+                    _ => None,
+                }),
+                _ => None,
+            };
+            if let Some(message) = message {
+                self.diags.error(link.span, message).maybe_help(help_one_way);
+                return;
+            }
+        }
+        if let Some(before) = self.links.iter().find(|other| other.from == link.from) {
+            let message = if before.to == link.to {
+                "this link is there twice".to_string()
+            } else {
+                format!("packets of `{}` cannot go to two places", self.describe(link.from))
+            };
+            self.diags
+                .error(link.span, message)
+                .note(before.span, "the other link")
+                .help("copy or spread packets inside an NF (Tee, Switch, ...) with an interface for each");
+            return;
+        }
+        if let Some(before) = self.links.iter().find(|other| other.to == link.to)
+            && let End::Nf(..) = link.to
+            && [before.from, link.from].iter().any(|from| matches!(from, End::Port(_)))
+        {
+            let message = format!("`{}` receives from a port and from elsewhere", self.describe(link.to));
+            self.diags
+                .error(link.span, message)
+                .note(before.span, "the other link")
+                .help("give the NF an interface for each: another FromDevice(NAME) in its Click file");
+            return;
+        }
+        if let (End::Nf(..), Some((nf, interface))) = (link.from, self.interface(link.to))
+            && interface.ingress.len() > 1
+        {
+            let message = format!(
+                "`{}` has {} FromDevice({}), and an NF's packets cannot go to all of them",
+                nf.name,
+                interface.ingress.len(),
+                interface.name
+            );
+            self.diags.error(link.span, message).help("keep one of them in the Click file");
+            return;
+        }
+        self.links.push(link);
+    }
+
+    /// What a name in a link means.
+    fn end(&mut self, name: &Spanned, interface: Option<&Spanned>, sends: bool) -> Option<End> {
+        if let Some(port) = self.chain.ports.iter().position(|port| port.name == name.text) {
+            if let Some(interface) = interface {
+                self.diags
+                    .error(interface.span, format!("`{name}` is a port, and a port has no interfaces"))
+                    .help("leave the brackets out");
+                return None;
+            }
+            return Some(End::Port(port));
+        }
+        let Some(at) = self.nfs.iter().position(|nf| nf.name == name.text) else {
+            if self.chain.nfs.iter().all(|nf| nf.name != name.text) {
+                let ports = self.chain.ports.iter().map(|port| port.name.as_str());
+                let nfs = self.chain.nfs.iter().map(|nf| nf.name.as_str());
+                let help = did_you_mean(&name.text, ports.chain(nfs));
+                let help = help.unwrap_or_else(|| {
+                    format!("declare it: `[nf.{name}]` for an NF, `{name} = {{ ... }}` in [ports] for a port")
+                });
+                self.diags.error(name.span, format!("there is no NF or port `{name}`")).help(help);
+            }
+            return None;
+        };
+        let nf = &self.nfs[at];
+        let names: Vec<&str> = nf.interfaces.iter().map(|interface| interface.name.as_str()).collect();
+        let has = match names.as_slice() {
+            [] => format!("`{name}` has no FromDevice(NAME) and no ToDevice(NAME)"),
+            names => format!("its interfaces are {}", names.join(", ")),
+        };
+        let Some(interface) = interface else {
+            let fits = |interface: &Interface| {
+                if sends { !interface.egress.is_empty() } else { !interface.ingress.is_empty() }
+            };
+            let fitting: Vec<usize> =
+                nf.interfaces.iter().enumerate().filter(|(_, i)| fits(i)).map(|(at, _)| at).collect();
+            if let [only] = fitting.as_slice() {
+                return Some(End::Nf(at, *only));
+            }
+            if !nf.incomplete {
+                let (side, example) = if sends {
+                    ("leave", format!("{name}[INTERFACE]"))
+                } else {
+                    ("enter", format!("[INTERFACE]{name}"))
+                };
+                let message = format!("the link does not say by which interface packets {side} `{name}`");
+                self.diags.error(name.span, message).help(format!("write `{example}`; {has}"));
+            }
+            return None;
+        };
+        let named = names.iter().position(|name| *name == interface.text);
+        // Numbers count interfaces, unless the Click file has numbers for names.
+        let numbers_are_names = names.iter().any(|name| name.parse::<usize>().is_ok());
+        let number = interface.text.parse::<usize>().ok().filter(|_| !numbers_are_names);
+        match named.or(number.filter(|number| *number < names.len())) {
+            Some(found) => Some(End::Nf(at, found)),
+            None => {
+                if !nf.incomplete {
+                    let help = did_you_mean(&interface.text, names.iter().copied()).unwrap_or(has);
+                    let message = format!("`{name}` has no interface `{interface}`");
+                    self.diags.error(interface.span, message).help(help);
+                }
+                None
+            }
+        }
+    }
+
+    /// Brackets at the outer sides of a link join nothing.
+    fn loose_brackets(&mut self, stops: &[Stop]) {
+        let first = stops.first().and_then(|stop| stop.input.as_ref());
+        let last = stops.last().and_then(|stop| stop.output.as_ref());
+        for loose in [first, last].into_iter().flatten() {
+            self.diags
+                .error(loose.span, format!("nothing is linked to `[{loose}]` here"))
+                .help("a link starts and ends at a port, or at the interface on the arrow's side");
+        }
+    }
+
+    fn unlinked(&mut self) {
+        for (at, nf) in self.nfs.iter().enumerate() {
+            for idle in &nf.idle {
+                let names = || nf.interfaces.iter().map(|interface| interface.name.as_str());
+                if !names().any(|name| name == idle.text) && !nf.incomplete {
+                    let message = format!("`{}` has no interface `{idle}`", nf.name);
+                    self.diags.error(idle.span, message).maybe_help(did_you_mean(&idle.text, names()));
+                }
+            }
+            for (number, interface) in nf.interfaces.iter().enumerate() {
+                let end = End::Nf(at, number);
+                let idle = nf.idle.iter().any(|idle| idle.text == interface.name);
+                if nf.incomplete || idle || is_capture_name(&interface.name) {
+                    continue;
+                }
+                let from = self.links.iter().any(|link| link.from == end);
+                let to = self.links.iter().any(|link| link.to == end);
+                self.report_unlinked(nf, interface, to, from);
+            }
+        }
+    }
+
+    fn report_unlinked(&mut self, nf: &Nf, interface: &Interface, receives: bool, sends: bool) {
+        let (name, nf_name) = (&interface.name, &nf.name);
+        let input = interface.ingress.first().filter(|_| !receives);
+        let output = interface.egress.first().filter(|_| !sends);
+        let (element, fact, example) = match (input, output) {
+            (Some(element), Some(_)) => (
+                element,
+                format!("`{name}` of `{nf_name}` is not linked"),
+                format!("PORT <-> [{name}]{nf_name}"),
+            ),
+            (Some(element), None) => (
+                element,
+                format!("nothing is linked to where `{nf_name}` receives from `{name}`"),
+                format!("PORT -> [{name}]{nf_name}"),
+            ),
+            (None, Some(element)) => (
+                element,
+                format!("nothing is linked to where `{nf_name}` sends to `{name}`"),
+                format!("{nf_name}[{name}] -> PORT"),
+            ),
+            (None, None) => return,
+        };
+        let span = nf.graph.element(*element).map_or(Span::NONE, |element| element.span);
+        let help = if name.contains('$') {
+            format!("give the variable a value in `defines` of [nf.{nf_name}]")
+        } else {
+            format!("add \"{example}\" to `links`, or `idle = [\"{name}\"]` to [nf.{nf_name}]")
+        };
+        self.diags.error(span, fact).note(nf.span, "the NF is declared here").help(help);
+    }
+
+    fn unused_ports(&mut self) {
+        for (at, port) in self.chain.ports.iter().enumerate() {
+            let end = End::Port(at);
+            if !self.links.iter().any(|link| link.from == end || link.to == end) {
+                self.diags.warning(port.span, format!("port `{}` is not linked to anything", port.name));
+            }
+        }
+    }
+
+    /// Links that come from ports: those that are stated, or all.
+    fn entries(&mut self, sound: bool) -> Vec<usize> {
+        let name = |link: &Link| match link.from {
+            End::Port(port) => self.chain.ports.get(port).map(|port| port.name.as_str()),
+            End::Nf(..) => None,
+        };
+        let found: Vec<(usize, &str)> =
+            self.links.iter().enumerate().filter_map(|(at, link)| Some((at, name(link)?))).collect();
+        let Some(stated) = &self.chain.entries else { return found.iter().map(|(at, _)| *at).collect() };
+        let mut entries = vec![];
+        for entry in stated {
+            let links: Vec<usize> =
+                found.iter().filter(|(_, name)| *name == entry.text).map(|(at, _)| *at).collect();
+            if links.is_empty() && sound {
+                let names = found.iter().map(|(_, name)| *name);
+                let help = did_you_mean(&entry.text, names.clone());
+                let help = help
+                    .unwrap_or_else(|| format!("packets enter at {}", names.collect::<Vec<_>>().join(", ")));
+                self.diags.error(entry.span, format!("no packets enter at `{entry}`")).help(help);
+            }
+            entries.extend(links);
+        }
+        entries
+    }
+}

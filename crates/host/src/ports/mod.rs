@@ -1,0 +1,332 @@
+//! The ports of a chain: what names in configurations mean, and each worker's share of them.
+//!
+//! A name is a port of the chain file, its number, a capture file, a DPDK device, or a network interface of
+//! the machine, looked for in that order ([`target`]). A device has a queue for each worker; a capture is
+//! read by worker 0 and written by all through one writer; made-up traffic starts at another frame for each
+//! worker. Elements that use one queue share it ([`handle`]).
+//!
+//! As soon as one port is a DPDK device, packets come from DPDK's pool ([`Ports::pools`]): every other pool
+//! would mean a copy for each packet.
+
+mod handle;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use target::is_capture_name;
+
+use crate::chain::{Chain, PortDecl, PortKind, Sink, Source, TrafficDecl, device_direction, device_name};
+use crate::services::PortOpener;
+use diag::{Diagnostic, Diagnostics};
+use element::configure::Direction;
+use handle::Queue;
+use port::capture::CaptureReader;
+use port::dpdk::EalOptions;
+use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
+use shm::pool::{PacketPool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use target::Target;
+
+/// Makes the frames of a port with made-up traffic.
+pub type Made = Box<dyn Fn(&TrafficDecl) -> Result<Arc<FrameSet>, Diagnostic>>;
+
+/// Makes each worker's handle of the packet pool.
+pub type Pools = Box<dyn FnMut(usize) -> PacketPool>;
+
+/// Opens the ports of a chain.
+pub struct Ports {
+    declared: Vec<PortDecl>,
+    folder: PathBuf,
+    workers: usize,
+    memory: RegionOptions,
+    made: Made,
+    /// PCI devices that the chain names: DPDK must know them when it starts.
+    pci: Vec<String>,
+    dpdk: Option<Arc<Dpdk>>,
+    /// Queues of opened devices that no element has yet, by device and worker.
+    queues: HashMap<String, Vec<Option<Box<dyn Port>>>>,
+    /// Made-up frames, by number of the declared port.
+    frames: HashMap<usize, Arc<FrameSet>>,
+    opened: HashMap<Key, Queue>,
+    notes: Vec<String>,
+}
+
+/// What elements that open the same thing share.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Key {
+    /// A device's queue of a worker, for both directions.
+    Device(String, usize),
+    /// What a worker receives from a declared port.
+    Source(usize, usize),
+    /// A capture that is read, by worker 0.
+    Read(PathBuf),
+    /// A capture that is written, by all workers.
+    Write(PathBuf),
+    /// What a worker throws away at a declared port.
+    Discard(usize, usize),
+}
+
+impl Ports {
+    /// The ports of a chain that runs on so many workers, with packet memory as `memory` says.
+    pub fn new(chain: &Chain, workers: usize, memory: RegionOptions, made: Made) -> Ports {
+        let devices = chain.graph.elements.iter().filter(|e| device_direction(e.class.as_str()).is_some());
+        let named = devices.filter_map(|element| device_name(&element.config)).map(|name| name.text);
+        let declared = chain.ports.iter().filter_map(|port| match &port.kind {
+            PortKind::Device(device) => Some(device.clone()),
+            PortKind::Local(..) => None,
+        });
+        let specs = named.chain(declared).filter(|name| DpdkSpec::is_meant(name));
+        let pci = specs.filter_map(|name| DpdkSpec::parse(&name).ok()?.pci().map(str::to_string));
+        let mut pci: Vec<String> = pci.collect();
+        pci.sort();
+        pci.dedup();
+        Ports {
+            declared: chain.ports.clone(),
+            folder: chain.folder.clone(),
+            workers: workers.max(1),
+            memory,
+            made,
+            pci,
+            dpdk: None,
+            queues: HashMap::new(),
+            frames: HashMap::new(),
+            opened: HashMap::new(),
+            notes: vec![],
+        }
+    }
+
+    /// Makes all made-up traffic, and records what is wrong with it at its place. Without this it is made
+    /// when its port is opened.
+    pub fn prepare(&mut self, diags: &mut Diagnostics) {
+        for number in 0..self.declared.len() {
+            if let Some(Err(mistake)) = self.frames(number) {
+                diags.push(mistake);
+            }
+        }
+    }
+
+    /// The pool that a run of this chain takes packets from; call it when all ports are open.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn pools(&self) -> Result<Pools, PortError> {
+        if let Some(dpdk) = self.dpdk.clone() {
+            return Ok(Box::new(move |_| dpdk.pool()));
+        }
+        let pool = SharedPool::new(Region::create(self.memory)?);
+        Ok(Box::new(move |_| PacketPool::Native(pool.worker())))
+    }
+
+    /// What was asked for and could not be had quite so, in sentences. Each is told once.
+    pub fn findings(&mut self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(self.dpdk.iter().flat_map(|dpdk| dpdk.notes()));
+        notes
+    }
+
+    /// The hardware address of a port, where it is known: of opened devices and of network interfaces.
+    pub fn mac(&self, name: &str) -> Option<[u8; 6]> {
+        let target = self.target(name).ok()?;
+        let device = match &target {
+            Target::Declared(number) => match &self.declared.get(*number)?.kind {
+                PortKind::Device(device) => device.clone(),
+                PortKind::Local(..) => return None,
+            },
+            Target::Device(device) | Target::Interface(device) => device.clone(),
+            Target::Capture(_) => return None,
+        };
+        let spec = target::device_spec(&device, self.workers);
+        let opened = spec.as_ref().ok().and_then(|spec| self.opened.get(&Key::Device(spec.clone(), 0)));
+        opened.and_then(Queue::mac).or_else(|| {
+            let interface = device.split(',').find_map(|part| part.strip_prefix("iface="));
+            target::interface_mac(interface.unwrap_or(&device))
+        })
+    }
+
+    fn target(&self, name: &str) -> Result<Target, String> {
+        target::resolve(name, &self.declared, &self.folder)
+    }
+
+    /// The frames of a declared port with made-up traffic; `None` when it has none.
+    fn frames(&mut self, number: usize) -> Option<Result<Arc<FrameSet>, Diagnostic>> {
+        let PortKind::Local(Source::Traffic(traffic), _) = &self.declared.get(number)?.kind else {
+            return None;
+        };
+        if let Some(frames) = self.frames.get(&number) {
+            return Some(Ok(Arc::clone(frames)));
+        }
+        let made = (self.made)(traffic);
+        if let Ok(frames) = &made {
+            self.frames.insert(number, Arc::clone(frames));
+        }
+        Some(made)
+    }
+
+    /// A handle of what stands under the key, which `make` makes for the first who asks.
+    fn share(
+        &mut self,
+        key: Key,
+        name: &str,
+        direction: Direction,
+        make: impl FnOnce(&mut Self) -> Result<Box<dyn Port>, String>,
+    ) -> Result<Box<dyn Port>, String> {
+        if let Some(queue) = self.opened.get_mut(&key)
+            && let Some(handle) = queue.handle(name, direction)
+        {
+            return Ok(Box::new(handle));
+        }
+        let port = make(self)?;
+        let (queue, handle) = Queue::new(port, name, direction);
+        self.opened.insert(key, queue);
+        Ok(Box::new(handle))
+    }
+
+    fn open_declared(
+        &mut self,
+        number: usize,
+        direction: Direction,
+        worker: usize,
+    ) -> Result<Box<dyn Port>, String> {
+        let port = self.declared.get(number).cloned().ok_or("there is no such port")?;
+        let name = &port.name;
+        match (port.kind, direction) {
+            (PortKind::Device(device), _) => self.open_device(&device, name, direction, worker),
+            (PortKind::Local(Source::Capture { path, passes }, _), Direction::Receive) => {
+                self.read(&path, passes, name, worker)
+            }
+            (PortKind::Local(Source::Traffic(traffic), _), Direction::Receive) => {
+                let frames = match self.frames(number) {
+                    Some(Ok(frames)) => frames,
+                    Some(Err(mistake)) => {
+                        return Err(format!("the traffic of `{name}`: {}", mistake.message));
+                    }
+                    None => return Err(format!("`{name}` has no traffic")),
+                };
+                let workers = self.workers;
+                self.share(Key::Source(number, worker), name, direction, |_| {
+                    let start = worker * frames.count() / workers;
+                    let generator = MemoryPort::generator(name.as_str(), frames).start_at(start);
+                    Ok(Box::new(match traffic.count {
+                        // Together they make as many as are asked for.
+                        Some(count) => generator.limit(share_of(count, worker, workers)),
+                        None => generator,
+                    }))
+                })
+            }
+            (PortKind::Local(Source::None, _), Direction::Receive) => {
+                Err(format!("nothing comes from port `{name}`: add `capture` or `traffic` to it"))
+            }
+            (PortKind::Local(source, Sink::Capture(path)), Direction::Send) => {
+                // An answer to what a port reads has its link type.
+                let link_type = match source {
+                    Source::Capture { path, .. } => {
+                        CaptureReader::open(path).ok().and_then(|reader| reader.link_type())
+                    }
+                    _ => None,
+                };
+                self.write(&path, link_type, name)
+            }
+            (PortKind::Local(_, Sink::Discard), Direction::Send) => {
+                self.share(Key::Discard(number, worker), name, direction, |_| {
+                    Ok(Box::new(MemoryPort::sink(name.as_str())))
+                })
+            }
+            (PortKind::Local(_, Sink::None), Direction::Send) => {
+                Err(format!("nothing can be sent to port `{name}`: add `write` or `discard` to it"))
+            }
+        }
+    }
+
+    fn read(&mut self, path: &Path, passes: u64, name: &str, worker: usize) -> Result<Box<dyn Port>, String> {
+        let key = target::file_key(path);
+        if self.opened.contains_key(&Key::Write(key.clone())) {
+            return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
+        }
+        if worker != 0 {
+            // Frames of one capture have one order; it is worker 0 that has them.
+            return Ok(Box::new(MemoryPort::sink(name)));
+        }
+        let options = CaptureOptions { read: Some(path.to_path_buf()), passes, ..CaptureOptions::default() };
+        let workers = self.workers;
+        self.share(Key::Read(key), name, Direction::Receive, |ports| {
+            let port = CapturePort::open(name, &options).map_err(|error| error.to_string())?;
+            if workers > 1 {
+                ports.notes.push(format!("{name}: a capture is read by one worker, the others wait"));
+            }
+            Ok(Box::new(port))
+        })
+    }
+
+    fn write(&mut self, path: &Path, link_type: Option<u32>, name: &str) -> Result<Box<dyn Port>, String> {
+        let key = target::file_key(path);
+        let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(Source::Capture { path, .. }, _) if target::file_key(path) == key);
+        if self.opened.contains_key(&Key::Read(key.clone())) || self.declared.iter().any(reads) {
+            return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
+        }
+        let options =
+            CaptureOptions { write: Some(path.to_path_buf()), link_type, ..CaptureOptions::default() };
+        self.share(Key::Write(key), name, Direction::Send, |_| {
+            Ok(Box::new(CapturePort::open(name, &options).map_err(|error| error.to_string())?))
+        })
+    }
+
+    fn open_device(
+        &mut self,
+        device: &str,
+        name: &str,
+        direction: Direction,
+        worker: usize,
+    ) -> Result<Box<dyn Port>, String> {
+        let spec = target::device_spec(device, self.workers)?;
+        self.share(Key::Device(spec.clone(), worker), name, direction, |ports| {
+            if !ports.queues.contains_key(&spec) {
+                let queues = ports.start_device(&spec)?;
+                ports.queues.insert(spec.clone(), queues);
+            }
+            let queue = ports.queues.get_mut(&spec).and_then(|queues| queues.get_mut(worker)?.take());
+            queue.ok_or_else(|| format!("`{device}` has no queue for worker {worker}"))
+        })
+    }
+
+    fn start_device(&mut self, spec: &str) -> Result<Vec<Option<Box<dyn Port>>>, String> {
+        let spec = DpdkSpec::parse(spec).map_err(|error| error.to_string())?;
+        let dpdk = match &self.dpdk {
+            Some(dpdk) => Arc::clone(dpdk),
+            None => {
+                let options = EalOptions { pci: self.pci.clone(), ..EalOptions::default() };
+                let dpdk = Dpdk::start(&options, self.memory).map_err(|error| error.to_string())?;
+                Arc::clone(self.dpdk.insert(Arc::new(dpdk)))
+            }
+        };
+        let queues = u16::try_from(self.workers).map_err(|_| "there are more workers than queues can be")?;
+        let ports = dpdk.open(&spec, queues).map_err(|error| {
+            let fewer = if queues > 1 { "; with one worker it needs one queue only" } else { "" };
+            format!("{error}{fewer}")
+        })?;
+        Ok(ports.into_iter().map(|port| Some(Box::new(port) as Box<dyn Port>)).collect())
+    }
+}
+
+/// A worker's share of a number of packets.
+fn share_of(count: u64, worker: usize, workers: usize) -> u64 {
+    let (worker, workers) = (worker as u64, workers.max(1) as u64);
+    count / workers + u64::from(worker < count % workers)
+}
+
+impl PortOpener for Ports {
+    fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
+        match self.target(name)? {
+            Target::Declared(number) => self.open_declared(number, direction, worker),
+            Target::Capture(path) => match direction {
+                Direction::Receive => self.read(&path, 1, name, worker),
+                Direction::Send => self.write(&path, None, name),
+            },
+            Target::Device(device) | Target::Interface(device) => {
+                self.open_device(&device, name, direction, worker)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a port's name means.
+
+use crate::chain::PortDecl;
+use diag::did_you_mean;
+use port::DpdkSpec;
+use std::path::{Path, PathBuf};
+
+/// Folder in which Linux shows network interfaces.
+const INTERFACES: &str = "/sys/class/net";
+
+/// What a name means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Target {
+    /// A port of the chain file, by number.
+    Declared(usize),
+    /// A capture file.
+    Capture(PathBuf),
+    /// A DPDK device string or a PCI address.
+    Device(String),
+    /// A network interface of this machine.
+    Interface(String),
+}
+
+/// Whether a name is that of a capture file.
+pub fn is_capture_name(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| ["pcap", "pcapng"].iter().any(|e| extension.eq_ignore_ascii_case(e)))
+}
+
+/// What a name means to elements.
+///
+/// # Errors
+/// A sentence that lists what there is.
+pub(super) fn resolve(name: &str, declared: &[PortDecl], folder: &Path) -> Result<Target, String> {
+    if let Some(number) = declared.iter().position(|port| port.name == name) {
+        return Ok(Target::Declared(number));
+    }
+    if is_capture_name(name) {
+        return Ok(Target::Capture(folder.join(name)));
+    }
+    if DpdkSpec::is_meant(name) {
+        return Ok(Target::Device(name.to_string()));
+    }
+    match name.parse::<usize>() {
+        Ok(number) if number < declared.len() => return Ok(Target::Declared(number)),
+        _ if is_interface(name) => return Ok(Target::Interface(name.to_string())),
+        _ => {}
+    }
+    let names = || declared.iter().map(|port| port.name.as_str());
+    let known = match declared {
+        [] => "the chain declares no ports".to_string(),
+        _ => format!("the chain's ports are {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    let remedy = did_you_mean(name, names()).unwrap_or_else(|| {
+        "name one of them, a capture file (.pcap, .pcapng), a DPDK device (net_..., a PCI address) or a \
+         network interface of this machine"
+            .into()
+    });
+    Err(format!("there is no port `{name}`; {known}; {remedy}"))
+}
+
+/// Whether this machine has a network interface of that name.
+fn is_interface(name: &str) -> bool {
+    let plain = !name.is_empty() && !name.contains(['/', ',', '=']) && !name.starts_with('.');
+    plain && Path::new(INTERFACES).join(name).exists()
+}
+
+/// The hardware address of a network interface of this machine.
+pub(super) fn interface_mac(name: &str) -> Option<[u8; 6]> {
+    if !is_interface(name) {
+        return None;
+    }
+    let text = std::fs::read_to_string(Path::new(INTERFACES).join(name).join("address")).ok()?;
+    let bytes: Option<Vec<u8>> =
+        text.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+    bytes?.try_into().ok()
+}
+
+/// The DPDK device string of what stands in `device = "..."` or in a configuration: an interface of the
+/// machine is opened through a packet socket, with a queue for each worker.
+pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String> {
+    if DpdkSpec::is_meant(device) {
+        return Ok(device.to_string());
+    }
+    if !is_interface(device) {
+        return Err(format!(
+            "there is no device `{device}`: name a network interface of this machine (`ip link` lists them), a \
+             DPDK device such as `net_af_packet0,iface=eth0`, or a PCI address"
+        ));
+    }
+    let queues = if workers > 1 { format!(",qpairs={workers}") } else { String::new() };
+    Ok(format!("net_af_packet_{device},iface={device}{queues}"))
+}
+
+/// One key for all names of a file, also of one that is not there yet.
+pub(super) fn file_key(path: &Path) -> PathBuf {
+    if let Ok(whole) = path.canonicalize() {
+        return whole;
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    }
+}

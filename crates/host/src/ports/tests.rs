@@ -1,0 +1,310 @@
+//! Ports opened by name, and chains that run over them.
+
+use super::*;
+use crate::assemble::{Options, assemble};
+use crate::chain;
+use crate::running::{Outcome, Plan, Running};
+use diag::SourceMap;
+use port::capture::CaptureWriter;
+use shm::region::HugePages;
+use shm::{Packet, PacketBytes, Pool};
+
+fn frame(number: usize) -> Vec<u8> {
+    let mut frame = vec![2; 60 + number % 40];
+    frame[14..16].copy_from_slice(&(number as u16).to_be_bytes());
+    frame
+}
+
+fn write_capture(path: &Path, frames: usize) {
+    let mut writer = CaptureWriter::create(path, port::LINK_ETHERNET).expect("writable");
+    for number in 0..frames {
+        let frame = frame(number);
+        writer.write(1 + number as u64, frame.len() as u32, &frame).expect("space");
+    }
+    writer.flush().expect("space");
+}
+
+fn read_capture(path: &Path) -> Vec<Vec<u8>> {
+    let mut reader = CaptureReader::open(path).expect("a capture");
+    let mut frames = vec![];
+    while let Some(frame) = reader.next_frame().expect("a whole capture") {
+        frames.push(frame.bytes.to_vec());
+    }
+    frames
+}
+
+fn memory() -> RegionOptions {
+    RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(4096) }
+}
+
+/// As many frames as `frames` says.
+fn made() -> Made {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Spec {
+        frames: usize,
+    }
+    Box::new(|traffic| {
+        let spec: Spec = traffic.read()?;
+        FrameSet::new((0..spec.frames).map(frame))
+            .map(Arc::new)
+            .map_err(|error| Diagnostic::error(traffic.span, error.to_string()))
+    })
+}
+
+/// A chain in a folder of its own.
+struct Fixture {
+    folder: tempfile::TempDir,
+    map: SourceMap,
+    chain: Chain,
+}
+
+fn fixture(file: &str, text: &str, captures: &[(&str, usize)]) -> Fixture {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, frames) in captures {
+        write_capture(&folder.path().join(name), *frames);
+    }
+    let path = folder.path().join(file);
+    std::fs::write(&path, text).expect("writable");
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let chain = chain::load(&path, &[], &mut map, &mut diags);
+    let chain = chain.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+    Fixture { folder, map, chain }
+}
+
+impl Fixture {
+    fn ports(&self, workers: usize) -> Ports {
+        Ports::new(&self.chain, workers, memory(), made())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs the chain to its end; the books balance.
+    fn run(&self, workers: usize) -> Outcome {
+        let mut ports = self.ports(workers);
+        let options = Options { workers, folder: self.chain.folder.clone(), ..Options::default() };
+        let mut diags = Diagnostics::new();
+        let assembly = assemble(&self.chain.graph, &options, &mut ports, &mut diags).expect("machine code");
+        let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&self.map)));
+        let pools = ports.pools().expect("memory");
+        let outcome = Running::start(assembly, &Plan::default(), pools).expect("threads").wait();
+        assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
+        outcome
+    }
+}
+
+/// Receives until nothing comes; frame numbers.
+fn drain(port: &mut dyn Port, pool: &mut PacketPool) -> Vec<u16> {
+    let (mut seen, mut vector) = (vec![], vec![Packet::EMPTY; 32]);
+    loop {
+        let got = port.receive(pool, &mut vector);
+        if got == 0 {
+            return seen;
+        }
+        for packet in &vector[..got] {
+            let bytes = PacketBytes::new(packet).to_vec();
+            seen.push(u16::from_be_bytes([bytes[14], bytes[15]]));
+        }
+        pool.free_all(&vector[..got]);
+    }
+}
+
+const LOCAL: &str = r#"
+links = ["inside <-> [a]x[b] <-> gen"]
+[ports]
+inside = { capture = "in.pcap", passes = 2, write = "out.pcap" }
+gen = { traffic = { frames = 10 }, count = 7, discard = true }
+[nf.x]
+inline = "FromDevice(a) -> ToDevice(b); FromDevice(b) -> ToDevice(a);"
+"#;
+
+#[test]
+fn a_capture_is_read_by_one_worker_and_written_by_all() {
+    let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 5)]);
+    let mut ports = fixture.ports(2);
+    let mut pool = ports.pools().expect("memory")(0);
+    let mut first = ports.open("inside", Direction::Receive, 0).expect("opens");
+    let mut second = ports.open("inside", Direction::Receive, 1).expect("opens");
+    assert_eq!(drain(first.as_mut(), &mut pool), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
+    assert!(first.is_finished() && second.is_finished());
+    assert_eq!(drain(second.as_mut(), &mut pool), [] as [u16; 0]);
+    assert_eq!(ports.findings(), ["inside: a capture is read by one worker, the others wait"]);
+    assert_eq!(ports.findings(), [] as [String; 0]);
+
+    let mut writers: Vec<_> =
+        (0..2).map(|worker| ports.open("inside", Direction::Send, worker).expect("opens")).collect();
+    for (number, writer) in writers.iter_mut().enumerate() {
+        let mut packets = [shm::write_frame(&mut pool, &frame(number)).expect("slots")];
+        assert_eq!(writer.send(&mut pool, &mut packets, &[0]), 1);
+    }
+    // In each direction the first handle tells what the port counted: the sum is right.
+    assert_eq!((writers[0].stats().tx_packets, writers[1].stats().tx_packets), (2, 0));
+    assert_eq!((first.stats().rx_packets, first.stats().tx_packets), (10, 0));
+    writers.iter_mut().for_each(|writer| writer.flush().expect("space"));
+    assert_eq!(read_capture(&fixture.path("out.pcap")), [frame(0), frame(1)]);
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn made_up_traffic_is_spread_over_workers() {
+    let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1)]);
+    let mut ports = fixture.ports(2);
+    let mut pool = ports.pools().expect("memory")(0);
+    let mut workers: Vec<_> =
+        (0..2).map(|worker| ports.open("gen", Direction::Receive, worker).expect("opens")).collect();
+    // A second element on worker 1 takes from the same queue.
+    let mut other = ports.open("gen", Direction::Receive, 1).expect("opens");
+    assert_eq!(drain(workers[0].as_mut(), &mut pool), [0, 1, 2, 3]);
+    let mut packet = [Packet::EMPTY];
+    assert_eq!(other.receive(&mut pool, &mut packet), 1);
+    pool.free_all(&packet);
+    assert_eq!(drain(workers[1].as_mut(), &mut pool), [6, 7]);
+    assert_eq!((workers[1].stats().rx_packets, other.stats().rx_packets), (3, 0));
+    assert!(ports.open("gen", Direction::Send, 0).expect("opens").can_send());
+}
+
+#[test]
+fn mistakes_in_traffic_have_their_place() {
+    let text = LOCAL.replace("frames = 10", "frames = 10, sise = 3");
+    let fixture = fixture("c.toml", &text, &[("in.pcap", 1)]);
+    let mut ports = fixture.ports(1);
+    let mut diags = Diagnostics::new();
+    ports.prepare(&mut diags);
+    let shown = diags.render_short(&fixture.map);
+    assert!(shown.contains("c.toml:5:34: error: unknown field `sise`"), "{shown}");
+    let refused = ports.open("gen", Direction::Receive, 0).err().expect("no traffic");
+    assert!(refused.starts_with("the traffic of `gen`: unknown field `sise`"), "{refused}");
+}
+
+#[test]
+fn names_mean_what_they_look_like() {
+    let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1), ("inside.pcap", 1)]);
+    let ports = fixture.ports(1);
+    let target = |name: &str| ports.target(name);
+    assert_eq!(target("gen"), Ok(Target::Declared(1)));
+    assert_eq!(target("1"), Ok(Target::Declared(1)));
+    assert_eq!(target("x/y.PcapNG"), Ok(Target::Capture(fixture.path("x/y.PcapNG"))));
+    assert_eq!(target("net_null0,size=60"), Ok(Target::Device("net_null0,size=60".into())));
+    assert_eq!(target("03:00.1"), Ok(Target::Device("03:00.1".into())));
+    assert_eq!(
+        target("insde"),
+        Err("there is no port `insde`; the chain's ports are inside, gen; did you mean `inside`?".into())
+    );
+    for name in ["2", "", "../lo", ".", "no-such-device", "a,b"] {
+        assert!(target(name).is_err(), "{name}");
+    }
+    if Path::new("/sys/class/net/lo").exists() {
+        assert_eq!(target("lo"), Ok(Target::Interface("lo".into())));
+        assert_eq!(target::device_spec("lo", 1).as_deref(), Ok("net_af_packet_lo,iface=lo"));
+        assert_eq!(target::device_spec("lo", 4).as_deref(), Ok("net_af_packet_lo,iface=lo,qpairs=4"));
+        assert_eq!(ports.mac("lo"), Some([0; 6]));
+        assert_eq!(ports.mac("net_af_packet0,iface=lo"), Some([0; 6]));
+    } else {
+        eprintln!("SKIP: this machine shows no network interface `lo`");
+    }
+    assert_eq!((ports.mac("gen"), ports.mac("nobody")), (None, None));
+    assert!(target::device_spec("no-such-device", 1).is_err());
+}
+
+#[test]
+fn what_cannot_be_opened_says_why() {
+    let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1)]);
+    let mut ports = fixture.ports(1);
+    let mut refused = |name: &str, direction| match ports.open(name, direction, 0) {
+        Ok(_) => panic!("`{name}` opens"),
+        Err(message) => message,
+    };
+    assert!(refused("gone.pcap", Direction::Receive).contains("gone.pcap: No such file"));
+    assert!(refused("no/folder.pcap", Direction::Send).contains("no/folder.pcap: No such file"));
+    // Nobody has opened it yet, but a declared port reads it.
+    assert!(refused("in.pcap", Direction::Send).contains("read and overwritten at once"));
+    assert!(ports.open("new.pcap", Direction::Send, 0).is_ok());
+    assert!(ports.open("../".to_string().as_str(), Direction::Send, 0).is_err());
+    let mut ports = fixture.ports(1);
+    ports.declared[0].kind = PortKind::Local(Source::None, Sink::None);
+    for direction in [Direction::Receive, Direction::Send] {
+        let message = ports.open("inside", direction, 0).err().expect("refused");
+        assert!(message.contains("port `inside`: add"), "{message}");
+    }
+}
+
+#[test]
+fn a_click_file_runs_from_capture_to_capture() {
+    let text = "FromDevice(in.pcap) -> c :: Counter -> ToDevice(out.pcap);";
+    for workers in [1, 2] {
+        let fixture = fixture("x.click", text, &[("in.pcap", 100)]);
+        let outcome = fixture.run(workers);
+        let frames: Vec<Vec<u8>> = (0..100).map(frame).collect();
+        assert_eq!(read_capture(&fixture.path("out.pcap")), frames);
+        let total = |pick: fn(&crate::report::PortReport) -> u64| outcome.ports.iter().map(pick).sum::<u64>();
+        assert_eq!((total(|port| port.received.0), total(|port| port.sent.0)), (100, 100));
+    }
+}
+
+#[test]
+fn a_chain_of_two_functions_runs_both_ways() {
+    let missing = ["Null", "Unqueue", "Queue"].iter().find(|class| element::find(class).is_none());
+    if let Some(class) = missing {
+        eprintln!("SKIP: there is no element class {class} yet");
+        return;
+    }
+    let text = r#"
+links = ["inside <-> [a]x[b] <-> [a]y[b] <-> outside"]
+[ports]
+inside = { capture = "in.pcap", write = "back.pcap" }
+outside = { capture = "answers.pcap", write = "out.pcap" }
+[nf.x]
+inline = "FromDevice(a) -> there :: Counter -> Queue -> ToDevice(b); FromDevice(b) -> back :: Counter -> ToDevice(a);"
+[nf.y]
+inline = "FromDevice(a) -> there :: Counter -> ToDevice(b); FromDevice(b) -> back :: Counter -> Queue -> ToDevice(a);"
+"#;
+    let fixture = fixture("c.toml", text, &[("in.pcap", 50), ("answers.pcap", 20)]);
+    let classes = |name: &str| {
+        let element = fixture.chain.graph.elements.iter().find(|element| element.name == name);
+        element.map(|element| element.class.text.clone()).unwrap_or_default()
+    };
+    assert_eq!((classes("x/ToDevice@4"), classes("x/ToDevice@7")), ("Unqueue".into(), "ToDevice".into()));
+    assert_eq!((classes("y/FromDevice@1"), classes("y/ToDevice@7")), ("Null".into(), "Unqueue".into()));
+    fixture.run(1);
+    assert_eq!(read_capture(&fixture.path("out.pcap")), (0..50).map(frame).collect::<Vec<_>>());
+    assert_eq!(read_capture(&fixture.path("back.pcap")), (0..20).map(frame).collect::<Vec<_>>());
+}
+
+/// The only test here that starts DPDK, which a process can do once.
+#[test]
+fn devices_bring_their_pool() {
+    if !Dpdk::is_built_in() {
+        eprintln!("SKIP: built without DPDK");
+        return;
+    }
+    let text = LOCAL.replace(
+        "gen = { traffic = { frames = 10 }, count = 7, discard = true }",
+        "gen = { device = \"net_null0,size=64\" }",
+    );
+    let fixture = fixture("c.toml", &text, &[("in.pcap", 1)]);
+    let mut ports = fixture.ports(2);
+    let mut opened = vec![];
+    for worker in 0..2 {
+        for direction in [Direction::Receive, Direction::Send] {
+            opened.push(ports.open("gen", direction, worker).expect("opens"));
+        }
+    }
+    let mut pool = ports.pools().expect("memory")(0);
+    assert!(matches!(pool, PacketPool::Dpdk(_)));
+    let mut vector = vec![Packet::EMPTY; 32];
+    let list: Vec<u16> = (0..32).collect();
+    for pair in opened.chunks_mut(2) {
+        let [receive, send] = pair else { panic!("two directions") };
+        assert_eq!(receive.receive(&mut pool, &mut vector), 32);
+        assert_eq!(send.send(&mut pool, &mut vector, &list), 32);
+        // One queue behind both: each tells its direction.
+        assert_eq!((receive.stats().rx_packets, receive.stats().tx_packets), (32, 0));
+        assert_eq!((send.stats().rx_packets, send.stats().tx_packets), (0, 32));
+        assert_eq!(receive.stats().copies, 0);
+    }
+    assert!(ports.mac("gen").is_some());
+    let refused = ports.open("net_no_such_driver0", Direction::Receive, 0).err().expect("refused");
+    assert!(refused.contains("net_no_such_driver0"), "{refused}");
+}
