@@ -201,6 +201,17 @@ impl Worker {
         true
     }
 
+    /// Drops what was handed over after this worker had ended: a run that was stopped.
+    pub(crate) fn drop_handed(&mut self) {
+        while let Some(Handed { node, packet, .. }) = self.incoming.pop() {
+            self.nodes[node].books.input.add(1);
+            if let Some(count) = self.nodes[node].books.dropped.last() {
+                count.add(1);
+            }
+            self.pool.free_all(std::slice::from_ref(&packet));
+        }
+    }
+
     /// Pulls up to `most` packets out of a port of a node into a vector.
     fn pull_from(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
         let most = most.min(into.room());

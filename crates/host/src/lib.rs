@@ -15,6 +15,7 @@
 
 pub mod assemble;
 pub mod chain;
+pub mod clock;
 pub mod control;
 pub mod forward;
 pub mod node;

@@ -108,3 +108,8 @@ impl Node {
         self.books.accounts[account as usize].add(count);
     }
 }
+
+/// The text form of a node's program.
+pub fn program_text(lowered: &Lowered) -> String {
+    ir::text::print(&lowered.program)
+}

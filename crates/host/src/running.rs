@@ -3,7 +3,7 @@
 use crate::assemble::Assembly;
 use crate::control::Mailbox;
 use crate::report::{Ledger, PortReport, Report};
-use crate::worker::{Clock, Pulse, Worker};
+use crate::worker::{Clock, Finish, Pulse, Worker};
 use crossbeam_queue::ArrayQueue;
 use element::Merge;
 use shm::pool::{PacketPool, Pool};
@@ -52,8 +52,34 @@ pub struct Outcome {
     pub findings: Vec<String>,
     /// Slots that did not come back to the pool; 0 in a sound run.
     pub slots_lost: usize,
-    /// Final values of read handlers that were asked for.
+    /// The workers, with their elements as the run left them.
     pub workers: Vec<Worker>,
+}
+
+impl Outcome {
+    /// Whether every packet and every slot is accounted for.
+    pub fn is_sound(&self) -> bool {
+        self.slots_lost == 0 && self.report.imbalance() == 0 && self.report.unbalanced().next().is_none()
+    }
+
+    /// Reads `element.handler` as it was at the end, merged over the workers.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn read(&self, name: &str) -> Result<String, String> {
+        let (element, handler) =
+            name.rsplit_once('.').ok_or_else(|| format!("`{name}` is not `element.handler`"))?;
+        let mut values = vec![];
+        let mut merge = Merge::First;
+        for worker in &self.workers {
+            let node = worker.nodes.iter().position(|node| node.name == element);
+            let node = node.ok_or_else(|| format!("there is no element `{element}`"))?;
+            values.push(worker.read_here(node, handler)?);
+            let handlers = worker.nodes[node].element.as_ref().map_or(&[][..], |element| element.handlers());
+            merge = handlers.iter().find(|known| known.name == handler).map_or(merge, |known| known.merge);
+        }
+        Ok(merge_values(merge, &values))
+    }
 }
 
 /// A running chain.
@@ -85,12 +111,14 @@ impl Running {
         });
         let merges = merges.collect();
         let stop: Arc<AtomicBool> = Arc::default();
+        let finish = Arc::new(Finish::new(assembly.graphs.len()));
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
         let (mut threads, mut mailboxes, mut pulses) = (vec![], vec![], vec![]);
         for (number, nodes) in assembly.graphs.into_iter().enumerate() {
             let mut worker = Worker::new(number, nodes, pool(number), plan.clock.clone());
             worker.burst = plan.burst.clamp(1, ir::LIST_CAPACITY);
             worker.stop = Arc::clone(&stop);
+            worker.finish = Arc::clone(&finish);
             worker.print = plan.print;
             worker.home = Arc::clone(&home);
             if number == 0 {
@@ -172,6 +200,9 @@ impl Running {
             Err(panic) => std::panic::resume_unwind(panic),
         });
         let mut workers: Vec<Worker> = workers.collect();
+        if let Some(home) = workers.first_mut() {
+            home.drop_handed();
+        }
         let (mut ports, mut findings) = (vec![], vec![]);
         for worker in &mut workers {
             for node in &mut worker.nodes {

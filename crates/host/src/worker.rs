@@ -15,7 +15,7 @@ use shm::pool::PacketPool;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Turns without work before the worker yields its core.
@@ -70,6 +70,23 @@ pub struct Pulse {
     pub busy_ns: AtomicU64,
 }
 
+/// How many workers of a run have nothing left to do. A worker stays until all have: another one may
+/// still hand packets over.
+#[derive(Debug)]
+pub struct Finish {
+    /// Workers of the run.
+    pub workers: usize,
+    /// Those that have nothing left to do.
+    pub done: AtomicUsize,
+}
+
+impl Finish {
+    /// For so many workers.
+    pub fn new(workers: usize) -> Finish {
+        Finish { workers, done: AtomicUsize::new(0) }
+    }
+}
+
 /// A packet thread's own graph and everything it works with.
 pub struct Worker {
     /// Which one.
@@ -92,6 +109,8 @@ pub struct Worker {
     pub home: Arc<ArrayQueue<Handed>>,
     /// Set when any worker wants the run to end.
     pub stop: Arc<AtomicBool>,
+    /// How many workers have nothing left to do.
+    pub finish: Arc<Finish>,
     /// How far it is.
     pub pulse: Arc<Pulse>,
     /// Lines that elements print.
@@ -121,6 +140,7 @@ impl Worker {
             incoming: Arc::clone(&ring),
             home: ring,
             stop: Arc::default(),
+            finish: Arc::new(Finish::new(1)),
             pulse: Arc::default(),
             print: |line| println!("{line}"),
             scratch: Scratch::default(),
@@ -139,7 +159,7 @@ impl Worker {
         }
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
         let mut finished = vec![false; tasks.len()];
-        let (mut idle_turns, mut next_tick_ns, mut first_ns) = (0u32, 0, None);
+        let (mut idle_turns, mut next_tick_ns, mut first_ns, mut done) = (0u32, 0, None, false);
         while !self.stop.load(Ordering::Relaxed) {
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
@@ -169,7 +189,13 @@ impl Worker {
             }
             idle_turns += 1;
             if self.is_over(&tasks, &finished, idle_turns) {
-                break;
+                if !std::mem::replace(&mut done, true) {
+                    self.finish.done.fetch_add(1, Ordering::AcqRel);
+                }
+                // Whoever saw all others done has seen all that they handed over.
+                if self.finish.done.load(Ordering::Acquire) >= self.finish.workers && self.incoming.is_empty() {
+                    break;
+                }
             }
             match idle_turns {
                 0..SPIN_TURNS => std::hint::spin_loop(),
@@ -195,7 +221,9 @@ impl Worker {
     /// Whether nothing can happen any more: all sources of the graph have ended and nobody works.
     fn is_over(&self, tasks: &[usize], finished: &[bool], idle_turns: u32) -> bool {
         let mut sources = tasks.iter().zip(finished).filter(|(node, _)| self.nodes[**node].inputs.is_empty());
-        if sources.clone().next().is_none() || !sources.all(|(_, finished)| *finished) {
+        // A configuration without any source waits for its scripts, or for somebody to stop it.
+        let none = sources.clone().next().is_none();
+        if (none && self.number == 0) || !sources.all(|(_, finished)| *finished) {
             return false;
         }
         let held: u64 = self.nodes.iter().map(|node| node.books.held()).sum();

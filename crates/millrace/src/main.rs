@@ -1,2 +1,56 @@
-//! The millrace binary.
-fn main() {}
+//! The millrace binary: one command for each thing an operator does.
+//!
+//! Exit status: 0 when all went well, 1 when a run found something wrong, 2 when what the user wrote has
+//! mistakes.
+
+mod check;
+mod doctor;
+mod elements;
+mod r#gen;
+mod run;
+mod text;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Runs network function chains: Click configurations as fast native code, every packet accounted.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a chain: a chain file (TOML) or a Click configuration
+    Run(Box<run::RunArgs>),
+    /// Reports all mistakes of a chain at once, and runs nothing
+    Check(check::CheckArgs),
+    /// Writes a capture of made-up traffic
+    Gen(Box<r#gen::GenArgs>),
+    /// Says what this machine offers and what to do about what it lacks
+    Doctor(doctor::DoctorArgs),
+    /// Lists the element classes, or shows the page of one
+    Elements(elements::ElementsArgs),
+    /// Rewrites a Click configuration in the standard layout
+    Fmt(check::FmtArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Elements(args) => elements::run(&args),
+        Command::Fmt(args) => check::format(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("millrace: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `millrace check` and `millrace fmt`.
+
+use anyhow::Context;
+use clap::Args;
+use diag::{Diagnostics, SourceMap};
+use element::configure::Direction;
+use host::chain::Chain;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Reports all mistakes of a chain at once, and runs nothing.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Chain file (TOML) or Click configuration
+    chain: PathBuf,
+
+    /// Sets a variable of the configuration, as `define` does
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+    defines: Vec<(String, String)>,
+
+    /// One line for each mistake
+    #[arg(long)]
+    short: bool,
+
+    /// Also shows the packet programs that transparent elements become
+    #[arg(long)]
+    programs: bool,
+}
+
+/// Rewrites a Click configuration in the standard layout; comments stay.
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// Click configurations
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+
+    /// Changes nothing; fails when a file is not in the standard layout
+    #[arg(long)]
+    check: bool,
+}
+
+/// Reads `NAME=VALUE`.
+pub fn definition(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim_start_matches('$').to_string(), value.to_string()))
+}
+
+/// A chain with the texts that it was read from.
+pub struct Loaded {
+    /// The texts.
+    pub map: SourceMap,
+    /// What was found so far.
+    pub diags: Diagnostics,
+    /// The chain, unless it has mistakes.
+    pub chain: Option<Chain>,
+}
+
+/// Reads a chain.
+pub fn load(path: &Path, defines: &[(String, String)]) -> anyhow::Result<Loaded> {
+    std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let chain = host::chain::load(path, defines, &mut map, &mut diags);
+    Ok(Loaded { map, diags, chain })
+}
+
+/// Shows what is wrong with a chain.
+pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
+    let text = if short { diags.render_short(map) } else { diags.render(map, std::io::stderr().is_terminal()) };
+    eprint!("{text}");
+    let errors = diags.errors();
+    if errors > 0 && !short {
+        eprintln!("{errors} mistake{}", if errors == 1 { "" } else { "s" });
+    }
+}
+
+/// Runs `millrace check`.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let mut loaded = load(&args.chain, &args.defines)?;
+    let assembly = match &loaded.chain {
+        Some(chain) => {
+            let options = host::Options {
+                workers: 1,
+                evaluator: !args.programs,
+                folder: chain.folder.clone(),
+            };
+            host::assemble(&chain.graph, &options, &mut Unopened, &mut loaded.diags)?
+        }
+        None => None,
+    };
+    show(&loaded.map, &loaded.diags, args.short);
+    if loaded.diags.has_errors() {
+        return Ok(ExitCode::from(2));
+    }
+    let (Some(chain), Some(assembly)) = (loaded.chain, assembly) else { return Ok(ExitCode::from(2)) };
+    let nodes = &assembly.graphs[0];
+    let transparent = nodes.iter().filter(|node| node.lowered.is_some()).count();
+    let mut out = format!(
+        "{}: no mistakes; {} elements ({transparent} transparent), {} connections, {} ports\n",
+        args.chain.display(),
+        nodes.len(),
+        chain.graph.connections.len(),
+        chain.ports.len(),
+    );
+    if args.programs {
+        for node in nodes {
+            if let Some(lowered) = &node.lowered {
+                out += &format!("\n# {} :: {}\n{}", node.name, node.class.name, host::node::program_text(lowered));
+            }
+        }
+    }
+    crate::text::print(&out);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens no port: a chain is checked without its devices and captures.
+struct Unopened;
+
+impl host::PortOpener for Unopened {
+    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn port::Port>, String> {
+        Ok(Box::new(port::MemoryPort::sink(name)))
+    }
+}
+
+/// Runs `millrace fmt`.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub fn format(args: &FmtArgs) -> anyhow::Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for file in &args.files {
+        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+        let source = map.add(file.display().to_string(), text.as_str());
+        let ast = click::parse(&mut map, source, &mut diags);
+        if diags.has_errors() {
+            show(&map, &diags, false);
+            code = ExitCode::from(2);
+            continue;
+        }
+        let formatted = click::format(&ast);
+        if formatted == text {
+            continue;
+        }
+        if args.check {
+            println!("{} is not in the standard layout", file.display());
+            code = ExitCode::FAILURE;
+        } else {
+            std::fs::write(file, formatted).with_context(|| format!("{} cannot be written", file.display()))?;
+        }
+    }
+    Ok(code)
+}

@@ -1,0 +1,63 @@
+//! `millrace elements`: the element library's pages.
+
+use anyhow::bail;
+use clap::Args;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// Lists the element classes, or shows the page of one.
+#[derive(Debug, Args)]
+pub struct ElementsArgs {
+    /// The class whose page to show
+    class: Option<String>,
+
+    /// All pages one after the other, as Markdown
+    #[arg(long, conflicts_with = "class")]
+    pages: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such class.
+pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitCode> {
+    let mut classes: Vec<_> = element::class::all().collect();
+    classes.sort_by_key(|class| class.name);
+    let mut out = String::new();
+    match &args.class {
+        Some(name) => match element::find(name) {
+            Some(class) => {
+                writeln!(out, "{}\n{}\n", class.page.trim_end(), shape(class))?;
+            }
+            None => {
+                let names: Vec<&str> = element::names().collect();
+                let hint = diag::did_you_mean(name, names).unwrap_or_default();
+                bail!("there is no element class `{name}`; {hint}");
+            }
+        },
+        None if args.pages => {
+            writeln!(out, "# The element library\n\nWritten by `millrace elements --pages`.\n")?;
+            for class in classes {
+                writeln!(out, "{}\n{}\n", class.page.replace("# ", "## ").trim_end(), shape(class))?;
+            }
+        }
+        None => {
+            for class in classes {
+                writeln!(out, "{:<24} {}", class.name, class.summary)?;
+            }
+        }
+    }
+    crate::text::print(&out);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The codes of a class, as Click's pages give them.
+fn shape(class: &element::Class) -> String {
+    let state = match class.state {
+        element::StateScope::None => "none",
+        element::StateScope::PerWorker => "one for each worker",
+        element::StateScope::Shared => "shared by all workers",
+        element::StateScope::OneWorker => "of one worker; others hand packets over",
+    };
+    format!("- **codes**: ports `{}`, processing `{}`, flow `{}`; state: {state}", class.ports, class.processing, class.flow)
+}

@@ -1,0 +1,166 @@
+//! `millrace run`: runs a chain and says what went where.
+
+mod progress;
+mod show;
+
+use crate::check;
+use anyhow::{Context, bail};
+use clap::Args;
+use host::chain::TrafficDecl;
+use host::running::{Plan, Running};
+use host::worker::Clock;
+use host::{Options, assemble};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Runs a chain: a chain file (TOML) or a Click configuration.
+///
+/// The run ends when its sources have ended and every packet is through, when an element stops it
+/// (`STOP true`, a Script), after `--for`, or at Ctrl-C.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Chain file (TOML) or Click configuration
+    chain: PathBuf,
+
+    /// Sets a variable of the configuration, as `define` does
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = check::definition)]
+    defines: Vec<(String, String)>,
+
+    /// Number of workers (packet threads), each with a queue of every device
+    #[arg(long, short)]
+    workers: Option<usize>,
+
+    /// Cores to pin the workers to, such as `1,2`
+    #[arg(long, value_delimiter = ',')]
+    cores: Vec<usize>,
+
+    /// Packets that are worked on at a time, 1 to 256
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    burst: Option<u16>,
+
+    /// Ends the run after so many seconds
+    #[arg(long = "for", value_name = "SECONDS")]
+    seconds: Option<f64>,
+
+    /// How transparent elements run
+    #[arg(long, value_enum, default_value_t = EngineArg::Native)]
+    engine: EngineArg,
+
+    /// Packet slots
+    #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(512..=4_194_304))]
+    slots: u32,
+
+    /// Prints this handler at the end, as `element.handler`; may stand several times
+    #[arg(long = "handler", short = 'H', value_name = "ELEMENT.HANDLER")]
+    handlers: Vec<String>,
+
+    /// The accounts as JSON on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// Shows every element, also those that no packet reached
+    #[arg(long)]
+    all: bool,
+
+    /// No progress line
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// How transparent elements run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum EngineArg {
+    /// As machine code
+    Native,
+    /// By the reference evaluator: slow, for comparing
+    Evaluator,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the chain cannot be read or the machine refuses something.
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let mut loaded = check::load(&args.chain, &args.defines)?;
+    let Some(chain) = loaded.chain else {
+        check::show(&loaded.map, &loaded.diags, false);
+        return Ok(ExitCode::from(2));
+    };
+    let cores = if args.cores.is_empty() { chain.cores.clone() } else { args.cores.clone() };
+    let workers = args.workers.or(chain.workers).unwrap_or(cores.len()).max(1);
+    let options = Options {
+        workers,
+        evaluator: args.engine == EngineArg::Evaluator,
+        folder: chain.folder.clone(),
+    };
+    let memory = shm::region::RegionOptions::slots(args.slots);
+    let mut ports = host::ports::Ports::new(&chain, workers, memory, Box::new(made_traffic));
+    ports.prepare(&mut loaded.diags);
+    let assembly = assemble(&chain.graph, &options, &mut ports, &mut loaded.diags)?;
+    if !loaded.diags.is_empty() {
+        check::show(&loaded.map, &loaded.diags, false);
+    }
+    let Some(assembly) = assembly else { return Ok(ExitCode::from(2)) };
+    let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(32);
+    let mut pools = ports.pools().context("packet memory")?;
+    let plan = Plan { burst, clock: Clock::real(), cores, ..Plan::default() };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let running = Running::start(assembly, &plan, &mut pools)?;
+    let deadline = match args.seconds {
+        Some(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+            Some(Instant::now() + Duration::from_secs_f64(seconds.min(1e9)))
+        }
+        Some(seconds) => bail!("{seconds} is no time to run for"),
+        None => None,
+    };
+    let progress = progress::Progress::new(!args.quiet && !args.json);
+    let mut handlers = vec![];
+    while !running.is_over() {
+        if interrupted.load(Ordering::Relaxed) || deadline.is_some_and(|at| Instant::now() >= at) {
+            handlers = read_handlers(&running, &args.handlers);
+            running.stop();
+            break;
+        }
+        progress.update(&running);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    progress.finish();
+    let mut outcome = running.wait();
+    if handlers.is_empty() {
+        handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
+    }
+    outcome.findings.extend(ports.findings());
+    if args.json {
+        show::json(&outcome, &handlers)?;
+    } else {
+        show::text(&outcome, &handlers, args.all);
+    }
+    let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
+    Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn read_handlers(running: &Running, names: &[String]) -> Vec<(String, Result<String, String>)> {
+    names.iter().map(|name| (name.clone(), running.read(name))).collect()
+}
+
+/// Frames of made-up traffic that stand ready, at least: so many that a mix of sizes shows.
+const LEAST_FRAMES: usize = 4_096;
+/// And at most: they lie in memory.
+const MOST_FRAMES: usize = 1 << 20;
+
+/// Makes the frames of a port with made-up traffic: every flow of its `traffic` table equally often.
+fn made_traffic(declared: &TrafficDecl) -> Result<Arc<port::FrameSet>, diag::Diagnostic> {
+    let spec: bench::traffic::TrafficSpec = declared.read()?;
+    let refused = |message: String| diag::Diagnostic::error(declared.span, message);
+    let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
+    let frames = (flows * LEAST_FRAMES.div_ceil(flows)).min(MOST_FRAMES);
+    let made = spec.prepare(frames).map_err(|error| refused(error.to_string()))?;
+    let set = port::FrameSet::new(made.iter()).map_err(|error| refused(error.to_string()))?;
+    Ok(Arc::new(set))
+}

@@ -1,0 +1,34 @@
+//! Words for people: numbers with separators, and printing that survives a closed pipe.
+
+use std::io::Write;
+
+/// Prints to standard output; a reader that went away is not an error.
+pub fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    let _ = out.flush();
+}
+
+/// A count with thin separators: `1,234,567`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn counts_have_separators() {
+        let shown = [0, 999, 1_000, 12_345_678].map(count);
+        assert_eq!(shown, ["0", "999", "1,000", "12,345,678"]);
+    }
+}
