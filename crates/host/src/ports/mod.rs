@@ -43,6 +43,7 @@ pub struct Ports {
     workers: usize,
     memory: RegionOptions,
     made: Made,
+    dry: bool,
     /// PCI devices that the chain names: DPDK must know them when it starts.
     pci: Vec<String>,
     dpdk: Option<Arc<Dpdk>>,
@@ -89,6 +90,7 @@ impl Ports {
             workers: workers.max(1),
             memory,
             made,
+            dry: false,
             pci,
             dpdk: None,
             queues: HashMap::new(),
@@ -96,6 +98,14 @@ impl Ports {
             opened: HashMap::new(),
             notes: vec![],
         }
+    }
+
+    /// For checking a chain without running it: captures are opened for reading, but no file is written
+    /// and no device started.
+    #[must_use]
+    pub fn dry(mut self) -> Ports {
+        self.dry = true;
+        self
     }
 
     /// Makes all made-up traffic, and records what is wrong with it at its place. Without this it is made
@@ -266,6 +276,13 @@ impl Ports {
         if self.opened.contains_key(&Key::Read(key.clone())) || self.declared.iter().any(reads) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
         }
+        if self.dry {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            return match folder.unwrap_or(Path::new(".")).metadata() {
+                Ok(_) => Ok(Box::new(MemoryPort::sink(name))),
+                Err(error) => Err(format!("cannot create {}: {error}", path.display())),
+            };
+        }
         let options =
             CaptureOptions { write: Some(path.to_path_buf()), link_type, ..CaptureOptions::default() };
         self.share(Key::Write(key), name, Direction::Send, |_| {
@@ -281,6 +298,10 @@ impl Ports {
         worker: usize,
     ) -> Result<Box<dyn Port>, String> {
         let spec = target::device_spec(device, self.workers)?;
+        if self.dry {
+            DpdkSpec::parse(&spec).map_err(|error| error.to_string())?;
+            return Ok(Box::new(MemoryPort::sink(name)));
+        }
         self.share(Key::Device(spec.clone(), worker), name, direction, |ports| {
             if !ports.queues.contains_key(&spec) {
                 let queues = ports.start_device(&spec)?;

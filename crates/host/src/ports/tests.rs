@@ -231,6 +231,22 @@ fn what_cannot_be_opened_says_why() {
 }
 
 #[test]
+fn a_dry_run_leaves_no_traces() {
+    let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1), ("out.pcap", 3)]);
+    let mut ports = fixture.ports(1).dry();
+    let mut opens = |name: &str, direction| ports.open(name, direction, 0).map(|_| ());
+    assert_eq!(opens("inside", Direction::Receive), Ok(()));
+    assert_eq!(opens("inside", Direction::Send), Ok(()));
+    assert_eq!(opens("new.pcap", Direction::Send), Ok(()));
+    assert_eq!(opens("net_null0", Direction::Send), Ok(()));
+    assert!(opens("gone.pcap", Direction::Receive).is_err());
+    assert!(opens("no/folder.pcap", Direction::Send).is_err_and(|message| message.contains("cannot create")));
+    assert_eq!(read_capture(&fixture.path("out.pcap")).len(), 3);
+    assert!(!fixture.path("new.pcap").exists());
+    assert!(ports.dpdk.is_none());
+}
+
+#[test]
 fn a_click_file_runs_from_capture_to_capture() {
     let text = "FromDevice(in.pcap) -> c :: Counter -> ToDevice(out.pcap);";
     for workers in [1, 2] {
