@@ -38,8 +38,13 @@ pub struct Class {
 }
 
 /// The classes, by folder.
-const FOLDERS: &[&[&Class]] =
-    &[crate::basic::CLASSES, crate::io::CLASSES, crate::ip::CLASSES, crate::route::CLASSES];
+const FOLDERS: &[&[&Class]] = &[
+    crate::basic::CLASSES,
+    crate::io::CLASSES,
+    crate::ip::CLASSES,
+    crate::route::CLASSES,
+    crate::script::CLASSES,
+];
 
 /// All classes.
 pub fn all() -> impl Iterator<Item = &'static Class> {

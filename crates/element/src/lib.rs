@@ -23,6 +23,7 @@ pub mod basic;
 pub mod io;
 pub mod ip;
 pub mod route;
+pub mod script;
 
 #[cfg(test)]
 #[expect(dead_code, reason = "a harness offers more than the tests of the day use")]

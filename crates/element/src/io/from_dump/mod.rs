@@ -55,7 +55,7 @@ Reads packets from a pcap or pcapng file, such as `tcpdump -w` or ToDump write, 
   `extend_interval` revive it only while something else (END_CALL) kept it from ending
 ",
     ports: "0/1-2",
-    processing: "/h",
+    processing: "h/h",
     flow: "x/x",
     state: StateScope::OneWorker,
     make,

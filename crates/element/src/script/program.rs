@@ -1,0 +1,313 @@
+//! The instructions of a script, read once from the configuration. All mistakes are recorded.
+
+use click::config::{Args, NoNames, parse, split_words};
+use diag::{Spanned, did_you_mean};
+use std::path::PathBuf;
+
+/// Where a `goto` leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// To an instruction.
+    At(usize),
+    /// Out of the script.
+    Out(End),
+}
+
+/// How a script ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// `end`, or there was nothing more.
+    Done,
+    /// `exit`.
+    Exit,
+    /// `stop`: the run is to end.
+    Stop,
+    /// `error`.
+    Error,
+    /// `return`: the value stands in the variable `_`.
+    Return,
+}
+
+/// Where `print` writes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// To the user.
+    User,
+    /// Over a file.
+    Over(PathBuf),
+    /// To a file's end.
+    Append(PathBuf),
+}
+
+/// One instruction. Texts are substituted when it is carried out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Instruction {
+    /// Sets a variable.
+    Set { variable: usize, text: String, unquote: bool },
+    /// Sets a variable once, before the script starts.
+    Init { variable: usize, text: String, unquote: bool },
+    /// Prints a text or what a handler says.
+    Print { output: Output, text: String, newline: bool, unquote: bool },
+    /// Prints what a handler says, with its name.
+    Read { call: String, unquote: bool },
+    /// Writes a handler.
+    Write { call: String, unquote: bool },
+    /// Waits for so many steps.
+    Pause { count: u32 },
+    /// Waits for a time.
+    Wait { time: String },
+    /// A place to go to.
+    Label,
+    /// Goes on elsewhere, when the condition is true or there is none.
+    Goto { target: Target, condition: String },
+    /// Ends with a value.
+    Return { variable: usize, text: String, unquote: bool },
+    /// Ends with a message.
+    Error { text: String, unquote: bool },
+    /// Ends.
+    Finish(End),
+}
+
+/// A script.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Program {
+    /// The instructions.
+    pub instructions: Vec<Instruction>,
+    /// As the configuration has them, for messages.
+    pub lines: Vec<String>,
+    /// Names of the variables.
+    pub variables: Vec<String>,
+    /// Variables that can be read as handlers.
+    pub exported: Vec<usize>,
+}
+
+const NAMES: &[&str] = &[
+    "append",
+    "end",
+    "error",
+    "errorq",
+    "exit",
+    "export",
+    "exportq",
+    "goto",
+    "init",
+    "initq",
+    "label",
+    "loop",
+    "pause",
+    "print",
+    "printn",
+    "printnq",
+    "printq",
+    "read",
+    "readq",
+    "return",
+    "returnq",
+    "save",
+    "set",
+    "setq",
+    "stop",
+    "wait",
+    "wait_for",
+    "wait_step",
+    "wait_stop",
+    "wait_time",
+    "write",
+    "writeq",
+];
+
+impl Program {
+    /// Whether the script itself ends the run somewhere.
+    pub fn stops_the_run(&self) -> bool {
+        let stops = |instruction: &Instruction| {
+            let stop = Instruction::Finish(End::Stop);
+            *instruction == stop
+                || matches!(instruction, Instruction::Goto { target: Target::Out(End::Stop), .. })
+        };
+        self.instructions.iter().any(stops)
+    }
+
+    /// The variable with that name.
+    pub fn variable(&self, name: &str) -> Option<usize> {
+        self.variables.iter().position(|known| known == name)
+    }
+
+    fn intern(&mut self, name: &str) -> usize {
+        self.variable(name).unwrap_or_else(|| {
+            self.variables.push(name.to_string());
+            self.variables.len() - 1
+        })
+    }
+}
+
+/// The first word and what follows it.
+fn shift(text: &Spanned) -> Option<(Spanned, Spanned)> {
+    let first = split_words(text).into_iter().next()?;
+    let start = text.text.find(first.as_str()).unwrap_or(0) + first.text.len();
+    Some((first, text.slice(start..text.text.len()).trim()))
+}
+
+/// Reads the instructions among `lines`, an element's arguments without its keywords. `folder` is where
+/// file names start from.
+pub fn read(lines: &[Spanned], folder: &std::path::Path, args: &mut Args<'_>) -> Program {
+    let mut program = Program::default();
+    // Labels, and the words of gotos that name them, with their instructions.
+    let mut labels: Vec<(Spanned, usize)> = vec![];
+    let mut gotos: Vec<(Spanned, usize)> = vec![];
+    for line in lines {
+        let Some((name, rest)) = shift(line) else { continue };
+        let at = program.instructions.len();
+        if let Some(instruction) = instruction(&name, &rest, folder, &mut program, args) {
+            match (&instruction, shift(&rest)) {
+                (Instruction::Label, Some((label, _))) => labels.push((label, at)),
+                (Instruction::Goto { .. }, Some((label, _))) => gotos.push((label, at)),
+                _ => {}
+            }
+            program.instructions.push(instruction);
+            program.lines.push(line.text.clone());
+        }
+    }
+    for (word, at) in gotos {
+        let found = labels.iter().find(|(label, _)| label.text == word.text).map(|(_, at)| Target::At(*at));
+        let target = found.or(match word.as_str() {
+            "begin" | "loop" => Some(Target::At(0)),
+            "end" => Some(Target::Out(End::Done)),
+            "exit" => Some(Target::Out(End::Exit)),
+            "stop" => Some(Target::Out(End::Stop)),
+            "error" | "errorq" => Some(Target::Out(End::Error)),
+            _ => None,
+        });
+        match (target, program.instructions.get_mut(at)) {
+            (Some(found), Some(Instruction::Goto { target, .. })) => *target = found,
+            _ => {
+                let help = did_you_mean(word.as_str(), labels.iter().map(|(label, _)| label.as_str()));
+                args.error(word.span, format!("there is no label `{}`", word.as_str())).maybe_help(help);
+            }
+        }
+    }
+    program
+}
+
+/// Reads one instruction.
+fn instruction(
+    name: &Spanned,
+    rest: &Spanned,
+    folder: &std::path::Path,
+    program: &mut Program,
+    args: &mut Args<'_>,
+) -> Option<Instruction> {
+    let text = rest.text.clone();
+    let unquote = name.text.ends_with('q');
+    let mut nothing = |instruction: Instruction| {
+        if !rest.is_empty() {
+            args.error(rest.span, format!("`{}` takes nothing", name.as_str()));
+        }
+        Some(instruction)
+    };
+    match name.as_str() {
+        "end" => nothing(Instruction::Finish(End::Done)),
+        "exit" => nothing(Instruction::Finish(End::Exit)),
+        "stop" => nothing(Instruction::Finish(End::Stop)),
+        "loop" => nothing(Instruction::Goto { target: Target::At(0), condition: String::new() }),
+        "error" | "errorq" => Some(Instruction::Error { text, unquote }),
+        "return" | "returnq" => Some(Instruction::Return { variable: program.intern("_"), text, unquote }),
+        "goto" => {
+            let condition = shift(rest).map_or(String::new(), |(_, condition)| condition.text);
+            Some(Instruction::Goto { target: Target::At(0), condition })
+        }
+        "label" => {
+            let more = shift(rest).map(|(_, more)| more);
+            match more {
+                Some(more) if more.is_empty() => Some(Instruction::Label),
+                _ => {
+                    args.error(name.span.to(rest.span), "`label` takes one name");
+                    None
+                }
+            }
+        }
+        "set" | "setq" | "init" | "initq" | "export" | "exportq" => {
+            let must = name.text.starts_with("set");
+            let Some((variable, value)) = shift(rest).filter(|(_, value)| !must || !value.is_empty()) else {
+                let message = format!("`{}` takes a variable and a text", name.as_str());
+                args.error(name.span.to(rest.span), message);
+                return None;
+            };
+            let (variable, text) = (program.intern(variable.as_str()), value.text);
+            if name.text.starts_with("export") {
+                program.exported.push(variable);
+            }
+            Some(if must {
+                Instruction::Set { variable, text, unquote }
+            } else {
+                Instruction::Init { variable, text, unquote }
+            })
+        }
+        "pause" | "wait_step" | "wait_stop" => pause(rest, args),
+        "wait" if rest.is_empty() => pause(rest, args),
+        "wait" | "wait_time" | "wait_for" => {
+            // What is substituted is known only when the script runs.
+            if !text.contains('$') {
+                args.read(rest, parse::seconds_ns)?;
+            }
+            Some(Instruction::Wait { time: text })
+        }
+        "print" | "printq" | "printn" | "printnq" => {
+            let (output, text) = output(rest, folder)?;
+            Some(Instruction::Print { output, text, newline: !name.text.contains("printn"), unquote })
+        }
+        "save" | "append" => {
+            let Some((handler, file)) = shift(rest) else {
+                let message = format!("`{}` takes a handler and a file", name.as_str());
+                args.error(name.span, message);
+                return None;
+            };
+            let file = if file.is_empty() { "-".into() } else { file.text };
+            let over = name.text == "save";
+            Some(Instruction::Print {
+                output: output_to(&file, over, folder),
+                text: handler.text,
+                newline: true,
+                unquote: false,
+            })
+        }
+        "read" | "readq" | "write" | "writeq" => {
+            if rest.is_empty() {
+                args.error(name.span, format!("`{}` takes a handler", name.as_str()));
+                return None;
+            }
+            Some(if name.text.starts_with("read") {
+                Instruction::Read { call: text, unquote }
+            } else {
+                Instruction::Write { call: text, unquote }
+            })
+        }
+        unknown => {
+            let help = did_you_mean(unknown, NAMES.iter().copied());
+            args.error(name.span, format!("`{unknown}` is no instruction")).maybe_help(help);
+            None
+        }
+    }
+}
+
+fn pause(rest: &Spanned, args: &mut Args<'_>) -> Option<Instruction> {
+    let count = if rest.is_empty() { 1 } else { args.read(rest, parse::u32)? };
+    Some(Instruction::Pause { count })
+}
+
+/// `>FILE` or `>>FILE` in front of a text.
+fn output(rest: &Spanned, folder: &std::path::Path) -> Option<(Output, String)> {
+    let Some(file) = rest.text.strip_prefix('>') else { return Some((Output::User, rest.text.clone())) };
+    let over = !file.starts_with('>');
+    let rest = Spanned::derived(file.trim_start_matches('>'), rest.span).trim();
+    let (file, text) = shift(&rest).unwrap_or_else(|| (rest.clone(), rest.clone()));
+    Some((output_to(file.as_str(), over, folder), text.text))
+}
+
+fn output_to(file: &str, over: bool, folder: &std::path::Path) -> Output {
+    let path = parse::filename(&Spanned::derived(file, diag::Span::NONE), &NoNames);
+    match (file, path) {
+        ("" | "-", _) | (_, Err(_)) => Output::User,
+        (_, Ok(path)) if over => Output::Over(folder.join(path)),
+        (_, Ok(path)) => Output::Append(folder.join(path)),
+    }
+}
