@@ -129,8 +129,7 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
     bad_sources.extend(addresses(bad.unwrap_or_default()));
     let good = args.keyword("GOODDST", parse::list(parse::ip4));
     good_destinations.extend(addresses(good.unwrap_or_default()));
-    let verbose = args.keyword("VERBOSE", parse::bool).unwrap_or(false);
-    let details = args.keyword("DETAILS", parse::bool).unwrap_or(false);
+    let complaints = Complaints::new(REASONS, "IP header check failed", element, &mut args);
     let checksum = args.keyword("CHECKSUM", parse::bool).unwrap_or(checksum);
     let at = offset_argument(&mut args, &mut bad_sources);
     if !args.finish() {
@@ -138,8 +137,6 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
     }
     bad_sources.sort_unstable();
     bad_sources.dedup();
-    let complaints =
-        Complaints { reasons: REASONS, what: "IP header check failed", element, verbose, details };
     let offset = at.unwrap_or(0);
     Some(Box::new(CheckIpHeader { class, offset, checksum, bad_sources, good_destinations, complaints }))
 }

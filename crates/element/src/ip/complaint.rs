@@ -1,11 +1,13 @@
 //! Counting, telling and sorting out bad packets, as all `Check…Header` elements do.
 //!
 //! Each reason has a cell. A bad packet leaves by output 1 where that is wired, else it is dropped
-//! for the reason. With `VERBOSE` it takes a slow path first, which prints why.
+//! for the reason. With `VERBOSE` it takes a slow path first, which prints why. The reasons come first among
+//! an element's own ([`crate::Element::reasons`]), in the same order.
 
 use crate::handler::{Handler, Merge};
 use crate::vector::Batch;
 use crate::work::Work;
+use click::config::{Args, parse};
 use ir::program::BlockId;
 use ir::{Builder, Inst, Term};
 
@@ -29,6 +31,8 @@ pub struct Complaints {
     pub verbose: bool,
     /// Whether counts by reason are shown.
     pub details: bool,
+    /// Bad packets that the element's own code found, by reason: its program cannot count them.
+    pub found: Vec<u64>,
 }
 
 /// The handler that every element with complaints has.
@@ -47,6 +51,18 @@ impl BadBlocks {
 }
 
 impl Complaints {
+    /// Reads the keywords `VERBOSE` and `DETAILS`.
+    pub fn new(
+        reasons: &'static [Reason],
+        what: &'static str,
+        element: String,
+        args: &mut Args<'_>,
+    ) -> Complaints {
+        let verbose = args.keyword("VERBOSE", parse::bool).unwrap_or(false);
+        let details = args.keyword("DETAILS", parse::bool).unwrap_or(false);
+        Complaints { reasons, what, element, verbose, details, found: vec![0; reasons.len()] }
+    }
+
     /// Makes cells and a block for each reason; the current block stays. To be called before other
     /// cells and slow paths are made.
     pub fn blocks(&self, f: &mut Builder) -> BadBlocks {
@@ -72,12 +88,24 @@ impl Complaints {
 
     /// Tells of packets that took the slow path of a reason; false for other slow paths.
     pub fn tell(&self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) -> bool {
-        let Some(reason) = self.reasons.get(path).filter(|_| self.verbose) else { return false };
-        for &index in batch.list() {
-            work.print(&format!("{}: {}: {}", self.element, self.what, reason.text));
-            batch.emit_or_drop(index, 1, path);
+        if !self.verbose || path >= self.reasons.len() {
+            return false;
         }
+        batch.list().iter().for_each(|&index| self.send_off(index, path, batch, work));
         true
+    }
+
+    /// A packet that the element's own code found to be bad.
+    pub fn complain(&mut self, index: u16, reason: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        self.found[reason] += 1;
+        self.send_off(index, reason, batch, work);
+    }
+
+    fn send_off(&self, index: u16, reason: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.verbose {
+            work.print(&format!("{}: {}: {}", self.element, self.what, self.reasons[reason].text));
+        }
+        batch.emit_or_drop(index, 1, reason);
     }
 
     /// The handlers.
@@ -89,7 +117,10 @@ impl Complaints {
 
     /// The value of a handler.
     pub fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        let counts = cells.get(..self.reasons.len())?;
+        // An opaque element has no cells.
+        let cell = |reason: usize| cells.get(reason).copied().unwrap_or(0);
+        let counts: Vec<u64> =
+            self.found.iter().enumerate().map(|(reason, found)| found + cell(reason)).collect();
         match handler {
             "drops" => Some(counts.iter().sum::<u64>().to_string()),
             "drop_details" if self.details => {

@@ -6,35 +6,58 @@
 use crate::class::Class;
 
 mod argument;
+mod checkicmpheader;
 mod checkipheader;
 mod checklength;
+mod checktransport;
 mod complaint;
 mod decipttl;
+mod encap;
 mod fixipsrc;
+mod header;
+mod icmperror;
+mod icmpname;
+mod icmppingresponder;
 mod ipaddress;
+mod ipfragmenter;
+mod ipgwoptions;
 mod ipmirror;
+mod ipreassembler;
 mod markipheader;
 mod setannobyte;
 mod setipchecksum;
+mod settransport;
 mod storeipaddress;
 mod tos;
 mod value;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[
+    &checkicmpheader::CLASS,
     &checkipheader::CLASS,
     &checkipheader::CLASS2,
     &checklength::CLASS,
+    &checktransport::TCP,
+    &checktransport::UDP,
     &decipttl::CLASS,
+    &encap::IP,
+    &encap::UDP,
     &fixipsrc::CLASS,
+    &icmperror::CLASS,
+    &icmppingresponder::CLASS,
     &ipaddress::GET,
     &ipaddress::SET,
+    &ipfragmenter::CLASS,
+    &ipgwoptions::CLASS,
     &ipmirror::CLASS,
+    &ipreassembler::CLASS,
     &markipheader::MARK,
     &markipheader::STRIP,
     &setannobyte::CLASS,
     &setipchecksum::RESET,
     &setipchecksum::SET,
+    &settransport::TCP,
+    &settransport::UDP,
     &storeipaddress::CLASS,
     &tos::CE,
     &tos::DSCP,
@@ -42,4 +65,4 @@ pub const CLASSES: &[&Class] = &[
 ];
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,7 +6,12 @@ use etherparse::{Icmpv4Slice, IpNumber, Ipv4HeaderSlice, PacketBuilder, TcpHeade
 
 mod change;
 mod check;
+mod encap;
+mod error;
+mod fragment;
 mod mark;
+mod options;
+mod transport;
 mod ttl;
 
 pub(super) const SRC: [u8; 4] = [10, 0, 0, 1];
@@ -61,13 +66,13 @@ pub(super) fn with_byte(mut bytes: Vec<u8>, at: usize, value: u8) -> Vec<u8> {
 }
 
 /// Panics unless the header checksum is right.
-pub(super) fn assert_ip_checksum(bytes: &[u8]) {
+pub(crate) fn assert_ip_checksum(bytes: &[u8]) {
     let header = Ipv4HeaderSlice::from_slice(bytes).unwrap();
     assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum(), "IP checksum");
 }
 
 /// Panics unless header and transport checksum are right.
-pub(super) fn assert_checksums(bytes: &[u8]) {
+pub(crate) fn assert_checksums(bytes: &[u8]) {
     assert_ip_checksum(bytes);
     let ip = Ipv4HeaderSlice::from_slice(bytes).unwrap();
     let header = ip.to_header();

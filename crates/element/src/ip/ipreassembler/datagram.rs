@@ -1,0 +1,233 @@
+//! What is known of one packet that comes in fragments.
+
+use crate::ip::header::from_network;
+use packet::anno::{ANNO_BYTES, Anno};
+use packet::checksum::{IPV4_CHECK, Sum};
+use packet::field::IP_HL;
+use shm::Packet;
+use shm::bytes::PacketBytes;
+use shm::descriptor::{NO_HEADER, PacketType};
+use std::net::Ipv4Addr;
+
+/// Source, destination, identification, protocol (RFC 791).
+pub type Key = (u32, u32, u16, u8);
+
+const MORE_FRAGMENTS: u16 = 0x2000;
+const IP_BYTES: usize = 20;
+/// The longest IP packet.
+const MOST_PACKET: usize = u16::MAX as usize;
+/// What a datagram costs beyond its bytes, as Click counts it.
+const OVERHEAD_BYTES: usize = 40;
+
+/// A fragment's header as read once.
+pub struct Fragment {
+    /// What it is a fragment of.
+    pub key: Key,
+    header: [u8; 60],
+    header_bytes: usize,
+    /// IP length, and what is there from the IP header on.
+    length: usize,
+    there: usize,
+    /// Place of its payload in the whole packet's.
+    offset: usize,
+    more: bool,
+}
+
+impl Fragment {
+    /// Reads a packet's header; `None` when it has none.
+    pub fn read(packet: &Packet) -> Option<Fragment> {
+        use packet::Access as _;
+        let from_net = from_network(packet)?;
+        let bytes = PacketBytes::new(&from_net);
+        let header_bytes = IP_HL.load(&bytes, 0)? as usize * 4;
+        let mut header = [0; 60];
+        if header_bytes < IP_BYTES || !bytes.copy_out(0, header.get_mut(..header_bytes)?) {
+            return None;
+        }
+        let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let word = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
+        Some(Fragment {
+            key: (word(12), word(16), half(4), header[9]),
+            header,
+            header_bytes,
+            length: usize::from(half(2)),
+            there: bytes.len(),
+            offset: usize::from(half(6) & 0x1fff) * 8,
+            more: half(6) & MORE_FRAGMENTS != 0,
+        })
+    }
+
+    /// Whether its lengths make sense: it has a payload, which is there, of whole 8 bytes unless it is
+    /// the last, and the packet that it is a part of is no longer than packets may be.
+    pub fn is_sound(&self) -> bool {
+        let payload = self.length.saturating_sub(self.header_bytes);
+        payload > 0
+            && self.length <= self.there
+            && (payload.is_multiple_of(8) || !self.more)
+            && self.header_bytes + self.offset + payload <= MOST_PACKET
+    }
+
+    fn end(&self) -> usize {
+        self.offset + self.length - self.header_bytes
+    }
+}
+
+/// A datagram in the making.
+pub struct Datagram {
+    /// The packet that is held for it.
+    pub carrier: Packet,
+    /// When the last fragment came.
+    pub last_ns: u64,
+    /// What stands before the payload: of the fragment with offset 0 once that is here.
+    head: Vec<u8>,
+    ip_offset: usize,
+    has_first: bool,
+    /// Descriptor of the fragment that the head is of: its annotations.
+    model: Packet,
+    payload: Vec<u8>,
+    /// Ranges of the payload that are here, in order, with gaps between them.
+    chunks: Vec<(usize, usize)>,
+    /// Length of the payload, once the last fragment is here.
+    total: Option<usize>,
+    longest: usize,
+}
+
+impl Datagram {
+    /// One that begins with a sound fragment, whose packet becomes the carrier.
+    pub fn new(fragment: &Fragment, packet: &Packet, now_ns: u64) -> Datagram {
+        let mut datagram = Datagram {
+            carrier: *packet,
+            last_ns: now_ns,
+            head: vec![],
+            ip_offset: 0,
+            has_first: false,
+            model: *packet,
+            payload: vec![],
+            chunks: vec![],
+            total: None,
+            longest: 0,
+        };
+        // The carrier's header stands in until the first fragment comes.
+        datagram.head.extend_from_slice(&fragment.header[..IP_BYTES]);
+        datagram.head[0] = 0x45;
+        let added = datagram.add(fragment, packet, now_ns);
+        debug_assert!(added, "a sound fragment begins a datagram");
+        datagram
+    }
+
+    /// Bytes that it takes.
+    pub fn cost(&self) -> usize {
+        OVERHEAD_BYTES + self.payload.len()
+    }
+
+    /// Adds a sound fragment; false when it contradicts the others.
+    pub fn add(&mut self, fragment: &Fragment, packet: &Packet, now_ns: u64) -> bool {
+        use packet::Access as _;
+        let (from, to) = (fragment.offset, fragment.end());
+        let known = self.chunks.last().map_or(0, |(_, end)| *end);
+        let fits = match (self.total, fragment.more) {
+            (Some(total), true) => to <= total,
+            (Some(total), false) => to == total,
+            (None, true) => true,
+            (None, false) => to >= known,
+        };
+        if !fits {
+            return false;
+        }
+        if self.payload.len() < to {
+            self.payload.resize(to, 0);
+        }
+        let Some(from_net) = from_network(packet) else { return false };
+        let bytes = PacketBytes::new(&from_net);
+        // Where fragments overlap, what comes later counts (RFC 791).
+        if !bytes.copy_out(fragment.header_bytes, &mut self.payload[from..to]) {
+            return false;
+        }
+        if !fragment.more {
+            self.total = Some(to);
+        }
+        if from == 0 && !self.take_head(fragment, packet) {
+            return false;
+        }
+        self.mark(from, to);
+        self.longest = self.longest.max(fragment.length);
+        self.last_ns = now_ns;
+        true
+    }
+
+    fn take_head(&mut self, fragment: &Fragment, packet: &Packet) -> bool {
+        use packet::Access as _;
+        let before = usize::from(packet.net.saturating_sub(packet.data));
+        self.head.clear();
+        self.head.resize(before, 0);
+        if before > 0 && !PacketBytes::new(packet).copy_out(0, &mut self.head) {
+            return false;
+        }
+        self.head.extend_from_slice(&fragment.header[..fragment.header_bytes]);
+        (self.ip_offset, self.has_first, self.model) = (before, true, *packet);
+        true
+    }
+
+    /// Adds a range to those that are here.
+    fn mark(&mut self, from: usize, to: usize) {
+        let (mut from, mut to) = (from, to);
+        self.chunks.retain(|&(start, end)| {
+            let apart = end < from || to < start;
+            if !apart {
+                (from, to) = (from.min(start), to.max(end));
+            }
+            apart
+        });
+        let at = self.chunks.partition_point(|(start, _)| *start < from);
+        self.chunks.insert(at, (from, to));
+    }
+
+    /// Whether every byte is here.
+    pub fn is_complete(&self) -> bool {
+        self.has_first && matches!((self.total, &self.chunks[..]), (Some(total), [(0, end)]) if *end == total)
+    }
+
+    /// The bytes of the packet: whole, or what is here of it, with "more fragments" set.
+    pub fn frame(&self) -> Vec<u8> {
+        let mut frame = self.head.clone();
+        frame.extend_from_slice(&self.payload);
+        let length = frame.len() - self.ip_offset;
+        let header = &mut frame[self.ip_offset..self.head.len()];
+        header[2..4].copy_from_slice(&(length.min(MOST_PACKET) as u16).to_be_bytes());
+        let flags = u16::from_be_bytes([header[6], header[7]]) & 0xc000;
+        let more = if self.total.is_none() { MORE_FRAGMENTS } else { 0 };
+        header[6..8].copy_from_slice(&(flags | more).to_be_bytes());
+        header[IPV4_CHECK..IPV4_CHECK + 2].fill(0);
+        let sum = Sum::ZERO.add_bytes(header).checksum();
+        header[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
+        frame
+    }
+
+    /// Sets headers and annotations of a packet that holds [`Datagram::frame`].
+    pub fn describe(&self, packet: &mut Packet, mtu_anno: Option<Anno>) {
+        let model = &self.model;
+        packet.net = packet.data + self.ip_offset as u16;
+        packet.trans = packet.data + self.head.len() as u16;
+        let mac = (model.mac != NO_HEADER && self.ip_offset > 0)
+            .then(|| model.mac.checked_sub(model.data))
+            .flatten();
+        packet.mac = mac.map_or(NO_HEADER, |at| packet.data + at);
+        (packet.anno, packet.packet_type) = (model.anno, model.packet_type);
+        (packet.origin, packet.flow_hash) = (model.origin, model.flow_hash);
+        debug_assert!(packet.packet_type <= PacketType::Outgoing as u8);
+        if let Some(anno) = mtu_anno {
+            let at = usize::from(anno.offset).min(ANNO_BYTES - 2);
+            packet.anno[at..at + 2].copy_from_slice(&(self.longest as u16).to_le_bytes());
+        }
+    }
+
+    /// A line for the `dump` handler.
+    pub fn show(&self, key: &Key) -> String {
+        let (src, dst) = (Ipv4Addr::from(key.0), Ipv4Addr::from(key.1));
+        let mut line = format!(" ({src}, 0, {dst}, 0) {}", key.2);
+        for (from, to) in &self.chunks {
+            line.push_str(&format!(" ({from},{to})"));
+        }
+        line
+    }
+}
