@@ -40,6 +40,7 @@ pub struct Class {
 /// The classes, by folder.
 const FOLDERS: &[&[&Class]] = &[
     crate::basic::CLASSES,
+    crate::filter::CLASSES,
     crate::io::CLASSES,
     crate::ip::CLASSES,
     crate::route::CLASSES,

@@ -20,6 +20,7 @@ pub mod vector;
 pub mod work;
 
 pub mod basic;
+pub mod filter;
 pub mod io;
 pub mod ip;
 pub mod route;

@@ -1,0 +1,175 @@
+//! Rules as a chain of tests: as large as the rules are, whatever they are.
+//!
+//! Each atom becomes one node; what follows it, where it holds and where it does not, is known when it
+//! is made, so that nothing is copied. Then edges are threaded: where all ways to a node already
+//! decide what the next node tests, the edge skips that one (Click's classifiers do the same).
+
+use super::formula::{Formula, Var};
+use super::graph::{Graph, Node, To};
+use super::ranges::Ranges;
+use std::collections::BTreeMap;
+
+/// Nodes that edges may skip, all together: bounds the time that threading takes.
+const MAX_SKIPS: usize = 1_000_000;
+/// Intervals of a fact; facts of more are forgotten.
+const MAX_INTERVALS: usize = 8;
+
+/// The first-match decision over rules as a chain.
+pub fn chain(rules: &[(Formula, u32)], default: u32) -> Graph {
+    let mut nodes = vec![];
+    let root = rules.iter().rev().fold(To::Leaf(default), |rest, (formula, decision)| {
+        place(&mut nodes, formula, To::Leaf(*decision), rest)
+    });
+    // Made from the last test to the first: the other way round, parents stand first.
+    let last = nodes.len().saturating_sub(1);
+    let turn = |to: To| match to {
+        To::Node(node) => To::Node(last - node),
+        leaf => leaf,
+    };
+    nodes.reverse();
+    nodes.iter_mut().flat_map(|node: &mut Node| &mut node.arms).for_each(|arm| arm.to = turn(arm.to));
+    threaded(Graph { nodes, root: turn(root) }).pruned()
+}
+
+fn place(nodes: &mut Vec<Node>, formula: &Formula, yes: To, no: To) -> To {
+    if yes == no {
+        return yes;
+    }
+    match formula {
+        Formula::Const(true) => yes,
+        Formula::Const(false) => no,
+        Formula::Atom(var, set) => {
+            let arms = Node::split(*var, set, yes, no);
+            match arms.as_slice() {
+                [only] => only.to,
+                _ => {
+                    nodes.push(Node { var: *var, arms });
+                    To::Node(nodes.len() - 1)
+                }
+            }
+        }
+        Formula::Not(inner) => place(nodes, inner, no, yes),
+        Formula::All(parts) => parts.iter().rev().fold(yes, |yes, part| place(nodes, part, yes, no)),
+        Formula::Any(parts) => parts.iter().rev().fold(no, |no, part| place(nodes, part, yes, no)),
+        Formula::If(parts) => {
+            let [condition, first, second] = parts.as_ref();
+            let first = place(nodes, first, yes, no);
+            let second = place(nodes, second, yes, no);
+            place(nodes, condition, first, second)
+        }
+    }
+}
+
+/// What is known of the variables on a way: the values that each can still have.
+#[derive(Clone, Default, PartialEq)]
+struct Facts(BTreeMap<Var, Ranges>);
+
+impl Facts {
+    /// What is known after a variable turned out to lie in a set.
+    fn with(&self, var: Var, set: &Ranges) -> Facts {
+        let mut facts = self.clone();
+        let known = facts.0.remove(&var).unwrap_or_else(|| Ranges::one(0, var.largest()));
+        let now = known.intersection(set);
+        if now.intervals().len() <= MAX_INTERVALS {
+            facts.0.insert(var, now);
+        }
+        facts
+    }
+
+    /// The values that a variable can still have.
+    fn values(&self, var: Var) -> Option<Ranges> {
+        if let Some(known) = self.0.get(&var) {
+            return Some(known.clone());
+        }
+        // A header that reaches far reaches less far too.
+        let Var::Reach(base, bytes) = var else { return None };
+        self.0.iter().find_map(|(other, values)| match *other {
+            Var::Reach(of, far) if of == base && far >= bytes && *values == Ranges::single(1) => {
+                Some(Ranges::single(1))
+            }
+            Var::Reach(of, near) if of == base && near <= bytes && *values == Ranges::single(0) => {
+                Some(Ranges::single(0))
+            }
+            _ => None,
+        })
+    }
+
+    /// What is known on both of two ways.
+    fn meet(&mut self, other: &Facts) {
+        self.0.retain(|var, values| {
+            let Some(theirs) = other.0.get(var) else { return false };
+            *values = values.union(theirs);
+            values.intervals().len() <= MAX_INTERVALS
+        });
+    }
+}
+
+/// Where a node leads for all values of a set, if that is one place.
+fn only_way(node: &Node, values: &Ranges) -> Option<To> {
+    let mut ways = node
+        .spans()
+        .filter(|(first, last, _)| !values.intersection(&Ranges::one(*first, *last)).is_empty())
+        .map(|(_, _, to)| to);
+    let first = ways.next()?;
+    ways.all(|way| way == first).then_some(first)
+}
+
+fn threaded(mut graph: Graph) -> Graph {
+    let mut known: Vec<Option<Facts>> = vec![None; graph.nodes.len()];
+    let mut skips = 0;
+    if let To::Node(root) = graph.root {
+        known[root] = Some(Facts::default());
+    }
+    for at in 0..graph.nodes.len() {
+        let Some(facts) = known[at].take() else { continue };
+        let node = graph.nodes[at].clone();
+        // Several arms may lead to the same place: what is known there is that one of them holds.
+        let mut ways: BTreeMap<To, Ranges> = BTreeMap::new();
+        for (first, last, to) in node.spans() {
+            let set = ways.entry(to).or_default();
+            *set = set.union(&Ranges::one(first, last));
+        }
+        for (old, set) in ways {
+            let facts = facts.with(node.var, &set);
+            let mut to = old;
+            while let To::Node(next) = to
+                && skips < MAX_SKIPS
+            {
+                skips += 1;
+                let next = &graph.nodes[next];
+                match facts.values(next.var).and_then(|values| only_way(next, &values)) {
+                    Some(way) => to = way,
+                    None => break,
+                }
+            }
+            graph.nodes[at].arms.iter_mut().filter(|arm| arm.to == old).for_each(|arm| arm.to = to);
+            if let To::Node(next) = to {
+                match &mut known[next] {
+                    Some(there) => there.meet(&facts),
+                    none => *none = Some(facts),
+                }
+            }
+        }
+        Node::join(&mut graph.nodes[at].arms);
+    }
+    skip_decided(graph)
+}
+
+/// Takes out the nodes all of whose arms lead to one place.
+fn skip_decided(mut graph: Graph) -> Graph {
+    let mut target: Vec<Option<To>> = vec![None; graph.nodes.len()];
+    let follow = |target: &[Option<To>], to: To| match to {
+        To::Node(node) => target[node].unwrap_or(to),
+        leaf => leaf,
+    };
+    for at in (0..graph.nodes.len()).rev() {
+        let node = &mut graph.nodes[at];
+        node.arms.iter_mut().for_each(|arm| arm.to = follow(&target, arm.to));
+        Node::join(&mut node.arms);
+        if let [only] = node.arms.as_slice() {
+            target[at] = Some(only.to);
+        }
+    }
+    graph.root = follow(&target, graph.root);
+    graph
+}

@@ -1,0 +1,167 @@
+//! Decision graphs to programs.
+//!
+//! A node becomes a block (a few where it has more than two arms). Fields are read where they are
+//! looked at: a path through a diagram reads each once.
+
+use super::formula::Var;
+use super::graph::{Graph, Node, To};
+use ir::{BinOp, BlockId, Builder, Term, Value};
+use packet::field::{self, Base};
+
+/// Ends the builder's current block with the decision that a graph comes to. `there` says how many
+/// bytes from each base are known to be there; `leaf` gives the block of a decision, and is asked once
+/// for each.
+pub fn emit(
+    f: &mut Builder,
+    graph: &Graph,
+    there: [u16; 4],
+    mut leaf: impl FnMut(&mut Builder, u32) -> BlockId,
+) {
+    let leaves: Vec<(u32, BlockId)> =
+        graph.leaves().into_iter().map(|decision| (decision, leaf(f, decision))).collect();
+    let blocks: Vec<BlockId> = graph
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(at, _)| if graph.root == To::Node(at) { f.here() } else { f.block() })
+        .collect();
+    let known = reached(graph, there);
+    let emitter = Emitter { leaves, blocks };
+    if let To::Leaf(_) = graph.root {
+        let to = emitter.block(graph.root);
+        f.jump(to);
+    }
+    for ((node, block), there) in graph.nodes.iter().zip(&emitter.blocks).zip(&known) {
+        f.at(*block);
+        emitter.node(f, node, there);
+    }
+}
+
+/// Bytes that are known to be there at each node, on all ways to it.
+fn reached(graph: &Graph, there: [u16; 4]) -> Vec<[u16; 4]> {
+    let mut known: Vec<Option<[u16; 4]>> = vec![None; graph.nodes.len()];
+    if let To::Node(root) = graph.root {
+        known[root] = Some(there);
+    }
+    for (at, node) in graph.nodes.iter().enumerate() {
+        let here = known[at].unwrap_or_default();
+        for (first, _, to) in node.spans() {
+            let mut next = here;
+            if let (Var::Reach(base, bytes), 1) = (node.var, first) {
+                next[base as usize] = next[base as usize].max(bytes);
+            }
+            if let To::Node(to) = to {
+                let merged = match known[to] {
+                    None => next,
+                    Some(other) => std::array::from_fn(|base| next[base].min(other[base])),
+                };
+                known[to] = Some(merged);
+            }
+        }
+    }
+    known.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+struct Emitter {
+    leaves: Vec<(u32, BlockId)>,
+    blocks: Vec<BlockId>,
+}
+
+impl Emitter {
+    fn block(&self, to: To) -> BlockId {
+        let found = match to {
+            To::Node(node) => self.blocks.get(node).copied(),
+            To::Leaf(decision) => self.leaves.iter().find(|(known, _)| *known == decision).map(|leaf| leaf.1),
+        };
+        // Every place that a graph names exists.
+        found.unwrap_or(BlockId(u32::MAX))
+    }
+
+    fn node(&self, f: &mut Builder, node: &Node, there: &[u16; 4]) {
+        match node.var {
+            Var::Reach(base, bytes) => {
+                let side = |wanted: u64| {
+                    let to = node.spans().find(|(first, last, _)| (*first..=*last).contains(&wanted));
+                    to.map_or(BlockId(u32::MAX), |(_, _, to)| self.block(to))
+                };
+                let (then, els) = (side(1), side(0));
+                if there[base as usize] >= bytes {
+                    return f.jump(then);
+                }
+                if base == Base::Trans && there[Base::Trans as usize] == 0 {
+                    let fragment = f.load(field::IP_FRAG);
+                    f.leave_if(fragment, els);
+                }
+                f.end(Term::Need { base, bytes, then, els });
+            }
+            Var::Field(field) => {
+                let value = f.load(field);
+                let arms: Vec<(u64, u64, BlockId)> =
+                    node.spans().map(|(first, last, to)| (first, last, self.block(to))).collect();
+                decide(f, value, arms, field.max_value());
+            }
+        }
+    }
+}
+
+/// An interval test as a value.
+fn within(f: &mut Builder, value: Value, first: u64, last: u64, max: u64) -> Value {
+    if first == last {
+        return f.bin_const(BinOp::Eq, value, first);
+    }
+    if first == 0 {
+        return f.bin_const(BinOp::Le, value, last);
+    }
+    if last >= max {
+        let first = f.constant(first);
+        return f.bin(BinOp::Le, first, value);
+    }
+    let above = f.bin_const(BinOp::Sub, value, first);
+    f.bin_const(BinOp::Le, above, last - first)
+}
+
+/// Values that most packets have where they are singled out: TCP, UDP.
+const FREQUENT: [u64; 2] = [6, 17];
+/// Arms that are tested one after the other; more are halved first.
+const MAX_CUT_ARMS: usize = 9;
+
+/// Ends the current block by going to the block whose interval the value lies in.
+fn decide(f: &mut Builder, value: Value, mut arms: Vec<(u64, u64, BlockId)>, max: u64) {
+    loop {
+        match arms.as_slice() {
+            [] => return,
+            [(_, _, only)] => return f.jump(*only),
+            [(_, 0, zero), (_, _, other)] => return f.end(Term::Branch(value, *other, *zero)),
+            [(_, last, low), (_, _, high)] => {
+                let (low, high) = (*low, *high);
+                let below = f.bin_const(BinOp::Le, value, *last);
+                return f.end(Term::Branch(below, low, high));
+            }
+            _ => {}
+        }
+        // A stretch between two that lead to the same place is cut out: those two become one.
+        let between = |at: &usize| arms[at - 1].2 == arms[at + 1].2;
+        let frequent = |at: &usize| !FREQUENT.contains(&arms[*at].0);
+        let cut = (1..arms.len() - 1).filter(between).min_by_key(frequent);
+        let cut = cut.filter(|_| arms.len() <= MAX_CUT_ARMS);
+        if let Some(at) = cut {
+            let (first, last, to) = arms[at];
+            let inside = within(f, value, first, last, max);
+            if arms.len() == 3 {
+                return f.end(Term::Branch(inside, to, arms[0].2));
+            }
+            f.leave_if(inside, to);
+            arms[at - 1].1 = arms[at + 1].1;
+            arms.drain(at..=at + 1);
+            continue;
+        }
+        let high = arms.split_off(arms.len() / 2);
+        let (below, above) = (f.block(), f.block());
+        let is_below = f.bin_const(BinOp::Lt, value, high[0].0);
+        f.end(Term::Branch(is_below, below, above));
+        f.at(below);
+        decide(f, value, arms, max);
+        f.at(above);
+        return decide(f, value, high, max);
+    }
+}

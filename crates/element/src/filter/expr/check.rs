@@ -1,0 +1,377 @@
+//! Qualifiers and a value, checked, to one test.
+//!
+//! As in Click, a test without qualifiers inherits from the one before it: `src port 80 or 81`.
+
+use super::ast::{Carrier, Compare, Direction, Expr, PortProtocol, Relation, Test, Values};
+use super::words::{self, ETHER_MASK, Kind, Transport};
+use diag::{Diagnostic, Span};
+
+/// What a test leaves to the next one.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Inherited {
+    pub(super) kind: Option<Kind>,
+    pub(super) direction: Option<Direction>,
+    pub(super) transport: Option<Transport>,
+    /// The test before was wrong: what is missing from this one was perhaps there.
+    pub(super) wrong: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Header {
+    Ip,
+    Ether,
+}
+
+/// A value, or a mask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Data {
+    None,
+    Number(u64),
+    Range(u64, u64),
+    Address(u32),
+    Prefix(u32, u32),
+    Ether(u64),
+    Protocol(Transport),
+    Port(u16),
+    Flag(u8),
+    IcmpType(u8),
+}
+
+/// A test as far as it was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    pub(super) kind: Option<Kind>,
+    pub(super) direction: Option<Direction>,
+    pub(super) transport: Option<Transport>,
+    pub(super) header: Option<Header>,
+    pub(super) negated: bool,
+    pub(super) mask: Option<(Data, Span)>,
+    pub(super) relation: Relation,
+    pub(super) data: Data,
+    pub(super) data_span: Span,
+    /// All its words.
+    pub(super) span: Span,
+    /// `src` or `dst` stands where it means nothing.
+    pub(super) idle_direction: bool,
+    pub(super) wrong: bool,
+}
+
+type Checked<T> = Result<T, Diagnostic>;
+
+impl Parts {
+    fn wrong<T>(&self, message: impl Into<String>, help: &str) -> Checked<T> {
+        let mistake = Diagnostic::error(self.span, message);
+        Err(if help.is_empty() { mistake } else { mistake.help(help) })
+    }
+
+    /// The test, and the kind that it leaves to the next one. `None` as the mistake: the real one was
+    /// told before.
+    pub(super) fn build(&mut self, inherited: Inherited) -> Result<(Expr, Kind), Option<Diagnostic>> {
+        let explicit_direction = self.direction.is_some();
+        let kind = match self.kind {
+            Some(kind) => kind,
+            None if inherited.wrong && matches!(self.data, Data::Number(_) | Data::Range(..)) => {
+                return Err(None);
+            }
+            None => self.infer(inherited).map_err(Some)?,
+        };
+        let kind = match (kind, self.header, self.data) {
+            (Kind::Host, Some(Header::Ether), _) | (Kind::Host, None, Data::Ether(_)) => Kind::Ether,
+            _ => kind,
+        };
+        self.kind = Some(kind);
+        if self.header == Some(Header::Ether) && kind != Kind::Ether {
+            let message = format!("`{}` is not in the Ethernet header", words::kind_name(kind));
+            return Err(Some(Diagnostic::error(self.span, message).help("leave `ether` out")));
+        }
+        let (test, left) = self.test_of(kind).map_err(Some)?;
+        self.idle_direction = explicit_direction && !matches!(left, Kind::Host | Kind::Port | Kind::Ether);
+        let carried = match test {
+            Test::Port { .. } | Test::TcpFlags(_) | Test::Proto(_) | Test::TcpUdp => None,
+            Test::Field(field, _) if field.carrier != Carrier::Ip => None,
+            _ => self.transport,
+        };
+        let expr = Expr::Test(test);
+        let protocol = match carried {
+            None | Some(Transport::Any) => return Ok((expr, left)),
+            Some(Transport::TcpUdp) => Test::TcpUdp,
+            Some(Transport::One(protocol)) => Test::Proto(Compare::equal(protocol.into())),
+        };
+        Ok((Expr::All(vec![Expr::Test(protocol), expr]), left))
+    }
+
+    /// The kind of a test that does not say it.
+    fn infer(&mut self, inherited: Inherited) -> Checked<Kind> {
+        let direction = self.direction.or(inherited.direction);
+        Ok(match self.data {
+            Data::Address(_) => {
+                self.direction = direction;
+                Kind::Host
+            }
+            Data::Prefix(..) => {
+                self.direction = direction;
+                Kind::Net
+            }
+            Data::Ether(_) => {
+                self.direction = direction;
+                Kind::Ether
+            }
+            Data::Flag(_) => Kind::TcpFlags,
+            Data::Protocol(_) => Kind::Proto,
+            Data::Port(_) => {
+                self.direction = direction;
+                self.transport = self.transport.or(inherited.transport);
+                Kind::Port
+            }
+            Data::IcmpType(_) => {
+                self.transport = self.transport.or(Some(Transport::One(words::ICMP)));
+                Kind::Field(words::ICMP_TYPE)
+            }
+            Data::Number(_) | Data::Range(..) => match inherited.kind {
+                Some(Kind::Port) => {
+                    self.direction = direction;
+                    self.transport = self.transport.or(inherited.transport);
+                    Kind::Port
+                }
+                Some(kind @ (Kind::Field(_) | Kind::Proto)) => kind,
+                _ => {
+                    return self.wrong(
+                        "a number of what?",
+                        "say what it is compared with: `src port`, `ip ttl`, `ip proto`, …",
+                    );
+                }
+            },
+            Data::None if self.transport.is_some() => Kind::Proto,
+            Data::None => {
+                return self.wrong("the test is not complete", "expected an address, a port, a protocol, …");
+            }
+        })
+    }
+
+    fn test_of(&self, kind: Kind) -> Checked<(Test, Kind)> {
+        let direction = self.direction.unwrap_or(Direction::Either);
+        Ok(match kind {
+            Kind::Host | Kind::Net => {
+                let (address, mask) = match (kind, self.data) {
+                    (Kind::Host, Data::Address(address)) => (address, u32::MAX),
+                    (Kind::Net, Data::Prefix(address, mask)) => (address, mask),
+                    (Kind::Net, Data::Address(_)) => {
+                        return self
+                            .wrong("`net` takes a prefix", "write `net 10.0.0.0/8` or `host 10.0.0.1`");
+                    }
+                    (Kind::Host, Data::Prefix(..)) => {
+                        return self.wrong("`host` takes one address", "write `net` for a prefix");
+                    }
+                    _ => return self.missing("an IP address"),
+                };
+                let mask = match self.mask {
+                    None => mask,
+                    Some((Data::Address(mask), _)) => mask,
+                    Some((Data::Number(mask), span)) => u32::try_from(mask)
+                        .map_err(|_| Diagnostic::error(span, "the mask is wider than an address"))?,
+                    Some((_, span)) => {
+                        return Err(Diagnostic::error(span, "expected the mask of an IP address"));
+                    }
+                };
+                (
+                    Test::Host { direction, address: address & mask, mask, negated: self.differs()? },
+                    Kind::Host,
+                )
+            }
+            Kind::Ether => {
+                let Data::Ether(address) = self.data else { return self.missing("an Ethernet address") };
+                let mask = match self.mask {
+                    None => ETHER_MASK,
+                    Some((Data::Ether(mask), _)) => mask,
+                    Some((_, span)) => {
+                        return Err(Diagnostic::error(span, "expected the mask of an Ethernet address"));
+                    }
+                };
+                (
+                    Test::Ether { direction, address: address & mask, mask, negated: self.differs()? },
+                    Kind::Ether,
+                )
+            }
+            Kind::Proto => (self.protocol()?, Kind::Proto),
+            Kind::Port => {
+                let protocol = match self.transport {
+                    None | Some(Transport::TcpUdp) => PortProtocol::TcpUdp,
+                    Some(Transport::One(protocol @ (words::TCP | words::UDP | words::DCCP))) => {
+                        PortProtocol::One(protocol)
+                    }
+                    Some(other) => {
+                        let message = format!("`{}` has no ports", other.name());
+                        return self.wrong(message, "ports are those of `tcp` and `udp`");
+                    }
+                };
+                let compare = self.compare(0xffff, "a port")?;
+                (Test::Port { direction, protocol, compare }, Kind::Port)
+            }
+            Kind::TcpFlags => {
+                let flags = match self.data {
+                    Data::Flag(flag) => u64::from(flag),
+                    Data::Number(number) => number,
+                    _ => return self.missing("a TCP flag: `syn`, `fin`, `ack`, `rst`, `psh`, `urg`"),
+                };
+                if !matches!(self.transport, None | Some(Transport::One(words::TCP))) {
+                    return self.wrong("only `tcp` has such flags", "");
+                }
+                if self.relation != Relation::Equal || self.mask.is_some() {
+                    return self
+                        .wrong("`tcp opt` takes neither relation nor mask", "compare `tcp[13]` instead");
+                }
+                match u8::try_from(flags) {
+                    Ok(flags) => (Test::TcpFlags(flags), Kind::TcpFlags),
+                    Err(_) => return self.out_of_range(255),
+                }
+            }
+            Kind::Fragment | Kind::Unfragmented | Kind::Ce => {
+                if self.data != Data::None || self.mask.is_some() || self.relation != Relation::Equal {
+                    let message = format!("`{}` takes no value", words::kind_name(kind));
+                    return self.wrong(message, "join two tests by `and` or `or`");
+                }
+                let marked = Compare { mask: Some(3), ..Compare::equal(3) };
+                match kind {
+                    Kind::Ce => (Test::Field(words::TOS, marked), Kind::Field(words::TOS)),
+                    _ => (Test::Fragment(kind == Kind::Fragment), kind),
+                }
+            }
+            Kind::Ect => {
+                let compare = match self.data {
+                    Data::None => {
+                        Compare { mask: Some(3), relation: Relation::NotEqual, values: Values::One(0) }
+                    }
+                    _ => {
+                        let compare = self.compare(3, "an ECN value")?;
+                        Compare { mask: Some(compare.mask.unwrap_or(3)), ..compare }
+                    }
+                };
+                (Test::Field(words::TOS, compare), Kind::Field(words::TOS))
+            }
+            Kind::Field(field) => (Test::Field(field, self.compare(field.max_value(), "a value")?), kind),
+        })
+    }
+
+    fn missing<T>(&self, wanted: &str) -> Checked<T> {
+        let at = if self.data == Data::None { self.span } else { self.data_span };
+        Err(Diagnostic::error(at, format!("expected {wanted}")))
+    }
+
+    fn out_of_range<T>(&self, largest: u64) -> Checked<T> {
+        let mistake = Diagnostic::error(self.data_span, "the value is out of range");
+        Err(mistake.help(format!("it lies between 0 and {largest}")))
+    }
+
+    fn differs(&self) -> Checked<bool> {
+        match self.relation {
+            Relation::Equal => Ok(false),
+            Relation::NotEqual => Ok(true),
+            _ => self.wrong("addresses are equal or not", "use `=`, `!=`, or a prefix"),
+        }
+    }
+
+    fn protocol(&self) -> Checked<Test> {
+        let named = match self.data {
+            Data::Protocol(transport) => Some(transport),
+            Data::Number(_) | Data::Range(..) => None,
+            Data::None => self.transport,
+            _ => return self.missing("an IP protocol"),
+        };
+        let contradiction = match (self.data, self.transport) {
+            (Data::None, _) | (_, None) => false,
+            (Data::Number(number), Some(Transport::One(known))) => number != u64::from(known),
+            (Data::Protocol(named), Some(known)) => named != known,
+            _ => true,
+        };
+        if contradiction {
+            return self.wrong("the protocol is given twice", "");
+        }
+        match named {
+            Some(Transport::Any) => self.wrong("`transp` is no protocol", "it stands before `[POS:LEN]`"),
+            Some(Transport::TcpUdp) if self.relation != Relation::Equal || self.mask.is_some() => {
+                self.wrong("`tcpudp` takes neither relation nor mask", "write `not tcpudp`")
+            }
+            Some(Transport::TcpUdp) => Ok(Test::TcpUdp),
+            Some(Transport::One(protocol)) => {
+                let number = Parts { data: Data::Number(protocol.into()), ..*self };
+                Ok(Test::Proto(number.compare(0xff, "an IP protocol")?))
+            }
+            None => Ok(Test::Proto(self.compare(0xff, "an IP protocol")?)),
+        }
+    }
+
+    /// A comparison with numbers up to `largest`.
+    fn compare(&self, largest: u64, wanted: &str) -> Checked<Compare> {
+        let values = match self.data {
+            Data::Number(number) => Values::One(number),
+            Data::Port(port) => Values::One(port.into()),
+            Data::IcmpType(kind) => Values::One(kind.into()),
+            Data::Range(first, last) => Values::Range(first, last),
+            Data::None if self.mask.is_some() => {
+                return self.wrong("expected a value after the mask", "write `& MASK != 0`");
+            }
+            _ => return self.missing(wanted),
+        };
+        let mask = match self.mask {
+            None => None,
+            Some((Data::Number(mask), span)) if mask > largest => {
+                let mistake = Diagnostic::error(span, "the mask is out of range");
+                return Err(mistake.help(format!("it has no bits outside {largest:#x}")));
+            }
+            Some((Data::Number(mask), _)) => Some(mask),
+            Some((_, span)) => return Err(Diagnostic::error(span, "expected a number as the mask")),
+        };
+        match (values, self.relation) {
+            (Values::One(value), Relation::Equal | Relation::NotEqual) if value > largest => {
+                self.out_of_range(largest)
+            }
+            (Values::One(value), _) if value > u64::from(u32::MAX) => self.out_of_range(largest),
+            (Values::Range(first, last), _) if first > last => {
+                let mistake = Diagnostic::error(self.data_span, "the range is empty");
+                Err(mistake.help(format!("write `{last}-{first}`")))
+            }
+            (Values::Range(_, last), _) if last > largest => self.out_of_range(largest),
+            (Values::Range(..), Relation::Equal | Relation::NotEqual) => {
+                Ok(Compare { mask, relation: self.relation, values })
+            }
+            (Values::Range(..), _) => self.wrong("a range is compared by `=` or `!=`", ""),
+            _ => Ok(Compare { mask, relation: self.relation, values }),
+        }
+    }
+
+    /// What is probably not meant: idle words, comparisons that always end in the same way.
+    pub(super) fn warnings(&self, expr: &Expr) -> Vec<Diagnostic> {
+        let mut warnings = self.constant(expr);
+        if self.idle_direction {
+            let what = self.kind.map(words::kind_name).unwrap_or_default();
+            let message = format!("`src` or `dst` means nothing to `{what}`");
+            warnings.push(Diagnostic::warning(self.span, message).help("leave it out"));
+        }
+        warnings
+    }
+
+    fn constant(&self, expr: &Expr) -> Vec<Diagnostic> {
+        let last = match expr {
+            Expr::All(parts) => parts.last(),
+            other => Some(other),
+        };
+        let (compare, largest) = match last {
+            Some(Expr::Test(Test::Proto(compare))) => (compare, 0xff),
+            Some(Expr::Test(Test::Port { compare, .. })) => (compare, 0xffff),
+            Some(Expr::Test(Test::Field(field, compare))) => (compare, field.max_value()),
+            _ => return vec![],
+        };
+        let largest = compare.mask.unwrap_or(largest);
+        let always = match (compare.relation, compare.values) {
+            (Relation::Less, Values::One(0)) => false,
+            (Relation::GreaterEqual, Values::One(0)) => true,
+            (Relation::Less, Values::One(value)) if value > largest => true,
+            (Relation::LessEqual, Values::One(value)) if value >= largest => true,
+            (Relation::Greater, Values::One(value)) if value >= largest => false,
+            (Relation::GreaterEqual, Values::One(value)) if value > largest => false,
+            _ => return vec![],
+        };
+        let message = format!("this comparison is always {always}: the value lies between 0 and {largest}");
+        vec![Diagnostic::warning(self.span, message)]
+    }
+}

@@ -1,0 +1,400 @@
+//! Reading one test: qualifiers, and a value. What it says is put together in [`super::check`].
+
+use super::ast::{Carrier, Direction, Expr, HeaderField, Relation};
+use super::check::{Data, Header, Inherited, Parts};
+use super::parse::Parser;
+use super::words::{self, Kind, Meaning, Transport};
+use click::config::{Ip4Prefix, parse};
+use diag::{Diagnostic, did_you_mean};
+
+impl Parser<'_> {
+    /// Reads a test. Always takes at least one word.
+    pub(super) fn test(&mut self) -> Expr {
+        let first = self.pos;
+        let mut parts = Parts {
+            kind: None,
+            direction: None,
+            transport: None,
+            header: None,
+            negated: false,
+            mask: None,
+            relation: Relation::Equal,
+            data: Data::None,
+            data_span: self.here(),
+            span: self.here(),
+            idle_direction: false,
+            wrong: false,
+        };
+        self.qualifiers(&mut parts);
+        if self.pos > first {
+            self.inherited =
+                Inherited { wrong: self.inherited.wrong && parts.kind.is_none(), ..Inherited::default() };
+        } else if self.inherited.kind == Some(Kind::Ether) {
+            parts.header = Some(Header::Ether);
+        }
+        if self.word() == "[" && self.pos > first && parts.kind.is_none() {
+            self.brackets(&mut parts);
+        }
+        self.mask(&mut parts);
+        self.relation(&mut parts);
+        self.data(&mut parts, first);
+        if self.pos == first {
+            self.unknown();
+            self.pos += 1;
+            parts.wrong = true;
+        }
+        parts.span = self.span_from(first);
+        let negated = parts.negated;
+        let expr = if parts.wrong { None } else { self.finish(parts) };
+        match expr {
+            Some(expr) if negated => Expr::Not(Box::new(expr)),
+            Some(expr) => expr,
+            None => {
+                self.inherited = Inherited { wrong: true, ..Inherited::default() };
+                Expr::False
+            }
+        }
+    }
+
+    fn qualifiers(&mut self, parts: &mut Parts) {
+        loop {
+            match words::meaning(self.word(), None, None, self.names) {
+                Meaning::Kind(kind) => {
+                    if parts.kind.is_some() {
+                        self.twice(parts, "the kind of test is given twice");
+                    }
+                    parts.kind = Some(kind);
+                    if let Kind::Field(HeaderField { carrier: Carrier::Protocol(protocol), .. }) = kind {
+                        self.transport(parts, Transport::One(protocol));
+                    }
+                }
+                Meaning::Protocol(transport) => self.transport(parts, transport),
+                Meaning::Unknown => match self.word() {
+                    "src" => {
+                        let both = match self.peek(1) {
+                            "and" | "&&" => Some(Direction::Both),
+                            "or" | "||" => Some(Direction::Either),
+                            _ => None,
+                        };
+                        match both.filter(|_| matches!(self.peek(2), "dst" | "dest")) {
+                            Some(direction) => {
+                                self.direction(parts, direction);
+                                self.pos += 2;
+                            }
+                            None => self.direction(parts, Direction::Src),
+                        }
+                    }
+                    "dst" | "dest" => self.direction(parts, Direction::Dst),
+                    "ip" if parts.header.is_none() => parts.header = Some(Header::Ip),
+                    "ether" if parts.header.is_none() => parts.header = Some(Header::Ether),
+                    "not" | "!" => parts.negated = !parts.negated,
+                    _ => return,
+                },
+                _ => return,
+            }
+            self.pos += 1;
+        }
+    }
+
+    fn twice(&mut self, parts: &mut Parts, message: &str) {
+        self.mistake(Diagnostic::error(self.here(), message).help("join two tests by `and` or `or`"));
+        parts.wrong = true;
+    }
+
+    fn direction(&mut self, parts: &mut Parts, direction: Direction) {
+        if parts.direction.is_some() {
+            self.twice(parts, "`src` or `dst` is given twice");
+        }
+        parts.direction = Some(direction);
+    }
+
+    fn transport(&mut self, parts: &mut Parts, transport: Transport) {
+        if parts.transport.is_some_and(|known| known != transport) {
+            self.twice(parts, "the transport protocol is given twice");
+        }
+        parts.transport = Some(transport);
+    }
+
+    /// `[POS]`, `[POS:LEN]`, or `[FIRST,LAST]`, in bytes.
+    fn brackets(&mut self, parts: &mut Parts) {
+        let open = self.pos;
+        self.pos += 1;
+        let mut text = String::new();
+        while !self.at_end() && self.word() != "]" {
+            text.push_str(self.word());
+            self.pos += 1;
+        }
+        if self.at_end() {
+            self.mistake(Diagnostic::error(self.span_from(open), "expected the `]` that goes with this `[`"));
+            parts.wrong = true;
+            return;
+        }
+        self.pos += 1;
+        let number = |text: &str| text.parse::<u16>().ok();
+        let place = if let Some((at, len)) = text.split_once(':') {
+            number(at).zip(number(len))
+        } else if let Some((first, last)) = text.split_once(',') {
+            let pair = number(first).zip(number(last));
+            pair.and_then(|(first, last)| Some((first, last.checked_sub(first)?.checked_add(1)?)))
+        } else {
+            number(&text).map(|at| (at, 1))
+        };
+        let span = self.span_from(open);
+        match place {
+            Some((at, len)) if (1..=4).contains(&len) && at < 1500 => {
+                let carrier = parts.transport.map_or(Carrier::Ip, Transport::carrier);
+                parts.kind = Some(Kind::Field(HeaderField { carrier, bit: at * 8, width: (len * 8) as u8 }));
+            }
+            Some((_, len)) => {
+                let what = if (1..=4).contains(&len) {
+                    "POS lies between 0 and 1499"
+                } else {
+                    "LEN lies between 1 and 4"
+                };
+                self.mistake(Diagnostic::error(span, "the field is out of range").help(what));
+                parts.wrong = true;
+            }
+            None => {
+                let help = "write `[POS]` or `[POS:LEN]`, in bytes";
+                self.mistake(Diagnostic::error(span, "expected a place in the header").help(help));
+                parts.wrong = true;
+            }
+        }
+    }
+
+    fn mask(&mut self, parts: &mut Parts) {
+        if self.word() != "&" {
+            return;
+        }
+        let first = self.pos;
+        self.pos += 1;
+        let mask = self.literal(parts.header);
+        let span = self.here();
+        match mask {
+            Some(Data::Number(0) | Data::Address(0) | Data::Ether(0)) => {
+                self.mistake(Diagnostic::error(span, "a mask without bits compares nothing"));
+                parts.wrong = true;
+                self.pos += 1;
+            }
+            Some(mask @ (Data::Number(_) | Data::Address(_) | Data::Ether(_))) => {
+                parts.mask = Some((mask, span));
+                self.pos += 1;
+            }
+            _ => {
+                let at = self.span_from(first);
+                self.mistake(
+                    Diagnostic::error(at, "expected a mask after `&`")
+                        .help("a number such as `0xff`; a conjunction is `&&`"),
+                );
+                parts.wrong = true;
+            }
+        }
+    }
+
+    fn relation(&mut self, parts: &mut Parts) {
+        parts.relation = match self.word() {
+            "=" | "==" => Relation::Equal,
+            "!=" => Relation::NotEqual,
+            ">" => Relation::Greater,
+            "<" => Relation::Less,
+            ">=" => Relation::GreaterEqual,
+            "<=" => Relation::LessEqual,
+            _ => return,
+        };
+        let first = self.pos;
+        self.pos += 1;
+        if self.at_end() || is_stop(self.word()) {
+            let word = self.peek(0);
+            let after = if word.is_empty() { String::new() } else { format!(", found `{word}`") };
+            let span = self.span_from(first);
+            self.mistake(Diagnostic::error(span, format!("expected a value{after}")));
+            parts.wrong = true;
+        }
+    }
+
+    /// The current word as a number, a range, or an address, which are the same wherever they stand.
+    fn literal(&self, header: Option<Header>) -> Option<Data> {
+        let text = self.word();
+        let digit = text.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
+        if digit && text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return parse::u64(&self.spanned(0), self.names).ok().map(Data::Number);
+        }
+        if let Some((first, last)) = text.split_once('-').filter(|_| digit)
+            && let (Ok(first), Ok(last)) = (first.parse(), last.parse())
+        {
+            return Some(Data::Range(first, last));
+        }
+        let (ip, ether) = (header != Some(Header::Ether), header != Some(Header::Ip));
+        let address = || match digit && !text.contains(['/', ':', '-']) {
+            true => parse::ip4(&self.spanned(0), self.names).ok(),
+            false => self.names.ip4(text),
+        };
+        let prefix = || match text.contains('/') {
+            true => parse::ip4_prefix(&self.spanned(0), self.names).ok(),
+            false => self.names.ip4_prefix(text),
+        };
+        if let Some(address) = address().filter(|_| ip) {
+            return Some(Data::Address(address.into()));
+        }
+        if let Some(prefix) = prefix().filter(|_| ip) {
+            return Some(prefix_data(prefix));
+        }
+        let hex = text.contains([':', '-']);
+        let station = match hex {
+            true => parse::ether(&self.spanned(0), self.names).ok(),
+            false => self.names.ether(text),
+        };
+        let station = station.filter(|_| ether);
+        station.map(|bytes| Data::Ether(bytes.iter().fold(0, |acc, byte| acc << 8 | u64::from(*byte))))
+    }
+
+    /// `10`, `10.1`, `10.1.2`, or a whole address, of `net`; with the number of bytes given.
+    fn partial_address(&self) -> Option<(u32, u32)> {
+        let parts: Option<Vec<u8>> = self.word().split('.').map(|part| part.parse().ok()).collect();
+        let parts = parts.filter(|parts| (1..=4).contains(&parts.len()))?;
+        let value = parts.iter().fold(0u32, |acc, byte| acc << 8 | u32::from(*byte));
+        let count = parts.len() as u32;
+        Some((value.checked_shl(32 - 8 * count).unwrap_or(0), count))
+    }
+
+    fn data(&mut self, parts: &mut Parts, first: usize) {
+        parts.data_span = self.here();
+        if self.at_end() || is_stop(self.word()) {
+            return;
+        }
+        let data = match words::meaning(self.word(), parts.kind, parts.transport, self.names) {
+            Meaning::Protocol(transport) => Some(Data::Protocol(transport)),
+            Meaning::Port(port) => Some(Data::Port(port)),
+            Meaning::Flag(flag) => Some(Data::Flag(flag)),
+            Meaning::IcmpType(kind) => Some(Data::IcmpType(kind)),
+            Meaning::Unclear { ambiguous, instead } => {
+                let (word, span) = (self.word(), self.here());
+                let what = if ambiguous { "could mean several things" } else { "means nothing" };
+                let mistake = Diagnostic::error(span, format!("`{word}` {what} here"));
+                self.mistake(mistake.help(format!("write {}", instead.join(" or "))));
+                parts.wrong = true;
+                self.pos += 1;
+                return;
+            }
+            Meaning::Kind(_) | Meaning::Unknown => None,
+        };
+        let data = data.or_else(|| self.net_data(parts)).or_else(|| self.literal(parts.header));
+        match data {
+            Some(data) => {
+                self.pos += 1;
+                let address = match data {
+                    Data::Address(address) => Some(address),
+                    Data::Prefix(address, _) if parts.kind == Some(Kind::Net) => Some(address),
+                    _ => None,
+                };
+                let mask = if self.word() == "mask" { address.zip(self.mask_after()) } else { None };
+                parts.data = match mask {
+                    Some((address, mask)) => {
+                        self.pos += 2;
+                        Data::Prefix(address, mask)
+                    }
+                    None => data,
+                };
+                parts.data_span = self.span_from(self.pos - 1);
+            }
+            // A word that starts nothing: it was meant as the value.
+            None if self.pos > first && !self.starts_test() => {
+                self.unknown();
+                self.pos += 1;
+                parts.wrong = true;
+            }
+            None => {}
+        }
+    }
+
+    /// What `net` takes: a name's prefix before its address, and addresses that are cut short.
+    fn net_data(&self, parts: &Parts) -> Option<Data> {
+        if parts.kind != Some(Kind::Net) || parts.header == Some(Header::Ether) {
+            return None;
+        }
+        if let Some(prefix) = self.names.ip4_prefix(self.word()) {
+            return Some(prefix_data(prefix));
+        }
+        let (address, bytes) = self.partial_address()?;
+        let whole_address = bytes == 4 && self.peek(1) != "mask";
+        (!whole_address)
+            .then(|| Data::Prefix(address, u32::MAX.checked_shl(32 - 8 * bytes).unwrap_or(u32::MAX)))
+    }
+
+    /// The address after `mask`.
+    fn mask_after(&self) -> Option<u32> {
+        let text = self.spanned(1);
+        parse::ip4(&text, self.names).ok().map(u32::from)
+    }
+
+    /// Whether the current word can start a test.
+    fn starts_test(&self) -> bool {
+        matches!(self.word(), "src" | "dst" | "dest" | "ip" | "ether" | "not" | "!" | "true" | "false" | "(")
+            || matches!(words::meaning(self.word(), None, None, self.names), Meaning::Kind(_))
+    }
+
+    fn unknown(&mut self) {
+        let word = self.word().to_string();
+        let known = self.names.known();
+        let vocabulary = words::vocabulary().map(|word| -> &str { word });
+        let suggestion = did_you_mean(&word, vocabulary.chain(known.iter().map(String::as_str)));
+        let mistake =
+            Diagnostic::error(self.here(), format!("`{word}` is no address, name or word of the language"));
+        self.mistake(match suggestion {
+            Some(help) => mistake.help(help),
+            None => mistake,
+        });
+    }
+
+    /// Checks what was read and makes a test of it.
+    fn finish(&mut self, mut parts: Parts) -> Option<Expr> {
+        match parts.build(self.inherited) {
+            Ok((expr, kind)) => {
+                self.warnings.append(&mut parts.warnings(&expr));
+                let transport = parts.transport;
+                self.inherited =
+                    Inherited { kind: Some(kind), direction: parts.direction, transport, wrong: false };
+                Some(expr)
+            }
+            Err(Some(mistake)) => {
+                self.mistake(mistake);
+                None
+            }
+            Err(None) => None,
+        }
+    }
+}
+
+fn prefix_data(prefix: Ip4Prefix) -> Data {
+    Data::Prefix(prefix.address.into(), prefix.mask.into())
+}
+
+/// Words that cannot be a value.
+fn is_stop(word: &str) -> bool {
+    matches!(
+        word,
+        "and"
+            | "&&"
+            | "or"
+            | "||"
+            | "not"
+            | "!"
+            | "("
+            | ")"
+            | "?"
+            | ":"
+            | "true"
+            | "false"
+            | "["
+            | "]"
+            | "&"
+            | "="
+            | "=="
+            | "!="
+            | "<"
+            | ">"
+            | "<="
+            | ">="
+            | "|"
+    )
+}

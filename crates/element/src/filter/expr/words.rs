@@ -1,0 +1,283 @@
+//! The words of the language and what each can mean.
+//!
+//! Type words win over names; a name that could be several things (`echo`: a port, an ICMP type) has
+//! to be told apart by a qualifier.
+
+use super::ast::{Carrier, HeaderField};
+use click::config::Names;
+
+/// All bits of an Ethernet address.
+pub const ETHER_MASK: u64 = 0xffff_ffff_ffff;
+/// Protocol numbers (IANA).
+pub const ICMP: u8 = 1;
+/// TCP.
+pub const TCP: u8 = 6;
+/// UDP.
+pub const UDP: u8 = 17;
+/// DCCP: its ports lie where those of TCP and UDP do (RFC 4340).
+pub const DCCP: u8 = 33;
+
+/// What a directive is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Host,
+    Net,
+    Ether,
+    Proto,
+    Port,
+    TcpFlags,
+    Fragment,
+    Unfragmented,
+    Ect,
+    Ce,
+    Field(HeaderField),
+}
+
+const fn ip(bit: u16, width: u8) -> HeaderField {
+    HeaderField { carrier: Carrier::Ip, bit, width }
+}
+
+/// `ip tos`, which `ip ect` and `ip ce` look at.
+pub const TOS: HeaderField = ip(8, 8);
+/// `icmp type`.
+pub const ICMP_TYPE: HeaderField = HeaderField { carrier: Carrier::Protocol(ICMP), bit: 0, width: 8 };
+const TCP_WIN: HeaderField = HeaderField { carrier: Carrier::Protocol(TCP), bit: 14 * 8, width: 16 };
+
+const KINDS: &[(&str, Kind)] = &[
+    ("ce", Kind::Ce),
+    ("dscp", Kind::Field(ip(8, 6))),
+    ("ect", Kind::Ect),
+    ("frag", Kind::Fragment),
+    ("hl", Kind::Field(ip(4, 4))),
+    ("host", Kind::Host),
+    ("id", Kind::Field(ip(32, 16))),
+    ("len", Kind::Field(ip(16, 16))),
+    ("net", Kind::Net),
+    ("opt", Kind::TcpFlags),
+    ("port", Kind::Port),
+    ("proto", Kind::Proto),
+    ("tos", Kind::Field(TOS)),
+    ("ttl", Kind::Field(ip(64, 8))),
+    ("type", Kind::Field(ICMP_TYPE)),
+    ("unfrag", Kind::Unfragmented),
+    ("vers", Kind::Field(ip(0, 4))),
+    ("win", Kind::Field(TCP_WIN)),
+];
+
+/// Words that are neither types nor names.
+const SYNTAX: &[&str] =
+    &["src", "dst", "dest", "ip", "ether", "and", "or", "not", "true", "false", "mask", "any", "all"];
+
+const FLAGS: &[(&str, u8)] =
+    &[("ack", 0x10), ("fin", 0x01), ("psh", 0x08), ("rst", 0x04), ("syn", 0x02), ("urg", 0x20)];
+
+const ICMP_TYPES: &[(&str, u8)] = &[
+    ("echo", 8),
+    ("echo-reply", 0),
+    ("inforeq", 15),
+    ("inforeq-reply", 16),
+    ("maskreq", 17),
+    ("maskreq-reply", 18),
+    ("parameterproblem", 12),
+    ("redirect", 5),
+    ("routeradvert", 9),
+    ("routersolicit", 10),
+    ("sourcequench", 4),
+    ("timeexceeded", 11),
+    ("timestamp", 13),
+    ("timestamp-reply", 14),
+    ("unreachable", 3),
+];
+
+/// Ports that Click's page lists and `PortInfo` does not know by itself.
+const MORE_PORTS: &[(&str, u8, u16)] = &[("imap3", TCP, 220), ("route", UDP, 520)];
+
+/// Names of protocols for the canonical text; the language takes every name that is known.
+const PROTOCOLS: &[(&str, u8)] = &[
+    ("icmp", ICMP),
+    ("igmp", 2),
+    ("ggp", 3),
+    ("ipip", 4),
+    ("tcp", TCP),
+    ("egp", 8),
+    ("igp", 9),
+    ("udp", UDP),
+    ("dccp", DCCP),
+    ("ipv6", 41),
+    ("rsvp", 46),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+    ("icmp6", 58),
+    ("ospf", 89),
+    ("pim", 103),
+    ("vrrp", 112),
+    ("l2tp", 115),
+    ("sctp", 132),
+    ("udplite", 136),
+];
+
+/// What stands for a transport protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// `transp`: any.
+    Any,
+    /// `tcpudp`.
+    TcpUdp,
+    /// One.
+    One(u8),
+}
+
+impl Transport {
+    pub fn carrier(self) -> Carrier {
+        match self {
+            Transport::Any => Carrier::Transport,
+            Transport::TcpUdp => Carrier::TcpUdp,
+            Transport::One(protocol) => Carrier::Protocol(protocol),
+        }
+    }
+
+    pub fn name(self) -> String {
+        match self {
+            Transport::Any => "transp".to_string(),
+            Transport::TcpUdp => "tcpudp".to_string(),
+            Transport::One(protocol) => protocol_name(protocol).to_string(),
+        }
+    }
+}
+
+/// What a word means where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// A type.
+    Kind(Kind),
+    /// A protocol.
+    Protocol(Transport),
+    /// A port.
+    Port(u16),
+    /// A TCP flag.
+    Flag(u8),
+    /// An ICMP type.
+    IcmpType(u8),
+    /// A name that means nothing or too much here; what could be written instead.
+    Unclear { ambiguous: bool, instead: Vec<String> },
+    /// No word of the language.
+    Unknown,
+}
+
+/// The name of a protocol, for the canonical text.
+pub fn protocol_name(protocol: u8) -> &'static str {
+    PROTOCOLS.iter().find(|(_, number)| *number == protocol).map_or("transp", |(name, _)| name)
+}
+
+/// The name of a set of TCP flags that is one flag.
+pub fn flag_name(flags: u8) -> Option<&'static str> {
+    FLAGS.iter().find(|(_, value)| *value == flags).map(|(name, _)| *name)
+}
+
+/// How a field is written that has a name, such as `ip ttl`.
+pub fn field_name(field: HeaderField) -> Option<String> {
+    let named = KINDS.iter().find(|(_, kind)| *kind == Kind::Field(field))?;
+    let header = match field.carrier {
+        Carrier::Protocol(protocol) => protocol_name(protocol),
+        _ => "ip",
+    };
+    Some(format!("{header} {}", named.0))
+}
+
+/// The name of a type, for messages.
+pub fn kind_name(kind: Kind) -> String {
+    match kind {
+        Kind::Ether => "ether host".to_string(),
+        Kind::TcpFlags => "tcp opt".to_string(),
+        Kind::Field(field) => field_name(field).unwrap_or_else(|| "[...]".to_string()),
+        _ => {
+            let named = KINDS.iter().find(|(_, known)| *known == kind);
+            named.map_or("", |(name, _)| name).to_string()
+        }
+    }
+}
+
+fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
+    table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
+}
+
+fn port(protocol: u8, word: &str, names: &dyn Names) -> Option<u16> {
+    let more = || MORE_PORTS.iter().find(|(name, of, _)| *name == word && *of == protocol).map(|row| row.2);
+    names.port(protocol, word).or_else(more)
+}
+
+fn transport(word: &str, names: &dyn Names) -> Option<Transport> {
+    match word {
+        "tcp" => Some(Transport::One(TCP)),
+        "udp" => Some(Transport::One(UDP)),
+        "tcpudp" => Some(Transport::TcpUdp),
+        "transp" => Some(Transport::Any),
+        _ => names.protocol(word).map(Transport::One),
+    }
+}
+
+/// What a word means after a type and a transport protocol, where these were given.
+pub fn meaning(word: &str, kind: Option<Kind>, proto: Option<Transport>, names: &dyn Names) -> Meaning {
+    let letters = word.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
+    if !letters || SYNTAX.contains(&word) {
+        return Meaning::Unknown;
+    }
+    if kind.is_none()
+        && let Some(found) = find(KINDS, word)
+    {
+        return Meaning::Kind(found);
+    }
+    let protocol = transport(word, names);
+    let (tcp, udp) = (port(TCP, word, names), port(UDP, word, names));
+    let (flag, icmp) = (find(FLAGS, word), find(ICMP_TYPES, word));
+    let of = |wanted: Kind| kind.is_none_or(|kind| kind == wanted);
+    let carried_by = |numbers: &[u8]| match proto {
+        None => true,
+        Some(Transport::One(number)) => numbers.contains(&number),
+        Some(Transport::TcpUdp) => numbers.contains(&TCP) || numbers.contains(&UDP),
+        Some(Transport::Any) => false,
+    };
+    let mut found = vec![];
+    if let Some(protocol) = protocol.filter(|_| of(Kind::Proto)) {
+        found.push(Meaning::Protocol(protocol));
+    }
+    let mut ports: Vec<u16> = vec![];
+    ports.extend(tcp.filter(|_| of(Kind::Port) && carried_by(&[TCP])));
+    ports.extend(udp.filter(|udp| of(Kind::Port) && carried_by(&[UDP]) && !ports.contains(udp)));
+    found.extend(ports.into_iter().map(Meaning::Port));
+    if let Some(flag) = flag.filter(|_| of(Kind::TcpFlags) && carried_by(&[TCP])) {
+        found.push(Meaning::Flag(flag));
+    }
+    if let Some(icmp) = icmp.filter(|_| of(Kind::Field(ICMP_TYPE)) && carried_by(&[ICMP])) {
+        found.push(Meaning::IcmpType(icmp));
+    }
+    if found.len() == 1 {
+        return found.remove(0);
+    }
+    let mut instead = vec![];
+    let mut offer = |there: bool, text: &str| {
+        if there {
+            instead.push(format!("`{text} {word}`"));
+        }
+    };
+    offer(protocol.is_some(), "ip proto");
+    offer(tcp.is_some(), "tcp port");
+    offer(udp.is_some(), "udp port");
+    offer(flag.is_some(), "tcp opt");
+    offer(icmp.is_some(), "icmp type");
+    if instead.is_empty() {
+        return Meaning::Unknown;
+    }
+    Meaning::Unclear { ambiguous: !found.is_empty(), instead }
+}
+
+/// Every word of the language, for suggestions.
+pub fn vocabulary() -> impl Iterator<Item = &'static str> {
+    let kinds = KINDS.iter().map(|(name, _)| *name);
+    let flags = FLAGS.iter().map(|(name, _)| *name);
+    let types = ICMP_TYPES.iter().map(|(name, _)| *name);
+    let protocols = PROTOCOLS.iter().map(|(name, _)| *name);
+    let more = ["tcpudp", "transp", "http", "https", "www", "ssh", "dns", "domain", "ftp", "smtp", "telnet"];
+    kinds.chain(SYNTAX.iter().copied()).chain(flags).chain(types).chain(protocols).chain(more)
+}

@@ -1,0 +1,327 @@
+//! Expressions over the field table: what lowering starts from.
+//!
+//! An expression of [`super::expr`] becomes a formula over *variables*: the value of a header field,
+//! or whether a header reaches far enough. A field is only looked at where its header is known to
+//! reach: every atom of a field outside of the first 20 bytes of the IP header stands in a
+//! conjunction behind its [`Var::Reach`].
+
+use super::expr::{Carrier, Compare, Direction, Expr, HeaderField, PortProtocol, Relation, Test, Values};
+use super::ranges::Ranges;
+use packet::field::{self, Base, Field};
+use std::collections::BTreeMap;
+
+/// Bytes of the IP header that the elements make sure of before anything else.
+pub const IP_BYTES: u16 = 20;
+/// Bytes of the transport header that a test of ports needs.
+pub const PORT_BYTES: u16 = 4;
+
+/// Something that a packet has a number for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Var {
+    /// The value of a field.
+    Field(Field),
+    /// 1 where that many bytes lie behind a header, else 0. For the transport header: where they do
+    /// and the packet is not a fragment other than the first.
+    Reach(Base, u16),
+}
+
+impl Var {
+    /// The largest value.
+    pub fn largest(self) -> u64 {
+        match self {
+            Var::Field(field) => field.max_value(),
+            Var::Reach(..) => 1,
+        }
+    }
+}
+
+impl std::fmt::Display for Var {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Var::Field(field) => match field.name() {
+                Some(name) => f.write_str(name),
+                None => write!(f, "{}[{}:{}]", field.base.name(), field.bit, field.width),
+            },
+            Var::Reach(base, bytes) => write!(f, "{}+{bytes}", base.name()),
+        }
+    }
+}
+
+/// A formula over variables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Formula {
+    /// Always or never.
+    Const(bool),
+    /// The variable's value lies in the set.
+    Atom(Var, Ranges),
+    /// The opposite.
+    Not(Box<Formula>),
+    /// All.
+    All(Vec<Formula>),
+    /// At least one.
+    Any(Vec<Formula>),
+    /// The second where the first holds, else the third.
+    If(Box<[Formula; 3]>),
+}
+
+fn not(formula: Formula) -> Formula {
+    match formula {
+        Formula::Const(value) => Formula::Const(!value),
+        other => Formula::Not(Box::new(other)),
+    }
+}
+
+/// The values that a comparison without a mask lets through, up to `max`.
+pub fn values(compare: Compare, max: u64) -> Ranges {
+    let (compare, negated) = compare.split();
+    let ranges = match (compare.relation, compare.values) {
+        (Relation::Greater, Values::One(value)) => Ranges::one(value.saturating_add(1), max),
+        (Relation::GreaterEqual, Values::One(value)) => Ranges::one(value, max),
+        (_, Values::One(value)) => Ranges::single(value),
+        (_, Values::Range(first, last)) => Ranges::one(first, last),
+    };
+    if negated { ranges.complement(max) } else { ranges.intersection(&Ranges::one(0, max)) }
+}
+
+/// A run of bits of a mask.
+#[derive(Clone, Copy)]
+struct Run {
+    field: Field,
+    shift: u32,
+}
+
+impl Run {
+    /// The run's bits of a number of the whole field.
+    fn part(self, number: u64) -> u64 {
+        number.checked_shr(self.shift).unwrap_or(0) & self.field.max_value()
+    }
+
+    fn atom(self, ranges: Ranges) -> Formula {
+        Formula::Atom(Var::Field(self.field), ranges)
+    }
+}
+
+/// The runs of ones of a mask over a field, high ones first.
+fn runs(field: Field, mask: u64) -> Vec<Run> {
+    let mut runs = vec![];
+    let mut left = mask & field.max_value();
+    while left != 0 {
+        let shift = left.trailing_zeros();
+        let width = (left >> shift).trailing_ones();
+        let bit = field.bit + u16::from(field.width) - (shift + width) as u16;
+        runs.push(Run { field: Field::new(field.base, bit, width as u8), shift });
+        left &= !(((1u128 << width) - 1) as u64).checked_shl(shift).unwrap_or(0);
+    }
+    runs.reverse();
+    runs
+}
+
+/// Under a mask, equal to a number.
+fn equal(runs: &[Run], value: u64) -> Formula {
+    Formula::All(runs.iter().map(|run| run.atom(Ranges::single(run.part(value)))).collect())
+}
+
+/// Under a mask, above a number that has no bits outside of it.
+fn above(runs: &[Run], value: u64) -> Formula {
+    let Some((first, rest)) = runs.split_first() else { return Formula::Const(false) };
+    let part = first.part(value);
+    let here = first.atom(Ranges::one(part + 1, first.field.max_value()));
+    if rest.is_empty() {
+        return here;
+    }
+    let level = first.atom(Ranges::single(part));
+    Formula::Any(vec![here, Formula::All(vec![level, above(rest, value)])])
+}
+
+/// The largest number without bits outside of the mask that is at most `value`.
+fn floor(value: u64, mask: u64) -> u64 {
+    let outside = value & !mask;
+    if outside == 0 {
+        return value;
+    }
+    // From the highest bit that a masked number lacks downwards, all bits of the mask may be set.
+    let below = (1u64 << (63 - outside.leading_zeros())) - 1;
+    value & mask & !below | mask & below
+}
+
+/// Whether a field passes a comparison.
+fn compare(field: Field, compare: Compare) -> Formula {
+    let mask = match compare.mask {
+        None => return Formula::Atom(Var::Field(field), values(compare, field.max_value())),
+        Some(mask) => mask & field.max_value(),
+    };
+    let runs = runs(field, mask);
+    let (compare, negated) = compare.split();
+    let above = |value: u64| above(&runs, floor(value, mask));
+    let at_least = |value: u64| match value.checked_sub(1) {
+        Some(below) => above(below),
+        None => Formula::Const(true),
+    };
+    let formula = match (compare.relation, compare.values) {
+        (Relation::Greater, Values::One(value)) => above(value),
+        (Relation::GreaterEqual, Values::One(value)) => at_least(value),
+        (_, Values::One(value)) => equal(&runs, value),
+        (_, Values::Range(first, last)) => Formula::All(vec![at_least(first), not(above(last))]),
+    };
+    if negated { not(formula) } else { formula }
+}
+
+/// The fields of a pair, by direction; the opposite is taken of the whole.
+fn pair(direction: Direction, of: impl Fn(bool) -> Formula, negated: bool) -> Formula {
+    let formula = match direction {
+        Direction::Src => of(true),
+        Direction::Dst => of(false),
+        Direction::Either => Formula::Any(vec![of(true), of(false)]),
+        Direction::Both => Formula::All(vec![of(true), of(false)]),
+    };
+    if negated { not(formula) } else { formula }
+}
+
+fn reach(base: Base, bytes: u16) -> Formula {
+    Formula::Atom(Var::Reach(base, bytes), Ranges::single(1))
+}
+
+fn proto(values: &[u8]) -> Formula {
+    let ranges = Ranges::of(values.iter().map(|value| (u64::from(*value), u64::from(*value))));
+    Formula::Atom(Var::Field(field::IP_PROTO), ranges)
+}
+
+fn masked(mask: u64, value: u64) -> Compare {
+    Compare { mask: Some(mask), ..Compare::equal(value) }
+}
+
+const TCP_UDP: &[u8] = &[6, 17];
+
+impl From<Test> for Formula {
+    fn from(test: Test) -> Formula {
+        match test {
+            Test::Host { direction, address, mask, negated } => {
+                let address = |src| {
+                    let field = if src { field::IP_SRC } else { field::IP_DST };
+                    compare(field, masked(mask.into(), address.into()))
+                };
+                pair(direction, address, negated)
+            }
+            Test::Ether { direction, address, mask, negated } => {
+                let address = |src| {
+                    let field = if src { field::ETH_SRC } else { field::ETH_DST };
+                    compare(field, masked(mask, address))
+                };
+                Formula::All(vec![reach(Base::Mac, 12), pair(direction, address, negated)])
+            }
+            Test::Proto(wanted) => compare(field::IP_PROTO, wanted),
+            Test::TcpUdp => proto(TCP_UDP),
+            Test::Fragment(wanted) => {
+                let zero = |field| Formula::Atom(Var::Field(field), Ranges::single(0));
+                let whole = Formula::All(vec![zero(field::IP_FRAG), zero(field::IP_MF)]);
+                if wanted { not(whole) } else { whole }
+            }
+            Test::Port { direction, protocol, compare: wanted } => {
+                let protocol = match protocol {
+                    PortProtocol::TcpUdp => proto(TCP_UDP),
+                    PortProtocol::One(protocol) => proto(&[protocol]),
+                };
+                let (positive, negated) = wanted.split();
+                let port = |src| compare(if src { field::L4_SPORT } else { field::L4_DPORT }, positive);
+                let ports = pair(direction, port, negated);
+                Formula::All(vec![protocol, reach(Base::Trans, PORT_BYTES), ports])
+            }
+            Test::TcpFlags(flags) => {
+                let set = compare(field::TCP_FLAGS, masked(flags.into(), flags.into()));
+                Formula::All(vec![proto(&[6]), reach(Base::Trans, field::TCP_FLAGS.end_byte()), set])
+            }
+            Test::Field(at, wanted) => header_field(at, wanted),
+        }
+    }
+}
+
+fn header_field(at: HeaderField, wanted: Compare) -> Formula {
+    let base = if at.carrier == Carrier::Ip { Base::Net } else { Base::Trans };
+    let field = Field::new(base, at.bit, at.width);
+    let mut parts = vec![];
+    match at.carrier {
+        Carrier::Ip | Carrier::Transport => {}
+        Carrier::TcpUdp => parts.push(proto(TCP_UDP)),
+        Carrier::Protocol(protocol) => parts.push(proto(&[protocol])),
+    }
+    if base == Base::Trans || field.end_byte() > IP_BYTES {
+        parts.push(reach(base, field.end_byte()));
+    }
+    parts.push(compare(field, wanted));
+    Formula::All(parts)
+}
+
+impl From<&Expr> for Formula {
+    fn from(expr: &Expr) -> Formula {
+        let each = |parts: &[Expr]| parts.iter().map(Formula::from).collect();
+        match expr {
+            Expr::True => Formula::Const(true),
+            Expr::False => Formula::Const(false),
+            Expr::Test(test) => Formula::from(*test),
+            Expr::Not(inner) => not(Formula::from(inner.as_ref())),
+            Expr::All(parts) => Formula::All(each(parts)),
+            Expr::Any(parts) => Formula::Any(each(parts)),
+            Expr::If(parts) => Formula::If(Box::new(parts.each_ref().map(Formula::from))),
+        }
+    }
+}
+
+impl Formula {
+    /// Calls `visit` on every atom.
+    pub fn atoms(&self, visit: &mut impl FnMut(Var, &Ranges)) {
+        match self {
+            Formula::Const(_) => {}
+            Formula::Atom(var, ranges) => visit(*var, ranges),
+            Formula::Not(inner) => inner.atoms(visit),
+            Formula::All(parts) | Formula::Any(parts) => parts.iter().for_each(|part| part.atoms(visit)),
+            Formula::If(parts) => parts.iter().for_each(|part| part.atoms(visit)),
+        }
+    }
+
+    fn change_atoms(&mut self, change: &mut impl FnMut(&mut Var, &mut Ranges)) {
+        match self {
+            Formula::Const(_) => {}
+            Formula::Atom(var, ranges) => change(var, ranges),
+            Formula::Not(inner) => inner.change_atoms(change),
+            Formula::All(parts) | Formula::Any(parts) => {
+                parts.iter_mut().for_each(|part| part.change_atoms(change));
+            }
+            Formula::If(parts) => parts.iter_mut().for_each(|part| part.change_atoms(change)),
+        }
+    }
+}
+
+/// Bytes that are there wherever a field of the base is looked at, whichever field it is.
+fn always_there(base: Base, ip: bool) -> u16 {
+    if base == Base::Net && ip { IP_BYTES } else { 0 }
+}
+
+/// Replaces fields by wider ones that start at the same bit (`dscp` by `tos`, `10/8` by the whole
+/// address), so that tests of the same bits become tests of the same variable. `ip` says whether the
+/// first bytes of an IP header are there.
+pub fn unify<'a>(formulas: impl Iterator<Item = &'a mut Formula>, ip: bool) {
+    let mut formulas: Vec<&mut Formula> = formulas.collect();
+    let mut widest: BTreeMap<(Base, u16), Vec<Field>> = BTreeMap::new();
+    for formula in &formulas {
+        formula.atoms(&mut |var, _| {
+            if let Var::Field(field) = var {
+                widest.entry((field.base, field.bit)).or_default().push(field);
+            }
+        });
+    }
+    for fields in widest.values_mut() {
+        fields.sort_unstable_by_key(|field| std::cmp::Reverse(field.width));
+        fields.dedup();
+    }
+    for formula in &mut formulas {
+        formula.change_atoms(&mut |var, ranges| {
+            let Var::Field(field) = *var else { return };
+            let there = field.end_byte().max(always_there(field.base, ip));
+            let fields = widest.get(&(field.base, field.bit)).map_or(&[][..], Vec::as_slice);
+            if let Some(&wide) = fields.iter().find(|wide| wide.end_byte() <= there) {
+                *ranges = ranges.widen(u32::from(wide.width - field.width));
+                *var = Var::Field(wide);
+            }
+        });
+    }
+}

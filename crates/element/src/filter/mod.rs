@@ -1,0 +1,31 @@
+//! `Classifier`, `IPClassifier`, `IPFilter`: packets sorted by what is in them.
+//!
+//! - `expr`: the expression language, with its own meaning (`expr::eval`)
+//! - `formula`: expressions over the field table
+//! - `diagram`, `chain`: formulas to decision `graph`s
+//! - `emit`, `plan`: decision graphs to programs
+//! - `sorter`: the element
+
+use crate::class::Class;
+
+mod chain;
+mod classifier;
+mod diagram;
+mod emit;
+pub mod expr;
+mod formula;
+mod fuzz;
+mod graph;
+mod ip_classifier;
+mod ip_filter;
+mod plan;
+mod ranges;
+mod sorter;
+
+pub use fuzz::fuzz_expression;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[&classifier::CLASS, &ip_classifier::CLASS, &ip_filter::CLASS];
+
+#[cfg(test)]
+mod tests;
