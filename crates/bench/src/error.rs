@@ -59,6 +59,15 @@ pub enum BenchError {
         /// The operating system's answer.
         cause: std::io::Error,
     },
+    /// A chain that was to be measured has mistakes.
+    #[error("{told}")]
+    BadChain {
+        /// All of them.
+        told: String,
+    },
+    /// A measurement that gave no figure.
+    #[error("no figure: {0}")]
+    Measurement(String),
     /// A capture could not be written to its end.
     #[error(
         "writing stopped after {frames} frames: {cause}; those frames are readable in {}",

@@ -1,13 +1,16 @@
-//! Measuring: made-up traffic and the captures that hold it.
+//! Measuring: made-up traffic, the captures that hold it, and what functions cost.
 //!
 //! [`traffic`] makes frames, repeatably, from a [`traffic::TrafficSpec`]; [`capture`] writes them
 //! to a pcap file. Both the `millrace gen` command and the in-memory generator port draw from
 //! here, so a figure measured in memory can be repeated from a file.
 //!
+//! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
+//!
 //! What this crate does not do: send anything. Ports do.
 
 pub mod capture;
 mod error;
+pub mod speed;
 pub mod traffic;
 
 pub use error::BenchError;

@@ -3,6 +3,7 @@
 //! Exit status: 0 when all went well, 1 when a run found something wrong, 2 when what the user wrote has
 //! mistakes.
 
+mod bench;
 mod check;
 mod doctor;
 mod elements;
@@ -29,6 +30,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Writes a capture of made-up traffic
     Gen(Box<r#gen::GenArgs>),
+    /// Measures cycles per packet, beside dpdk-testpmd
+    Bench(Box<bench::BenchArgs>),
     /// Says what this machine offers and what to do about what it lacks
     Doctor(doctor::DoctorArgs),
     /// Lists the element classes, or shows the page of one
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
+        Command::Bench(args) => bench::run(&args),
         Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
         Command::Elements(args) => elements::run(&args),
         Command::Fmt(args) => check::format(&args),

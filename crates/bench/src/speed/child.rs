@@ -1,0 +1,97 @@
+//! Measurements in a process of their own: this program starts itself again.
+
+use super::measure::{MeasureOptions, Sample};
+use crate::BenchError;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What the parent learns.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer {
+    /// A figure.
+    Sample(Box<Sample>),
+    /// Why there is none, in a line.
+    Skip(String),
+}
+
+/// Arguments of the hidden form of the command that measures one chain and prints a [`Sample`] as JSON.
+pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
+    [
+        "--one",
+        &chain.display().to_string(),
+        "--seconds",
+        &options.seconds.to_string(),
+        "--burst",
+        &options.burst.to_string(),
+        "--core",
+        &options.core.to_string(),
+        "--warm-packets",
+        &options.warm_packets.to_string(),
+        "--slots",
+        &options.slots.to_string(),
+    ]
+    .map(String::from)
+    .to_vec()
+}
+
+/// Measures a chain in a process: `program` with `front` in front of [`arguments`].
+///
+/// # Errors
+/// When the program cannot be started.
+pub fn measure(
+    program: &Path,
+    front: &[String],
+    chain: &Path,
+    options: &MeasureOptions,
+) -> Result<Answer, BenchError> {
+    let output = Command::new(program)
+        .args(front)
+        .args(arguments(chain, options))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|cause| BenchError::File { action: "run", path: program.to_owned(), cause })?;
+    Ok(answer(
+        &String::from_utf8_lossy(&output.stdout),
+        &String::from_utf8_lossy(&output.stderr),
+        output.status.success(),
+    ))
+}
+
+/// Reads what the process printed. Drivers may print, too: the figure is the last line that is one.
+fn answer(stdout: &str, stderr: &str, success: bool) -> Answer {
+    let sample = stdout.lines().rev().find_map(|line| serde_json::from_str::<Sample>(line).ok());
+    match sample.filter(|_| success) {
+        Some(sample) => Answer::Sample(Box::new(sample)),
+        None => {
+            let why = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+            Answer::Skip(why.unwrap_or("it printed no figure").trim_start_matches("millrace: ").to_string())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figure_is_found_among_other_lines() {
+        let sample = Sample { packets: 7, wall_ns: 1.0, ..Sample::default() };
+        let json = serde_json::to_string(&sample).expect("json");
+        let stdout = format!("a driver's line\n{json}\n\n");
+        assert_eq!(answer(&stdout, "", true), Answer::Sample(Box::new(sample)));
+    }
+
+    #[test]
+    fn without_a_figure_the_last_complaint_is_told() {
+        assert_eq!(answer("", "one\nmillrace: two\n\n", false), Answer::Skip("two".into()));
+        assert_eq!(answer("", "", true), Answer::Skip("it printed no figure".into()));
+        let json = serde_json::to_string(&Sample::default()).expect("json");
+        assert_eq!(answer(&json, "it broke", false), Answer::Skip("it broke".into()));
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_an_error() {
+        let options = MeasureOptions { seconds: 0.1, burst: 1, core: 0, warm_packets: 0, slots: 1 };
+        assert!(measure(Path::new("/nonexistent"), &[], Path::new("x"), &options).is_err());
+    }
+}

@@ -1,0 +1,62 @@
+//! How long a thread was ready and did not run, because something else had its core.
+//!
+//! From `/proc/PID/task/TID/schedstat`, which Linux keeps for every thread. Where it is missing the time
+//! is not known, and figures are by the clock alone.
+
+use std::path::{Path, PathBuf};
+
+/// A thread of some process.
+#[derive(Clone, Debug)]
+pub struct Thread(PathBuf);
+
+impl Thread {
+    /// The first thread of a process whose name `is_it`. `process` is a number or `self`.
+    pub fn find(process: &str, is_it: impl Fn(&str) -> bool) -> Option<Thread> {
+        let tasks = std::fs::read_dir(Path::new("/proc").join(process).join("task")).ok()?;
+        let named =
+            |task: &Path| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| is_it(name.trim_end()));
+        tasks.flatten().map(|task| task.path()).find(|task| named(task)).map(Thread)
+    }
+
+    /// Nanoseconds that it has waited for a core since it began.
+    pub fn waited_ns(&self) -> Option<u64> {
+        waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)
+    }
+}
+
+/// The second figure: time on a core, time waiting for one, turns.
+fn waited_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_waiting_time_is_the_second_figure() {
+        assert_eq!(waited_ns("123456 789 12\n"), Some(789));
+        assert_eq!(waited_ns("123456"), None);
+        assert_eq!(waited_ns("a b c"), None);
+    }
+
+    #[test]
+    fn threads_are_found_by_name() {
+        if !Path::new("/proc/self/schedstat").exists() {
+            eprintln!("SKIP: this kernel keeps no /proc/self/schedstat");
+            return;
+        }
+        let (tell, hear) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::Builder::new().name("to-be-found".into());
+        let thread = thread.spawn(move || hear.recv()).expect("a thread");
+        // It names itself when it starts.
+        let found = (0..1000).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            Thread::find("self", |name| name == "to-be-found")
+        });
+        assert!(found.is_some_and(|thread| thread.waited_ns().is_some()));
+        assert!(Thread::find("self", |name| name == "not-to-be-found").is_none());
+        drop(tell);
+        let _ = thread.join();
+    }
+}

@@ -1,0 +1,81 @@
+//! The machine that figures are from: what a reader needs to judge them.
+
+use serde::Serialize;
+use std::fs::read_to_string;
+
+/// A load average above this says that others run, too: the benchmark itself makes less than 2.
+const BUSY_LOAD: f64 = 0.5;
+
+/// The machine.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Machine {
+    /// The processor, by its own name.
+    pub processor: String,
+    /// Cores that this process may use.
+    pub cores: Vec<usize>,
+    /// Ticks of the time-stamp counter in a nanosecond; 0 where there is none.
+    pub tsc_ghz: f64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// Load average of the last minute, before the measurements.
+    pub load: f64,
+}
+
+impl Machine {
+    /// This one.
+    pub fn look() -> Machine {
+        let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let status = read_to_string("/proc/self/status").unwrap_or_default();
+        let load = read_to_string("/proc/loadavg").unwrap_or_default();
+        let kernel = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Machine {
+            processor: field(&cpuinfo, "model name").unwrap_or("unknown").to_string(),
+            cores: cores(field(&status, "Cpus_allowed_list").unwrap_or("0")),
+            tsc_ghz: host::clock::cycles_per_ns().unwrap_or(0.0),
+            kernel: kernel.trim().to_string(),
+            load: load.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
+        }
+    }
+
+    /// Whether something else kept it busy.
+    pub fn is_busy(&self) -> bool {
+        self.load > BUSY_LOAD
+    }
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
+}
+
+/// Reads a list of the kernel's: `0-3,8`.
+fn cores(list: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse::<usize>().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cores_are_read() {
+        assert_eq!(cores("0-2,8"), [0, 1, 2, 8]);
+        assert_eq!(cores("5"), [5]);
+        assert_eq!(cores("x"), [0usize; 0]);
+    }
+
+    #[test]
+    fn fields_are_found() {
+        assert_eq!(field("a\t: 1\nmodel name\t: Some CPU\n", "model name"), Some("Some CPU"));
+        assert_eq!(field("a: 1", "b"), None);
+    }
+
+    #[test]
+    fn there_is_a_core() {
+        assert!(!Machine::look().cores.is_empty());
+    }
+}

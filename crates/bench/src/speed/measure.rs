@@ -1,0 +1,214 @@
+//! One measurement: a chain runs in this process, is warmed up, and its packets are counted for a while.
+
+use super::core_time::Thread;
+use crate::BenchError;
+use crate::traffic::TrafficSpec;
+use diag::{Diagnostic, Diagnostics, SourceMap};
+use host::chain::{Chain, PortKind, Source, TrafficDecl};
+use host::running::{Plan, Running};
+use port::FrameSet;
+use serde::{Deserialize, Serialize};
+use shm::pool::{PacketPool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The shortest warming up.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// How long packets may take to come.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Template copies that tell what one costs.
+const RESTORED: usize = 4_000_000;
+
+/// How to measure.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MeasureOptions {
+    /// For how long, in seconds.
+    pub seconds: f64,
+    /// Packets to work on at a time.
+    pub burst: usize,
+    /// The packet thread's core.
+    pub core: usize,
+    /// Packets that have to be through before the measurement: every flow twice.
+    pub warm_packets: u64,
+    /// Packet slots.
+    pub slots: u32,
+}
+
+/// What a measurement found.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Packets received while it was measured.
+    pub packets: u64,
+    /// How long that took, in nanoseconds.
+    pub wall_ns: f64,
+    /// Of that, how long the packet thread was ready but had no core.
+    pub waited_ns: f64,
+    /// Packets sent over the whole run, of how many received.
+    pub sent: u64,
+    /// Packets received over the whole run.
+    pub received: u64,
+    /// Packets dropped over the whole run, by element and reason.
+    pub dropped: Vec<(String, u64)>,
+    /// What restoring a frame from its template costs, in nanoseconds; it is part of the figure.
+    pub restore_ns: Option<f64>,
+    /// Whether every packet and slot was accounted for.
+    pub sound: bool,
+}
+
+impl Sample {
+    /// Nanoseconds per packet, by the time that the packet thread had its core.
+    pub fn ns_per_packet(&self) -> f64 {
+        (self.wall_ns - self.waited_ns).max(0.0) / self.packets.max(1) as f64
+    }
+
+    /// The share of the time in which something else had the core.
+    pub fn disturbed(&self) -> f64 {
+        if self.wall_ns > 0.0 { self.waited_ns / self.wall_ns } else { 0.0 }
+    }
+}
+
+/// Measures the chain in a file.
+///
+/// # Errors
+/// When the chain has mistakes, a port cannot be opened, or no packets come.
+pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, BenchError> {
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let chain = host::chain::load(path, &[], &mut map, &mut diags);
+    let refused =
+        |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
+    let Some(chain) = chain else { return Err(refused(&map, &diags)) };
+    let frames = match made_frames(&chain) {
+        None => None,
+        Some(Ok(frames)) => Some(frames),
+        Some(Err(mistake)) => {
+            diags.push(mistake);
+            return Err(refused(&map, &diags));
+        }
+    };
+    let memory = RegionOptions::slots(options.slots);
+    let kept = frames.clone();
+    let made =
+        move |_: &TrafficDecl| kept.clone().ok_or_else(|| Diagnostic::error(diag::Span::NONE, "no traffic"));
+    let mut ports = host::ports::Ports::new(&chain, 1, memory, Box::new(made));
+    let wanted = host::Options { folder: chain.folder.clone(), ..host::Options::default() };
+    let assembly = host::assemble(&chain.graph, &wanted, &mut ports, &mut diags)
+        .map_err(|error| BenchError::Measurement(error.to_string()))?;
+    let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
+    let pools = ports.pools().map_err(failed)?;
+    let plan = Plan { burst: options.burst, cores: vec![options.core], ..Plan::default() };
+    let running = Running::start(assembly, &plan, pools).map_err(failed)?;
+    let mut sample = watch(&running, options)?;
+    running.stop();
+    let outcome = running.wait();
+    sample.sound = outcome.is_sound();
+    (sample.sent, sample.received) = (outcome.report.sent(), outcome.report.received());
+    for node in &outcome.report.nodes {
+        sample
+            .dropped
+            .extend(node.dropped.iter().map(|(why, count)| (format!("{} {why}", node.name), *count)));
+    }
+    if let Some(frames) = frames {
+        sample.restore_ns = Some(restore_ns(&frames, options)?);
+    }
+    Ok(sample)
+}
+
+fn failed(error: impl std::fmt::Display) -> BenchError {
+    BenchError::Measurement(error.to_string())
+}
+
+/// The frames of the chain's port with made-up traffic: each flow once.
+fn made_frames(chain: &Chain) -> Option<Result<Arc<FrameSet>, Diagnostic>> {
+    let declared = chain.ports.iter().find_map(|port| match &port.kind {
+        PortKind::Local(Source::Traffic(traffic), _) => Some(traffic),
+        _ => None,
+    })?;
+    let make = || {
+        let spec: TrafficSpec = declared.read()?;
+        let refused = |message: String| Diagnostic::error(declared.span, message);
+        let made = spec.prepare(spec.flows as usize).map_err(|error| refused(error.to_string()))?;
+        FrameSet::new(made.iter()).map(Arc::new).map_err(|error| refused(error.to_string()))
+    };
+    Some(make())
+}
+
+/// Lets a running chain warm up, then counts.
+fn watch(running: &Running, options: &MeasureOptions) -> Result<Sample, BenchError> {
+    let start = Instant::now();
+    loop {
+        std::thread::sleep(Duration::from_millis(10));
+        if start.elapsed() >= WARM_UP && running.report().received() >= options.warm_packets {
+            break;
+        }
+        if running.is_over() {
+            return Err(failed("the run ended by itself"));
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(failed(format!("{} packets in {PATIENCE:?}", running.report().received())));
+        }
+    }
+    let thread = Thread::find("self", |name| name == "worker-0");
+    let waited = || thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
+    let (waited_before, before, start) = (waited(), running.report().received(), Instant::now());
+    std::thread::sleep(Duration::from_secs_f64(options.seconds));
+    let (after, wall_ns, waited_after) = (running.report().received(), start.elapsed(), waited());
+    if after == before {
+        return Err(failed("no packets came while it was measured"));
+    }
+    Ok(Sample {
+        packets: after - before,
+        wall_ns: wall_ns.as_nanos() as f64,
+        waited_ns: waited_after.saturating_sub(waited_before) as f64,
+        ..Sample::default()
+    })
+}
+
+/// What one template copy costs, in nanoseconds.
+fn restore_ns(frames: &FrameSet, options: &MeasureOptions) -> Result<f64, BenchError> {
+    let region = Region::create(RegionOptions::slots(options.slots)).map_err(failed)?;
+    let mut pool = PacketPool::Native(SharedPool::new(region).worker());
+    let rounds = RESTORED.div_ceil(frames.count());
+    let took = port::memory::restore_cost(frames, &mut pool, options.burst, rounds as u32).map_err(failed)?;
+    Ok(took.as_nanos() as f64 / (rounds * frames.count()) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::speed::scene::{self, Stage};
+    use crate::speed::workload;
+
+    fn options() -> MeasureOptions {
+        MeasureOptions { seconds: 0.02, burst: 32, core: 0, warm_packets: 200, slots: 4096 }
+    }
+
+    #[test]
+    fn time_without_a_core_does_not_count() {
+        let sample = Sample { packets: 10, wall_ns: 1000.0, waited_ns: 250.0, ..Sample::default() };
+        assert_eq!((sample.ns_per_packet(), sample.disturbed()), (75.0, 0.25));
+        assert_eq!(Sample::default().disturbed(), 0.0);
+    }
+
+    #[test]
+    fn the_floor_is_measured_in_memory() {
+        let folder = tempfile::tempdir().expect("folder");
+        let stage = Stage::new(folder.path(), String::new()).expect("folder");
+        let floor = workload::find("floor").expect("there");
+        let chain = stage.lay_out(floor, scene::PortKind::Memory, 100).expect("written");
+        let sample = measure_chain(&chain, &options()).expect("runs");
+        assert!(sample.packets > 0 && sample.wall_ns >= 2e7 && sample.sound, "{sample:?}");
+        assert!(sample.restore_ns.is_some_and(|ns| ns > 0.0));
+        assert!(sample.received >= sample.packets + 200);
+    }
+
+    #[test]
+    fn a_chain_with_mistakes_is_told() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("wrong.click");
+        std::fs::write(&path, "FromDevice(in) -> NoSuchElement -> Discard;").expect("written");
+        let error = measure_chain(&path, &options()).expect_err("refused").to_string();
+        assert!(error.contains("NoSuchElement"), "{error}");
+    }
+}

@@ -1,0 +1,315 @@
+//! The figures as tables: for a terminal, as Markdown, as JSON.
+//!
+//! A workload's share of the I/O floor is its rate over the rate of receiving and dropping 1,000 flows on
+//! the same kind of port: FastClick's shares are taken in the same way, and a share carries over from one
+//! machine to another better than a rate.
+
+use super::machine::Machine;
+use super::measure::Sample;
+use super::scene::PortKind;
+use super::stats::Spread;
+use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Waiting for the core above this share of the time is worth a note.
+const DISTURBED: f64 = 0.01;
+/// Losses above this share of the packets are worth a note: what is under way at the end is none.
+const LOST: f64 = 1e-4;
+/// Flows of the floor that shares are taken of.
+const FLOOR_FLOWS: u64 = 1_000;
+
+/// Everything that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// The packet thread's core.
+    pub core: usize,
+    /// Packets at a time.
+    pub burst: usize,
+    /// Rounds.
+    pub rounds: usize,
+    /// Seconds for each measurement.
+    pub seconds: f64,
+    /// Rows, in the order of measuring.
+    pub rows: Vec<Row>,
+}
+
+/// One workload on one kind of port with so many flows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub about: String,
+    /// On which ports.
+    pub port: PortKind,
+    /// How many flows; `None` where frames have no contents.
+    pub flows: Option<u64>,
+    /// Whether it has to reach FastClick's share.
+    pub gated: bool,
+    /// FastClick's share of its floor.
+    pub fastclick_share: Option<f64>,
+    /// BESS's cycles per packet, on its machine.
+    pub bess_cycles: Option<f64>,
+    /// A figure for each round.
+    pub samples: Vec<Sample>,
+    /// Why it was left out.
+    pub skipped: Option<String>,
+}
+
+/// Whether the gate holds for a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gate {
+    /// It holds.
+    Holds,
+    /// It does not.
+    Fails,
+    /// There is no figure.
+    Open,
+}
+
+impl Row {
+    /// A row without figures.
+    pub fn new(name: String, port: PortKind, flows: Option<u64>) -> Row {
+        Row {
+            name,
+            about: String::new(),
+            port,
+            flows,
+            gated: false,
+            fastclick_share: None,
+            bess_cycles: None,
+            samples: vec![],
+            skipped: None,
+        }
+    }
+
+    /// Name, port and flows.
+    pub fn title(&self) -> String {
+        match self.flows {
+            Some(flows) => format!("{} on {}, {flows} flows", self.name, self.port),
+            None => format!("{} on {}", self.name, self.port),
+        }
+    }
+
+    /// Nanoseconds per packet.
+    pub fn ns(&self) -> Option<Spread> {
+        Spread::of(self.samples.iter().map(Sample::ns_per_packet))
+    }
+
+    /// What a reader has to know of the figures.
+    fn notes(&self) -> String {
+        let mut notes = vec![];
+        let worst = self.samples.iter().map(Sample::disturbed).fold(0.0, f64::max);
+        if worst > DISTURBED {
+            notes.push(format!("core taken away {:.0} %", worst * 100.0));
+        }
+        if self.samples.iter().any(|sample| !sample.sound) {
+            notes.push("BOOKS DO NOT BALANCE".into());
+        }
+        // The floor drops everything; testpmd keeps no such books.
+        let last = self.samples.last().filter(|sample| self.name != "floor" && sample.received > 0);
+        if let Some(sample) = last {
+            let lost: u64 = sample.dropped.iter().map(|(_, count)| count).sum();
+            let share = lost as f64 / sample.received as f64;
+            if share > LOST {
+                let why = sample.dropped.iter().max_by_key(|(_, count)| *count).map(|(why, _)| why.as_str());
+                notes.push(format!("DROPS {:.1} % ({})", share * 100.0, why.unwrap_or_default()));
+            }
+        }
+        notes.join("; ")
+    }
+}
+
+impl Report {
+    /// The floor that shares on such ports are taken of, in nanoseconds.
+    fn floor_ns(&self, port: PortKind) -> Option<f64> {
+        let floors = || self.rows.iter().filter(move |row| row.port == port && row.name == "floor");
+        let usual = floors().find(|row| row.flows == Some(FLOOR_FLOWS));
+        Some(usual.or_else(|| floors().next())?.ns()?.median)
+    }
+
+    /// A row's share of the floor.
+    pub fn share(&self, row: &Row) -> Option<f64> {
+        Some(self.floor_ns(row.port)? / row.ns()?.median)
+    }
+
+    /// A row's share over FastClick's.
+    pub fn ratio(&self, row: &Row) -> Option<f64> {
+        Some(self.share(row)? / row.fastclick_share?)
+    }
+
+    /// Whether the row reaches FastClick's share.
+    pub fn gate(&self, row: &Row) -> Gate {
+        match self.ratio(row) {
+            Some(ratio) if ratio >= 1.0 => Gate::Holds,
+            Some(_) => Gate::Fails,
+            None => Gate::Open,
+        }
+    }
+
+    /// Whether every gated row that was measured reaches FastClick's share, and one was.
+    pub fn holds(&self) -> bool {
+        let mut gates = self.rows.iter().filter(|row| row.gated).map(|row| self.gate(row)).peekable();
+        gates.peek().is_some() && gates.all(|gate| gate == Gate::Holds)
+    }
+
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        self.render(false)
+    }
+
+    /// For a page.
+    pub fn markdown(&self) -> String {
+        self.render(true)
+    }
+
+    /// For programs, with every figure.
+    ///
+    /// # Errors
+    /// None that a user could cause.
+    pub fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+
+    fn render(&self, markdown: bool) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.header(&mut out);
+        for port in PortKind::ALL {
+            let rows: Vec<&Row> = self.rows.iter().filter(|row| row.port == port).collect();
+            if !rows.is_empty() {
+                let _ = self.table(&mut out, port, &rows, markdown);
+            }
+        }
+        let _ = self.footer(&mut out, markdown);
+        out
+    }
+
+    fn header(&self, out: &mut String) -> std::fmt::Result {
+        let machine = &self.machine;
+        writeln!(
+            out,
+            "{}, {} cores, TSC {:.3} GHz, Linux {}; 64-byte frames, one core (packet thread pinned to core {}), bursts \
+             of {}; median of {} rounds of {} s, workloads alternating.",
+            machine.processor,
+            machine.cores.len(),
+            machine.tsc_ghz,
+            machine.kernel,
+            self.core,
+            self.burst,
+            self.rounds,
+            self.seconds
+        )?;
+        if machine.is_busy() {
+            let load = machine.load;
+            writeln!(
+                out,
+                "\nWARNING: the load average was {load:.2}: the machine is busy, the figures are provisional."
+            )?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, out: &mut String, port: PortKind, rows: &[&Row], markdown: bool) -> std::fmt::Result {
+        let (heading, peer): (_, &[&str]) = match port {
+            PortKind::Memory => ("In memory: generator and sink", &["BESS, cycles"]),
+            PortKind::Null => ("DPDK net_null (frames of zeros)", &[]),
+            PortKind::Pcap => (
+                "DPDK net_pcap, infinite_rx=1, what is sent is dropped",
+                &["FastClick's share", "over FastClick"],
+            ),
+        };
+        let marks = if markdown { "### " } else { "== " };
+        writeln!(out, "\n{marks}{heading}\n")?;
+        let mut table = Table::new();
+        table.load_preset(if markdown { ASCII_MARKDOWN } else { NOTHING });
+        let front =
+            ["workload", "flows", "cycles/packet", "min to max", "Mpps", "over floor", "share of floor"];
+        table.set_header(front.iter().chain(peer).chain(&["notes"]).copied());
+        for row in rows.iter().filter(|row| row.skipped.is_none()) {
+            table.add_row(self.cells(row));
+        }
+        for column in 1..front.len() + peer.len() {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        writeln!(out, "{table}")?;
+        for row in rows {
+            if let Some(why) = &row.skipped {
+                writeln!(out, "\nSKIP: {}: {why}", row.title())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let unknown = || "-".to_string();
+        let ghz = self.machine.tsc_ghz;
+        let ns = row.ns();
+        let cycles = ns.map(|ns| ns.map(|ns| ns * ghz));
+        // Over the floor with the same flows: what the function itself costs.
+        let floor = self
+            .rows
+            .iter()
+            .find(|other| (other.port, other.flows, other.name.as_str()) == (row.port, row.flows, "floor"));
+        let over = floor.and_then(Row::ns).zip(cycles).map(|(floor, own)| own.median - floor.median * ghz);
+        let number =
+            |value: Option<f64>, digits: usize| value.map_or_else(unknown, |v| format!("{v:.digits$}"));
+        let mut cells = vec![
+            row.name.clone(),
+            row.flows.map_or_else(unknown, |flows| flows.to_string()),
+            number(cycles.map(|cycles| cycles.median), 1),
+            cycles.map_or_else(unknown, |cycles| format!("{:.1} to {:.1}", cycles.min, cycles.max)),
+            number(ns.map(|ns| 1e3 / ns.median), 2),
+            number(over, 1),
+            number(self.share(row), 3),
+        ];
+        match row.port {
+            PortKind::Memory => cells.push(number(row.bess_cycles, 1)),
+            PortKind::Null => {}
+            PortKind::Pcap => cells.extend([number(row.fastclick_share, 3), number(self.ratio(row), 2)]),
+        }
+        cells.push(row.notes());
+        cells
+    }
+
+    fn footer(&self, out: &mut String, markdown: bool) -> std::fmt::Result {
+        for flows in self.rows.iter().filter_map(|row| row.flows).collect::<std::collections::BTreeSet<u64>>()
+        {
+            let rows = self.rows.iter().filter(|row| row.flows == Some(flows));
+            let costs = rows.flat_map(|row| &row.samples).filter_map(|sample| sample.restore_ns);
+            if let Some(cost) = Spread::of(costs) {
+                let cycles = cost.map(|ns| ns * self.machine.tsc_ghz);
+                writeln!(
+                    out,
+                    "\nOf each figure in memory with {flows} flows, restoring the frame from its template is \
+                     {:.1} cycles ({:.1} to {:.1}).",
+                    cycles.median, cycles.min, cycles.max
+                )?;
+            }
+        }
+        let gated: Vec<&Row> = self.rows.iter().filter(|row| row.gated).collect();
+        if gated.is_empty() {
+            return Ok(());
+        }
+        let marks = if markdown { "### " } else { "== " };
+        writeln!(out, "\n{marks}Gate: at least FastClick's share of the I/O floor, on net_pcap\n")?;
+        for row in gated {
+            let verdict = match (self.gate(row), self.ratio(row)) {
+                (Gate::Holds, Some(ratio)) => format!("holds ({ratio:.2} times)"),
+                (Gate::Fails, Some(ratio)) => format!("DOES NOT HOLD ({ratio:.2} times)"),
+                _ => "open: not measured".into(),
+            };
+            writeln!(out, "- {}, {} flows: {verdict}", row.name, row.flows.unwrap_or(0))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Tables of figures that are made up, so that every cell is known.
+
+use super::*;
+
+fn sample(ns: f64) -> Sample {
+    let (packets, wall_ns) = (1_000_000, ns * 1e6);
+    Sample { packets, wall_ns, sent: 1000, received: 1000, sound: true, ..Sample::default() }
+}
+
+fn row(name: &str, port: PortKind, flows: u64, ns: &[f64]) -> Row {
+    let samples = ns.iter().map(|ns| sample(*ns)).collect();
+    Row { samples, ..Row::new(name.into(), port, Some(flows)) }
+}
+
+fn report(rows: Vec<Row>) -> Report {
+    let machine = Machine {
+        processor: "Some CPU".into(),
+        cores: vec![0, 1],
+        tsc_ghz: 2.0,
+        kernel: "6.1".into(),
+        load: 0.1,
+    };
+    Report { machine, core: 1, burst: 32, rounds: 3, seconds: 0.5, rows }
+}
+
+/// A floor of 20 ns; L2 at 25 ns is 0.8 of it, which FastClick's 0.86 beats; L3 at 30 ns is 0.667.
+fn usual() -> Report {
+    let mut l2 = row("l2", PortKind::Pcap, 1000, &[26.0, 25.0, 24.0]);
+    (l2.gated, l2.fastclick_share) = (true, Some(0.86));
+    let mut l3 = row("l3-10", PortKind::Pcap, 1000, &[30.0, 30.0, 30.0]);
+    (l3.gated, l3.fastclick_share) = (true, Some(0.6));
+    report(vec![row("floor", PortKind::Pcap, 1000, &[20.0, 19.0, 22.0]), l2, l3])
+}
+
+/// The cells of the line of a text that starts with that name.
+fn cells(text: &str, name: &str) -> Vec<String> {
+    let line = text.lines().find(|line| line.trim_start_matches(['|', ' ']).starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in\n{text}"));
+    line.split('|').map(str::trim).filter(|cell| !cell.is_empty()).map(String::from).collect()
+}
+
+#[test]
+fn a_row_has_cycles_rates_and_shares() {
+    let text = usual().markdown();
+    assert_eq!(
+        cells(&text, "l2"),
+        ["l2", "1000", "50.0", "48.0 to 52.0", "40.00", "10.0", "0.800", "0.860", "0.93"]
+    );
+    assert_eq!(cells(&text, "floor")[5..], ["0.0", "1.000", "-", "-"]);
+}
+
+#[test]
+fn the_gate_is_told_for_every_gated_row() {
+    let report = usual();
+    let text = report.text();
+    assert!(text.contains("- l2, 1000 flows: DOES NOT HOLD (0.93 times)"), "{text}");
+    assert!(text.contains("- l3-10, 1000 flows: holds (1.11 times)"), "{text}");
+    assert!(!report.holds());
+    let mut report = report;
+    report.rows.remove(1);
+    assert!(report.holds());
+    report.rows[1].samples.clear();
+    assert!(!report.holds(), "a gate without a figure is open");
+    assert!(report.text().contains("open: not measured"));
+}
+
+#[test]
+fn shares_are_of_the_floor_with_a_thousand_flows() {
+    let mut report = usual();
+    report.rows.push(row("floor", PortKind::Pcap, 65_536, &[40.0]));
+    report.rows.push(row("l2", PortKind::Pcap, 65_536, &[50.0]));
+    let l2 = report.rows.last().expect("there");
+    assert_eq!(report.share(l2), Some(0.4));
+    // But what the function costs is over the floor with the same flows.
+    assert_eq!(report.cells(l2)[5], "20.0");
+}
+
+#[test]
+fn what_spoils_a_figure_is_noted() {
+    let mut report = usual();
+    let sample = &mut report.rows[1].samples[2];
+    (sample.waited_ns, sample.sound) = (sample.wall_ns / 4.0, false);
+    sample.dropped = vec![("nat no-port".into(), 30), ("ttl expired".into(), 20)];
+    let text = report.text();
+    for note in ["core taken away 25 %", "BOOKS DO NOT BALANCE", "DROPS 5.0 % (nat no-port)"] {
+        assert!(text.contains(note), "{note} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn a_busy_machine_and_skipped_rows_are_told() {
+    let mut report = usual();
+    assert!(!report.text().contains("WARNING"));
+    report.machine.load = 3.0;
+    report.rows[1].skipped = Some("no such element".into());
+    let text = report.text();
+    assert!(text.contains("WARNING: the load average was 3.00"), "{text}");
+    assert!(text.contains("SKIP: l2 on pcap, 1000 flows: no such element"), "{text}");
+}
+
+#[test]
+fn memory_tells_the_template_copy_and_what_bess_takes() {
+    let mut floor = row("floor", PortKind::Memory, 1000, &[5.0]);
+    floor.bess_cycles = Some(7.2);
+    floor.samples[0].restore_ns = Some(1.5);
+    let text = report(vec![floor]).markdown();
+    assert!(text.contains("with 1000 flows, restoring the frame from its template is 3.0 cycles"), "{text}");
+    assert_eq!(cells(&text, "floor").last().map(String::as_str), Some("7.2"));
+    assert!(!text.contains("Gate"));
+}
+
+#[test]
+fn json_has_every_sample() {
+    let json: serde_json::Value = serde_json::from_str(&usual().json().expect("json")).expect("json");
+    assert_eq!(json["rows"][1]["samples"].as_array().map(Vec::len), Some(3));
+    assert_eq!(json["machine"]["tsc_ghz"], 2.0);
+}

@@ -1,0 +1,211 @@
+//! A workload laid out in a folder: a chain file on ports of one kind, its Click files, the capture.
+//!
+//! What lies there is what `millrace run FOLDER/chain.toml` runs, so that a figure can be looked into by
+//! hand. With DPDK, packets come from one virtual device and go back to it: `net_pcap` replays the
+//! capture (each received frame is copied once) and, without a file to write, drops what is sent;
+//! `net_null` makes frames of zeros and drops what is sent. `dpdk-testpmd` gets the same device.
+
+use super::workload::Workload;
+use crate::BenchError;
+use crate::capture::{Resolution, write_capture};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Packets that are under way or in a cache, beside those that a port keeps for itself.
+const SPARE_SLOTS: u32 = 16_384;
+
+/// What kind of port packets come from and go to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortKind {
+    /// Generator and sink in memory.
+    Memory,
+    /// DPDK's net_null.
+    Null,
+    /// DPDK's net_pcap, the capture read once and replayed from memory.
+    Pcap,
+}
+
+impl PortKind {
+    /// All kinds.
+    pub const ALL: [PortKind; 3] = [PortKind::Memory, PortKind::Null, PortKind::Pcap];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            PortKind::Memory => "memory",
+            PortKind::Null => "null",
+            PortKind::Pcap => "pcap",
+        }
+    }
+
+    /// The DPDK device, for ports that are one.
+    pub fn device(self, capture: &Path) -> Option<String> {
+        match self {
+            PortKind::Memory => None,
+            PortKind::Null => Some("net_null0,size=60".into()),
+            PortKind::Pcap => Some(format!("net_pcap0,rx_pcap={},infinite_rx=1", capture.display())),
+        }
+    }
+
+    /// Packet slots that are enough: net_pcap keeps one for each frame that it replays.
+    pub fn slots(self, flows: u64) -> u32 {
+        let kept = if self == PortKind::Pcap { u32::try_from(flows).unwrap_or(u32::MAX) } else { 0 };
+        kept.saturating_add(SPARE_SLOTS)
+    }
+
+    /// Whether frames of that workload can be told apart on such a port.
+    pub fn suits(self, workload: &Workload) -> bool {
+        self != PortKind::Null || workload.any_frame
+    }
+}
+
+impl fmt::Display for PortKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for PortKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PortKind, String> {
+        let known = PortKind::ALL.into_iter().find(|kind| kind.name() == text);
+        known.ok_or_else(|| format!("ports are memory, null or pcap, not `{text}`"))
+    }
+}
+
+/// The folder in which workloads are laid out.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    folder: PathBuf,
+    routes: String,
+}
+
+impl Stage {
+    /// In that folder; `routes` are the arguments of the lookup with a full table.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or DPDK could not take its name.
+    pub fn new(folder: &Path, routes: String) -> Result<Stage, BenchError> {
+        let failed = |cause| BenchError::File { action: "create", path: folder.to_owned(), cause };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let folder = folder.canonicalize().map_err(failed)?;
+        if folder.to_str().is_none_or(|name| name.contains([',', '=', ' '])) {
+            let path = folder.display();
+            return Err(BenchError::Contradiction(format!(
+                "{path}: DPDK takes no file whose name has a comma, a space or an equals sign"
+            )));
+        }
+        Ok(Stage { folder, routes })
+    }
+
+    /// The capture that a workload gets; written if it is not there yet.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn capture(&self, workload: &Workload, flows: u64) -> Result<PathBuf, BenchError> {
+        let table = if workload.needs_full_table() { "full-table-" } else { "" };
+        let path = self.folder.join(format!("{table}{flows}-flows.pcap"));
+        if !path.exists() {
+            let mut frames = workload.traffic(flows)?.frames()?;
+            write_capture(&path, Resolution::Microseconds, &mut frames, flows, &mut |_| {})?;
+        }
+        Ok(path)
+    }
+
+    /// Lays out a workload and returns its chain file.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn lay_out(&self, workload: &Workload, kind: PortKind, flows: u64) -> Result<PathBuf, BenchError> {
+        let folder = self.folder.join(format!("{}-{kind}-{flows}", workload.name));
+        let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let layout = workload.layout(&self.routes);
+        let mut ports = toml::Table::new();
+        let mut port = toml::Table::new();
+        let out = match kind.device(&self.folder) {
+            None => {
+                let traffic = toml::Value::try_from(workload.traffic(flows)?)
+                    .map_err(|error| BenchError::Contradiction(error.to_string()))?;
+                port.insert("traffic".into(), traffic);
+                let sink = toml::Table::from_iter([("discard".to_string(), true.into())]);
+                ports.insert("out".into(), sink.into());
+                "out"
+            }
+            Some(_) => {
+                let capture = match kind {
+                    PortKind::Pcap => self.capture(workload, flows)?,
+                    _ => PathBuf::new(),
+                };
+                port.insert("device".into(), kind.device(&capture).unwrap_or_default().into());
+                "in"
+            }
+        };
+        ports.insert("in".into(), port.into());
+        let name = |link: &String| link.replace("IN", "in").replace("OUT", out).into();
+        let links: Vec<toml::Value> = layout.links.iter().map(name).collect();
+        let mut nfs = toml::Table::new();
+        for (nf, text) in &layout.nfs {
+            let file = format!("{nf}.click");
+            std::fs::write(folder.join(&file), text).map_err(failed)?;
+            nfs.insert(nf.clone(), toml::Table::from_iter([("click".to_string(), file.into())]).into());
+        }
+        let chain = toml::Table::from_iter([
+            ("links".to_string(), links.into()),
+            ("ports".to_string(), ports.into()),
+            ("nf".to_string(), nfs.into()),
+        ]);
+        let path = folder.join("chain.toml");
+        std::fs::write(&path, chain.to_string()).map_err(failed)?;
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::speed::workload;
+
+    #[test]
+    fn names_read_back() {
+        for kind in PortKind::ALL {
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
+        assert!("nul".parse::<PortKind>().is_err());
+    }
+
+    #[test]
+    fn workloads_become_chains_without_mistakes() {
+        let folder = tempfile::tempdir().expect("folder");
+        let stage = Stage::new(folder.path(), "0.0.0.0/0 0".into()).expect("folder");
+        for (workload, kind) in workload::all().flat_map(|w| PortKind::ALL.map(|kind| (w, kind))) {
+            let path = stage.lay_out(workload, kind, 100).expect("written");
+            let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
+            let chain = host::chain::load(&path, &[], &mut map, &mut diags);
+            let told = diags.render_short(&map);
+            // An element class that is still to come makes a workload one to skip, not a wrong one.
+            if told.contains("unknown element class") {
+                eprintln!("SKIP: {}: {}", workload.name, told.lines().next().unwrap_or_default());
+                continue;
+            }
+            assert!(chain.is_some(), "{} on {kind}: {told}", workload.name);
+        }
+    }
+
+    #[test]
+    fn names_that_dpdk_cannot_take_are_refused() {
+        let folder = tempfile::tempdir().expect("folder");
+        assert!(Stage::new(&folder.path().join("a,b"), String::new()).is_err());
+    }
+
+    #[test]
+    fn a_port_without_contents_suits_few_workloads() {
+        let suited: Vec<&str> =
+            workload::all().filter(|w| PortKind::Null.suits(w)).map(|workload| workload.name).collect();
+        assert_eq!(suited, ["floor", "l2"]);
+    }
+}

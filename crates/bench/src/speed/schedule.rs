@@ -1,0 +1,144 @@
+//! All measurements, round by round.
+//!
+//! In a round everything is measured once; what the machine does meanwhile hits neighbours alike.
+
+use super::child::{self, Answer};
+use super::machine::Machine;
+use super::measure::MeasureOptions;
+use super::report::{Report, Row};
+use super::scene::{PortKind, Stage};
+use super::testpmd::{self, Mode, TestpmdOptions};
+use super::workload::Workload;
+use super::{full_table, peers};
+use crate::BenchError;
+use std::path::PathBuf;
+
+/// What to measure, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The workloads.
+    pub workloads: Vec<&'static Workload>,
+    /// The kinds of ports.
+    pub ports: Vec<PortKind>,
+    /// The numbers of flows.
+    pub flows: Vec<u64>,
+    /// How often.
+    pub rounds: usize,
+    /// For how long each time, in seconds.
+    pub seconds: f64,
+    /// Packets at a time.
+    pub burst: usize,
+    /// The packet thread's core; the last one by default.
+    pub core: Option<usize>,
+    /// Whether `dpdk-testpmd` is measured, too.
+    pub testpmd: bool,
+    /// A file with the prefixes of the full table, instead of the made-up one.
+    pub table: Option<PathBuf>,
+    /// Where chains and captures are laid out.
+    pub folder: PathBuf,
+    /// This program, and what stands in front of the arguments of [`child::arguments`].
+    pub program: (PathBuf, Vec<String>),
+}
+
+/// One thing that is measured once in every round.
+enum Job {
+    Chain { chain: PathBuf, options: MeasureOptions },
+    Testpmd(TestpmdOptions),
+}
+
+/// Measures everything. `progress` gets a line about each measurement in front of it.
+///
+/// # Errors
+/// When nothing can be laid out or started; a workload that cannot run is left out, and the report says
+/// why.
+pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
+    let machine = Machine::look();
+    let core = options.core.or(machine.cores.last().copied()).unwrap_or(0);
+    let main_core = machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core);
+    let (mut jobs, mut rows) = (Vec::new(), Vec::new());
+    let stage = Stage::new(&options.folder, routes(options)?)?;
+    for &port in &options.ports {
+        // What a port without contents receives has no flows.
+        let flows =
+            if port == PortKind::Null { options.flows.get(..1).unwrap_or_default() } else { &options.flows };
+        for &flows in flows {
+            let shown = (port != PortKind::Null).then_some(flows);
+            if options.testpmd && port != PortKind::Memory {
+                for mode in Mode::ALL {
+                    let mut row = Row::new(format!("testpmd-{}", mode.name()), port, shown);
+                    row.about = "dpdk-testpmd".into();
+                    if !testpmd::is_there() {
+                        row.skipped =
+                            Some(format!("{} is not installed (Debian: dpdk-dev)", testpmd::PROGRAM));
+                    }
+                    let capture = match (port, options.workloads.first()) {
+                        (PortKind::Pcap, Some(workload)) => stage.capture(workload, flows)?,
+                        _ => PathBuf::new(),
+                    };
+                    jobs.push(Job::Testpmd(TestpmdOptions {
+                        mode,
+                        device: port.device(&capture).unwrap_or_default(),
+                        seconds: options.seconds,
+                        burst: options.burst,
+                        buffers: port.slots(flows),
+                        core,
+                        main_core,
+                    }));
+                    rows.push(row);
+                }
+            }
+            for workload in options.workloads.iter().filter(|workload| port.suits(workload)) {
+                let mut row = Row::new(workload.name.into(), port, shown);
+                (row.about, row.gated) = (workload.about.into(), workload.gated && port == PortKind::Pcap);
+                let chain = stage.lay_out(workload, port, flows)?;
+                row.fastclick_share =
+                    (port == PortKind::Pcap).then(|| peers::fastclick_share(workload.name, flows)).flatten();
+                row.bess_cycles =
+                    (port == PortKind::Memory).then(|| peers::bess_cycles(workload.name, flows)).flatten();
+                let options = MeasureOptions {
+                    seconds: options.seconds,
+                    burst: options.burst,
+                    core,
+                    warm_packets: flows * 2,
+                    slots: port.slots(flows),
+                };
+                jobs.push(Job::Chain { chain, options });
+                rows.push(row);
+            }
+        }
+    }
+    for round in 1..=options.rounds {
+        for (job, row) in jobs.iter().zip(&mut rows) {
+            if row.skipped.is_some() {
+                continue;
+            }
+            progress(&format!("round {round} of {}: {}", options.rounds, row.title()));
+            let answer = match job {
+                Job::Chain { chain, options: how } => {
+                    child::measure(&options.program.0, &options.program.1, chain, how)?
+                }
+                Job::Testpmd(how) => testpmd::measure(how)?,
+            };
+            match answer {
+                Answer::Sample(sample) => row.samples.push(*sample),
+                Answer::Skip(why) => {
+                    progress(&format!("SKIP: {}: {why}\n", row.title()));
+                    row.skipped = Some(why);
+                }
+            }
+        }
+    }
+    progress("");
+    Ok(Report { machine, core, burst: options.burst, rounds: options.rounds, seconds: options.seconds, rows })
+}
+
+fn routes(options: &Options) -> Result<String, BenchError> {
+    if !options.workloads.iter().any(|workload| workload.needs_full_table()) {
+        return Ok(String::new());
+    }
+    let table = match &options.table {
+        Some(path) => full_table::read(path)?,
+        None => full_table::generated(),
+    };
+    Ok(full_table::arguments(&table))
+}

@@ -1,0 +1,78 @@
+//! What several rounds of one measurement come to.
+
+use serde::Serialize;
+
+/// Median and range of some figures.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Spread {
+    /// The middle one; of an even number, the mean of the two in the middle.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of these figures; `None` when there are none, or one is no number.
+    pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Spread> {
+        let mut figures: Vec<f64> = figures.into_iter().collect();
+        if figures.iter().any(|figure| figure.is_nan()) {
+            return None;
+        }
+        figures.sort_by(f64::total_cmp);
+        let (min, max) = (*figures.first()?, *figures.last()?);
+        let half = figures.len() / 2;
+        let upper = *figures.get(half)?;
+        let median = match half.checked_sub(1).and_then(|below| figures.get(below)) {
+            Some(lower) if figures.len().is_multiple_of(2) => f64::midpoint(*lower, upper),
+            _ => upper,
+        };
+        Some(Spread { median, min, max })
+    }
+
+    /// Every figure through a function that only grows, or only falls.
+    #[must_use]
+    pub fn map(self, function: impl Fn(f64) -> f64) -> Spread {
+        let (one, other) = (function(self.min), function(self.max));
+        Spread { median: function(self.median), min: one.min(other), max: one.max(other) }
+    }
+
+    /// How far the range reaches, as a share of the median.
+    pub fn width(self) -> f64 {
+        if self.median == 0.0 { 0.0 } else { (self.max - self.min) / self.median }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_median_is_the_middle_one() {
+        assert_eq!(Spread::of([3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
+        assert_eq!(Spread::of([4.0, 1.0, 2.0, 8.0]), Some(Spread { median: 3.0, min: 1.0, max: 8.0 }));
+        assert_eq!(Spread::of([5.0]), Some(Spread { median: 5.0, min: 5.0, max: 5.0 }));
+        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::of([1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn a_falling_function_turns_the_range() {
+        let spread = Spread { median: 4.0, min: 2.0, max: 8.0 };
+        assert_eq!(spread.map(|x| 8.0 / x), Spread { median: 2.0, min: 1.0, max: 4.0 });
+        assert_eq!(spread.width(), 1.5);
+    }
+
+    proptest! {
+        #[test]
+        fn the_median_lies_in_the_range(figures in proptest::collection::vec(-1e9..1e9f64, 1..20)) {
+            let spread = Spread::of(figures.iter().copied()).expect("numbers");
+            prop_assert!(spread.min <= spread.median && spread.median <= spread.max);
+            let below = figures.iter().filter(|figure| **figure < spread.median).count();
+            let above = figures.iter().filter(|figure| **figure > spread.median).count();
+            prop_assert!(below <= figures.len() / 2 && above <= figures.len() / 2);
+        }
+    }
+}

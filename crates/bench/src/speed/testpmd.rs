@@ -1,0 +1,240 @@
+//! `dpdk-testpmd` on the same virtual device: what DPDK's own forwarding loop reaches there.
+//!
+//! It is driven through its command line: started, left to warm up, and asked twice for the statistics of
+//! its port; it tells the packets per second between the two by its own clock. Its lines are read as they
+//! come (`stdbuf` of the coreutils makes it write them line by line), its end is waited for, and it is
+//! killed by its process if that does not come.
+
+use super::child::Answer;
+use super::core_time::Thread;
+use super::measure::Sample;
+use crate::BenchError;
+use serde::Serialize;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Debian's name for it, of the package `dpdk-dev`.
+pub const PROGRAM: &str = "dpdk-testpmd";
+
+const WARM_UP: Duration = Duration::from_millis(300);
+/// How long it may take to start, to answer, to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How it forwards.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Receives and drops.
+    RxOnly,
+    /// Sends what it receives.
+    Io,
+    /// The same, with the addresses exchanged.
+    MacSwap,
+}
+
+impl Mode {
+    /// All that are measured.
+    pub const ALL: [Mode; 3] = [Mode::RxOnly, Mode::Io, Mode::MacSwap];
+
+    /// Its name for testpmd.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::RxOnly => "rxonly",
+            Mode::Io => "io",
+            Mode::MacSwap => "macswap",
+        }
+    }
+}
+
+/// How to run it.
+#[derive(Clone, Debug)]
+pub struct TestpmdOptions {
+    /// The mode.
+    pub mode: Mode,
+    /// The DPDK device.
+    pub device: String,
+    /// For how long, in seconds.
+    pub seconds: f64,
+    /// Packets at a time.
+    pub burst: usize,
+    /// Packet buffers.
+    pub buffers: u32,
+    /// The core that forwards.
+    pub core: usize,
+    /// The core of its command line.
+    pub main_core: usize,
+}
+
+/// Whether it is installed.
+pub fn is_there() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(PROGRAM).is_file())
+}
+
+fn arguments(options: &TestpmdOptions) -> Vec<String> {
+    // Buffers of 2,176 bytes and their headers, and what DPDK needs for itself.
+    let memory_mib = 256 + u64::from(options.buffers) * 2_600 / (1 << 20);
+    let cores = format!("0@{},1@{}", options.main_core, options.core);
+    let text = format!(
+        "{PROGRAM} --no-pci --no-telemetry --no-huge --no-shconf -m {memory_mib} --lcores {cores} --vdev {} -- \
+         -i --forward-mode={} --nb-cores=1 --burst={} --total-num-mbufs={}",
+        options.device,
+        options.mode.name(),
+        options.burst,
+        options.buffers
+    );
+    ["-oL".to_string()].into_iter().chain(text.split_whitespace().map(String::from)).collect()
+}
+
+/// Measures it.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn measure(options: &TestpmdOptions) -> Result<Answer, BenchError> {
+    let spawned = Command::new("stdbuf")
+        .args(arguments(options))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child =
+        spawned.map_err(|cause| BenchError::File { action: "run", path: "stdbuf".into(), cause })?;
+    let answer = talk(&mut child, options);
+    end(&mut child);
+    Ok(answer.unwrap_or_else(|why| Answer::Skip(format!("{PROGRAM}: {why}"))))
+}
+
+fn talk(child: &mut Child, options: &TestpmdOptions) -> Result<Answer, String> {
+    let mut input = child.stdin.take().ok_or("no way to its input")?;
+    let lines = lines_of(child)?;
+    let mut say = |command: &str| writeln!(input, "{command}").map_err(|error| error.to_string());
+    say("start")?;
+    wait_for(&lines, "packet forwarding - ports=1")?;
+    std::thread::sleep(WARM_UP);
+    let thread = Thread::find(&child.id().to_string(), |name| name.ends_with("worker-1"));
+    let waited = || thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
+    say("show port stats all")?;
+    wait_for(&lines, "Tx-pps:")?;
+    let (waited_before, start) = (waited(), Instant::now());
+    std::thread::sleep(Duration::from_secs_f64(options.seconds));
+    say("show port stats all")?;
+    let told = wait_for(&lines, "Rx-pps:")?;
+    let (wall_ns, waited_ns) = (start.elapsed().as_nanos() as f64, waited() - waited_before);
+    say("stop")?;
+    say("quit")?;
+    let rate = rx_pps(&told).filter(|rate| *rate > 0.0).ok_or("it forwarded nothing")?;
+    Ok(Answer::Sample(Box::new(Sample {
+        // Its rate is by its own clock; the time here is only the weight of the waiting.
+        packets: (rate * wall_ns / 1e9) as u64,
+        wall_ns,
+        waited_ns: waited_ns as f64,
+        sound: true,
+        ..Sample::default()
+    })))
+}
+
+/// Its lines, read by a thread until it closes its output.
+fn lines_of(child: &mut Child) -> Result<Receiver<String>, String> {
+    let output = child.stdout.take().ok_or("no way to its output")?;
+    let (tell, hear) = channel();
+    let read =
+        move || BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| tell.send(line));
+    std::thread::Builder::new()
+        .name("testpmd-output".into())
+        .spawn(read)
+        .map_err(|error| error.to_string())?;
+    Ok(hear)
+}
+
+fn wait_for(lines: &Receiver<String>, text: &str) -> Result<String, String> {
+    let until = Instant::now() + PATIENCE;
+    let mut last = String::new();
+    loop {
+        match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(line) if line.contains(text) => return Ok(line),
+            Ok(line) if line.trim().is_empty() => {}
+            Ok(line) => last = line,
+            Err(RecvTimeoutError::Timeout) => return Err(format!("no `{text}` within {PATIENCE:?}")),
+            Err(RecvTimeoutError::Disconnected) => return Err(format!("it ended; its last line: {last}")),
+        }
+    }
+}
+
+/// The packets per second that a line of its statistics tells.
+fn rx_pps(line: &str) -> Option<f64> {
+    line.split_once("Rx-pps:")?.1.split_whitespace().next()?.parse().ok()
+}
+
+/// Waits for its end, and makes one if it does not come.
+fn end(child: &mut Child) {
+    drop(child.stdin.take());
+    let until = Instant::now() + PATIENCE / 4;
+    while Instant::now() < until {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded from DPDK 22.11, `show port stats all` twice and `quit`.
+    const RECORDED: &str = include_str!("testpmd_recorded.txt");
+
+    fn recorded() -> Receiver<String> {
+        let (tell, hear) = channel();
+        RECORDED.lines().for_each(|line| tell.send(line.to_string()).expect("heard"));
+        hear
+    }
+
+    #[test]
+    fn the_second_statistics_have_the_rate() {
+        let lines = recorded();
+        wait_for(&lines, "packet forwarding - ports=1").expect("starts");
+        wait_for(&lines, "Tx-pps:").expect("first");
+        let line = wait_for(&lines, "Rx-pps:").expect("second");
+        assert_eq!(rx_pps(&line), Some(41_010_796.0));
+    }
+
+    #[test]
+    fn an_early_end_is_told_with_the_last_line() {
+        let told = wait_for(&recorded(), "never said").expect_err("ended");
+        assert!(told.contains("Bye..."), "{told}");
+    }
+
+    #[test]
+    fn lines_without_a_rate_have_none() {
+        assert_eq!(rx_pps("  Tx-pps:     1"), None);
+        assert_eq!(rx_pps("  Rx-pps: soon"), None);
+    }
+
+    #[test]
+    fn the_arguments_name_device_cores_and_mode() {
+        let options = TestpmdOptions {
+            mode: Mode::MacSwap,
+            device: "net_null0,size=60".into(),
+            seconds: 1.0,
+            burst: 64,
+            buffers: 16_384,
+            core: 3,
+            main_core: 2,
+        };
+        let line = arguments(&options).join(" ");
+        for part in [
+            "--lcores 0@2,1@3",
+            "--vdev net_null0,size=60",
+            "--forward-mode=macswap",
+            "--burst=64",
+            "--no-pci",
+        ] {
+            assert!(line.contains(part), "{part} is missing in {line}");
+        }
+    }
+}

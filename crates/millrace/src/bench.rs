@@ -1,0 +1,230 @@
+//! `millrace bench`: cycles per packet of the workloads that the field compares.
+//!
+//! Everything that is measured is [`bench::speed`]'s; here are the options.
+
+use crate::text::print;
+use ::bench::speed::{self, MeasureOptions, Options, PortKind, workload};
+use anyhow::{Context, bail};
+use clap::Args;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Prints cycles per packet of network functions, beside dpdk-testpmd on the same kind of port.
+///
+/// 64-byte frames, one core. Every measurement is a process of its own; the workloads take turns, round by
+/// round. Build in release mode, and let nothing else run meanwhile.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Workloads, such as `l2 napt-1`, or the front of their names, such as `napt`; all by default
+    #[arg(value_name = "WORKLOAD")]
+    workloads: Vec<String>,
+
+    /// Lists the workloads
+    #[arg(long)]
+    list: bool,
+
+    /// Kinds of ports: memory, null (DPDK's net_null), pcap (DPDK's net_pcap)
+    #[arg(long, value_delimiter = ',', default_value = "memory,null,pcap")]
+    ports: Vec<PortKind>,
+
+    /// Numbers of flows
+    #[arg(long, value_delimiter = ',', default_value = "1000,65536", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    flows: Vec<u64>,
+
+    /// How often everything is measured
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+
+    /// How long a measurement takes, without warming up
+    #[arg(long, default_value_t = 0.5, value_parser = seconds)]
+    seconds: f64,
+
+    /// Packets that are worked on at a time, 1 to 256
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
+    burst: u16,
+
+    /// Core of the packet thread; the last one by default
+    #[arg(long)]
+    core: Option<usize>,
+
+    /// File with the prefixes of the full table, one in a line; made up by default
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+
+    /// Leaves dpdk-testpmd out
+    #[arg(long)]
+    no_testpmd: bool,
+
+    /// Keeps the chains and captures that are measured, in this folder
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+
+    /// The figures as JSON
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+
+    /// The figures as Markdown
+    #[arg(long)]
+    markdown: bool,
+
+    /// Fails unless FastClick's share of the I/O floor is reached
+    #[arg(long)]
+    gate: bool,
+
+    /// Measures one chain in this process
+    #[arg(long, hide = true)]
+    one: Option<PathBuf>,
+
+    #[arg(long, hide = true, default_value_t = 0)]
+    warm_packets: u64,
+
+    #[arg(long, hide = true, default_value_t = 16_384)]
+    slots: u32,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (0.001..=3600.0).contains(&seconds) { Ok(seconds) } else { Err("0.001 to 3600 seconds".into()) }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such workload, or nothing can be laid out or started.
+pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+    if let Some(chain) = &args.one {
+        return one(args, chain);
+    }
+    if args.list {
+        for workload in workload::all() {
+            print(&format!("{:<22} {}\n", workload.name, workload.about));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let scratch = Scratch::new(args.keep.as_deref())?;
+    let program = std::env::current_exe().context("this program's own file")?;
+    let options = Options {
+        workloads: chosen(&args.workloads)?,
+        ports: args.ports.clone(),
+        flows: args.flows.clone(),
+        rounds: usize::from(args.rounds),
+        seconds: args.seconds,
+        burst: usize::from(args.burst),
+        core: args.core,
+        testpmd: !args.no_testpmd,
+        table: args.table.clone(),
+        folder: scratch.folder.clone(),
+        program: (program, vec!["bench".into()]),
+    };
+    if cfg!(debug_assertions) {
+        eprintln!("WARNING: not built in release mode: the figures say nothing");
+    }
+    let report = speed::run(&options, &mut progress)?;
+    print(&match () {
+        () if args.json => format!("{}\n", report.json()?),
+        () if args.markdown => report.markdown(),
+        () => report.text(),
+    });
+    let fails = args.gate && !report.holds();
+    Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// A line that replaces the one before; one with an end stays.
+fn progress(line: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = if out.is_terminal() {
+        write!(out, "\r\x1b[K{line}")
+    } else if line.ends_with('\n') {
+        write!(out, "{line}")
+    } else {
+        Ok(())
+    };
+    let _ = out.flush();
+}
+
+fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
+    let options = MeasureOptions {
+        seconds: args.seconds,
+        burst: usize::from(args.burst),
+        core: args.core.unwrap_or(0),
+        warm_packets: args.warm_packets,
+        slots: args.slots,
+    };
+    let sample = speed::measure_chain(chain, &options)?;
+    print(&format!("{}\n", serde_json::to_string(&sample)?));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The workloads with these names, or whose names begin so; with the floor, which shares are taken of.
+fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> {
+    for name in names {
+        if !workload::all().any(|workload| workload.name.starts_with(name.as_str())) {
+            let all: Vec<&str> = workload::all().map(|workload| workload.name).collect();
+            bail!("there is no workload `{name}`; there are {}", all.join(", "));
+        }
+    }
+    let is_meant = |workload: &workload::Workload| {
+        // A whole name means no longer one: `l3-10` is not `l3-10-spread`.
+        let meant = |name: &String| match workload::find(name) {
+            Some(_) => workload.name == name,
+            None => workload.name.starts_with(name.as_str()),
+        };
+        names.is_empty() || workload.name == "floor" || names.iter().any(meant)
+    };
+    Ok(workload::all().filter(|workload| is_meant(workload)).collect())
+}
+
+/// A folder that goes away again, unless it is to be kept.
+struct Scratch {
+    folder: PathBuf,
+    keep: bool,
+}
+
+impl Scratch {
+    fn new(keep: Option<&Path>) -> anyhow::Result<Scratch> {
+        let made = || std::env::temp_dir().join(format!("millrace-bench-{}", std::process::id()));
+        let folder = keep.map_or_else(made, Path::to_path_buf);
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(Scratch { folder, keep: keep.is_some() })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &[&str]) -> Vec<&'static str> {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        chosen(&words).expect("known").iter().map(|workload| workload.name).collect()
+    }
+
+    #[test]
+    fn the_floor_is_always_measured() {
+        assert_eq!(names(&["l3-10"]), ["floor", "l3-10"]);
+        assert_eq!(names(&["napt"]), ["floor", "napt-1", "napt-2", "napt-4", "napt-10"]);
+        assert_eq!(names(&[]).len(), workload::all().count());
+    }
+
+    #[test]
+    fn an_unknown_workload_is_refused_with_the_list() {
+        let error = chosen(&["l4".into()]).expect_err("refused").to_string();
+        assert!(error.contains("`l4`") && error.contains("firewall-10"), "{error}");
+    }
+
+    #[test]
+    fn durations_have_limits() {
+        assert_eq!(seconds("0.5"), Ok(0.5));
+        for text in ["0", "-1", "1e9", "NaN", "x"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

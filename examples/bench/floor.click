@@ -1,0 +1,2 @@
+// The I/O floor: receive and drop.
+FromDevice(in) -> Discard;

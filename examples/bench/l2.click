@@ -1,0 +1,2 @@
+// L2 forwarding: each frame goes back to where it came from.
+FromDevice(in) -> EtherMirror -> ToDevice(out);
