@@ -35,6 +35,8 @@ pub struct CodeBuilder {
     context: Context,
     frontend: FunctionBuilderContext,
     programs: Vec<(Plan, Vec<FuncId>)>,
+    /// Assembly of each region compiled so far, where it was asked for.
+    listing: Option<String>,
 }
 
 /// Compiled programs. The executable memory goes when the last owner does.
@@ -76,7 +78,24 @@ impl CodeBuilder {
             .map_err(|error| CodegenError::Machine(error.to_string()))?;
         let module = JITModule::new(JITBuilder::with_isa(isa, cranelift_module::default_libcall_names()));
         let context = module.make_context();
-        Ok(CodeBuilder { module, context, frontend: FunctionBuilderContext::new(), programs: vec![] })
+        Ok(CodeBuilder {
+            module,
+            context,
+            frontend: FunctionBuilderContext::new(),
+            programs: vec![],
+            listing: None,
+        })
+    }
+
+    /// Keeps the assembly of what is compiled from now on; see [`CodeBuilder::listing`].
+    pub fn keep_listing(&mut self) {
+        self.listing = Some(String::new());
+        self.context.set_disasm(true);
+    }
+
+    /// The assembly of what was compiled since [`CodeBuilder::keep_listing`].
+    pub fn listing(&self) -> &str {
+        self.listing.as_deref().unwrap_or("")
     }
 
     /// Compiles a verified program.
@@ -102,7 +121,16 @@ impl CodeBuilder {
             self.module
                 .define_function(id, &mut self.context)
                 .map_err(|error| failed(format!("{error:?}")))?;
+            if let Some(listing) = &mut self.listing {
+                let code = self.context.compiled_code().and_then(|code| code.vcode.as_deref());
+                listing.push_str(&format!(
+                    "{name}: (starts at b{})\n{}\n",
+                    region.head.0,
+                    code.unwrap_or("")
+                ));
+            }
             self.module.clear_context(&mut self.context);
+            self.context.set_disasm(self.listing.is_some());
             functions.push(id);
         }
         self.programs.push((plan, functions));

@@ -53,6 +53,7 @@ impl Scratch {
 /// # Panics
 /// When the list names packets outside the vector, or the vector is longer than [`LIST_CAPACITY`].
 #[inline]
+#[expect(clippy::too_many_arguments, reason = "the packet path; each is a different thing")]
 pub fn run(
     engine: &Engine,
     program: &Program,
@@ -70,6 +71,7 @@ pub fn run(
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "as `run`")]
 fn native(
     code: &Code,
     id: ProgramId,

@@ -8,7 +8,7 @@ use crate::program::{BlockId, Inst, Program, Term, Value};
 use crate::table::{Created, Tables};
 use packet::anno::Anno;
 use packet::field::{Base, Field};
-use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
+use shm::descriptor::{NO_HEADER, Packet};
 
 /// The bytes behind a descriptor.
 pub trait Buffer {
@@ -280,7 +280,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
             },
             Inst::SetBase(base, value) => {
                 let at = u64::from(self.packet.data).wrapping_add(self.get(value));
-                self.set_base(base, if at < BUF_BYTES as u64 { at as u16 } else { NO_HEADER });
+                self.set_base(base, at.min(u64::from(NO_HEADER)) as u16);
                 0
             }
             Inst::ClearBase(base) => {

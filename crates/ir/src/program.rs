@@ -135,7 +135,8 @@ pub enum Inst {
     Avail(Base),
     /// Offset of a base from the packet's first byte, wrapping; `u64::MAX` when the base is not set.
     Offset(Base),
-    /// Sets a header annotation to the packet's first byte plus a value.
+    /// Sets a header annotation to the packet's first byte plus a value; to "not set" where that is not
+    /// below 0xffff, counted from the buffer's start.
     SetBase(Base, Value),
     /// Forgets a header annotation.
     ClearBase(Base),

@@ -19,19 +19,20 @@ fn base_offset(base: Base) -> i32 {
 }
 
 impl Lowering<'_, '_> {
-    /// Addresses of all bases and of the end of the first segment. Those that the region does not use
-    /// are removed by the compiler.
+    /// Reads the addresses that the region needs.
     pub(super) fn load_bases(&mut self) {
         let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
-        for base in Base::ALL {
+        for base in Base::ALL.into_iter().filter(|base| self.touched.bases[*base as usize]) {
             let at = self.f.ins().uload16(types::I64, flags(), self.packet, base_offset(base));
             let address = self.f.ins().iadd(buf, at);
             self.f.def_var(self.bases[base as usize], address);
         }
-        let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
-        let data = self.base(Base::Data);
-        let end = self.f.ins().iadd(data, len);
-        self.f.def_var(self.end, end);
+        if self.touched.end {
+            let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
+            let data = self.base(Base::Data);
+            let end = self.f.ins().iadd(data, len);
+            self.f.def_var(self.end, end);
+        }
     }
 
     pub(super) fn access(&mut self, inst: Inst) -> Option<clif::Value> {
@@ -52,10 +53,13 @@ impl Lowering<'_, '_> {
             Inst::Len => return Some(self.f.ins().uload32(flags(), self.packet, offset::TOTAL)),
             Inst::Avail(base) => return Some(self.avail(base)),
             Inst::Offset(base) => return Some(self.offset(base)),
-            Inst::SetBase(base, value) => {
-                let value = self.value(value);
-                self.set_base(base, value);
-            }
+            Inst::SetBase(base, value) => match self.constant(value) {
+                Some(from_data) => self.set_base_const(base, from_data),
+                None => {
+                    let value = self.value(value);
+                    self.set_base(base, value);
+                }
+            },
             Inst::ClearBase(base) => {
                 let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
                 self.write_base(base, none);
@@ -235,9 +239,22 @@ impl Lowering<'_, '_> {
         self.f.ins().select(unset, none, distance)
     }
 
+    /// The value, where it is a small constant.
+    fn constant(&self, value: ir::Value) -> Option<u16> {
+        let blocks = self.region.blocks.iter().flat_map(|block| &self.program.block(*block).insts);
+        let mut definitions = blocks.filter(|(result, _)| *result == Some(value));
+        match definitions.next() {
+            Some((_, Inst::Const(number))) if *number < BUF_BYTES as u64 => Some(*number as u16),
+            _ => None,
+        }
+    }
+
     /// Sets a base to an offset from the buffer's start, in descriptor and variable.
     fn write_base(&mut self, base: Base, at: clif::Value) {
         self.f.ins().istore16(flags(), at, self.packet, base_offset(base));
+        if !self.touched.bases[base as usize] {
+            return;
+        }
         let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
         let address = self.f.ins().iadd(buf, at);
         self.f.def_var(self.bases[base as usize], address);
@@ -246,10 +263,21 @@ impl Lowering<'_, '_> {
     fn set_base(&mut self, base: Base, from_data: clif::Value) {
         let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
         let at = self.f.ins().iadd(data, from_data);
-        let fits = self.f.ins().icmp_imm_s(IntCC::UnsignedLessThan, at, BUF_BYTES as i64);
         let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
-        let at = self.f.ins().select(fits, at, none);
+        let at = self.f.ins().umin(at, none);
         self.write_base(base, at);
+    }
+
+    /// A constant offset cannot reach [`NO_HEADER`], and its address does not wait for the descriptor.
+    fn set_base_const(&mut self, base: Base, from_data: u16) {
+        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+        let at = self.f.ins().iadd_imm_s(data, i64::from(from_data));
+        self.f.ins().istore16(flags(), at, self.packet, base_offset(base));
+        if self.touched.bases[base as usize] {
+            let data = self.base(Base::Data);
+            let address = self.f.ins().iadd_imm_s(data, i64::from(from_data));
+            self.f.def_var(self.bases[base as usize], address);
+        }
     }
 
     fn add_to(&mut self, at: i32, amount: clif::Value) {

@@ -41,14 +41,15 @@ pub(crate) struct Lowering<'a, 'b> {
     index: clif::Value,
     bases: [Variable; 4],
     end: Variable,
+    touched: Touched,
     values: BTreeMap<Value, clif::Value>,
     /// Entries in the lists that this region alone appends to while it runs: in registers, since a
     /// counter in memory would make each packet wait for the one before.
     counts: BTreeMap<usize, Variable>,
 }
 
-/// Lists whose counts are kept in registers, at the most.
-const REGISTER_COUNTS: usize = 6;
+/// Lists whose counts are kept in registers, at the most: more would push hotter values out of them.
+const REGISTER_COUNTS: usize = 2;
 
 #[derive(Clone, Copy)]
 struct Pointers {
@@ -60,6 +61,48 @@ struct Pointers {
     records: clif::Value,
     carry: clif::Value,
     now_ns: clif::Value,
+}
+
+/// Which addresses a region needs: the others are not read from the descriptor.
+#[derive(Clone, Copy, Default)]
+struct Touched {
+    bases: [bool; 4],
+    end: bool,
+}
+
+impl Touched {
+    fn of(program: &Program, region: &Region) -> Touched {
+        let mut touched = Touched::default();
+        for block in region.blocks.iter().map(|block| program.block(*block)) {
+            for (_, inst) in &block.insts {
+                match *inst {
+                    Inst::Load(field) | Inst::Store(field, _) => touched.base(field.base),
+                    Inst::Avail(base) => {
+                        touched.base(base);
+                        touched.end = true;
+                    }
+                    Inst::Offset(base) => touched.base(base),
+                    Inst::Take(_) => touched.end = true,
+                    Inst::IpSum => {
+                        touched.base(Base::Net);
+                        touched.end = true;
+                    }
+                    _ => {}
+                }
+            }
+            if let Term::Need { base, .. } = block.term {
+                touched.base(base);
+                touched.end = true;
+            }
+        }
+        // The end is counted from the packet's first byte, and so is where headers are set.
+        touched.base(Base::Data);
+        touched
+    }
+
+    fn base(&mut self, base: Base) {
+        self.bases[base as usize] = true;
+    }
 }
 
 /// Emits the function of a region into `f`, which has the signature of [`crate::abi::RegionFn`].
@@ -90,7 +133,10 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     f.def_var(end_of_list, list_end);
     let mut counts = BTreeMap::new();
     if region.sole_list.is_none() {
-        for &list in region.lists.iter().take(REGISTER_COUNTS) {
+        // Drops and slow paths are rare: their counts stay in memory.
+        let layout = &plan.lists;
+        let often = |list: &&usize| **list < layout.outputs || **list >= layout.site(0);
+        for &list in region.lists.iter().filter(often).take(REGISTER_COUNTS) {
             let count = f.declare_var(types::I64);
             let entries = f.ins().uload32(flags(), context.counts, 4 * list as i32);
             f.def_var(count, entries);
@@ -112,15 +158,21 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     f.ins().return_(&[]);
 
     f.switch_to_block(body);
-    let index = f.ins().load(types::I16, flags(), at, 0);
-    let index = f.ins().uextend(types::I64, index);
+    let index = f.ins().uload16(types::I64, flags(), at, 0);
     let next = f.ins().iadd_imm_s(at, 2);
     f.def_var(position, next);
     let at = f.ins().imul_imm_s(index, META_BYTES as i64);
     let packet = f.ins().iadd(context.packets, at);
     let bases = [(); 4].map(|()| f.declare_var(types::I64));
     let end = f.declare_var(types::I64);
-    let blocks = region.blocks.iter().map(|block| (*block, f.create_block())).collect();
+    let blocks: BTreeMap<BlockId, clif::Block> =
+        region.blocks.iter().map(|block| (*block, f.create_block())).collect();
+    for (block, native) in &blocks {
+        // Moved out of the way of the packets that go through.
+        if matches!(program.block(*block).term, Term::Drop(_) | Term::Slow(_)) {
+            f.set_cold_block(*native);
+        }
+    }
     let mut lowering = Lowering {
         program,
         plan,
@@ -133,6 +185,7 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         index,
         bases,
         end,
+        touched: Touched::of(program, region),
         values: BTreeMap::new(),
         counts,
     };
