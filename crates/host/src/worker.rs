@@ -164,7 +164,10 @@ impl Worker {
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
             let mut worked = self.take_handed();
-            for (at, &node) in tasks.iter().enumerate().filter(|(at, _)| !finished[*at]).collect::<Vec<_>>() {
+            for (at, &node) in tasks.iter().enumerate() {
+                if finished[at] {
+                    continue;
+                }
                 match self.run_task(node) {
                     Progress::Worked => worked = true,
                     Progress::Idle => {}
@@ -193,7 +196,8 @@ impl Worker {
                     self.finish.done.fetch_add(1, Ordering::AcqRel);
                 }
                 // Whoever saw all others done has seen all that they handed over.
-                if self.finish.done.load(Ordering::Acquire) >= self.finish.workers && self.incoming.is_empty() {
+                if self.finish.done.load(Ordering::Acquire) >= self.finish.workers && self.incoming.is_empty()
+                {
                     break;
                 }
             }

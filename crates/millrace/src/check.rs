@@ -3,8 +3,8 @@
 use anyhow::Context;
 use clap::Args;
 use diag::{Diagnostics, SourceMap};
-use element::configure::Direction;
 use host::chain::Chain;
+use host::ports::Ports;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -66,7 +66,8 @@ pub fn load(path: &Path, defines: &[(String, String)]) -> anyhow::Result<Loaded>
 
 /// Shows what is wrong with a chain.
 pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
-    let text = if short { diags.render_short(map) } else { diags.render(map, std::io::stderr().is_terminal()) };
+    let text =
+        if short { diags.render_short(map) } else { diags.render(map, std::io::stderr().is_terminal()) };
     eprint!("{text}");
     let errors = diags.errors();
     if errors > 0 && !short {
@@ -82,12 +83,13 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let mut loaded = load(&args.chain, &args.defines)?;
     let assembly = match &loaded.chain {
         Some(chain) => {
-            let options = host::Options {
-                workers: 1,
-                evaluator: !args.programs,
-                folder: chain.folder.clone(),
-            };
-            host::assemble(&chain.graph, &options, &mut Unopened, &mut loaded.diags)?
+            let options =
+                host::Options { workers: 1, evaluator: !args.programs, folder: chain.folder.clone() };
+            // The slots do not matter: nothing is received.
+            let memory = shm::region::RegionOptions::slots(512);
+            let mut ports = Ports::new(chain, 1, memory, Box::new(crate::run::made_traffic)).dry();
+            ports.prepare(&mut loaded.diags);
+            host::assemble(&chain.graph, &options, &mut ports, &mut loaded.diags)?
         }
         None => None,
     };
@@ -108,21 +110,17 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if args.programs {
         for node in nodes {
             if let Some(lowered) = &node.lowered {
-                out += &format!("\n# {} :: {}\n{}", node.name, node.class.name, host::node::program_text(lowered));
+                out += &format!(
+                    "\n# {} :: {}\n{}",
+                    node.name,
+                    node.class.name,
+                    host::node::program_text(lowered)
+                );
             }
         }
     }
     crate::text::print(&out);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Opens no port: a chain is checked without its devices and captures.
-struct Unopened;
-
-impl host::PortOpener for Unopened {
-    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn port::Port>, String> {
-        Ok(Box::new(port::MemoryPort::sink(name)))
-    }
 }
 
 /// Runs `millrace fmt`.
@@ -132,7 +130,8 @@ impl host::PortOpener for Unopened {
 pub fn format(args: &FmtArgs) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
-        let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let source = map.add(file.display().to_string(), text.as_str());
         let ast = click::parse(&mut map, source, &mut diags);
@@ -149,7 +148,8 @@ pub fn format(args: &FmtArgs) -> anyhow::Result<ExitCode> {
             println!("{} is not in the standard layout", file.display());
             code = ExitCode::FAILURE;
         } else {
-            std::fs::write(file, formatted).with_context(|| format!("{} cannot be written", file.display()))?;
+            std::fs::write(file, formatted)
+                .with_context(|| format!("{} cannot be written", file.display()))?;
         }
     }
     Ok(code)

@@ -91,11 +91,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let cores = if args.cores.is_empty() { chain.cores.clone() } else { args.cores.clone() };
     let workers = args.workers.or(chain.workers).unwrap_or(cores.len()).max(1);
-    let options = Options {
-        workers,
-        evaluator: args.engine == EngineArg::Evaluator,
-        folder: chain.folder.clone(),
-    };
+    let options =
+        Options { workers, evaluator: args.engine == EngineArg::Evaluator, folder: chain.folder.clone() };
     let memory = shm::region::RegionOptions::slots(args.slots);
     let mut ports = host::ports::Ports::new(&chain, workers, memory, Box::new(made_traffic));
     ports.prepare(&mut loaded.diags);
@@ -155,7 +152,7 @@ const LEAST_FRAMES: usize = 4_096;
 const MOST_FRAMES: usize = 1 << 20;
 
 /// Makes the frames of a port with made-up traffic: every flow of its `traffic` table equally often.
-fn made_traffic(declared: &TrafficDecl) -> Result<Arc<port::FrameSet>, diag::Diagnostic> {
+pub fn made_traffic(declared: &TrafficDecl) -> Result<Arc<port::FrameSet>, diag::Diagnostic> {
     let spec: bench::traffic::TrafficSpec = declared.read()?;
     let refused = |message: String| diag::Diagnostic::error(declared.span, message);
     let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
