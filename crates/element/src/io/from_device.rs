@@ -1,5 +1,6 @@
 //! `FromDevice` and `FromDPDKDevice`: packets from a port.
 
+use super::link_type;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Direction};
 use crate::element::{Element, Progress};
@@ -7,6 +8,7 @@ use crate::handler::Handler;
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::parse;
+use ir::LIST_CAPACITY;
 use port::{Port, PortStats};
 
 /// The class.
@@ -18,16 +20,19 @@ pub const FROM_DEVICE: Class = Class {
 
 Receives packets from a port and pushes them out.
 
-- **ports**: no input; 1 push output
+- **ports**: no input; 1 or 2 push outputs. Packets that are not IP leave by the second when FORCE_IP is set
 - **arguments**: `DEVNAME`: a port of the chain file, a DPDK device (`net_pcap0,rx_pcap=in.pcap`), a PCI
   address, a network interface or a capture file; `BURST` (packets at a time, default: the run's);
-  `ACTIVE` (bool, default true). `SNIFFER`, `PROMISC`, `SNAPLEN`, `FORCE_IP`, `METHOD`, `CAPTURE`,
-  `BPF_FILTER`, `PROTOCOL`, `HEADROOM`, `OUTBOUND`, `TIMESTAMP` are taken and have no effect
+  `ACTIVE` (bool, default true); `FORCE_IP` (bool, default false): emit only IP packets, with header and
+  destination annotations set. `SNIFFER`, `PROMISC`, `SNAPLEN`, `METHOD`, `CAPTURE`, `PROTOCOL`, `HEADROOM`,
+  `OUTBOUND`, `TIMESTAMP` are taken and have no effect
 - **annotations**: the MAC header, timestamp and packet type are set by the port
-- **handlers**: `count`, `byte_count` (read), `active` (read/write), `reset_counts` (write)
-- **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket
+- **handlers**: `count`, `byte_count`, `encap` (read), `active` (read/write), `reset_counts` (write)
+- **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
+- **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket.
+  `BPF_FILTER` is refused: put an IPClassifier behind, which is compiled with the rest
 ",
-    ports: "0/1",
+    ports: "0/1-2",
     processing: "h/h",
     flow: "x/x",
     state: StateScope::PerWorker,
@@ -48,14 +53,20 @@ each worker receives from its own queue.
 
 - **handlers**: `count`, `byte_count` (read), `active` (read/write), `reset_counts` (write)
 ",
+    ports: "0/1",
     make,
     ..FROM_DEVICE
 };
+
+const NOT_IP: usize = 0;
 
 struct FromDevice {
     port: Box<dyn Port>,
     burst: Option<usize>,
     active: bool,
+    /// The link type, where packets that are not IP are sorted out.
+    force_ip: Option<u32>,
+    second_output: bool,
     count: u64,
     byte_count: u64,
 }
@@ -65,10 +76,8 @@ pub(super) const DRIVER_KEYWORDS: &[&str] = &[
     "SNIFFER",
     "PROMISC",
     "SNAPLEN",
-    "FORCE_IP",
     "METHOD",
     "CAPTURE",
-    "BPF_FILTER",
     "PROTOCOL",
     "HEADROOM",
     "OUTBOUND",
@@ -105,15 +114,55 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let name = args.mandatory_positional("DEVNAME", parse::string);
     let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let force_ip = args.keyword("FORCE_IP", parse::bool).unwrap_or(false);
+    if let Some(filter) = args.keyword("BPF_FILTER", parse::any).filter(|filter| !filter.is_empty()) {
+        let help = "put an IPClassifier behind the element";
+        args.error(filter.span, "filters of libpcap are not run here").help(help);
+    }
     for keyword in DRIVER_KEYWORDS {
         let _ = args.keyword(keyword, parse::any);
     }
     let fine = args.finish();
     let port = cx.open_port(&name?, Direction::Receive)?;
-    fine.then(|| Box::new(FromDevice { port, burst, active, count: 0, byte_count: 0 }) as Box<dyn Element>)
+    let link_type = port.info().link_type;
+    if force_ip && !link_type::has_known_ip(link_type) {
+        let link = link_type::name(link_type);
+        cx.error(cx.config.span, format!("FORCE_IP knows nothing of packets of link type {link}"));
+        return None;
+    }
+    let (force_ip, second_output) = (force_ip.then_some(link_type), cx.shape.outputs > 1);
+    fine.then(|| {
+        let (count, byte_count) = (0, 0);
+        Box::new(FromDevice { port, burst, active, force_ip, second_output, count, byte_count })
+            as Box<dyn Element>
+    })
+}
+
+impl FromDevice {
+    /// Keeps the IP packets of a vector, with their annotations.
+    fn keep_ip(&self, link_type: u32, vector: &mut Vector, work: &mut Work<'_>) {
+        let (mut kept, mut count) = ([0; LIST_CAPACITY], 0);
+        let (packets, list) = vector.parts();
+        for &index in list {
+            let Some(packet) = packets.get_mut(usize::from(index)) else { continue };
+            if link_type::mark_ip(packet, link_type) {
+                kept[count] = index;
+                count += 1;
+            } else if self.second_output {
+                work.emit(1, packet);
+            } else {
+                work.drop(NOT_IP, std::slice::from_ref(packet));
+            }
+        }
+        vector.relist(&kept[..count]);
+    }
 }
 
 impl Element for FromDevice {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-ip"]
+    }
+
     fn has_task(&self) -> bool {
         true
     }
@@ -130,6 +179,9 @@ impl Element for FromDevice {
         self.count += received as u64;
         self.byte_count += vector.iter().map(|packet| u64::from(packet.total)).sum::<u64>();
         work.count_received(received);
+        if let Some(link_type) = self.force_ip {
+            self.keep_ip(link_type, vector, work);
+        }
         Progress::Worked
     }
 
@@ -138,6 +190,7 @@ impl Element for FromDevice {
             &[
                 Handler::sum("count"),
                 Handler::sum("byte_count"),
+                Handler::read("encap"),
                 Handler::read_write("active"),
                 Handler::write("reset_counts"),
             ]
@@ -148,6 +201,7 @@ impl Element for FromDevice {
         match handler {
             "count" => Some(self.count.to_string()),
             "byte_count" => Some(self.byte_count.to_string()),
+            "encap" => Some(link_type::name(self.port.info().link_type)),
             "active" => Some(self.active.to_string()),
             _ => None,
         }

@@ -38,6 +38,31 @@ fn from_device_rests_while_inactive_and_takes_the_burst_it_is_told() {
 }
 
 #[test]
+fn from_device_sorts_out_what_is_not_ip() {
+    let mut arp = udp_frame(&[3; 40]);
+    arp[12..14].copy_from_slice(&[8, 6]);
+    let ports = |_| {
+        let frames = Arc::new(FrameSet::new([udp_frame(&[1; 20]), arp.clone()]).unwrap());
+        vec![("in".into(), Box::new(MemoryPort::generator("in", frames).limit(4)) as Box<dyn Port>)]
+    };
+    for (outputs, other) in [(1, Exit::Dropped("not-ip".into())), (2, Exit::Port(1))] {
+        let mut rig = Rig::with_ports("FromDevice", "in, FORCE_IP true", 0, outputs, ports).unwrap();
+        let out = rig.task().1;
+        let exits: Vec<Exit> = out.iter().map(|out| out.exit.clone()).collect();
+        assert_eq!(exits, [Exit::Port(0), Exit::Port(0), other.clone(), other]);
+        assert_eq!((out[0].packet.net, out[0].packet.trans), (Some(14), Some(34)));
+        assert!(out[3].packet.bytes == arp && rig.read("encap") == "ETHER");
+    }
+    let filtered = Rig::with_ports("FromDevice", "in, BPF_FILTER \"ip\"", 0, 1, ports).err().unwrap();
+    assert!(filtered.contains("filters of libpcap are not run here"), "{filtered}");
+}
+
+#[test]
+fn dpdk_info_takes_anything() {
+    assert!(Rig::try_new("DPDKInfo", "NB_SOCKET_MBUF 65536, 4", 0, 0).is_ok());
+}
+
+#[test]
 fn from_device_says_what_is_wrong() {
     let mistakes = Rig::try_new("FromDevice", "in, BURST 0, NOTHING 1", 0, 1).err().unwrap();
     assert_eq!(mistakes.lines().count(), 3, "{mistakes}");

@@ -1,0 +1,369 @@
+//! Writes the fields of a packet as text.
+
+use super::field::{Field, ICMP_TYPES, TCP_FLAGS, icmp_has_flow};
+use packet::access::Access;
+use packet::anno::{AGGREGATE, Anno, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
+use packet::view::protocol;
+use shm::Packet;
+use shm::bytes::PacketBytes;
+use shm::descriptor::NO_HEADER;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+/// What is looked at beyond the packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Whether the extra length annotation counts.
+    pub extra_length: bool,
+    /// Whether a packet that is shorter than it says counts as bad.
+    pub careful_trunc: bool,
+}
+
+/// A packet whose headers were looked at.
+pub struct Description<'a> {
+    packet: &'a Packet,
+    bytes: PacketBytes<'a>,
+    /// Where a sane IPv4 header starts.
+    ip: Option<usize>,
+    header_bytes: usize,
+    /// Bytes of the IP packet that are there.
+    network_bytes: usize,
+    protocol: u8,
+    is_first: bool,
+    /// Bytes of the packet without those behind the IP packet's end.
+    length: usize,
+    extra_bytes: u32,
+    /// The first thing that is wrong with it.
+    bad: Option<String>,
+}
+
+/// The value of an annotation.
+pub fn anno(packet: &Packet, anno: Anno) -> u64 {
+    let at = usize::from(anno.offset);
+    let bytes = packet.anno.as_slice().get(at..at + usize::from(anno.len.min(8))).unwrap_or_default();
+    let mut value = [0; 8];
+    value.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    u64::from_le_bytes(value)
+}
+
+/// A time in seconds: with six digits behind the point, or nine where they are needed.
+pub fn time_text(out: &mut String, time_ns: u64) {
+    let (seconds, fraction) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
+    let _ = match fraction % 1_000 {
+        0 => write!(out, "{seconds}.{:06}", fraction / 1_000),
+        _ => write!(out, "{seconds}.{fraction:09}"),
+    };
+}
+
+fn has_ports(proto: u8) -> bool {
+    matches!(proto, protocol::TCP | protocol::UDP | 33 | 136)
+}
+
+impl<'a> Description<'a> {
+    /// Looks at a packet's headers.
+    pub fn new(packet: &'a Packet, options: Options) -> Description<'a> {
+        let bytes = PacketBytes::new(packet);
+        let extra_bytes = if options.extra_length { anno(packet, EXTRA_LENGTH) as u32 } else { 0 };
+        let mut this = Description {
+            packet,
+            length: bytes.len(),
+            bytes,
+            ip: None,
+            header_bytes: 0,
+            network_bytes: 0,
+            protocol: 0,
+            is_first: false,
+            extra_bytes,
+            bad: None,
+        };
+        this.look(options);
+        this
+    }
+
+    fn look(&mut self, options: Options) {
+        let at = match (self.packet.net, self.packet.data) {
+            (NO_HEADER, _) => return,
+            (net, data) if net < data => return,
+            (net, data) => usize::from(net - data),
+        };
+        let there = self.bytes.len().saturating_sub(at);
+        let (Some(first), Some(ip_len)) = (self.bytes.u8(at), self.bytes.u16(at + 2)) else {
+            self.bad.get_or_insert("truncated IP header".into());
+            return;
+        };
+        let (version, header_bytes) = (first >> 4, usize::from(first & 15) * 4);
+        let ip_len = usize::from(ip_len);
+        let wrong = match () {
+            () if version != 4 => Some(format!("IP version {version}")),
+            () if header_bytes < 20 => Some(format!("IP header length {}", header_bytes / 4)),
+            () if ip_len < header_bytes => Some(format!("IP length {ip_len}")),
+            () => None,
+        };
+        if wrong.is_some() {
+            self.bad = wrong;
+            return;
+        }
+        let known = there + self.extra_bytes as usize;
+        if options.careful_trunc && known < ip_len {
+            self.bad = Some(format!("truncated IP missing {}", ip_len - known));
+        }
+        (self.ip, self.header_bytes, self.network_bytes) = (Some(at), header_bytes, there.min(ip_len));
+        self.length -= there.saturating_sub(ip_len);
+        self.protocol = self.bytes.u8(at + 9).unwrap_or(0);
+        self.is_first = self.bytes.u16(at + 6).is_none_or(|fragment| fragment & 0x1fff == 0);
+        // Lengths are computed from the IP length, which holds no more than 65,535.
+        let full = self.network_bytes + self.extra_bytes as usize;
+        self.extra_bytes = if ip_len == 0xffff { full.saturating_sub(0xffff) as u32 } else { 0 };
+    }
+
+    /// What is wrong with the packet, as far as its fields were written.
+    pub fn bad(&self) -> Option<&str> {
+        self.bad.as_deref()
+    }
+
+    /// Writes a field, or `-` where the packet has none.
+    pub fn write(&mut self, field: Field, out: &mut String) {
+        if self.try_write(field, out).is_none() {
+            out.push('-');
+        }
+    }
+
+    /// Bytes of the transport header and what follows it that are there.
+    fn transport_bytes(&self) -> usize {
+        self.network_bytes.saturating_sub(self.header_bytes)
+    }
+
+    /// The `N` bytes at an offset of the IP header.
+    fn ip<const N: usize>(&mut self, offset: usize) -> Option<[u8; N]> {
+        match self.ip {
+            Some(at) if offset + N <= self.network_bytes => self.bytes.get(at + offset),
+            Some(_) => self.missing("truncated IP header capture"),
+            None => self.missing("no IP header"),
+        }
+    }
+
+    /// The `N` bytes at an offset of the transport header, where it is one of these protocols.
+    fn transport<const N: usize>(&mut self, protocols: &[u8], name: &str, offset: usize) -> Option<[u8; N]> {
+        let Some(at) = self.ip else { return self.missing("no IP header") };
+        if self.network_bytes < 10 {
+            return self.missing("truncated IP header capture");
+        }
+        // Another protocol is nothing bad.
+        if !protocols.contains(&self.protocol) {
+            return None;
+        }
+        if !self.is_first {
+            return self.missing(&format!("fragmented {name} header"));
+        }
+        let (there, need) = (self.transport_bytes(), offset + N);
+        if there >= need {
+            return self.bytes.get(at + self.header_bytes + offset);
+        }
+        let captured = anno(self.packet, EXTRA_LENGTH) as usize + there >= need;
+        self.missing(&format!("truncated {name} header{}", if captured { " capture" } else { "" }))
+    }
+
+    fn missing<T>(&mut self, what: &str) -> Option<T> {
+        self.bad.get_or_insert_with(|| what.to_string());
+        None
+    }
+
+    /// The six bytes of an address in the Ethernet header, which stands right in front of the network
+    /// header.
+    fn ethernet<const N: usize>(&mut self, offset: u16) -> Option<[u8; N]> {
+        let Packet { mac, net, data, .. } = *self.packet;
+        let start = if mac == NO_HEADER { data } else { mac };
+        if start < data || (net != NO_HEADER && net != start.saturating_add(14)) {
+            return self.missing("Ethernet header");
+        }
+        self.bytes.get(usize::from(start - data + offset))
+    }
+
+    /// Where the payload starts, from the packet's first byte, and its length as the headers say.
+    fn payload(&self) -> (usize, usize) {
+        let Some(at) = self.ip else { return (0, self.length) };
+        let ip_len = usize::from(self.bytes.u16(at + 2).unwrap_or(0));
+        let mut offset = at + self.header_bytes;
+        if self.is_first {
+            offset += match self.protocol {
+                protocol::TCP => {
+                    let words = self.bytes.u8(offset + 12).filter(|_| self.transport_bytes() >= 13);
+                    words.map(|byte| usize::from(byte >> 4) * 4).filter(|bytes| *bytes >= 20).unwrap_or(20)
+                }
+                protocol::UDP | 136 => 8,
+                _ => 0,
+            };
+        }
+        (offset, (at + ip_len).saturating_sub(offset))
+    }
+
+    fn try_write(&mut self, field: Field, out: &mut String) -> Option<()> {
+        let number = |out: &mut String, value: u64| {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{value}");
+        };
+        let packet = self.packet;
+        match field {
+            Field::None => return None,
+            Field::Timestamp | Field::NanoTimestamp => time_text(out, packet.timestamp_ns),
+            Field::Seconds => number(out, packet.timestamp_ns / 1_000_000_000),
+            Field::Microseconds => number(out, packet.timestamp_ns % 1_000_000_000 / 1_000),
+            Field::AllMicroseconds => number(out, packet.timestamp_ns / 1_000),
+            Field::FirstTimestamp | Field::FirstNanoTimestamp => {
+                time_text(out, anno(packet, FIRST_TIMESTAMP))
+            }
+            Field::Count => number(out, 1 + anno(packet, EXTRA_PACKETS)),
+            Field::Link | Field::Paint => number(out, anno(packet, PAINT)),
+            Field::Direction => match anno(packet, PAINT) {
+                0 => out.push('>'),
+                1 => out.push('<'),
+                link => number(out, link),
+            },
+            Field::Aggregate => number(out, anno(packet, AGGREGATE)),
+            Field::WireLength => number(out, self.bytes.len() as u64),
+            Field::Thread => out.push('0'),
+            Field::EthSource => mac_text(out, self.ethernet(6)?),
+            Field::EthDestination => mac_text(out, self.ethernet(0)?),
+            Field::EthType => {
+                let _ = write!(out, "{:04X}", u16::from_be_bytes(self.ethernet(12)?));
+            }
+            Field::Source => ip_text(out, self.ip(12)?),
+            Field::Destination => ip_text(out, self.ip(16)?),
+            Field::Tos => number(out, u64::from(self.ip::<1>(1)?[0])),
+            Field::Dscp => number(out, u64::from(self.ip::<1>(1)?[0] >> 2)),
+            Field::Ecn => {
+                let ecn = usize::from(self.ip::<1>(1)?[0] & 3);
+                out.push_str(["no", "ect1", "ect2", "ce"].get(ecn)?);
+            }
+            Field::Ttl => number(out, u64::from(self.ip::<1>(8)?[0])),
+            Field::Fragment => {
+                let fragment = u16::from_be_bytes(self.ip(6)?);
+                out.push(match (fragment & 0x3fff, fragment & 0x1fff) {
+                    (0, _) if fragment & 0x4000 != 0 => '!',
+                    (0, _) => '.',
+                    (_, 0) => 'F',
+                    _ => 'f',
+                });
+            }
+            Field::FragmentOffset => {
+                let fragment = u16::from_be_bytes(self.ip(6)?);
+                number(out, u64::from(fragment & 0x1fff) * 8);
+                out.push_str(if fragment & 0x2000 != 0 { "+" } else { "" });
+                out.push_str(if fragment & 0x4000 != 0 { "!" } else { "" });
+            }
+            Field::Id => number(out, u64::from(u16::from_be_bytes(self.ip(4)?))),
+            Field::Sum => number(out, u64::from(u16::from_be_bytes(self.ip(10)?))),
+            Field::Protocol => match self.ip::<1>(9)?[0] {
+                protocol::TCP => out.push('T'),
+                protocol::UDP => out.push('U'),
+                protocol::ICMP => out.push('I'),
+                other => number(out, u64::from(other)),
+            },
+            Field::HeaderLength => {
+                self.ip::<1>(0)?;
+                number(out, self.header_bytes as u64);
+            }
+            Field::Length => {
+                let length = match self.ip {
+                    Some(at) => usize::from(self.bytes.u16(at + 2)?),
+                    None => self.length,
+                };
+                number(out, length as u64 + u64::from(self.extra_bytes));
+            }
+            Field::CaptureLength => {
+                let there = if self.ip.is_some() { self.network_bytes } else { self.length };
+                number(out, there as u64);
+            }
+            Field::SourcePort => number(out, u64::from(self.port(0)?)),
+            Field::DestinationPort => number(out, u64::from(self.port(2)?)),
+            Field::TcpSeq => number(out, u64::from(u32::from_be_bytes(self.tcp(4)?))),
+            Field::TcpAck => number(out, u64::from(u32::from_be_bytes(self.tcp(8)?))),
+            Field::TcpOffset => number(out, u64::from(self.tcp::<1>(12)?[0] >> 4) * 4),
+            Field::TcpFlags => {
+                let flags = u16::from_be_bytes(self.tcp(12)?) & 0x1ff;
+                let names = TCP_FLAGS.chars().enumerate().filter(|(bit, _)| flags & 1 << bit != 0);
+                out.extend(names.map(|(_, name)| name));
+                out.push_str(if flags == 0 { "." } else { "" });
+            }
+            Field::TcpWindow => number(out, u64::from(u16::from_be_bytes(self.tcp(14)?))),
+            Field::TcpUrgent => number(out, u64::from(u16::from_be_bytes(self.tcp(18)?))),
+            Field::UdpLength => {
+                let length = self.transport(&[protocol::UDP], "UDP", 4)?;
+                number(out, u64::from(u16::from_be_bytes(length)));
+            }
+            Field::IcmpType => number(out, u64::from(self.icmp::<1>(0)?[0])),
+            Field::IcmpTypeName => {
+                let icmp_type = self.icmp::<1>(0)?[0];
+                match ICMP_TYPES.iter().find(|(_, number)| *number == icmp_type) {
+                    Some((name, _)) => out.push_str(name),
+                    None => number(out, u64::from(icmp_type)),
+                }
+            }
+            Field::IcmpCode => number(out, u64::from(self.icmp::<1>(1)?[0])),
+            Field::IcmpFlow | Field::IcmpSeq => {
+                if !icmp_has_flow(self.icmp::<1>(0)?[0]) {
+                    return None;
+                }
+                let at = if field == Field::IcmpFlow { 4 } else { 6 };
+                number(out, u64::from(u16::from_be_bytes(self.icmp(at)?)));
+            }
+            Field::IcmpNextMtu => {
+                if self.icmp::<2>(0)? != [3, 4] {
+                    return None;
+                }
+                number(out, u64::from(u16::from_be_bytes(self.icmp(6)?)));
+            }
+            Field::Payload => {
+                let (offset, length) = self.payload();
+                let end = (offset + length).min(self.length);
+                let mut bytes = vec![0; end.checked_sub(offset)?];
+                if !self.bytes.copy_out(offset, &mut bytes) {
+                    return None;
+                }
+                quote_bytes(out, &bytes);
+            }
+            Field::PayloadLength => {
+                let (_, length) = self.payload();
+                number(out, length as u64 + u64::from(self.extra_bytes));
+            }
+        }
+        Some(())
+    }
+
+    fn port(&mut self, offset: usize) -> Option<u16> {
+        let protocols: &[u8] = if has_ports(self.protocol) { &[self.protocol] } else { &[] };
+        self.transport(protocols, "TCP/UDP", offset).map(u16::from_be_bytes)
+    }
+
+    fn tcp<const N: usize>(&mut self, offset: usize) -> Option<[u8; N]> {
+        self.transport(&[protocol::TCP], "TCP", offset)
+    }
+
+    fn icmp<const N: usize>(&mut self, offset: usize) -> Option<[u8; N]> {
+        self.transport(&[protocol::ICMP], "ICMP", offset)
+    }
+}
+
+fn ip_text(out: &mut String, address: [u8; 4]) {
+    let _ = write!(out, "{}", Ipv4Addr::from(address));
+}
+
+fn mac_text(out: &mut String, [a, b, c, d, e, f]: [u8; 6]) {
+    let _ = write!(out, "{a:02X}-{b:02X}-{c:02X}-{d:02X}-{e:02X}-{f:02X}");
+}
+
+/// Bytes in double quotes, with escapes for what is not printable ASCII.
+fn quote_bytes(out: &mut String, bytes: &[u8]) {
+    out.push('"');
+    for &byte in bytes {
+        let _ = match byte {
+            b'"' | b'\\' | b'$' => write!(out, "\\{}", char::from(byte)),
+            b'\t' => out.write_str("\\t"),
+            b'\n' => out.write_str("\\n"),
+            b'\r' => out.write_str("\\r"),
+            b' '..=b'~' => out.write_char(char::from(byte)),
+            _ => write!(out, "\\{byte:03o}"),
+        };
+    }
+    out.push('"');
+}

@@ -1,0 +1,181 @@
+//! The fields of IP summary dumps, by name.
+
+use click::config::{split_words, unquote};
+use diag::{Diagnostic, Spanned, did_you_mean};
+
+macro_rules! fields {
+    ($( $variant:ident = $name:literal; )*) => {
+        /// A field of a line.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Field {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                $variant,
+            )*
+        }
+
+        /// Every field and its name.
+        pub const TABLE: &[(&str, Field)] = &[ $( ($name, Field::$variant) ),* ];
+    };
+}
+
+fields! {
+    None = "none";
+    Timestamp = "timestamp";
+    NanoTimestamp = "ntimestamp";
+    Seconds = "ts_sec";
+    Microseconds = "ts_usec";
+    AllMicroseconds = "ts_usec1";
+    FirstTimestamp = "first_timestamp";
+    FirstNanoTimestamp = "first_ntimestamp";
+    Count = "count";
+    Link = "link";
+    Paint = "paint";
+    Direction = "direction";
+    Aggregate = "aggregate";
+    WireLength = "wire_len";
+    Thread = "thread";
+    EthSource = "eth_src";
+    EthDestination = "eth_dst";
+    EthType = "eth_type";
+    Source = "ip_src";
+    Destination = "ip_dst";
+    Tos = "ip_tos";
+    Dscp = "ip_dscp";
+    Ecn = "ip_ecn";
+    Ttl = "ip_ttl";
+    Fragment = "ip_frag";
+    FragmentOffset = "ip_fragoff";
+    Id = "ip_id";
+    Sum = "ip_sum";
+    Protocol = "ip_proto";
+    HeaderLength = "ip_hl";
+    Length = "ip_len";
+    CaptureLength = "ip_capture_len";
+    SourcePort = "sport";
+    DestinationPort = "dport";
+    TcpSeq = "tcp_seq";
+    TcpAck = "tcp_ack";
+    TcpOffset = "tcp_off";
+    TcpFlags = "tcp_flags";
+    TcpWindow = "tcp_window";
+    TcpUrgent = "tcp_urp";
+    UdpLength = "udp_len";
+    IcmpType = "icmp_type";
+    IcmpTypeName = "icmp_type_name";
+    IcmpCode = "icmp_code";
+    IcmpFlow = "icmp_flowid";
+    IcmpSeq = "icmp_seq";
+    IcmpNextMtu = "icmp_nextmtu";
+    Payload = "payload";
+    PayloadLength = "payload_len";
+}
+
+/// Other names of fields.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("utimestamp", "timestamp"),
+    ("ts", "timestamp"),
+    ("sec", "ts_sec"),
+    ("usec", "ts_usec"),
+    ("usec1", "ts_usec1"),
+    ("first_utimestamp", "first_timestamp"),
+    ("first_ts", "first_timestamp"),
+    ("pkt_count", "count"),
+    ("packet_count", "count"),
+    ("agg", "aggregate"),
+    ("wire_length", "wire_len"),
+    ("length", "ip_len"),
+    ("ip_p", "ip_proto"),
+    ("tcp_win", "tcp_window"),
+    ("payload_length", "payload_len"),
+    ("ether_src", "eth_src"),
+    ("ether_dst", "eth_dst"),
+    ("ether_type", "eth_type"),
+];
+
+impl Field {
+    /// The field with that name; old dumps have spaces in names and leave `ip_` out.
+    pub fn from_name(name: &str) -> Option<Field> {
+        let known = |name: &str| {
+            let name = SYNONYMS.iter().find(|(synonym, _)| *synonym == name).map_or(name, |(_, name)| name);
+            TABLE.iter().find(|(known, _)| *known == name).map(|(_, field)| *field)
+        };
+        known(name).or_else(|| known(&name.replacen(' ', "_", 1))).or_else(|| known(&format!("ip_{name}")))
+    }
+
+    /// Its name in the `!data` line.
+    pub fn name(self) -> &'static str {
+        let name = TABLE.iter().find(|(_, field)| *field == self).map_or("none", |(name, _)| name);
+        // Nanoseconds are told by the number of digits.
+        if name == "ntimestamp" { "timestamp" } else { name }
+    }
+}
+
+/// Fields separated by spaces, each perhaps quoted; every one that is unknown as a mistake.
+pub fn list(text: &Spanned) -> (Vec<Field>, Vec<Diagnostic>) {
+    let (mut fields, mut mistakes) = (vec![], vec![]);
+    for word in split_words(text) {
+        let name = unquote(&word);
+        match Field::from_name(name.as_str()) {
+            Some(field) => fields.push(field),
+            None => {
+                let help = did_you_mean(name.as_str(), TABLE.iter().map(|(name, _)| *name));
+                let mut mistake = Diagnostic::error(word.span, format!("`{}` is no field", name.as_str()));
+                mistake.help = help.or_else(|| Some("the element's page lists the fields".into()));
+                mistakes.push(mistake);
+            }
+        }
+    }
+    (fields, mistakes)
+}
+
+/// ICMP types with names.
+pub const ICMP_TYPES: &[(&str, u8)] = &[
+    ("echo-reply", 0),
+    ("unreachable", 3),
+    ("sourcequench", 4),
+    ("redirect", 5),
+    ("echo", 8),
+    ("routeradvert", 9),
+    ("routersolicit", 10),
+    ("timeexceeded", 11),
+    ("parameterproblem", 12),
+    ("timestamp", 13),
+    ("timestamp-reply", 14),
+    ("inforeq", 15),
+    ("inforeq-reply", 16),
+    ("maskreq", 17),
+    ("maskreq-reply", 18),
+];
+
+/// Characters of TCP flags, from the lowest bit on.
+pub const TCP_FLAGS: &str = "FSRPAUECN";
+
+/// Whether an ICMP type has an identifier and a sequence number.
+pub fn icmp_has_flow(icmp_type: u8) -> bool {
+    matches!(icmp_type, 0 | 8 | 13..=16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_synonyms_and_old_names_are_known() {
+        for (name, field) in TABLE {
+            assert_eq!(Field::from_name(name), Some(*field));
+        }
+        for (name, field) in [
+            ("ip src", Field::Source),
+            ("src", Field::Source),
+            ("len", Field::Length),
+            ("proto", Field::Protocol),
+            ("tcp flags", Field::TcpFlags),
+            ("payload len", Field::PayloadLength),
+            ("usec1", Field::AllMicroseconds),
+        ] {
+            assert_eq!(Field::from_name(name), Some(field), "{name}");
+        }
+        assert_eq!(Field::from_name("nonsense"), None);
+    }
+}

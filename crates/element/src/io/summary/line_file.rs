@@ -1,0 +1,111 @@
+//! A text file that holds whole lines only, whatever happens to the disk.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+/// Bytes held back before they are written.
+const HOLD_BYTES: usize = 64 << 10;
+
+/// A file being written.
+pub struct LineFile {
+    shown: String,
+    file: File,
+    held: Vec<u8>,
+    /// Where in `held` each packet's lines end.
+    ends: Vec<usize>,
+    written_bytes: u64,
+    written_packets: u64,
+    failed: bool,
+}
+
+impl LineFile {
+    /// Creates a file, or replaces it.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be made.
+    pub fn create(path: &Path, shown: &str) -> Result<LineFile, String> {
+        let file = File::create(path).map_err(|error| format!("cannot create {shown}: {error}"))?;
+        let (held, ends) = (Vec::with_capacity(HOLD_BYTES), vec![]);
+        Ok(LineFile {
+            shown: shown.into(),
+            file,
+            held,
+            ends,
+            written_bytes: 0,
+            written_packets: 0,
+            failed: false,
+        })
+    }
+
+    /// Adds lines that belong to no packet.
+    pub fn header(&mut self, lines: &str) {
+        if !self.failed {
+            self.held.extend_from_slice(lines.as_bytes());
+        }
+    }
+
+    /// Adds a packet's lines.
+    ///
+    /// # Errors
+    /// When the disk is full or fails: a sentence that says how many packets are in the file. Nothing
+    /// can be added after that.
+    pub fn packet(&mut self, lines: &str) -> Result<(), String> {
+        if self.failed {
+            return Err(format!("writing {} has failed before", self.shown));
+        }
+        self.held.extend_from_slice(lines.as_bytes());
+        self.ends.push(self.held.len());
+        if self.held.len() >= HOLD_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Packets whose lines are in the file.
+    pub fn written_packets(&self) -> u64 {
+        self.written_packets
+    }
+
+    /// Writes what is held back.
+    ///
+    /// # Errors
+    /// As [`LineFile::packet`].
+    pub fn flush(&mut self) -> Result<(), String> {
+        let mut at = 0;
+        while let Some(rest) = self.held.get(at..).filter(|rest| !rest.is_empty() && !self.failed) {
+            match self.file.write(rest) {
+                Ok(wrote) if wrote > 0 => at += wrote,
+                Ok(_) => return Err(self.give_up(at, std::io::ErrorKind::WriteZero.into())),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.give_up(at, error)),
+            }
+        }
+        self.written_bytes += at as u64;
+        self.written_packets += self.ends.len() as u64;
+        self.held.clear();
+        self.ends.clear();
+        Ok(())
+    }
+
+    /// Cuts the file back to whole packets after a write ended `at` bytes into what was held.
+    fn give_up(&mut self, at: usize, error: std::io::Error) -> String {
+        self.failed = true;
+        let whole = self.ends.iter().take_while(|end| **end <= at).count();
+        let end = whole.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
+        self.written_packets += whole as u64;
+        self.written_bytes += end as u64;
+        // A device or a pipe cannot be cut back, and has nothing to keep readable.
+        let _ = self.file.set_len(self.written_bytes);
+        let lost = self.ends.len() - whole;
+        self.held.clear();
+        self.ends.clear();
+        format!(
+            "writing {} stopped: {error}; the file holds {} whole packets, {lost} packets were lost so far",
+            self.shown, self.written_packets
+        )
+    }
+}
+
+impl Drop for LineFile {
+    fn drop(&mut self) {
+        let _ = self.flush();
+    }
+}
