@@ -65,8 +65,7 @@ impl Services for WorkerServices<'_> {
     }
 
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)> {
-        let context = from.rsplit_once('/').map_or("", |(outer, _)| outer);
-        let id = self.graph.find(name, context)?;
+        let id = self.graph.find(name, from)?;
         let element = self.graph.element(id)?;
         Some((element.name.clone(), element::find(element.class.as_str())?.name))
     }
