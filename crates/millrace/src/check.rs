@@ -3,6 +3,7 @@
 use anyhow::Context;
 use clap::Args;
 use diag::{Diagnostics, SourceMap};
+use host::Assembly;
 use host::chain::Chain;
 use host::ports::Ports;
 use std::io::IsTerminal;
@@ -56,12 +57,28 @@ pub struct Loaded {
     pub chain: Option<Chain>,
 }
 
-/// Reads a chain.
+/// Reads a chain. Of one with mistakes the elements are looked at, too: whoever corrects it wants to know
+/// all of them.
 pub fn load(path: &Path, defines: &[(String, String)]) -> anyhow::Result<Loaded> {
     std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = host::chain::load(path, defines, &mut map, &mut diags);
+    let mut chain = host::chain::load_to_check(path, defines, &mut map, &mut diags);
+    if diags.has_errors()
+        && let Some(chain) = chain.take()
+    {
+        assemble_dry(&chain, true, &mut diags)?;
+    }
     Ok(Loaded { map, diags, chain })
+}
+
+/// Makes the elements of a chain and opens nothing that could change a file or a device.
+fn assemble_dry(chain: &Chain, evaluator: bool, diags: &mut Diagnostics) -> anyhow::Result<Option<Assembly>> {
+    let options = host::Options { workers: 1, evaluator, folder: chain.folder.clone() };
+    // The slots do not matter: nothing is received.
+    let memory = shm::region::RegionOptions::slots(512);
+    let mut ports = Ports::new(chain, 1, memory, Box::new(crate::run::made_traffic)).dry();
+    ports.prepare(diags);
+    Ok(host::assemble(&chain.graph, &options, &mut ports, diags)?)
 }
 
 /// Shows what is wrong with a chain.
@@ -82,15 +99,7 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let mut loaded = load(&args.chain, &args.defines)?;
     let assembly = match &loaded.chain {
-        Some(chain) => {
-            let options =
-                host::Options { workers: 1, evaluator: !args.programs, folder: chain.folder.clone() };
-            // The slots do not matter: nothing is received.
-            let memory = shm::region::RegionOptions::slots(512);
-            let mut ports = Ports::new(chain, 1, memory, Box::new(crate::run::made_traffic)).dry();
-            ports.prepare(&mut loaded.diags);
-            host::assemble(&chain.graph, &options, &mut ports, &mut loaded.diags)?
-        }
+        Some(chain) => assemble_dry(chain, !args.programs, &mut loaded.diags)?,
         None => None,
     };
     show(&loaded.map, &loaded.diags, args.short);

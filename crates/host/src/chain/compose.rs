@@ -12,8 +12,10 @@ use click::{Connection, ElementId, Graph};
 use diag::{Span, Spanned};
 use std::path::{Path, PathBuf};
 
-/// Composes the NFs of a chain.
-pub(super) fn compose(declared: ChainFile, nfs: Vec<Nf>, wiring: Wiring, folder: PathBuf) -> Chain {
+/// Composes the NFs of a chain. Without wiring, because it has mistakes, every interface is idle.
+pub(super) fn compose(declared: ChainFile, nfs: Vec<Nf>, wiring: Option<Wiring>, folder: PathBuf) -> Chain {
+    let is_wired = wiring.is_some();
+    let wiring = wiring.unwrap_or(Wiring { links: vec![], entries: vec![] });
     let mut graph = Graph::default();
     let mut infos = vec![];
     // Element that an end's packets come to or leave from, in the whole graph.
@@ -37,7 +39,7 @@ pub(super) fn compose(declared: ChainFile, nfs: Vec<Nf>, wiring: Wiring, folder:
         graph.incomplete |= nf.graph.incomplete;
         for (at, interface) in nf.interfaces.iter().enumerate() {
             let end = End::Nf(number, at);
-            let is_idle = nf.idle.iter().any(|idle| idle.text == interface.name);
+            let is_idle = !is_wired || nf.idle.iter().any(|idle| idle.text == interface.name);
             let place = |id: &ElementId, sends: bool| Place {
                 end,
                 sends,

@@ -119,12 +119,24 @@ pub fn load(
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
+    let before = diags.errors();
+    load_to_check(path, defines, map, diags).filter(|_| diags.errors() == before)
+}
+
+/// Loads a chain as far as it can be understood, also with mistakes: whoever assembles it finds the
+/// mistakes that are left. With any error it is not to be run, and nothing is linked to its NFs.
+pub fn load_to_check(
+    path: &Path,
+    defines: &[(String, String)],
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
     let mut files =
         Files { read: &mut |path: &Path| std::fs::read(path), libraries: &mut click::LibraryDirs::default() };
     match std::fs::read(path) {
         Ok(bytes) => {
             let source = map.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
-            load_text(path, source, defines, &mut files, map, diags)
+            read_text(path, source, defines, &mut files, map, diags)
         }
         Err(error) => {
             diags.error(Span::NONE, format!("cannot read {}: {error}", path.display()));
@@ -133,6 +145,7 @@ pub fn load(
     }
 }
 
+/// As [`load`], from a text.
 fn load_text(
     path: &Path,
     source: SourceId,
@@ -142,18 +155,30 @@ fn load_text(
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
     let before = diags.errors();
-    let chain = if is_chain_file(path, map.text(source)) {
-        let declared = file::read(source, &folder_of(path), map, diags)?;
-        let nfs = nf::load_all(&declared, path, defines, files, map, diags);
-        let wiring = wiring::resolve(&declared, &nfs, diags);
-        loops::refuse(&nfs, &wiring, diags);
-        compose::compose(declared, nfs, wiring, folder_of(path))
-    } else {
+    read_text(path, source, defines, files, map, diags).filter(|_| diags.errors() == before)
+}
+
+fn read_text(
+    path: &Path,
+    source: SourceId,
+    defines: &[(String, String)],
+    files: &mut Files<'_>,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let before = diags.errors();
+    if !is_chain_file(path, map.text(source)) {
         let ast = click::parse_with(map, source, files.libraries, diags);
         let graph = click::flatten(&ast, &crate::assemble::KnownClasses, defines, diags);
-        compose::alone(graph, path)
-    };
-    (diags.errors() == before).then_some(chain)
+        return Some(compose::alone(graph, path));
+    }
+    let declared = file::read(source, &folder_of(path), map, diags)?;
+    let nfs = nf::load_all(&declared, path, defines, files, map, diags);
+    let wiring = wiring::resolve(&declared, &nfs, diags);
+    loops::refuse(&nfs, &wiring, diags);
+    // What is wrong with one link would show again at every element behind it.
+    let wiring = (diags.errors() == before).then_some(wiring);
+    Some(compose::compose(declared, nfs, wiring, folder_of(path)))
 }
 
 /// By its extension; else a text whose first line is a TOML table or key is a chain file.

@@ -318,3 +318,20 @@ proptest! {
         fuzz_chain(text.as_bytes());
     }
 }
+
+#[test]
+fn a_chain_with_mistakes_is_understood_as_far_as_that_goes() {
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let text = "links = [\"in -> [0]a[1] -> owt\"]\n[ports]\nin = { device = \"\" }\n\
+                [nf.a]\ninline = \"FromDevice(0) -> Nul -> Paint(x) -> ToDevice(1);\"\n";
+    let source = map.add("chain.toml", text);
+    let mut read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+    let mut files = Files { read: &mut read, libraries: &mut click::NoLibraries };
+    let chain = read_text(Path::new("chain.toml"), source, &[], &mut files, &mut map, &mut diags);
+    assert!(diags.errors() >= 2);
+    let chain = chain.expect("a chain to look at");
+    let classes: Vec<&str> = chain.graph.elements.iter().map(|element| element.class.as_str()).collect();
+    // What is linked wrongly is idle, so that nothing is opened for it; the rest is as it was written.
+    assert_eq!(classes, ["Idle", "Paint", "Discard"]);
+    assert!(chain.links.is_empty());
+}

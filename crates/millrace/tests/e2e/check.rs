@@ -1,0 +1,146 @@
+//! `check` and `fmt`: what a user wrote wrong, all of it at once.
+
+use crate::program::{Finished, Folder};
+
+/// One mistake in each of these lines.
+const MISTAKES: &str = "\
+// A configuration with a mistake on every line from 2 to 6.
+FromDevice(captures/office.pcap) -> CheckIPHeadr(14) -> Discard;
+c :: Counter -> Discard; FromDevice(captures/office.pcap) -> [3]c;
+FromDevice(captures/office.pcap) -> DecIPTTL(TTL high) -> Discard;
+FromDevice(captures/office.pcap) -> undeclared_element -> Discard;
+FromDevice(captures/office.pcap) -> StaticIPLookup(10.0.0.0/33 0) -> Discard;
+";
+
+fn checked(text: &str, arguments: &[&str]) -> Finished {
+    let folder = Folder::with_examples(&["captures"]);
+    folder.write("mistakes.click", text);
+    folder.millrace(&[&["check", "mistakes.click"], arguments].concat())
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_told_at_once() {
+    let check = checked(MISTAKES, &["--short"]);
+    assert_eq!(check.code, Some(2));
+    assert!(check.stdout.is_empty(), "{}", check.text());
+    for (line, part) in [
+        (2, "unknown element class `CheckIPHeadr`"),
+        (3, "`c` has no input 3"),
+        (4, "TTL"),
+        (5, "undeclared_element"),
+        (6, "prefix length 33"),
+    ] {
+        let place = format!("mistakes.click:{line}:");
+        let told = check.stderr.lines().any(|text| text.starts_with(&place) && text.contains(part));
+        assert!(told, "{place} {part} is missing in\n{}", check.stderr);
+    }
+    let columns = check.stderr.lines().map(|line| line.split(':').nth(2).expect("a column"));
+    assert!(columns.clone().all(|column| column.parse::<u32>().is_ok()), "{}", check.stderr);
+}
+
+#[test]
+fn the_text_of_a_mistake_is_underlined() {
+    let check = checked(MISTAKES, &[]);
+    assert_eq!(check.code, Some(2));
+    assert!(check.stderr.contains("mistakes.click:2:37"), "{}", check.stderr);
+    let lines: Vec<&str> = check.stderr.lines().collect();
+    let at = lines.iter().position(|line| line.contains("-> CheckIPHeadr(14)")).expect("the line is shown");
+    let start = lines[at].chars().position(|c| c == 'C').expect("shown");
+    let mark: String = lines[at + 1].chars().skip(start).take(12).collect();
+    assert!(mark.chars().all(|c| c == '─' || c == '┬'), "{}\n{}", lines[at], lines[at + 1]);
+    assert!(check.stderr.contains("CheckIPHeader"), "the right name is suggested:\n{}", check.stderr);
+    assert!(check.stderr.trim_end().ends_with("mistakes"), "{}", check.stderr);
+}
+
+#[test]
+fn a_wrong_rule_is_underlined_inside_its_argument() {
+    let check = checked(
+        "FromDevice(captures/office.pcap) -> IPFilter(allow tcp,\n    deny src prot 80,\n    allow all) -> Discard;",
+        &["--short"],
+    );
+    assert_eq!(check.code, Some(2));
+    assert!(check.stderr.contains("mistakes.click:2:"), "{}", check.stderr);
+    assert!(check.stderr.contains("prot"), "{}", check.stderr);
+}
+
+#[test]
+fn mistakes_of_a_chain_file_and_of_its_nfs_come_together() {
+    let folder = Folder::new();
+    folder.write("nf.click", "FromDevice(0) -> Conter -> ToDevice(1);");
+    folder.write(
+        "chain.toml",
+        "links = [\"in -> [0]nf\", \"nf[1] -> owt\"]\n[ports]\nin = { capture = \"in.pcap\", pases = 2 }\n\
+         out = { write = \"out.pcap\" }\n[nf.nf]\nclick = \"nf.click\"\n",
+    );
+    let check = folder.millrace(&["check", "chain.toml", "--short"]);
+    assert_eq!(check.code, Some(2));
+    for part in
+        ["chain.toml:1:", "`owt`", "chain.toml:3:", "`pases`", "nf.click:1:", "`Conter`", "`passes`", "`out`"]
+    {
+        assert!(check.stderr.contains(part), "{part} is missing in\n{}", check.stderr);
+    }
+}
+
+#[test]
+fn checking_opens_what_is_read_and_writes_nothing() {
+    let folder = Folder::with_examples(&["captures"]);
+    folder.write(
+        "sound.click",
+        "FromDevice(captures/office.pcap) -> CheckIPHeader(14) -> DecIPTTL -> ToDevice(out.pcap);",
+    );
+    let check = folder.millrace(&["check", "sound.click"]).sound();
+    assert!(check.text().contains("no mistakes; 4 elements (2 transparent)"), "{}", check.text());
+    let programs = folder.millrace(&["check", "sound.click", "--programs"]).sound();
+    assert!(programs.text().contains("# DecIPTTL@3 :: DecIPTTL"), "{}", programs.text());
+    folder.write("missing.click", "FromDevice(none.pcap) -> ToDevice(out.pcap);");
+    let check = folder.millrace(&["check", "missing.click", "--short"]);
+    assert_eq!(check.code, Some(2));
+    assert!(check.stderr.starts_with("missing.click:1:12: error: ") && check.stderr.contains("none.pcap"));
+    // What runs is what was checked: with a mistake nothing starts, and nothing is written.
+    folder.write("broken.click", "FromDevice(captures/office.pcap) -> Nul -> ToDevice(out.pcap);");
+    let run = folder.millrace(&["run", "broken.click"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("`Nul`"), "{}", run.stderr);
+    assert!(!folder.path("out.pcap").exists());
+}
+
+#[test]
+fn definitions_of_the_command_line_are_used() {
+    let folder = Folder::with_examples(&["captures"]);
+    folder.write(
+        "ttl.click",
+        "define($OFFSET 0); FromDevice(captures/office.pcap) -> CheckIPHeader($OFFSET) -> Discard;",
+    );
+    folder.millrace(&["check", "ttl.click", "-D", "OFFSET=14"]).sound();
+    let check = folder.millrace(&["check", "ttl.click", "-D", "OFFSET=x"]);
+    assert_eq!(check.code, Some(2));
+    assert!(check.stderr.contains("`x`") && check.stderr.contains("ttl.click:1:"), "{}", check.stderr);
+}
+
+#[test]
+fn a_layout_is_checked_and_made() {
+    let folder = Folder::new();
+    folder.write("plain.click", "a::Counter;a->  Discard;   // why\n");
+    let check = folder.millrace(&["fmt", "--check", "plain.click"]);
+    assert_eq!((check.code, check.text().trim()), (Some(1), "plain.click is not in the standard layout"));
+    folder.millrace(&["fmt", "plain.click"]).sound();
+    let text = std::fs::read_to_string(folder.path("plain.click")).expect("there");
+    assert!(text.contains("a :: Counter;") && text.contains("// why"), "{text}");
+    folder.millrace(&["fmt", "--check", "plain.click"]).sound();
+    folder.write("broken.click", "a :: ;;; ->");
+    assert_eq!(folder.millrace(&["fmt", "--check", "broken.click"]).code, Some(2));
+}
+
+#[test]
+fn a_missing_file_is_told() {
+    let folder = Folder::new();
+    for command in [["check", "none.toml"], ["run", "none.click"], ["fmt", "none.click"]] {
+        let check = folder.millrace(&command);
+        assert_eq!(check.code, Some(2), "{command:?}");
+        assert!(
+            check.stderr.contains(command[1]) && check.stderr.contains("No such file"),
+            "{}",
+            check.stderr
+        );
+    }
+}

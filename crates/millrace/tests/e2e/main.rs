@@ -1,0 +1,14 @@
+//! Tests of the binary as its users meet it: commands, files and exit statuses, no crate of the project.
+//!
+//! What it writes is read back by others: `pcap-file` and etherparse, and tshark where it is installed.
+//! Books are added up here again from `run --json`, element by element.
+
+mod accounts;
+mod bad_input;
+mod captures;
+mod check;
+mod generate;
+mod library;
+mod packets;
+mod program;
+mod running;
