@@ -81,6 +81,9 @@ pub struct BenchArgs {
 
     #[arg(long, hide = true, default_value_t = 16_384)]
     slots: u32,
+
+    #[arg(long, hide = true, value_parser = crate::check::definition)]
+    write: Vec<(String, String)>,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -130,16 +133,12 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A line that replaces the one before; one with an end stays.
+/// A line that replaces the one before, where somebody looks.
 fn progress(line: &str) {
     let mut out = std::io::stderr().lock();
-    let _ = if out.is_terminal() {
-        write!(out, "\r\x1b[K{line}")
-    } else if line.ends_with('\n') {
-        write!(out, "{line}")
-    } else {
-        Ok(())
-    };
+    if out.is_terminal() {
+        let _ = write!(out, "\r\x1b[K{line}");
+    }
     let _ = out.flush();
 }
 
@@ -150,6 +149,7 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
         core: args.core.unwrap_or(0),
         warm_packets: args.warm_packets,
         slots: args.slots,
+        writes: args.write.iter().map(|(handler, file)| (handler.clone(), file.into())).collect(),
     };
     let sample = speed::measure_chain(chain, &options)?;
     print(&format!("{}\n", serde_json::to_string(&sample)?));

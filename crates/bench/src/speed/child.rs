@@ -16,6 +16,7 @@ pub enum Answer {
 
 /// Arguments of the hidden form of the command that measures one chain and prints a [`Sample`] as JSON.
 pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
+    let writes = options.writes.iter().map(|(handler, file)| format!("--write={handler}={}", file.display()));
     [
         "--one",
         &chain.display().to_string(),
@@ -31,7 +32,9 @@ pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
         &options.slots.to_string(),
     ]
     .map(String::from)
-    .to_vec()
+    .into_iter()
+    .chain(writes)
+    .collect()
 }
 
 /// Measures a chain in a process: `program` with `front` in front of [`arguments`].
@@ -63,8 +66,11 @@ fn answer(stdout: &str, stderr: &str, success: bool) -> Answer {
     match sample.filter(|_| success) {
         Some(sample) => Answer::Sample(Box::new(sample)),
         None => {
-            let why = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-            Answer::Skip(why.unwrap_or("it printed no figure").trim_start_matches("millrace: ").to_string())
+            // Of a chain's mistakes the first one, without the place in a file that will be gone.
+            let mistake = stderr.lines().find_map(|line| Some(line.split_once(": error: ")?.1));
+            let last = || stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+            let why = mistake.or_else(last).unwrap_or("it printed no figure");
+            Answer::Skip(why.trim_start_matches("millrace: ").to_string())
         }
     }
 }
@@ -84,6 +90,8 @@ mod tests {
     #[test]
     fn without_a_figure_the_last_complaint_is_told() {
         assert_eq!(answer("", "one\nmillrace: two\n\n", false), Answer::Skip("two".into()));
+        let mistakes = "millrace: /tmp/x:7:22: error: unknown element class `A`\n/tmp/x:8:1: error: more\n";
+        assert_eq!(answer("", mistakes, false), Answer::Skip("unknown element class `A`".into()));
         assert_eq!(answer("", "", true), Answer::Skip("it printed no figure".into()));
         let json = serde_json::to_string(&Sample::default()).expect("json");
         assert_eq!(answer(&json, "it broke", false), Answer::Skip("it broke".into()));
@@ -91,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_program_that_is_missing_is_an_error() {
-        let options = MeasureOptions { seconds: 0.1, burst: 1, core: 0, warm_packets: 0, slots: 1 };
+        let options =
+            MeasureOptions { seconds: 0.1, burst: 1, core: 0, warm_packets: 0, slots: 1, writes: vec![] };
         assert!(measure(Path::new("/nonexistent"), &[], Path::new("x"), &options).is_err());
     }
 }

@@ -96,16 +96,14 @@ fn parse(line: &str) -> Option<Prefix> {
     Some((address.to_bits(), len))
 }
 
-/// The table as arguments of a lookup element: all routes lead to output 0, to many gateways. Addresses
-/// outside of the table take a default route.
-pub fn arguments(table: &[Prefix]) -> String {
-    let mut text = String::with_capacity(table.len() * 32);
+/// The table as a text for the `ctrl` handler of a lookup element: all routes lead to output 0, to many
+/// gateways. Of a prefix that comes twice the later one counts.
+pub fn commands(table: &[Prefix]) -> String {
+    let mut text = String::with_capacity(table.len() * 36);
     for (at, (address, len)) in table.iter().enumerate() {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}/{len} 192.0.2.{} 0,", Ipv4Addr::from_bits(*address), at % NEXT_HOPS + 1);
-    }
-    if !table.iter().any(|prefix| prefix.1 == 0) {
-        text.push_str("0.0.0.0/0 192.0.2.254 0");
+        let _ =
+            writeln!(text, "set {}/{len} 192.0.2.{} 0", Ipv4Addr::from_bits(*address), at % NEXT_HOPS + 1);
     }
     text
 }
@@ -152,8 +150,8 @@ mod tests {
     }
 
     #[test]
-    fn arguments_end_with_a_default_route() {
-        let text = arguments(&[(0x0100_0000, 24)]);
-        assert_eq!(text, "1.0.0.0/24 192.0.2.1 0,\n0.0.0.0/0 192.0.2.254 0");
+    fn every_prefix_is_a_command() {
+        let text = commands(&[(0x0100_0000, 24), (0x0a00_0000, 8)]);
+        assert_eq!(text, "set 1.0.0.0/24 192.0.2.1 0\nset 10.0.0.0/8 192.0.2.2 0\n");
     }
 }

@@ -17,6 +17,8 @@ pub struct Machine {
     pub tsc_ghz: f64,
     /// The kernel's release.
     pub kernel: String,
+    /// Memory on free huge pages, in MiB. With enough of them packets lie there.
+    pub free_huge_mib: u64,
     /// Load average of the last minute, before the measurements.
     pub load: f64,
 }
@@ -27,12 +29,15 @@ impl Machine {
         let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
         let status = read_to_string("/proc/self/status").unwrap_or_default();
         let load = read_to_string("/proc/loadavg").unwrap_or_default();
+        let free =
+            read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").unwrap_or_default();
         let kernel = read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Machine {
             processor: field(&cpuinfo, "model name").unwrap_or("unknown").to_string(),
             cores: cores(field(&status, "Cpus_allowed_list").unwrap_or("0")),
             tsc_ghz: host::clock::cycles_per_ns().unwrap_or(0.0),
             kernel: kernel.trim().to_string(),
+            free_huge_mib: free.trim().parse::<u64>().unwrap_or(0) * 2,
             load: load.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
         }
     }

@@ -11,6 +11,7 @@ use super::stats::Spread;
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Waiting for the core above this share of the time is worth a note.
@@ -193,12 +194,16 @@ impl Report {
         let machine = &self.machine;
         writeln!(
             out,
-            "{}, {} cores, TSC {:.3} GHz, Linux {}; 64-byte frames, one core (packet thread pinned to core {}), bursts \
+            "{}, {} cores, TSC {:.3} GHz, Linux {}, {}; 64-byte frames, one core (packet thread pinned to core {}), bursts \
              of {}; median of {} rounds of {} s, workloads alternating.",
             machine.processor,
             machine.cores.len(),
             machine.tsc_ghz,
             machine.kernel,
+            match machine.free_huge_mib {
+                0 => "no huge pages".to_string(),
+                mib => format!("{mib} MiB of huge pages free"),
+            },
             self.core,
             self.burst,
             self.rounds,
@@ -239,10 +244,15 @@ impl Report {
             }
         }
         writeln!(out, "{table}")?;
+        let mut skipped: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for row in rows {
             if let Some(why) = &row.skipped {
-                writeln!(out, "\nSKIP: {}: {why}", row.title())?;
+                skipped.entry(why).or_default().insert(&row.name);
             }
+        }
+        for (why, names) in skipped {
+            let names: Vec<&str> = names.into_iter().collect();
+            writeln!(out, "\nSKIP: {}: {why}", names.join(", "))?;
         }
         Ok(())
     }
@@ -279,8 +289,7 @@ impl Report {
     }
 
     fn footer(&self, out: &mut String, markdown: bool) -> std::fmt::Result {
-        for flows in self.rows.iter().filter_map(|row| row.flows).collect::<std::collections::BTreeSet<u64>>()
-        {
+        for flows in self.rows.iter().filter_map(|row| row.flows).collect::<BTreeSet<u64>>() {
             let rows = self.rows.iter().filter(|row| row.flows == Some(flows));
             let costs = rows.flat_map(|row| &row.samples).filter_map(|sample| sample.restore_ns);
             if let Some(cost) = Spread::of(costs) {

@@ -81,15 +81,14 @@ impl FromStr for PortKind {
 #[derive(Clone, Debug)]
 pub struct Stage {
     folder: PathBuf,
-    routes: String,
 }
 
 impl Stage {
-    /// In that folder; `routes` are the arguments of the lookup with a full table.
+    /// In that folder.
     ///
     /// # Errors
     /// When the folder cannot be made or DPDK could not take its name.
-    pub fn new(folder: &Path, routes: String) -> Result<Stage, BenchError> {
+    pub fn new(folder: &Path) -> Result<Stage, BenchError> {
         let failed = |cause| BenchError::File { action: "create", path: folder.to_owned(), cause };
         std::fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
@@ -99,7 +98,21 @@ impl Stage {
                 "{path}: DPDK takes no file whose name has a comma, a space or an equals sign"
             )));
         }
-        Ok(Stage { folder, routes })
+        Ok(Stage { folder })
+    }
+
+    /// Writes the commands that fill a full table, and returns their file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn routes(&self, commands: &str) -> Result<PathBuf, BenchError> {
+        let path = self.folder.join("routes.txt");
+        std::fs::write(&path, commands).map_err(|cause| BenchError::File {
+            action: "write",
+            path: path.clone(),
+            cause,
+        })?;
+        Ok(path)
     }
 
     /// The capture that a workload gets; written if it is not there yet.
@@ -124,7 +137,7 @@ impl Stage {
         let folder = self.folder.join(format!("{}-{kind}-{flows}", workload.name));
         let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        let layout = workload.layout(&self.routes);
+        let layout = workload.layout();
         let mut ports = toml::Table::new();
         let mut port = toml::Table::new();
         let out = match kind.device(&self.folder) {
@@ -181,7 +194,7 @@ mod tests {
     #[test]
     fn workloads_become_chains_without_mistakes() {
         let folder = tempfile::tempdir().expect("folder");
-        let stage = Stage::new(folder.path(), "0.0.0.0/0 0".into()).expect("folder");
+        let stage = Stage::new(folder.path()).expect("folder");
         for (workload, kind) in workload::all().flat_map(|w| PortKind::ALL.map(|kind| (w, kind))) {
             let path = stage.lay_out(workload, kind, 100).expect("written");
             let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
@@ -199,13 +212,13 @@ mod tests {
     #[test]
     fn names_that_dpdk_cannot_take_are_refused() {
         let folder = tempfile::tempdir().expect("folder");
-        assert!(Stage::new(&folder.path().join("a,b"), String::new()).is_err());
+        assert!(Stage::new(&folder.path().join("a,b")).is_err());
     }
 
     #[test]
     fn a_port_without_contents_suits_few_workloads() {
         let suited: Vec<&str> =
             workload::all().filter(|w| PortKind::Null.suits(w)).map(|workload| workload.name).collect();
-        assert_eq!(suited, ["floor", "l2"]);
+        assert_eq!(suited, ["floor", "forward", "l2"]);
     }
 }

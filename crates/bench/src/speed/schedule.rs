@@ -8,7 +8,7 @@ use super::measure::MeasureOptions;
 use super::report::{Report, Row};
 use super::scene::{PortKind, Stage};
 use super::testpmd::{self, Mode, TestpmdOptions};
-use super::workload::Workload;
+use super::workload::{FULL_TABLE_HANDLER, Workload};
 use super::{full_table, peers};
 use crate::BenchError;
 use std::path::PathBuf;
@@ -40,6 +40,14 @@ pub struct Options {
     pub program: (PathBuf, Vec<String>),
 }
 
+/// Huge pages that DPDK takes in this program, in MiB, where there are as many.
+const EAL_MIB: u64 = 512;
+
+/// What packet slots take, in MiB.
+fn slots_mib(slots: u32) -> u64 {
+    (u64::from(slots) * shm::descriptor::SLOT_BYTES as u64) >> 20
+}
+
 /// One thing that is measured once in every round.
 enum Job {
     Chain { chain: PathBuf, options: MeasureOptions },
@@ -56,7 +64,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     let core = options.core.or(machine.cores.last().copied()).unwrap_or(0);
     let main_core = machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core);
     let (mut jobs, mut rows) = (Vec::new(), Vec::new());
-    let stage = Stage::new(&options.folder, routes(options)?)?;
+    let stage = Stage::new(&options.folder)?;
+    let routes = routes(options, &stage)?;
     for &port in &options.ports {
         // What a port without contents receives has no flows.
         let flows =
@@ -83,6 +92,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                         buffers: port.slots(flows),
                         core,
                         main_core,
+                        huge_pages: machine.free_huge_mib >= EAL_MIB + slots_mib(port.slots(flows)),
                     }));
                     rows.push(row);
                 }
@@ -95,7 +105,11 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                     (port == PortKind::Pcap).then(|| peers::fastclick_share(workload.name, flows)).flatten();
                 row.bess_cycles =
                     (port == PortKind::Memory).then(|| peers::bess_cycles(workload.name, flows)).flatten();
+                let full = workload.needs_full_table();
+                let writes =
+                    routes.iter().filter(|_| full).map(|file| (FULL_TABLE_HANDLER.into(), file.clone()));
                 let options = MeasureOptions {
+                    writes: writes.collect(),
                     seconds: options.seconds,
                     burst: options.burst,
                     core,
@@ -121,10 +135,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
             };
             match answer {
                 Answer::Sample(sample) => row.samples.push(*sample),
-                Answer::Skip(why) => {
-                    progress(&format!("SKIP: {}: {why}\n", row.title()));
-                    row.skipped = Some(why);
-                }
+                Answer::Skip(why) => row.skipped = Some(why),
             }
         }
     }
@@ -132,13 +143,14 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     Ok(Report { machine, core, burst: options.burst, rounds: options.rounds, seconds: options.seconds, rows })
 }
 
-fn routes(options: &Options) -> Result<String, BenchError> {
+/// The file with the full table, when a workload needs it.
+fn routes(options: &Options, stage: &Stage) -> Result<Option<PathBuf>, BenchError> {
     if !options.workloads.iter().any(|workload| workload.needs_full_table()) {
-        return Ok(String::new());
+        return Ok(None);
     }
     let table = match &options.table {
         Some(path) => full_table::read(path)?,
         None => full_table::generated(),
     };
-    Ok(full_table::arguments(&table))
+    Ok(Some(stage.routes(&full_table::commands(&table))?))
 }

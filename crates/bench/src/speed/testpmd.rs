@@ -65,6 +65,8 @@ pub struct TestpmdOptions {
     pub core: usize,
     /// The core of its command line.
     pub main_core: usize,
+    /// Whether its memory lies on huge pages, as ours does where there are some.
+    pub huge_pages: bool,
 }
 
 /// Whether it is installed.
@@ -76,9 +78,13 @@ pub fn is_there() -> bool {
 fn arguments(options: &TestpmdOptions) -> Vec<String> {
     // Buffers of 2,176 bytes and their headers, and what DPDK needs for itself.
     let memory_mib = 256 + u64::from(options.buffers) * 2_600 / (1 << 20);
+    let pages = match options.huge_pages {
+        true => "--in-memory".to_string(),
+        false => format!("--no-huge --no-shconf -m {memory_mib}"),
+    };
     let cores = format!("0@{},1@{}", options.main_core, options.core);
     let text = format!(
-        "{PROGRAM} --no-pci --no-telemetry --no-huge --no-shconf -m {memory_mib} --lcores {cores} --vdev {} -- \
+        "{PROGRAM} --no-pci --no-telemetry {pages} --lcores {cores} --vdev {} -- \
          -i --forward-mode={} --nb-cores=1 --burst={} --total-num-mbufs={}",
         options.device,
         options.mode.name(),
@@ -225,6 +231,7 @@ mod tests {
             buffers: 16_384,
             core: 3,
             main_core: 2,
+            huge_pages: false,
         };
         let line = arguments(&options).join(" ");
         for part in [

@@ -13,6 +13,9 @@ macro_rules! example {
     };
 }
 
+/// The handler that takes the routes of a full table.
+pub const FULL_TABLE_HANDLER: &str = "nf/routes.ctrl";
+
 /// Something to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
@@ -33,7 +36,7 @@ enum Source {
     File(&'static str),
     /// A file that defines the element class `Stage`, and how many of them stand in a row.
     Row(&'static str, u32),
-    /// The full table.
+    /// One file whose element `routes` gets a full table.
     FullTable(&'static str),
     /// The chain of the SNF paper's figure 5.
     Chain,
@@ -65,6 +68,7 @@ static WORKLOADS: &[Workload] = &[
         any_frame: true,
         ..file("floor", "receive and drop: the I/O floor", example!("bench/floor.click"))
     },
+    Workload { any_frame: true, ..file("forward", "receive and send", example!("bench/forward.click")) },
     Workload {
         any_frame: true,
         gated: true,
@@ -114,8 +118,8 @@ impl Workload {
         matches!(self.source, Source::FullTable(_))
     }
 
-    /// Its files and links. `routes` are the arguments of a lookup element.
-    pub fn layout(&self, routes: &str) -> Layout {
+    /// Its files and links.
+    pub fn layout(&self) -> Layout {
         let one = |text: String| {
             let ends = text.contains("ToDevice(");
             let mut links = vec!["IN -> [in]nf".to_string()];
@@ -123,8 +127,7 @@ impl Workload {
             Layout { nfs: vec![("nf".into(), text)], links }
         };
         match self.source {
-            Source::File(text) => one(text.into()),
-            Source::FullTable(text) => one(text.replace("$ROUTES", routes)),
+            Source::File(text) | Source::FullTable(text) => one(text.into()),
             Source::Row(class, count) => {
                 let stages: String = (1..=count).map(|number| format!("    -> Stage({number})\n")).collect();
                 one(format!("{class}\nFromDevice(in)\n{stages}    -> ToDevice(out);\n"))
@@ -184,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_row_has_its_stages_between_the_ports() {
-        let layout = find("napt-2").expect("there").layout("");
+        let layout = find("napt-2").expect("there").layout();
         let text = &layout.nfs[0].1;
         assert!(text.ends_with("FromDevice(in)\n    -> Stage(1)\n    -> Stage(2)\n    -> ToDevice(out);\n"));
         assert_eq!(layout.links, ["IN -> [in]nf", "nf[out] -> OUT"]);
@@ -192,13 +195,14 @@ mod tests {
 
     #[test]
     fn the_floor_sends_nothing() {
-        assert_eq!(find("floor").expect("there").layout("").links, ["IN -> [in]nf"]);
+        assert_eq!(find("floor").expect("there").layout().links, ["IN -> [in]nf"]);
     }
 
     #[test]
-    fn routes_go_into_the_full_table() {
-        let layout = find("l3-full").expect("there").layout("1.2.3.0/24 0");
-        assert!(layout.nfs[0].1.contains("RadixIPLookup(1.2.3.0/24 0)"), "{}", layout.nfs[0].1);
+    fn the_full_table_has_an_element_to_go_to() {
+        let text = &find("l3-full").expect("there").layout().nfs[0].1;
+        assert!(text.contains("routes :: RadixIPLookup("), "{text}");
+        assert_eq!(FULL_TABLE_HANDLER, "nf/routes.ctrl");
     }
 
     #[test]
@@ -216,7 +220,7 @@ mod tests {
     #[test]
     fn files_parse() {
         for workload in all() {
-            for (name, text) in workload.layout("0.0.0.0/0 0").nfs {
+            for (name, text) in workload.layout().nfs {
                 let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
                 let source = map.add(name, text);
                 click::parse(&mut map, source, &mut diags);
