@@ -43,6 +43,7 @@ const FOLDERS: &[&[&Class]] = &[
     crate::filter::CLASSES,
     crate::io::CLASSES,
     crate::ip::CLASSES,
+    crate::ip6::CLASSES,
     crate::route::CLASSES,
     crate::script::CLASSES,
 ];

@@ -23,6 +23,7 @@ pub mod basic;
 pub mod filter;
 pub mod io;
 pub mod ip;
+pub mod ip6;
 pub mod route;
 pub mod script;
 

@@ -63,6 +63,12 @@ impl Complaints {
         Complaints { reasons, what, element, verbose, details, found: vec![0; reasons.len()] }
     }
 
+    /// Without the keywords: nothing is told, counts by reason are not shown.
+    pub fn silent(reasons: &'static [Reason], element: String) -> Complaints {
+        let found = vec![0; reasons.len()];
+        Complaints { reasons, what: "", element, verbose: false, details: false, found }
+    }
+
     /// Makes cells and a block for each reason; the current block stays. To be called before other
     /// cells and slow paths are made.
     pub fn blocks(&self, f: &mut Builder) -> BadBlocks {

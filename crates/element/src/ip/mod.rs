@@ -5,16 +5,16 @@
 
 use crate::class::Class;
 
-mod argument;
+pub(crate) mod argument;
 mod checkicmpheader;
 mod checkipheader;
 mod checklength;
 mod checktransport;
-mod complaint;
+pub(crate) mod complaint;
 mod decipttl;
 mod encap;
 mod fixipsrc;
-mod header;
+pub(crate) mod header;
 mod icmperror;
 mod icmpname;
 mod icmppingresponder;
@@ -29,7 +29,7 @@ mod setipchecksum;
 mod settransport;
 mod storeipaddress;
 mod tos;
-mod value;
+pub(crate) mod value;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[

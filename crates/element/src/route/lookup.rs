@@ -23,6 +23,9 @@ pub struct Kind {
     pub deprecated: bool,
 }
 
+/// A table may have a million routes, all written for something else.
+const MOST_MISTAKES: usize = 100;
+
 struct Lookup {
     kind: &'static Kind,
     routes: Routes,
@@ -43,8 +46,16 @@ pub fn make(cx: &mut Configure<'_>, kind: &'static Kind) -> Option<Box<dyn Eleme
         }
     };
     let mut again = vec![];
+    let mut mistakes = 0;
     for text in args.rest() {
-        let Some(route) = args.read(&text, line::route(outputs, false)) else { continue };
+        let Some(route) = args.read(&text, line::route(outputs, false)) else {
+            mistakes += 1;
+            if mistakes == MOST_MISTAKES {
+                args.error(text.span, "too many mistakes: the routes behind this one were not read");
+                break;
+            }
+            continue;
+        };
         match routes.add(&route, false) {
             Ok(_) => {}
             Err(RouteError::Exists(first)) => again.push((text.span, first)),

@@ -1,16 +1,12 @@
 //! Routes and next hops, and the lookup that programs do.
 //!
-//! The trie leads from a prefix to the number of a next-hop record. Routes with the same gateway and
-//! output share one record, so that a full table with a few neighbours has all of them in a cache
-//! line or two. A record is 8 bytes: the gateway (0 when there is none) and the output, 4 bytes each.
-//!
-//! Invariants: `uses[n]` is the number of routes that lead to record `n`; a record without any is
-//! free and not in `numbers`.
+//! The trie leads from a prefix to the number of a next hop. A record is 8 bytes: the gateway (0 when
+//! there is none) and the output, 4 bytes each.
 
+use super::hops::{Hops, Next};
 use super::line::{Hop, Line, Shown};
 use crate::record::Records;
 use ir::{Created, Table};
-use std::collections::HashMap;
 use table::TableError;
 use table::lpm::{Lpm4, MISS};
 
@@ -38,13 +34,20 @@ pub enum RouteError {
     Table(#[from] TableError),
 }
 
+impl Next for Hop {
+    const BYTES: usize = RECORD_BYTES;
+
+    fn store(&self, records: &Records, record: u64) {
+        records.store(record, GATEWAY, 4, u64::from(self.gateway));
+        records.store(record, PORT, 4, u64::from(self.port));
+    }
+}
+
 /// Routes.
 #[derive(Debug)]
 pub struct Routes {
     trie: Lpm4,
-    hops: Records,
-    numbers: HashMap<Hop, u32>,
-    uses: Vec<u32>,
+    hops: Hops<Hop>,
 }
 
 impl Routes {
@@ -53,12 +56,7 @@ impl Routes {
     /// # Errors
     /// When the system refuses the memory.
     pub fn new() -> Result<Routes, RouteError> {
-        Ok(Routes {
-            trie: Lpm4::new()?,
-            hops: Records::new(RECORD_BYTES),
-            numbers: HashMap::new(),
-            uses: vec![],
-        })
+        Ok(Routes { trie: Lpm4::new()?, hops: Hops::default() })
     }
 
     /// Adds a route, or with `replace` puts it in the place of the one that is there; gives that.
@@ -71,14 +69,14 @@ impl Routes {
         if let Some(old) = old.filter(|_| !replace) {
             return Err(RouteError::Exists(Shown(line.prefix, line.len, old).to_string()));
         }
-        let number = self.take_hop(hop);
+        let number = self.hops.take(hop);
         match self.trie.insert(line.prefix, line.len, number) {
             Ok(replaced) => {
-                replaced.into_iter().for_each(|number| self.release_hop(number));
+                replaced.into_iter().for_each(|number| self.hops.release(number));
                 Ok(old)
             }
             Err(error) => {
-                self.release_hop(number);
+                self.hops.release(number);
                 Err(error.into())
             }
         }
@@ -101,7 +99,7 @@ impl Routes {
             return Err(RouteError::NotFound(shown));
         };
         if let Some(number) = self.trie.remove(line.prefix, line.len) {
-            self.release_hop(number);
+            self.hops.release(number);
         }
         Ok(hop)
     }
@@ -113,14 +111,12 @@ impl Routes {
     pub fn flush(&mut self) -> Result<(), RouteError> {
         self.trie = Lpm4::new()?;
         self.hops.clear();
-        self.numbers.clear();
-        self.uses.clear();
         Ok(())
     }
 
     /// Where an address goes.
     pub fn find(&self, address: u32) -> Option<Hop> {
-        self.trie.lookup(address).map(|number| self.hop(number))
+        self.trie.lookup(address).map(|number| self.hops.get(number))
     }
 
     /// Number of routes.
@@ -136,7 +132,7 @@ impl Routes {
     /// The routes in the order of their prefixes, one a line, in Click's columns.
     pub fn dump(&self) -> String {
         let lines = self.trie.iter().map(|(prefix, len, number)| {
-            let mut line = Shown(prefix, len, self.hop(number)).columns();
+            let mut line = Shown(prefix, len, self.hops.get(number)).columns();
             line.push('\n');
             line
         });
@@ -146,39 +142,7 @@ impl Routes {
     }
 
     fn exact(&self, prefix: u32, len: u8) -> Option<Hop> {
-        self.trie.get_exact(prefix, len).map(|number| self.hop(number))
-    }
-
-    fn hop(&self, number: u32) -> Hop {
-        let record = self.hops.address(number);
-        let read = |offset| self.hops.load(record, offset, 4) as u32;
-        Hop { gateway: read(GATEWAY), port: read(PORT) }
-    }
-
-    /// The record of a next hop, counted as used once more.
-    fn take_hop(&mut self, hop: Hop) -> u32 {
-        let number = *self.numbers.entry(hop).or_insert_with(|| {
-            let number = self.hops.add();
-            let record = self.hops.address(number);
-            self.hops.store(record, GATEWAY, 4, u64::from(hop.gateway));
-            self.hops.store(record, PORT, 4, u64::from(hop.port));
-            number
-        });
-        if self.uses.len() <= number as usize {
-            self.uses.resize(number as usize + 1, 0);
-        }
-        self.uses[number as usize] += 1;
-        number
-    }
-
-    fn release_hop(&mut self, number: u32) {
-        let uses = &mut self.uses[number as usize];
-        *uses -= 1;
-        if *uses == 0 {
-            let hop = self.hop(number);
-            self.numbers.remove(&hop);
-            self.hops.remove(number);
-        }
+        self.trie.get_exact(prefix, len).map(|number| self.hops.get(number))
     }
 }
 
@@ -189,11 +153,11 @@ impl Table for Routes {
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
         let number = self.trie.lookup(*key.first()? as u32)?;
-        Some(self.hops.address(number))
+        Some(self.hops.records().address(number))
     }
 
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
-        let (first, distance) = self.hops.layout();
+        let (first, distance) = self.hops.records().layout();
         let (mut addresses, mut numbers) = ([0u32; STAGE], [0u32; STAGE]);
         for list in list.chunks(STAGE) {
             for (address, &index) in addresses.iter_mut().zip(list) {
@@ -212,10 +176,10 @@ impl Table for Routes {
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        self.hops.load(record, offset, bytes)
+        self.hops.records().load(record, offset, bytes)
     }
 
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        self.hops.store(record, offset, bytes, value);
+        self.hops.records().store(record, offset, bytes, value);
     }
 }

@@ -1,0 +1,54 @@
+//! IPv6 addresses in annotations and headers: as two halves of 8 bytes.
+
+use ir::program::Value;
+use ir::{Builder, Inst};
+use packet::anno::{Anno, DST_IP6};
+use packet::field::{Base, Field};
+use shm::Packet;
+use std::net::Ipv6Addr;
+
+/// The high half of the destination annotation.
+pub const HIGH: Anno = Anno { offset: DST_IP6.offset, len: 8 };
+/// The low half.
+pub const LOW: Anno = Anno { offset: DST_IP6.offset + 8, len: 8 };
+
+/// The halves of an address.
+pub fn halves(address: Ipv6Addr) -> (u64, u64) {
+    let bits = u128::from(address);
+    ((bits >> 64) as u64, bits as u64)
+}
+
+/// The fields of an address in a packet.
+pub const fn fields(base: Base, offset: u16) -> (Field, Field) {
+    (Field::bytes(base, offset, 8), Field::bytes(base, offset + 8, 8))
+}
+
+/// Loads the destination annotation.
+pub fn load(f: &mut Builder) -> (Value, Value) {
+    (f.load_anno(HIGH), f.load_anno(LOW))
+}
+
+/// Sets the destination annotation.
+pub fn store(f: &mut Builder, high: Value, low: Value) {
+    f.act(Inst::StoreAnno(HIGH, high));
+    f.act(Inst::StoreAnno(LOW, low));
+}
+
+/// The destination annotation of a packet.
+pub fn destination(packet: &Packet) -> Ipv6Addr {
+    let half = |anno: Anno| {
+        let at = usize::from(anno.offset);
+        let bytes = packet.anno.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+        u64::from_ne_bytes(bytes.unwrap_or_default())
+    };
+    Ipv6Addr::from(u128::from(half(HIGH)) << 64 | u128::from(half(LOW)))
+}
+
+/// Sets the destination annotation of a packet.
+pub fn set_destination(packet: &mut Packet, address: Ipv6Addr) {
+    let (high, low) = halves(address);
+    for (anno, half) in [(HIGH, high), (LOW, low)] {
+        let at = usize::from(anno.offset);
+        packet.anno[at..at + 8].copy_from_slice(&half.to_ne_bytes());
+    }
+}
