@@ -103,7 +103,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let Some(assembly) = assembly else { return Ok(ExitCode::from(2)) };
     let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(32);
     let mut pools = ports.pools().context("packet memory")?;
-    let plan = Plan { burst, clock: Clock::real(), cores, ..Plan::default() };
+    // What elements print goes where Click's goes; standard output is for the accounts.
+    let print = |line: &str| eprintln!("{line}");
+    let plan = Plan { burst, clock: Clock::real(), cores, print, ..Plan::default() };
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -128,15 +130,16 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         std::thread::sleep(Duration::from_millis(20));
     }
     progress.finish();
-    let mut outcome = running.wait();
+    let outcome = running.wait();
     if handlers.is_empty() {
         handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }
-    outcome.findings.extend(ports.findings());
+    // Hints are no reason to fail: without huge pages, say, all is well and a little slower.
+    let hints = ports.findings();
     if args.json {
-        show::json(&outcome, &handlers)?;
+        show::json(&outcome, &hints, &handlers)?;
     } else {
-        show::text(&outcome, &handlers, args.all);
+        show::text(&outcome, &hints, &handlers, args.all);
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
     Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

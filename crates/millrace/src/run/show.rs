@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub type Handlers = [(String, Result<String, String>)];
 
 /// The accounts as JSON.
-pub fn json(outcome: &Outcome, handlers: &Handlers) -> anyhow::Result<()> {
+pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow::Result<()> {
     let handlers: serde_json::Map<String, serde_json::Value> = handlers
         .iter()
         .map(|(name, value)| {
@@ -33,6 +33,7 @@ pub fn json(outcome: &Outcome, handlers: &Handlers) -> anyhow::Result<()> {
         "elements": outcome.report.nodes,
         "ports": outcome.ports,
         "findings": outcome.findings,
+        "hints": hints,
         "handlers": handlers,
     });
     print(&format!("{}\n", serde_json::to_string_pretty(&report)?));
@@ -40,14 +41,20 @@ pub fn json(outcome: &Outcome, handlers: &Handlers) -> anyhow::Result<()> {
 }
 
 /// The accounts as text.
-pub fn text(outcome: &Outcome, handlers: &Handlers, all: bool) {
+pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool) {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = write_text(&mut out, outcome, handlers, all);
+    let _ = write_text(&mut out, outcome, hints, handlers, all);
     print(&out);
 }
 
-fn write_text(out: &mut String, outcome: &Outcome, handlers: &Handlers, all: bool) -> std::fmt::Result {
+fn write_text(
+    out: &mut String,
+    outcome: &Outcome,
+    hints: &[String],
+    handlers: &Handlers,
+    all: bool,
+) -> std::fmt::Result {
     let report = &outcome.report;
     ports(out, outcome)?;
     elements(out, &report.nodes, all)?;
@@ -83,7 +90,10 @@ fn write_text(out: &mut String, outcome: &Outcome, handlers: &Handlers, all: boo
         }
     }
     for finding in &outcome.findings {
-        writeln!(out, "note: {finding}")?;
+        writeln!(out, "warning: {finding}")?;
+    }
+    for hint in hints {
+        writeln!(out, "hint: {hint}")?;
     }
     Ok(())
 }

@@ -5,10 +5,12 @@
 
 mod accounts;
 mod bad_input;
+mod cable;
 mod captures;
 mod check;
 mod generate;
 mod library;
+mod namespaces;
 mod packets;
 mod program;
 mod running;
