@@ -16,7 +16,7 @@ arp[1] -> not_ip :: Discard;
 arp[0]
     -> Strip(14)
     -> check :: CheckIPHeader
-    -> classify :: IPClassifier(src net $INSIDE && tcp or udp, -);
+    -> classify :: IPClassifier(src net $INSIDE && (tcp or udp), -);
 check[1] -> bad;
 
 classify[0] -> [0]rewriter;
