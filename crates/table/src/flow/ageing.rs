@@ -52,4 +52,23 @@ impl<const W: usize> FlowTable<W> {
         }
         oldest.map(|(_, record)| record)
     }
+
+    /// The highest record number that was ever in use: how far the clock's hand goes.
+    pub fn touched(&self) -> usize {
+        self.records.touched() as usize
+    }
+
+    /// Moves the clock's hand past record numbers, as long as `budget` lasts, to the next record in
+    /// use: for who reads records by [`FlowTable::load`] and decides himself.
+    pub fn step(&mut self, budget: &mut usize) -> Option<RecordId> {
+        let touched = self.records.touched();
+        while *budget > 0 && touched > 0 {
+            *budget -= 1;
+            self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
+            if let Some(record) = self.records.live_at(self.hand) {
+                return Some(record);
+            }
+        }
+        None
+    }
 }

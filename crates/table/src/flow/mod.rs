@@ -21,6 +21,7 @@
 
 mod ageing;
 mod any;
+mod fields;
 mod growth;
 mod hash;
 mod index;

@@ -85,6 +85,12 @@ impl<const W: usize> Records<W> {
         self.memory.base()
     }
 
+    /// Bytes of the memory that all records lie in.
+    #[inline(always)]
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
     /// Backs the memory of all records and of what lies beside them.
     pub(super) fn touch_all(&mut self) {
         self.memory.touch_all();

@@ -366,3 +366,46 @@ fn run_time_width() {
         assert!(table.is_empty());
     }
 }
+
+#[test]
+fn fields_are_read_and_written_inside_the_records_only() {
+    let mut table = FlowTable::<2>::new(&config(128, 4)).expect("valid config");
+    let record = table.insert(&[1, 2]).expect("has room");
+    table.insert_alias(record, &[3, 4], 64).expect("has room");
+    let (first, second) = (table.find_address(&[1, 2]), table.find_address(&[3, 4]));
+    table.store(second, 2, 4, 0x1_2233_4455);
+    assert_eq!((table.load(first, 66, 8), table.load(second, 3, 2)), (0x2233_4455, 0x3344));
+    for (address, offset, bytes) in [(0, 0, 8), (u64::MAX, 0, 1), (first - 4096, 0, 1), (first, 1 << 30, 1)] {
+        table.store(address, offset, bytes, 1);
+        assert_eq!(table.load(address, offset, bytes), 0);
+    }
+    assert_eq!(table.load(first, 0, 9), 0, "more than a number holds");
+}
+
+#[test]
+fn strided_keys_are_found_among_other_words() {
+    let mut table = FlowTable::<2>::new(&config(64, 8)).expect("valid config");
+    let record = table.insert(&[1, 2]).expect("has room");
+    let (keys, mut out) = ([9, 9, 9, 1, 2], [7; 4]);
+    table.lookup_batch_strided(&keys, 3, &[1, 0], &mut out);
+    assert_eq!(out, [0, table.record_ptr(record) as u64, 7, 7]);
+}
+
+#[test]
+#[should_panic(expected = "outside")]
+fn strided_list_outside_keys_is_refused() {
+    let table = FlowTable::<2>::new(&config(64, 8)).expect("valid config");
+    table.lookup_batch_strided(&[1, 2, 9, 1], 3, &[1], &mut [0, 0]);
+}
+
+#[test]
+fn hand_steps_over_records_in_use_as_long_as_the_budget_lasts() {
+    let mut table = FlowTable::<1>::new(&config(64, 8)).expect("valid config");
+    assert_eq!(table.step(&mut 9), None);
+    let records: Vec<_> = (1..=4).map(|n| table.insert(&[n]).expect("has room")).collect();
+    table.remove(records[1]);
+    let mut budget = 6;
+    let seen: Vec<_> = std::iter::from_fn(|| table.step(&mut budget)).collect();
+    assert_eq!(seen, [records[0], records[2], records[3], records[0]]);
+    assert_eq!(budget, 0);
+}
