@@ -44,6 +44,7 @@ const FOLDERS: &[&[&Class]] = &[
     crate::io::CLASSES,
     crate::ip::CLASSES,
     crate::ip6::CLASSES,
+    crate::rewrite::CLASSES,
     crate::route::CLASSES,
     crate::script::CLASSES,
 ];

@@ -24,6 +24,7 @@ pub mod filter;
 pub mod io;
 pub mod ip;
 pub mod ip6;
+pub mod rewrite;
 pub mod route;
 pub mod script;
 

@@ -1,0 +1,201 @@
+//! When mappings are over, and who removes them.
+//!
+//! A mapping lives for its timeout after its last packet. While its guarantee lasts, no other mapping
+//! may push it out of a full table. Which timeout is in force depends on what was seen of the flow:
+//! whether TCP was closed, whether payload went both ways, whether UDP streams.
+//!
+//! Records are looked at one after the other, so many with each tick that each is seen once in a
+//! *round*: a fraction of the shortest timeout, and at most the reap interval. So nothing ever pauses,
+//! and a mapping goes within a round after its timeout.
+
+use super::flow::{Kind, LINE_BYTES, at};
+use super::mappings::Mappings;
+use packet::view::protocol;
+use table::flow::RecordId;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The timeouts of a rewriter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeouts {
+    /// Whether TCP flows are watched for payload and their end.
+    pub tcp: bool,
+    /// TCP with payload in both directions.
+    pub tcp_data_ns: u64,
+    /// TCP after its end.
+    pub tcp_done_ns: u64,
+    /// Other TCP.
+    pub tcp_nodata_ns: u64,
+    /// How long a TCP mapping is guaranteed.
+    pub tcp_guarantee_ns: u64,
+    /// Everything else.
+    pub other_ns: u64,
+    /// Everything else, once 3 packets passed, one of them in reply.
+    pub streaming_ns: u64,
+    /// How long other mappings are guaranteed.
+    pub guarantee_ns: u64,
+}
+
+impl Timeouts {
+    /// Click's, with everything but TCP at `other_s` seconds.
+    pub fn new(tcp: bool, other_s: u64) -> Timeouts {
+        Timeouts {
+            tcp,
+            tcp_data_ns: 86_400 * SECOND_NS,
+            tcp_done_ns: 240 * SECOND_NS,
+            tcp_nodata_ns: 300 * SECOND_NS,
+            tcp_guarantee_ns: 5 * SECOND_NS,
+            other_ns: other_s * SECOND_NS,
+            streaming_ns: other_s * SECOND_NS,
+            guarantee_ns: 5 * SECOND_NS,
+        }
+    }
+
+    fn shortest_ns(&self) -> u64 {
+        let other = self.other_ns.min(self.streaming_ns).max(self.guarantee_ns);
+        let tcp = self.tcp_data_ns.min(self.tcp_done_ns).min(self.tcp_nodata_ns).max(self.tcp_guarantee_ns);
+        if self.tcp { tcp.min(other) } else { other }
+    }
+}
+
+/// What both lines of a mapping say together.
+#[derive(Clone, Copy, Debug)]
+pub struct Age {
+    /// Input that made it.
+    pub input: u8,
+    /// Protocol.
+    pub protocol: u8,
+    /// Its end if no packet comes.
+    pub due_ns: u64,
+    /// Until then it cannot be pushed out.
+    pub guaranteed_ns: u64,
+}
+
+/// What of a line tells its mapping's age.
+struct Line {
+    last_ns: u64,
+    open_ns: u64,
+    fin_ns: u64,
+    rst_ns: u64,
+    seen: u64,
+}
+
+/// Where the walk over the records stands.
+#[derive(Default, Debug)]
+pub struct Reaper {
+    last_ns: Option<u64>,
+    /// Record looks earned but not used, in nanoseconds times records.
+    credit: u128,
+}
+
+/// The longest round.
+const ROUND_NS: u64 = 10 * SECOND_NS;
+/// The most records that one tick looks at.
+const MOST_PER_TICK: usize = 4096;
+/// Mappings among which the one to push out is chosen, and where a search gives up.
+const SAMPLE: usize = 16;
+const SEARCH: usize = 1024;
+
+impl Mappings {
+    fn line(&self, address: u64) -> Line {
+        let get = |at: u16, bytes: u8| self.flows.load(address, usize::from(at), bytes);
+        Line {
+            last_ns: get(at::LAST_NS, 8),
+            open_ns: get(at::OPEN_NS, 8),
+            fin_ns: get(at::FIN_NS, 8),
+            rst_ns: get(at::RST_NS, 8),
+            seen: get(at::SEEN, 1),
+        }
+    }
+
+    /// How old a mapping is.
+    pub(super) fn age(&self, record: RecordId) -> Age {
+        let first = self.flows.record_ptr(record) as u64;
+        let (forward, reply) = (self.line(first), self.line(first + LINE_BYTES as u64));
+        let get = |at: u16| self.flows.load(first, usize::from(at), 1) as u8;
+        let (input, protocol) = (get(at::INPUT), get(at::PROTOCOL));
+        let last_ns = forward.last_ns.max(reply.last_ns);
+        let timeouts = &self.settings.timeouts;
+        let (timeout_ns, guarantee_ns) = if timeouts.tcp && protocol == protocol::TCP {
+            let rst_ns = forward.rst_ns.max(reply.rst_ns);
+            let closed = |line: &Line| {
+                (line.fin_ns > 0 && line.fin_ns >= line.open_ns) || (rst_ns > 0 && rst_ns >= line.open_ns)
+            };
+            let timeout_ns = if closed(&forward) && closed(&reply) {
+                timeouts.tcp_done_ns
+            } else if forward.seen & reply.seen & 1 != 0 {
+                timeouts.tcp_data_ns
+            } else {
+                timeouts.tcp_nodata_ns
+            };
+            (timeout_ns, timeouts.tcp_guarantee_ns)
+        } else {
+            let streams =
+                self.settings.kind == Kind::Ports && reply.seen > 0 && forward.seen + reply.seen >= 3;
+            let timeout_ns = if streams { timeouts.streaming_ns } else { timeouts.other_ns };
+            (timeout_ns, timeouts.guarantee_ns)
+        };
+        let guaranteed_ns = last_ns.saturating_add(guarantee_ns);
+        let due_ns = last_ns.saturating_add(timeout_ns).max(guaranteed_ns);
+        Age { input, protocol, due_ns, guaranteed_ns }
+    }
+
+    fn round_ns(&self) -> u64 {
+        let round = (self.settings.timeouts.shortest_ns() / 4).min(ROUND_NS);
+        round.min(self.settings.reap_interval_ns).max(1)
+    }
+
+    /// Removes mappings that are over, as many as the time since the last call allows to look at.
+    pub(super) fn reap(&mut self) {
+        let now_ns = self.now_ns;
+        let since_ns = now_ns - self.reaper.last_ns.unwrap_or(now_ns).min(now_ns);
+        self.reaper.last_ns = Some(now_ns);
+        if self.settings.reap_interval_ns == 0 || self.flows.is_empty() {
+            self.reaper.credit = 0;
+            return;
+        }
+        // Record numbers are reused, so that the highest is not far above what was ever in use at once.
+        let (round, records) = (u128::from(self.round_ns()), self.flows.touched() as u128);
+        let credit = (self.reaper.credit + u128::from(since_ns) * records).min(round * records);
+        let mut budget = usize::try_from(credit / round).unwrap_or(MOST_PER_TICK).min(MOST_PER_TICK);
+        self.reaper.credit = credit - budget as u128 * round;
+        while let Some(record) = self.flows.step(&mut budget) {
+            if self.age(record).due_ns <= now_ns {
+                self.remove(record);
+            }
+        }
+    }
+
+    /// The mapping to push out of a full table: of some, the one that ends first; none that is
+    /// guaranteed.
+    pub(super) fn best_effort_victim(&mut self) -> Option<RecordId> {
+        let now_ns = self.now_ns;
+        let (mut budget, mut seen, mut best) = (SEARCH, 0, None);
+        while seen < SAMPLE
+            && let Some(record) = self.flows.step(&mut budget)
+        {
+            let age = self.age(record);
+            if age.guaranteed_ns > now_ns || self.is_condemned(record) {
+                continue;
+            }
+            seen += 1;
+            if best.is_none_or(|(least, _)| age.due_ns < least) {
+                best = Some((age.due_ns, record));
+            }
+        }
+        best.map(|(_, record)| record)
+    }
+
+    /// Removes mappings until there are no more than the budget allows; between bursts only.
+    pub(super) fn shrink(&mut self) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let used = self.budget.used.load(Relaxed);
+        let over = used.saturating_sub(self.budget.limit.load(Relaxed)) as usize;
+        if over == 0 {
+            return;
+        }
+        let mut ages: Vec<_> = self.flows.iter().map(|record| (self.age(record).due_ns, record)).collect();
+        ages.sort_unstable();
+        ages.into_iter().take(over).for_each(|(_, record)| self.remove(record));
+    }
+}

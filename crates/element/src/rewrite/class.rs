@@ -1,0 +1,178 @@
+//! The rewriter classes: what tells them apart.
+
+use super::ageing::Timeouts;
+use super::flow::Kind;
+use super::input::{Mistake, Spec};
+use super::{page, rewriter};
+use crate::class::{Class, StateScope};
+use crate::handler::{Handler, Merge};
+use diag::Span;
+use packet::view::protocol::{DCCP, ICMP, TCP, UDP};
+
+/// What tells the classes apart.
+#[derive(Debug)]
+pub struct Flavor {
+    /// Name of the class.
+    pub class: &'static str,
+    /// Which packets are of one flow.
+    pub kind: Kind,
+    /// Protocols that it takes.
+    pub protocols: &'static [u8],
+    /// The drop reason for others.
+    pub other_protocol: &'static str,
+    /// TCP is watched and has timeouts of its own.
+    pub has_tcp_timeouts: bool,
+    /// It has timeouts for UDP.
+    pub has_udp_timeouts: bool,
+    /// It has the argument `DST_ANNO`.
+    pub has_dst_anno: bool,
+    /// Timeout of what is not TCP, in seconds.
+    timeout_s: u64,
+    handlers: &'static [Handler],
+}
+
+/// Inputs whose specification has a handler of its own.
+const PATTERN_HANDLERS: usize = 16;
+
+macro_rules! handlers {
+    ($($table:expr),*) => {
+        &[
+            $($table,)*
+            Handler::sum("table_size"),
+            Handler::sum("nmappings"),
+            Handler::sum("mapping_failures"),
+            Handler::sum("size"),
+            Handler::sum("evictions"),
+            Handler::concat("patterns"),
+            Handler { merge: Merge::Sum, ..Handler::read_write("capacity") },
+            Handler::write("clear"),
+            Handler::read_write("pattern0"),
+            Handler::read_write("pattern1"),
+            Handler::read_write("pattern2"),
+            Handler::read_write("pattern3"),
+            Handler::read_write("pattern4"),
+            Handler::read_write("pattern5"),
+            Handler::read_write("pattern6"),
+            Handler::read_write("pattern7"),
+            Handler::read_write("pattern8"),
+            Handler::read_write("pattern9"),
+            Handler::read_write("pattern10"),
+            Handler::read_write("pattern11"),
+            Handler::read_write("pattern12"),
+            Handler::read_write("pattern13"),
+            Handler::read_write("pattern14"),
+            Handler::read_write("pattern15"),
+        ]
+    };
+}
+
+impl Flavor {
+    /// Its timeouts when nothing is said.
+    pub fn timeouts(&self) -> Timeouts {
+        Timeouts::new(self.has_tcp_timeouts, self.timeout_s)
+    }
+
+    /// The handlers of an element with that many inputs.
+    pub fn handlers(&self, inputs: usize) -> &'static [Handler] {
+        let beyond = PATTERN_HANDLERS.saturating_sub(inputs);
+        self.handlers.get(..self.handlers.len() - beyond).unwrap_or(self.handlers)
+    }
+
+    /// Refuses patterns that the class cannot apply.
+    pub(super) fn check(&self, place: Span, spec: Spec) -> Result<Spec, Mistake> {
+        let Spec::Pattern(pattern, _) = &spec else { return Ok(spec) };
+        let Ok(state) = pattern.lock() else { return Ok(spec) };
+        let pattern = &state.pattern;
+        let without_ports = matches!(self.kind, Kind::Pair | Kind::Address);
+        if without_ports && (pattern.sport.is_some() || pattern.dport.is_some()) {
+            return Err((place, format!("{} rewrites no ports", self.class)));
+        }
+        if self.kind == Kind::Address && pattern.dst.is_some() {
+            let message = "IPAddrRewriter pattern destination address must be `-`; see IPAddrPairRewriter";
+            return Err((place, message.into()));
+        }
+        drop(state);
+        Ok(spec)
+    }
+}
+
+const IP: Flavor = Flavor {
+    class: "IPRewriter",
+    kind: Kind::Ports,
+    protocols: &[TCP, UDP],
+    other_protocol: "not-tcp-or-udp",
+    has_tcp_timeouts: true,
+    has_udp_timeouts: true,
+    has_dst_anno: true,
+    timeout_s: 300,
+    handlers: handlers![
+        Handler::concat("tcp_table"),
+        Handler::concat("udp_table"),
+        Handler::concat("tcp_mappings"),
+        Handler::concat("udp_mappings"),
+        Handler::concat("tcp_lookup")
+    ],
+};
+
+const TCP_ONLY: Flavor = Flavor {
+    class: "TCPRewriter",
+    protocols: &[TCP],
+    other_protocol: "not-tcp",
+    has_udp_timeouts: false,
+    handlers: handlers![Handler::concat("table"), Handler::concat("mappings"), Handler::concat("lookup")],
+    ..IP
+};
+
+const UDP_MOSTLY: Flavor = Flavor {
+    class: "UDPRewriter",
+    protocols: &[TCP, UDP, DCCP],
+    has_tcp_timeouts: false,
+    handlers: handlers![Handler::concat("table"), Handler::concat("mappings")],
+    ..IP
+};
+
+const PING: Flavor = Flavor {
+    class: "ICMPPingRewriter",
+    kind: Kind::Ping,
+    protocols: &[ICMP],
+    other_protocol: "not-icmp-echo",
+    has_udp_timeouts: false,
+    ..UDP_MOSTLY
+};
+
+const PAIR: Flavor = Flavor {
+    class: "IPAddrPairRewriter",
+    kind: Kind::Pair,
+    protocols: &[],
+    has_udp_timeouts: false,
+    has_dst_anno: false,
+    timeout_s: 7200,
+    ..UDP_MOSTLY
+};
+
+const ADDRESS: Flavor = Flavor { class: "IPAddrRewriter", kind: Kind::Address, ..PAIR };
+
+macro_rules! classes {
+    ($($name:ident, $flavor:ident, $summary:literal, $page:expr;)*) => {$(
+        #[doc = concat!("The class that ", $summary, ".")]
+        pub const $name: Class = Class {
+            name: $flavor.class,
+            summary: $summary,
+            page: $page,
+            ports: "1-/1-",
+            processing: "h/h",
+            flow: "x/x",
+            state: StateScope::PerWorker,
+            make: |cx| rewriter::make(cx, &const { $flavor }),
+        };
+    )*};
+}
+
+classes! {
+    IP_REWRITER, IP, "rewrites TCP/UDP packets' addresses and ports", page::IP;
+    TCP_REWRITER, TCP_ONLY, "rewrites TCP packets' addresses and ports", page::TCP;
+    UDP_REWRITER, UDP_MOSTLY, "rewrites TCP/UDP packets' addresses and ports", page::UDP;
+    PING_REWRITER, PING, "rewrites ICMP echo requests and replies", page::PING;
+    PAIR_REWRITER, PAIR, "rewrites IP packets' addresses by address pair", page::PAIR;
+    ADDRESS_REWRITER, ADDRESS, "rewrites IP packets' addresses", page::ADDRESS;
+}

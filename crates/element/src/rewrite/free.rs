@@ -1,0 +1,172 @@
+//! Finding a free value in a range of ports or addresses.
+//!
+//! Whether a value is free is asked of the flow table: the same port may serve many flows as long as
+//! their remote ends differ. So the table is probed from a random place (RFC 6056, algorithm 1), or in
+//! order. That is quick until nearly all values are used towards one remote end. Then a bitmap of the
+//! values used there is built, a piece with each new flow so that nothing pauses, and from then on a
+//! free value, or the news that there is none, costs a constant number of steps.
+//!
+//! Ranges of more than 65,536 values (addresses) have no such bitmap: of those [`PROBES_WIDE`] are
+//! tried.
+
+use super::flow::Key;
+use std::collections::HashMap;
+use table::portpool::{PortOrder, PortPool, Preserve};
+
+/// Ranges up to this size are always searched from end to end.
+const SMALL: u32 = 64;
+/// Probes before a remote end counts as crowded.
+const PROBES: u32 = 32;
+/// Probes in a range too wide for a bitmap.
+const PROBES_WIDE: u32 = 4096;
+/// Values looked at with each new flow while a bitmap is built.
+const SCAN_STEP: u32 = 1024;
+/// A bitmap says that a value is free that a mapping of another pattern uses: how often to go on.
+const RETRIES: usize = 16;
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// A sequence that the seed determines.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 to `top`.
+    fn up_to(&mut self, top: u32) -> u32 {
+        ((u128::from(self.next()) * (u128::from(top) + 1)) >> 64) as u32
+    }
+}
+
+/// The values used towards one remote end.
+struct Crowd {
+    pool: PortPool,
+    /// Values looked at so far; the bitmap is right once that is all of them.
+    scanned: u32,
+}
+
+/// A range and where its search stands.
+pub struct FreeSearch {
+    first: u32,
+    top: u32,
+    sequential: bool,
+    /// Offset of the value after the one given out last.
+    next: u32,
+    crowds: HashMap<Key, Crowd>,
+}
+
+impl FreeSearch {
+    /// The values `first` to `first + top`.
+    pub fn new(first: u32, top: u32, sequential: bool) -> FreeSearch {
+        FreeSearch { first, top, sequential, next: 0, crowds: HashMap::new() }
+    }
+
+    /// A value for which `is_free` holds; `same` first, where it lies in the range.
+    pub fn find(
+        &mut self,
+        same: Option<u32>,
+        crowd: Key,
+        random: &mut Random,
+        is_free: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let offset = same.map(|same| same.wrapping_sub(self.first)).filter(|offset| *offset <= self.top);
+        let found = match offset {
+            Some(offset) if is_free(self.first + offset) => Some(offset),
+            _ => self.search(crowd, random, &is_free),
+        }?;
+        if let Some(crowd) = self.crowds.get_mut(&crowd) {
+            crowd.pool.reserve(found as u16);
+        }
+        self.next = if found == self.top { 0 } else { found + 1 };
+        Some(self.first.wrapping_add(found))
+    }
+
+    /// An offset whose value is free.
+    fn search(&mut self, crowd: Key, random: &mut Random, is_free: &impl Fn(u32) -> bool) -> Option<u32> {
+        let first = self.first;
+        let free = |offset: u32| is_free(first.wrapping_add(offset));
+        if let Some(found) = self.search_crowd(crowd, &free) {
+            return found;
+        }
+        let from = if self.sequential { self.next.min(self.top) } else { random.up_to(self.top) };
+        let limit = match self.top {
+            top if top < SMALL => top + 1,
+            top if top > u32::from(u16::MAX) => PROBES_WIDE,
+            _ => PROBES,
+        };
+        let values = u64::from(self.top) + 1;
+        let turn = |count: u32| ((u64::from(from) + u64::from(count)) % values) as u32;
+        if let Some(found) = (0..limit).map(turn).find(|offset| free(*offset)) {
+            return Some(found);
+        }
+        if limit == PROBES {
+            self.start_crowd(crowd, random);
+            // The bitmap is not there yet; one more try, further on.
+            return (limit..limit + SCAN_STEP).map(turn).find(|offset| free(*offset));
+        }
+        None
+    }
+
+    /// Searches by bitmap; outer `None` when there is none that is ready.
+    fn search_crowd(&mut self, crowd: Key, free: &impl Fn(u32) -> bool) -> Option<Option<u32>> {
+        let top = self.top;
+        let crowd = self.crowds.get_mut(&crowd)?;
+        if crowd.scanned <= top {
+            let end = top.min(crowd.scanned + SCAN_STEP - 1);
+            for offset in crowd.scanned..=end {
+                if !free(offset) {
+                    crowd.pool.reserve(offset as u16);
+                }
+            }
+            crowd.scanned = end + 1;
+            if crowd.scanned <= top {
+                return None;
+            }
+        }
+        let mut passed = vec![];
+        let mut found = None;
+        while found.is_none() && passed.len() < RETRIES {
+            let Ok(offset) = crowd.pool.allocate(0, Preserve::Nothing) else { break };
+            if free(u32::from(offset)) { found = Some(u32::from(offset)) } else { passed.push(offset) }
+        }
+        passed.into_iter().for_each(|offset| {
+            crowd.pool.free(offset);
+        });
+        Some(found)
+    }
+
+    fn start_crowd(&mut self, crowd: Key, random: &mut Random) {
+        let order =
+            if self.sequential { PortOrder::Sequential } else { PortOrder::Random { seed: random.next() } };
+        if let Ok(pool) = PortPool::new(0, self.top as u16, order) {
+            self.crowds.entry(crowd).or_insert(Crowd { pool, scanned: 0 });
+        }
+    }
+
+    /// Gives a value back.
+    pub fn release(&mut self, value: u32, key: Key) {
+        if self.crowds.is_empty() {
+            return;
+        }
+        let offset = value.wrapping_sub(self.first);
+        if let Some(crowd) = self.crowds.get_mut(&key)
+            && offset <= self.top
+        {
+            crowd.pool.free(offset as u16);
+            if crowd.scanned > self.top && crowd.pool.free_ports() > crowd.pool.len() / 2 {
+                self.crowds.remove(&key);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Address and port translation: `IPRewriter` and its kin.
+//!
+//! - [`flow`]: flow identities, keys and the record of a mapping
+//! - [`pattern`], [`free`], [`endpoint`]: what a new flow becomes
+//! - [`input`], [`mapper`], [`named`]: who says so
+//! - [`mappings`], [`store`], [`ageing`], [`show`], [`table`]: the mappings of a rewriter on one worker
+//! - [`program`]: what is done to packets
+//! - [`rewriter`], [`class`], [`page`]: the rewriter elements
+//! - [`icmp`]: errors that speak of translated packets
+//!
+//! State is kept per worker: nothing here is seen by two workers. Not here: steering replies to the
+//! worker that has their mapping.
+
+use crate::class::Class;
+
+mod ageing;
+mod class;
+mod endpoint;
+mod flow;
+mod free;
+mod icmp;
+mod input;
+mod mapper;
+mod mappings;
+mod named;
+mod page;
+mod pattern;
+mod program;
+mod rewriter;
+mod show;
+mod store;
+mod table;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[
+    &class::IP_REWRITER,
+    &class::TCP_REWRITER,
+    &class::UDP_REWRITER,
+    &class::ADDRESS_REWRITER,
+    &class::PAIR_REWRITER,
+    &class::PING_REWRITER,
+    &icmp::CLASS,
+    &mapper::ROUND_ROBIN,
+    &mapper::SOURCE_HASH,
+    &named::CLASS,
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What handlers show of mappings, and what they change.
+
+use super::class::Flavor;
+use super::flow::{FlowId, Kind, LINE_BYTES, at};
+use super::input::Spec;
+use super::mappings::Mappings;
+use packet::view::protocol;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::sync::atomic::Ordering::Relaxed;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl Mappings {
+    /// The value of a read handler.
+    pub(super) fn read(&self, handler: &str, flavor: &Flavor) -> Option<String> {
+        let (name, parameter) = handler.split_once(' ').unwrap_or((handler, ""));
+        let by_protocol = flavor.has_tcp_timeouts && flavor.has_udp_timeouts;
+        let sum = |of: fn(&super::mappings::Input) -> u64| -> String {
+            self.inputs.iter().map(of).sum::<u64>().to_string()
+        };
+        Some(match name {
+            "table_size" | "nmappings" => sum(|input| u64::from(input.count)),
+            "mapping_failures" => sum(|input| input.failures),
+            "size" => self.budget.used.load(Relaxed).to_string(),
+            "capacity" => self.budget.limit.load(Relaxed).to_string(),
+            "evictions" => self.evicted.to_string(),
+            "patterns" => (0..self.inputs.len()).filter_map(|input| self.show_input(input)).collect(),
+            "tcp_table" | "tcp_mappings" if by_protocol => self.show(Some(protocol::TCP)),
+            "udp_table" | "udp_mappings" if by_protocol => self.show(Some(protocol::UDP)),
+            "table" | "mappings" if !by_protocol => self.show(None),
+            "tcp_lookup" if by_protocol => self.look_up(parameter)?,
+            "lookup" if flavor.has_tcp_timeouts && !by_protocol => self.look_up(parameter)?,
+            _ => self.show_input(name.strip_prefix("pattern")?.parse().ok()?)?,
+        })
+    }
+
+    fn show_input(&self, number: usize) -> Option<String> {
+        let input = self.inputs.get(number)?;
+        let count = if input.count > 0 { format!(" [{}]", input.count) } else { String::new() };
+        Some(format!("{}{count}\n", input.spec.show()))
+    }
+
+    /// All mappings, in both directions, a line each.
+    fn show(&self, protocol: Option<u8>) -> String {
+        let mut text = String::new();
+        for record in self.flows.iter() {
+            let age = self.age(record);
+            if protocol.is_some_and(|protocol| protocol != age.protocol) {
+                continue;
+            }
+            let first = self.flows.record_ptr(record) as u64;
+            let lines = [first, first + LINE_BYTES as u64];
+            let output = |line: u64| self.flows.load(line, usize::from(at::OUTPUT), 1);
+            // What replies become, turned round, is what the flow was.
+            let flows = [self.target(lines[1]).reversed(), self.target(lines[0]).reversed()];
+            for (number, from) in flows.into_iter().enumerate() {
+                let to = self.target(lines[number]);
+                self.show_flow(&mut text, from, to);
+                let stars = [["*", ""], ["", "*"]][number];
+                let left_s = (age.due_ns + SECOND_NS / 2).saturating_sub(self.now_ns) / SECOND_NS;
+                let _ = writeln!(
+                    text,
+                    " [{}{} {}{}] i{} exp{left_s}",
+                    stars[0],
+                    output(lines[0]),
+                    stars[1],
+                    output(lines[1]),
+                    age.input
+                );
+            }
+        }
+        text
+    }
+
+    fn show_flow(&self, text: &mut String, from: FlowId, to: FlowId) {
+        let ip = Ipv4Addr::from;
+        let _ = match self.settings.kind {
+            Kind::Ports => write!(text, "{from} => {to}"),
+            Kind::Ping => {
+                let (id, to_id) = (from.sport | from.dport, to.sport | to.dport);
+                let (a, b, c, d) = (ip(from.src), ip(from.dst), ip(to.src), ip(to.dst));
+                write!(text, "({a}, {b}, {id}) => ({c}, {d}, {to_id})")
+            }
+            Kind::Pair => {
+                write!(text, "({}, {}) => ({}, {})", ip(from.src), ip(from.dst), ip(to.src), ip(to.dst))
+            }
+            // One of the two addresses is not part of the mapping.
+            Kind::Address => write!(text, "{} => {}", ip(from.src | from.dst), ip(to.src | to.dst)),
+        };
+    }
+
+    /// `saddr sport daddr dport` of a TCP flow to the same of what it becomes; empty when there is no
+    /// mapping. `None` when that is not what stands there.
+    fn look_up(&self, parameter: &str) -> Option<String> {
+        let words: Vec<&str> = parameter.split_whitespace().collect();
+        let [src, sport, dst, dport] = words.as_slice() else { return None };
+        let address = |word: &str| word.parse::<Ipv4Addr>().ok().map(u32::from);
+        let flow = FlowId {
+            src: address(src)?,
+            sport: sport.parse().ok()?,
+            dst: address(dst)?,
+            dport: dport.parse().ok()?,
+        };
+        let found = self.entry(flow, protocol::TCP, false).map(|entry| {
+            let FlowId { src, sport, dst, dport } = entry.to;
+            format!("{} {sport} {} {dport}", Ipv4Addr::from(src), Ipv4Addr::from(dst))
+        });
+        Some(found.unwrap_or_default())
+    }
+
+    /// Changes the number of mappings that there may be; those beyond it go.
+    pub(super) fn set_capacity(&mut self, limit: u32) {
+        self.budget.limit.store(limit, Relaxed);
+        self.shrink();
+    }
+
+    /// Changes an input's specification; the mappings that it made go.
+    pub(super) fn set_spec(&mut self, number: usize, spec: Spec) {
+        self.clear(Some(number));
+        if let Some(input) = self.inputs.get_mut(number) {
+            input.spec = spec;
+        }
+    }
+
+    /// Finds patterns by name, now that all elements are made; what is wrong, in sentences.
+    pub(super) fn resolve(&mut self, outputs: usize) -> Vec<String> {
+        let mut findings = vec![];
+        for (number, input) in self.inputs.iter_mut().enumerate() {
+            input.spec.resolve(&self.settings.name);
+            if let Some(what) = input.spec.wrong_with(outputs) {
+                findings.push(format!("{}: input spec {number}: {what}", self.settings.name));
+            }
+        }
+        findings
+    }
+}

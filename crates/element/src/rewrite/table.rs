@@ -1,0 +1,94 @@
+//! The mappings as a program's table.
+//!
+//! Mappings stand behind a lock, because `ICMPRewriter` looks into them; both run on one worker, so the
+//! lock is always free. It is taken once for the lookups of a burst, and once for each new flow.
+
+use super::flow::{Kind, at};
+use super::mappings::Mappings;
+use ir::{Created, LIST_CAPACITY, Table};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The mappings of a rewriter on one worker; empty until the rewriter is made.
+#[derive(Default)]
+pub struct MappingsCell(pub Option<Mappings>);
+
+/// Mappings that several elements of a worker see.
+#[derive(Clone, Default)]
+pub struct SharedMappings(pub Arc<Mutex<MappingsCell>>);
+
+impl SharedMappings {
+    fn lock(&self) -> MutexGuard<'_, MappingsCell> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the mappings; `None` while there are none.
+    pub fn with<T>(&self, what: impl FnOnce(&mut Mappings) -> T) -> Option<T> {
+        self.lock().0.as_mut().map(what)
+    }
+}
+
+fn read_key(words: &[u64]) -> Option<[u64; 2]> {
+    words.get(..2)?.try_into().ok()
+}
+
+impl Table for SharedMappings {
+    fn key_words(&self) -> usize {
+        2
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        let key = read_key(key)?;
+        let found = self.with(|mappings| mappings.flows.find_address(&key))?;
+        (found != 0).then_some(found)
+    }
+
+    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
+        self.with(|mappings| {
+            mappings.flows.lookup_batch_strided(keys, stride, list, records);
+            if mappings.settings.kind == Kind::Address {
+                fetch_replies(mappings, keys, stride, list, records);
+            }
+        });
+    }
+
+    fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
+        let found =
+            read_key(key).and_then(|key| self.with(|mappings| mappings.find_or_make(key, args, now_ns)));
+        match found {
+            Some(address) if address != 0 => Created::Record(address),
+            _ => Created::Refused,
+        }
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        self.with(|mappings| mappings.flows.load(record, usize::from(offset), bytes)).unwrap_or(0)
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        self.with(|mappings| mappings.flows.store(record, usize::from(offset), bytes, value));
+    }
+}
+
+/// Packets whose source has no mapping may be replies, whose destination has one. Whether the source
+/// gets one from an earlier packet of the burst is not known yet, so [`Mappings::find_or_make`] decides,
+/// packet by packet; this has the cache lines that it will look at fetched all at once.
+fn fetch_replies(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16], records: &[u64]) {
+    let mut wanted = [[0u64; 2]; LIST_CAPACITY];
+    let mut count = 0;
+    for &index in list {
+        let dst = keys.get(usize::from(index) * stride + 3);
+        if let (Some(&dst), Some(0), Some(place)) =
+            (dst, records.get(usize::from(index)), wanted.get_mut(count))
+        {
+            let reply = super::flow::FlowId { dst: dst as u32, ..Default::default() };
+            *place = Kind::Address.key(reply, 0, true);
+            count += 1;
+        }
+    }
+    let mut order = [0u16; LIST_CAPACITY];
+    order.iter_mut().enumerate().for_each(|(at, place)| *place = at as u16);
+    let mut found = [0u64; LIST_CAPACITY];
+    mappings.flows.lookup_batch(&wanted, order.get(..count).unwrap_or_default(), &mut found);
+}
+
+const _: () = assert!(at::CONDEMNED + 8 <= super::flow::LINE_BYTES as u16);
