@@ -11,6 +11,7 @@ use click::config::unquote;
 use diag::{Diagnostic, Diagnostics, Spanned};
 use packet::field::{Base, Field};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -69,7 +70,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
                 .help("it contradicts itself, or patterns before it match all that it does");
         }
     }
-    Some(Box::new(Sorter { class: "Classifier", plan }))
+    Some(Box::new(Sorter::new("Classifier", Arc::new(plan))))
 }
 
 /// Reads a pattern.

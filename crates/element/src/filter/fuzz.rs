@@ -1,5 +1,6 @@
 //! One entry for fuzzing the expression language.
 
+use super::boxes::Boxer;
 use super::chain::chain;
 use super::expr::{self, Headers};
 use super::formula::Formula;
@@ -31,5 +32,6 @@ pub fn fuzz_expression(data: &[u8]) {
     assert_eq!(again.expr, pattern.expr, "{text} became {written}");
     pattern.expr.matches(&Headers::default());
     pattern.expr.matches(&Headers { mac: data, net: data, trans: data });
+    Boxer::default().boxes(&pattern.expr);
     chain(&[(Formula::from(&pattern.expr), 0)], NO_MATCH);
 }

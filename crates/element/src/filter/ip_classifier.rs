@@ -1,8 +1,7 @@
 //! `IPClassifier`: IP packets to outputs by tcpdump-like patterns.
 
 use super::expr;
-use super::plan::Plan;
-use super::sorter::Sorter;
+use super::sorter::{Sorter, ip_plan};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
@@ -80,7 +79,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     if cx.diags.errors() > errors {
         return None;
     }
-    let plan = Plan::ip(&rules);
+    let plan = ip_plan(cx, &rules);
     for (output, text) in patterns.iter().enumerate() {
         if !plan.decides(output as u32) {
             cx.diags
@@ -88,5 +87,5 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
                 .help("it contradicts itself, or patterns before it match all that it does");
         }
     }
-    Some(Box::new(Sorter { class: "IPClassifier", plan }))
+    Some(Box::new(Sorter::new("IPClassifier", plan)))
 }

@@ -1,8 +1,8 @@
 //! `IPFilter`: IP packets let through or dropped by tcpdump-like patterns.
 
 use super::expr::{self, Expr, parse::first_word};
-use super::plan::{DENIED, Plan};
-use super::sorter::Sorter;
+use super::plan::DENIED;
+use super::sorter::{Sorter, ip_plan};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
@@ -26,6 +26,8 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
   not count. `CACHING` (bool) is understood and has no effect
 - **handlers**: `program` (read): the steps that decide, for people
 - **drop reasons**: `denied` by a rule; `no-match`
+- **long lists**: of more than 32 rules, those over addresses, protocol and ports (and up to three other
+  tests) become a lookup table, whose cost hardly grows with their number
 - **difference**: `program` lists decisions over header fields, because that is what runs
 - **difference**: no `cache_...` handlers, because nothing is cached
 ",
@@ -56,8 +58,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         }
     }
     (cx.diags.errors() == errors).then(|| {
-        let plan = Plan::ip(&rules);
-        Box::new(Sorter { class: "IPFilter", plan }) as Box<dyn Element>
+        let plan = ip_plan(cx, &rules);
+        Box::new(Sorter::new("IPFilter", plan)) as Box<dyn Element>
     })
 }
 

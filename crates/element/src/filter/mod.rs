@@ -3,12 +3,16 @@
 //! - `expr`: the expression language, with its own meaning (`expr::eval`)
 //! - `formula`: expressions over the field table
 //! - `diagram`, `chain`: formulas to decision `graph`s
-//! - `emit`, `plan`: decision graphs to programs
+//! - `boxes`, `acl`: long lists of rules to tables
+//! - `emit`, `plan`: graphs and tables to programs
 //! - `sorter`: the element
 
 use crate::class::Class;
 
+mod acl;
+mod boxes;
 mod chain;
+pub mod classbench;
 mod classifier;
 mod diagram;
 mod emit;

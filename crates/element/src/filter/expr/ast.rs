@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 /// An expression.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Expr {
     /// Matches every packet.
     True,

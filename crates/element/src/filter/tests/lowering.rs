@@ -23,7 +23,7 @@ fn config(rules: &[Expr]) -> String {
     rules.collect::<Vec<_>>().join(",\n")
 }
 
-fn check(rules: &[Expr], packets: &[TestPacket]) {
+pub(super) fn check(rules: &[Expr], packets: &[TestPacket]) {
     let config = config(rules);
     let mut rig = Rig::new("IPFilter", &config, 1, 2);
     for (packet, out) in packets.iter().zip(rig.push(0, packets)) {

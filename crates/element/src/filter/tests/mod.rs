@@ -4,6 +4,7 @@ mod bytes;
 mod elements;
 mod golden;
 mod language;
+mod lists;
 mod lowering;
 
 use super::expr::{
