@@ -40,10 +40,12 @@ pub struct Class {
 /// The classes, by folder.
 const FOLDERS: &[&[&Class]] = &[
     crate::basic::CLASSES,
+    crate::ether::CLASSES,
     crate::filter::CLASSES,
     crate::io::CLASSES,
     crate::ip::CLASSES,
     crate::ip6::CLASSES,
+    crate::queue::CLASSES,
     crate::rewrite::CLASSES,
     crate::route::CLASSES,
     crate::script::CLASSES,

@@ -20,16 +20,17 @@ pub mod vector;
 pub mod work;
 
 pub mod basic;
+pub mod ether;
 pub mod filter;
 pub mod io;
 pub mod ip;
 pub mod ip6;
+pub mod queue;
 pub mod rewrite;
 pub mod route;
 pub mod script;
 
 #[cfg(test)]
-#[expect(dead_code, reason = "a harness offers more than the tests of the day use")]
 pub(crate) mod testing;
 
 pub use class::{Class, StateScope, find, names};

@@ -55,14 +55,8 @@ pub enum Account {
 
 impl Account {
     /// All accounts, in the order of their discriminants.
-    pub const ALL: [Account; 6] = [
-        Account::Made,
-        Account::Held,
-        Account::Released,
-        Account::Merged,
-        Account::Received,
-        Account::Sent,
-    ];
+    pub const ALL: [Account; 6] =
+        [Account::Made, Account::Held, Account::Released, Account::Merged, Account::Received, Account::Sent];
 }
 
 /// A worker, as the element that it runs sees it.

@@ -11,7 +11,11 @@ fn every_class_has_sound_codes_and_a_page_of_its_own() {
         if let Err(error) = PortSpec::new(class.ports, class.processing, class.flow) {
             panic!("{}: {error}", class.name);
         }
-        assert!(class.page.starts_with(&format!("# {}", class.name)), "{}: its page is another's", class.name);
+        assert!(
+            class.page.starts_with(&format!("# {}", class.name)),
+            "{}: its page is another's",
+            class.name
+        );
         assert!(class.page.contains("- **ports**") || class.page.contains("As "), "{}: no ports", class.name);
         assert!(!class.summary.is_empty(), "{}", class.name);
     }

@@ -1,14 +1,14 @@
 //! `Paint`: sets a paint annotation.
 
+use super::value::{byte_anno, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
-use click::config::{Names, parse};
-use diag::Spanned;
+use click::config::parse;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Program};
-use packet::anno::{self, ANNO_BYTES, Anno};
+use packet::anno::{self, Anno};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -35,19 +35,10 @@ struct Paint {
     anno: Anno,
 }
 
-/// Reads the name or offset of a one-byte annotation.
-pub(super) fn paint_anno(text: &Spanned, names: &dyn Names) -> Result<Anno, diag::Diagnostic> {
-    if let Some(named) = anno::from_name(text.as_str()) {
-        return Ok(Anno { len: 1, ..named });
-    }
-    let offset = parse::int_in(0..=ANNO_BYTES as i64 - 1)(text, names)?;
-    Ok(Anno { offset: offset as u8, len: 1 })
-}
-
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut args = cx.args();
     let color = args.mandatory_positional("COLOR", parse::u8);
-    let anno = args.positional("ANNO", paint_anno).unwrap_or(anno::PAINT);
+    let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
     let fine = args.finish();
     let color = color?;
     fine.then(|| Box::new(Paint { color, anno }) as Box<dyn Element>)
@@ -74,10 +65,9 @@ impl Element for Paint {
 
     fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
         let (Some(cell), "color") = (cells.first_mut(), handler) else {
-            return Err(format!("there is no write handler `{handler}`"));
+            return no_such_handler(handler);
         };
-        let color: u8 = value.trim().parse().map_err(|_| "a number from 0 to 255 is expected")?;
-        *cell = u64::from(color);
+        *cell = u64::from(written(value, parse::u8)?);
         Ok(())
     }
 }

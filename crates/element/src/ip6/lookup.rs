@@ -116,14 +116,7 @@ impl Element for Lookup {
     }
 
     fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read("table"),
-                Handler::write("add"),
-                Handler::write("remove"),
-                Handler::write("ctrl"),
-            ]
-        }
+        const { &[Handler::read("table"), Handler::write("add"), Handler::write("remove"), Handler::write("ctrl")] }
     }
 
     fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {

@@ -173,7 +173,11 @@ impl Advertiser {
             Some(excess) => packet.take(excess),
             None => packet.put(length - packet.total as usize),
         };
-        if fits && write(packet, answer, (station, answer.target), to) { Ok(()) } else { Err(BAD_SOLICITATION) }
+        if fits && write(packet, answer, (station, answer.target), to) {
+            Ok(())
+        } else {
+            Err(BAD_SOLICITATION)
+        }
     }
 }
 

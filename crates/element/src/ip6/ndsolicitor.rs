@@ -265,10 +265,9 @@ impl Element for Solicitor {
                 lines.sort_unstable();
                 Some(lines.join("\n"))
             }
-            "stats" => Some(format!(
-                "{} packets killed\n{} ND Solicitation Message sent",
-                self.killed, self.queries
-            )),
+            "stats" => {
+                Some(format!("{} packets killed\n{} ND Solicitation Message sent", self.killed, self.queries))
+            }
             _ => None,
         }
     }

@@ -45,7 +45,10 @@ fn each_type_has_its_word() {
     assert_eq!(check(&answer("4, 1", &packet))[4..8], [0, 0, 0, 42]);
     let redirect = check(&answer("137, 0", &packet));
     assert_eq!(redirect[4..8], [0; 4]);
-    assert_eq!((&redirect[8..24], &redirect[24..40]), (&address("fe80::9").octets()[..], &address(DST).octets()[..]));
+    assert_eq!(
+        (&redirect[8..24], &redirect[24..40]),
+        (&address("fe80::9").octets()[..], &address(DST).octets()[..])
+    );
     // The redirected header option: whole units of 8 bytes.
     let quoted = ip.len() / 8 * 8;
     assert_eq!(redirect[40..48], [4, (quoted / 8 + 1) as u8, 0, 0, 0, 0, 0, 0]);

@@ -102,7 +102,10 @@ fn addresses_go_to_annotations_and_back() {
     let ip = udp6(SRC, DST, b"x");
     let out = Rig::new("GetIP6Address", "24", 1, 1).push_one(0, &bare(&ip));
     assert_eq!(annotation(&out.packet), address(DST));
-    assert_eq!(Rig::new("GetIP6Address", "24", 1, 1).push_one(0, &bare(&ip[..39])).exit, dropped("short-packet"));
+    assert_eq!(
+        Rig::new("GetIP6Address", "24", 1, 1).push_one(0, &bare(&ip[..39])).exit,
+        dropped("short-packet")
+    );
     let out = Rig::new("SetIP6Address", "2001:db8::99", 1, 1).push_one(0, &bare(&[]));
     assert_eq!(annotation(&out.packet), address("2001:db8::99"));
     for (config, at) in [("8", 8), ("src", 8), ("DST", 24)] {
@@ -110,14 +113,19 @@ fn addresses_go_to_annotations_and_back() {
         let packet = TestPacket::ip(&ip);
         assert_eq!(rig.push_one(0, &packet).packet, packet, "no annotation, no change");
         let out = rig.push_one(0, &with_annotation(packet.clone(), "2001:db8::99"));
-        assert_eq!((out.exit, &out.packet.bytes[at..at + 16]), (Exit::Port(0), &address("2001:db8::99").octets()[..]));
+        assert_eq!(
+            (out.exit, &out.packet.bytes[at..at + 16]),
+            (Exit::Port(0), &address("2001:db8::99").octets()[..])
+        );
         let short = with_annotation(TestPacket::ip(&ip[..20]), "2001:db8::99");
         assert_eq!(rig.push_one(0, &short).exit, Exit::Port(1));
         let mut rig = Rig::new("StoreIP6Address", &format!("::, {config}"), 1, 1);
         assert_eq!(rig.push_one(0, &packet).packet.bytes[at..at + 16], [0; 16]);
         assert_eq!(rig.push_one(0, &short).exit, dropped("out-of-range"));
     }
-    for (class, config) in [("GetIP6Address", ""), ("SetIP6Address", "1.2.3.4"), ("StoreIP6Address", ":: , nowhere")] {
+    for (class, config) in
+        [("GetIP6Address", ""), ("SetIP6Address", "1.2.3.4"), ("StoreIP6Address", ":: , nowhere")]
+    {
         assert!(Rig::try_new(class, config, 1, 1).is_err(), "{class}");
     }
     differential6("GetIP6Address", "24", 1);

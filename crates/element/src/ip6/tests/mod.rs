@@ -26,8 +26,8 @@ pub(super) fn udp6(src: &str, dst: &str, payload: &[u8]) -> Vec<u8> {
 
 /// A packet with an ICMPv6 message of that type.
 pub(super) fn icmp6(src: &str, dst: &str, kind: u8, payload: &[u8]) -> Vec<u8> {
-    let builder = PacketBuilder::ipv6(address(src).octets(), address(dst).octets(), 255)
-        .icmpv6_raw(kind, 0, [0; 4]);
+    let builder =
+        PacketBuilder::ipv6(address(src).octets(), address(dst).octets(), 255).icmpv6_raw(kind, 0, [0; 4]);
     let mut bytes = vec![];
     builder.write(&mut bytes, payload).unwrap();
     bytes

@@ -37,13 +37,17 @@ fn advertisement(flags: u8, target: &str) -> TestPacket {
 
 #[test]
 fn solicitations_are_answered() {
-    let mut rig = Rig::new("IP6NDAdvertiser", "2001:db8::5 00:00:C0:AE:67:EF, 2001:db8:5::/48 2:0:0:0:0:9", 1, 1);
+    let mut rig =
+        Rig::new("IP6NDAdvertiser", "2001:db8::5 00:00:C0:AE:67:EF, 2001:db8:5::/48 2:0:0:0:0:9", 1, 1);
     for (target, station) in [(TARGET, STATION), ("2001:db8:5::77", [2, 0, 0, 0, 0, 9])] {
         for dst in [target, "ff02::1:ff00:5"] {
             let out = rig.push_one(0, &solicitation(SRC, dst, target));
             assert_eq!(out.exit, Exit::Port(0));
             let bytes = &out.packet.bytes;
-            assert_eq!((&bytes[..6], &bytes[6..12], &bytes[12..14]), (&PEER[..], &station[..], &[0x86, 0xdd][..]));
+            assert_eq!(
+                (&bytes[..6], &bytes[6..12], &bytes[12..14]),
+                (&PEER[..], &station[..], &[0x86, 0xdd][..])
+            );
             let (src, dst, icmp) = right_icmp6(&bytes[14..]);
             assert_eq!((src, dst, bytes[21]), (address(target), address(SRC), 255));
             assert_eq!((icmp.len(), icmp[0], icmp[1], icmp[4]), (32, 136, 0, 0xc0));
@@ -84,7 +88,12 @@ fn wrong_solicitations_are_not_answered() {
         assert_eq!((out.exit, &out.packet), (bad.clone(), &packet));
     }
     assert_eq!(rig.push_one(0, &solicitation(SRC, SRC, "2001:db8::6")).exit, dropped("not-mine"));
-    for (config, count) in [("2001:db8::5", 1), ("00:00:C0:AE:67:EF", 1), ("::1 2:0:0:0:0:1 2:0:0:0:0:2", 1), ("x 2:0:0:0:0:1", 2)] {
+    for (config, count) in [
+        ("2001:db8::5", 1),
+        ("00:00:C0:AE:67:EF", 1),
+        ("::1 2:0:0:0:0:1 2:0:0:0:0:2", 1),
+        ("x 2:0:0:0:0:1", 2),
+    ] {
         let mistakes = Rig::try_new("IP6NDAdvertiser", config, 1, 1).err().unwrap();
         assert_eq!(mistakes.lines().count(), count, "{config}: {mistakes}");
     }
@@ -118,7 +127,10 @@ fn an_unknown_neighbor_is_asked_and_his_packet_kept() {
         assert_eq!((&query[..6], &query[6..12]), (&[0x33, 0x33, 0xff, 0, 0, 5][..], &STATION[..]));
         let (src, dst, icmp) = right_icmp6(&query[14..]);
         assert_eq!((src, dst, query[21]), (address(SRC), address("ff02::1:ff00:5"), 255));
-        assert_eq!((icmp[0], &icmp[8..24], &icmp[24..26], &icmp[26..]), (135, &address(TARGET).octets()[..], &[1, 1][..], &STATION[..]));
+        assert_eq!(
+            (icmp[0], &icmp[8..24], &icmp[24..26], &icmp[26..]),
+            (135, &address(TARGET).octets()[..], &[1, 1][..], &STATION[..])
+        );
         assert_eq!(rig.read("table"), "2001:db8::5 0 00:00:00:00:00:00");
 
         let out = rig.push(1, &[advertisement(0x60, TARGET)]);
@@ -157,9 +169,17 @@ fn wrong_advertisements_change_nothing() {
     let mut corrupt = advertisement(0x60, TARGET);
     corrupt.bytes[80] ^= 1;
     let link_addr = None;
-    let silent = message(TARGET, SRC, Neighbor { is_advertisement: true, flags: 0x60, target: address(TARGET), link_addr });
+    let silent = message(
+        TARGET,
+        SRC,
+        Neighbor { is_advertisement: true, flags: 0x60, target: address(TARGET), link_addr },
+    );
     let link_addr = Some(MacAddr(PEER));
-    let to_all = message(TARGET, "ff02::1", Neighbor { is_advertisement: true, flags: 0x40, target: address(TARGET), link_addr });
+    let to_all = message(
+        TARGET,
+        "ff02::1",
+        Neighbor { is_advertisement: true, flags: 0x40, target: address(TARGET), link_addr },
+    );
     let bad = dropped("bad-advertisement");
     for packet in [corrupt, silent, to_all, solicitation(SRC, TARGET, TARGET), TestPacket::frame(&[0; 60])] {
         assert_eq!(exits(&rig.push(1, &[packet])), std::slice::from_ref(&bad));

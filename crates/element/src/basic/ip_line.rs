@@ -1,0 +1,305 @@
+//! An IPv4 packet in one line, in the way of tcpdump, as Click's `IPPrint` writes it.
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+
+/// What is told of the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sight {
+    pub(super) id: bool,
+    pub(super) ttl: bool,
+    pub(super) tos: bool,
+    pub(super) length: bool,
+    /// Whether numbers of ICMP echoes are in network order.
+    pub(super) swap: bool,
+}
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// Bytes, read without going beyond their end.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn u8(&self, at: usize) -> u8 {
+        self.0.get(at).copied().unwrap_or(0)
+    }
+
+    fn u16(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.u8(at), self.u8(at + 1)])
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from(self.u16(at)) << 16 | u32::from(self.u16(at + 2))
+    }
+
+    fn address(&self, at: usize) -> Ipv4Addr {
+        Ipv4Addr::from(self.u32(at))
+    }
+
+    fn header_bytes(&self) -> usize {
+        usize::from(self.u8(0) & 15) * 4
+    }
+}
+
+/// A packet on its way into a line.
+struct Packet<'a> {
+    ip: Bytes<'a>,
+    trans: Bytes<'a>,
+    /// Bytes of the transport segment that are there.
+    there: usize,
+    /// Bytes of the packet from its front.
+    length: usize,
+    is_first: bool,
+}
+
+/// Appends what there is to tell of the packet whose IP header begins `bytes`. `trans` is the offset of
+/// its transport header, `front` that of what the packet holds now from where headers begin. Returns the
+/// offset of the payload; `None` when there is no whole IP header.
+pub(super) fn describe(
+    bytes: &[u8],
+    trans: usize,
+    front: usize,
+    sight: &Sight,
+    line: &mut String,
+) -> Option<usize> {
+    if bytes.len() < 20 {
+        line.push_str("truncated-ip");
+        return None;
+    }
+    let ip = Bytes(bytes);
+    let payload_bytes = usize::from(ip.u16(2)).saturating_sub(ip.header_bytes());
+    let segment = bytes.get(trans..).unwrap_or_default();
+    let fragment = ip.u16(6) & 0x3fff;
+    let packet = Packet {
+        there: segment.len().min(payload_bytes),
+        trans: Bytes(segment),
+        length: bytes.len().saturating_sub(front),
+        is_first: fragment & 0x1fff == 0,
+        ip,
+    };
+    let ip = &packet.ip;
+    for (shown, name, value) in [
+        (sight.id, "id", ip.u16(4)),
+        (sight.ttl, "ttl", ip.u8(8).into()),
+        (sight.tos, "tos", ip.u8(1).into()),
+        (sight.length, "length", ip.u16(2)),
+    ] {
+        if shown {
+            // Writing to a string cannot fail, here and below.
+            let _ = write!(line, "{name} {value} ");
+        }
+    }
+    let protocol = ip.u8(9);
+    match protocol {
+        TCP => packet.tcp(line),
+        UDP => packet.udp(line),
+        ICMP => packet.icmp(sight, line),
+        _ => {
+            packet.addresses(line);
+            let _ = write!(line, ": ip-proto-{protocol}");
+        }
+    }
+    if fragment != 0 {
+        let more = if fragment & 0x2000 != 0 { "+" } else { "" };
+        let at = (fragment & 0x1fff) << 3;
+        let _ = write!(line, " (frag {}:{payload_bytes}@{at}{more})", ip.u16(4));
+    }
+    let header_bytes = match protocol {
+        TCP if packet.is_first => usize::from(packet.trans.u8(12) >> 4) * 4,
+        UDP if packet.is_first => 8,
+        _ => 0,
+    };
+    Some(trans + header_bytes)
+}
+
+impl Packet<'_> {
+    fn addresses(&self, line: &mut String) {
+        let _ = write!(line, "{} > {}", self.ip.address(12), self.ip.address(16));
+    }
+
+    /// Addresses and ports; false, and the end of the line, where there are no ports.
+    fn endpoints(&self, protocol: &str, line: &mut String) -> bool {
+        if self.there < 4 || !self.is_first {
+            self.addresses(line);
+            let _ = write!(line, ": {}{protocol}", if self.is_first { "truncated-" } else { "" });
+            return false;
+        }
+        let (source, destination) = (self.ip.address(12), self.ip.address(16));
+        let _ = write!(line, "{source}.{} > {destination}.{}: ", self.trans.u16(0), self.trans.u16(2));
+        true
+    }
+
+    fn tcp(&self, line: &mut String) {
+        if !self.endpoints("tcp", line) {
+            return;
+        }
+        if self.there < 14 {
+            return line.push_str("truncated-tcp");
+        }
+        let (flags, ip_bytes) = (self.trans.u8(13), self.ip.u16(2));
+        let headers = self.ip.header_bytes() + usize::from(self.trans.u8(12) >> 4) * 4;
+        // Lengths that contradict each other make a negative number, as in Click.
+        let mut sequence_bytes = i32::from(ip_bytes) - headers as i32;
+        for (bit, letter, counts) in [(2, 'S', 1), (1, 'F', 1), (4, 'R', 0), (8, 'P', 0)] {
+            if flags & bit != 0 {
+                line.push(letter);
+                sequence_bytes += counts;
+            }
+        }
+        if flags & 0b1111 == 0 {
+            line.push('.');
+        }
+        let sequence = self.trans.u32(4);
+        let after = sequence.wrapping_add_signed(sequence_bytes);
+        let _ = write!(line, " {sequence}:{after}({sequence_bytes},{},{ip_bytes})", self.length);
+        if flags & 0x10 != 0 {
+            let _ = write!(line, " ack {}", self.trans.u32(8));
+        }
+        if self.there < 16 {
+            return line.push_str("truncated-tcp");
+        }
+        let _ = write!(line, " win {}", self.trans.u16(14));
+    }
+
+    fn udp(&self, line: &mut String) {
+        if !self.endpoints("udp", line) {
+            return;
+        }
+        if self.there < 8 {
+            return line.push_str("truncated-udp");
+        }
+        let _ = write!(line, "udp {}", self.trans.u16(4));
+    }
+
+    fn icmp(&self, sight: &Sight, line: &mut String) {
+        self.addresses(line);
+        line.push_str(": ");
+        if !self.is_first {
+            return line.push_str("icmp");
+        }
+        if self.there < 2 {
+            return line.push_str("truncated-icmp");
+        }
+        let (kind, code) = (self.trans.u8(0), self.trans.u8(1));
+        match kind {
+            0 | 8 => {
+                line.push_str(if kind == 0 { "icmp echo-reply " } else { "icmp echo " });
+                if self.there < 8 {
+                    return line.push_str("truncated-icmp");
+                }
+                let number =
+                    |at| if sight.swap { self.trans.u16(at) } else { self.trans.u16(at).swap_bytes() };
+                let _ = write!(line, "({}, {})", number(4), number(6));
+            }
+            3 => self.unreachable(code, line),
+            _ => {
+                line.push_str("icmp ");
+                match type_name(kind) {
+                    Some(name) => line.push_str(name),
+                    None => {
+                        let _ = write!(line, "type {kind}");
+                    }
+                }
+                match code_name(kind, code) {
+                    Some(name) => {
+                        let _ = write!(line, " {name}");
+                    }
+                    None if code != 0 => {
+                        let _ = write!(line, " code {code}");
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// A destination that cannot be reached, with what the packet inside says of it.
+    fn unreachable(&self, code: u8, line: &mut String) {
+        let code_text = code_name(3, code).map_or_else(|| format!("code {code}"), str::to_string);
+        let inner_bytes = self.there.saturating_sub(8);
+        if inner_bytes < 20 {
+            let _ = write!(line, "icmp unreachable {code_text} truncated-icmp");
+            return;
+        }
+        let inner = Bytes(self.trans.0.get(8..).unwrap_or_default());
+        let _ = write!(line, "icmp {} unreachable {code_text}", inner.address(16));
+        let protocol = inner.u8(9);
+        let known =
+            [(ICMP, "icmp"), (TCP, "tcp"), (UDP, "udp")].into_iter().find(|(number, _)| *number == protocol);
+        match (code, known) {
+            (2 | 3, Some((_, name))) => {
+                let _ = write!(line, " {name}");
+            }
+            (2, None) => {
+                let _ = write!(line, " {protocol}");
+            }
+            (3, None) => {
+                let _ = write!(line, " protocol {protocol}");
+            }
+            (4, _) if self.trans.u16(6) != 0 => {
+                let _ = write!(line, " (mtu {})", self.trans.u16(6));
+            }
+            _ => {}
+        }
+        if code == 3 {
+            let ports_at = inner.header_bytes();
+            if inner_bytes < ports_at + 4 {
+                return line.push_str("truncated-icmp");
+            }
+            let _ = write!(line, "/{}", inner.u16(ports_at + 2));
+        }
+    }
+}
+
+/// Click's name of an ICMP type.
+fn type_name(kind: u8) -> Option<&'static str> {
+    Some(match kind {
+        0 => "echo-reply",
+        3 => "unreachable",
+        4 => "sourcequench",
+        5 => "redirect",
+        8 => "echo",
+        9 => "routeradvert",
+        10 => "routersolicit",
+        11 => "timeexceeded",
+        12 => "parameterproblem",
+        13 => "timestamp",
+        14 => "timestamp-reply",
+        15 => "inforeq",
+        16 => "inforeq-reply",
+        17 => "maskreq",
+        18 => "maskreq-reply",
+        _ => return None,
+    })
+}
+
+/// Click's name of an ICMP code.
+fn code_name(kind: u8, code: u8) -> Option<&'static str> {
+    let names: &[&str] = match kind {
+        3 => &[
+            "net",
+            "host",
+            "protocol",
+            "port",
+            "needfrag",
+            "srcroutefail",
+            "netunknown",
+            "hostunknown",
+            "hostisolated",
+            "netprohibited",
+            "hostprohibited",
+            "nettos",
+            "hosttos",
+            "filterprohibited",
+            "hostprecedence",
+            "precedencecutoff",
+        ],
+        5 => &["net", "host", "tosnet", "toshost"],
+        11 => &["transit", "reassembly"],
+        12 => &["erroratptr", "missingopt", "length"],
+        _ => &[],
+    };
+    names.get(usize::from(code)).copied()
+}

@@ -1,0 +1,27 @@
+//! Random numbers inside programs.
+//!
+//! Marsaglia's xorshift (64 bits; shifts 13, 7, 17) in a state cell: a sequence of its own for each
+//! element and worker, which is the same in every run.
+
+use crate::configure::Configure;
+use ir::program::{BinOp, Value};
+use ir::{Builder, Inst};
+
+/// A seed that depends on the element's name and worker only. Never 0.
+pub(super) fn seed(cx: &Configure<'_>) -> u64 {
+    // FNV-1a; what comes out is not 0 by the lowest bit.
+    let bytes = cx.name.bytes().chain(cx.worker.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+        | 1
+}
+
+/// Takes the next number from the sequence in a cell. Its low bits are as good as the others.
+pub(super) fn next(f: &mut Builder, cell: u16) -> Value {
+    let mut state = f.value(Inst::CellLoad(cell));
+    for (op, by) in [(BinOp::Shl, 13), (BinOp::Shr, 7), (BinOp::Shl, 17)] {
+        let shifted = f.bin_const(op, state, by);
+        state = f.bin(BinOp::Xor, state, shifted);
+    }
+    f.act(Inst::CellStore(cell, state));
+    f.bin_const(BinOp::Shr, state, 11)
+}

@@ -1,0 +1,100 @@
+//! Values of handlers: read with the configuration's parsers, written as Click writes them.
+
+use click::config::{Names, NoNames, Parsed, parse};
+use diag::{Span, Spanned};
+use packet::anno::{self, ANNO_BYTES, Anno};
+
+/// Reads a text that was written to a handler.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub(crate) fn written<T>(
+    value: &str,
+    parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+) -> Result<T, String> {
+    parser(&Spanned::derived(value.trim(), Span::NONE), &NoNames).map_err(|mistake| mistake.message)
+}
+
+/// What a write handler that does not exist answers.
+///
+/// # Errors
+/// Always.
+pub(crate) fn no_such_handler<T>(handler: &str) -> Result<T, String> {
+    Err(format!("there is no write handler `{handler}`"))
+}
+
+/// Reads the name or offset of an annotation of one byte.
+pub(crate) fn byte_anno(text: &Spanned, names: &dyn Names) -> Parsed<Anno> {
+    match anno::from_name(text.as_str()) {
+        Some(named) if named.len == 1 => Ok(named),
+        Some(named) => {
+            let message = format!("annotation {text} has {} bytes, not 1", named.len);
+            Err(diag::Diagnostic::error(text.span, message))
+        }
+        None => {
+            let offset = parse::int_in(0..=ANNO_BYTES as i64 - 1)(text, names)?;
+            Ok(Anno { offset: offset as u8, len: 1 })
+        }
+    }
+}
+
+/// A number with `fraction_bits` bits behind the point, with just as many decimals as it takes to tell
+/// it from its neighbours (Knuth, TeX: The Program, section 103), as Click writes such numbers.
+pub(crate) fn fixed_point_text(number: u64, fraction_bits: u32) -> String {
+    let one = 1u128 << fraction_bits.min(60);
+    let mut text = (u128::from(number) / one).to_string();
+    let mut rest = u128::from(number) % one;
+    if rest == 0 {
+        return text;
+    }
+    text.push('.');
+    // `rest` is ten times the fraction and half a unit of the last place that is still free to choose.
+    rest = 10 * rest + 5;
+    let mut inaccuracy = 10;
+    loop {
+        if inaccuracy > one {
+            rest = rest + one / 2 - inaccuracy / 2;
+        }
+        text.push(char::from(b'0' + (rest / one) as u8));
+        rest = 10 * (rest % one);
+        inaccuracy *= 10;
+        if rest <= inaccuracy {
+            return text;
+        }
+    }
+}
+
+/// An Ethernet address as Click writes it.
+pub(crate) fn ether_text(address: [u8; 6]) -> String {
+    let bytes: Vec<String> = address.iter().map(|byte| format!("{byte:02X}")).collect();
+    bytes.join("-")
+}
+
+/// A time in nanoseconds as Click writes timestamps: seconds and microseconds.
+pub(crate) fn time_text(time_ns: u64) -> String {
+    format!("{}.{:06}", time_ns / 1_000_000_000, time_ns % 1_000_000_000 / 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_point_numbers_have_the_decimals_that_tell_them_apart() {
+        assert_eq!(fixed_point_text(5 << 10, 10), "5");
+        assert_eq!(fixed_point_text(512, 10), "0.5");
+        assert_eq!(fixed_point_text(1, 10), "0.001");
+        assert_eq!(fixed_point_text(26_843_546, 28), "0.1");
+        for number in 0..4096u64 {
+            let text = fixed_point_text(number, 10);
+            let back = (text.parse::<f64>().unwrap() * 1024.0).round() as u64;
+            assert_eq!(back, number, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_times_look_as_in_click() {
+        assert_eq!(ether_text([0, 0, 0xc0, 0xae, 0x67, 0xef]), "00-00-C0-AE-67-EF");
+        assert_eq!(time_text(1_000_000_042_000_999), "1000000.042000");
+    }
+}

@@ -1,0 +1,112 @@
+//! `EtherEncap`: puts an Ethernet header before packets.
+
+use super::header::{EtherHeader, HEADER_BYTES, push_header};
+use crate::basic::value::{ether_text, no_such_handler, written};
+use crate::class::{Class, StateScope};
+use crate::configure::{Configure, Shape};
+use crate::element::Element;
+use crate::handler::Handler;
+use crate::vector::Batch;
+use crate::work::Work;
+use click::config::parse;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "EtherEncap",
+    summary: "encapsulates packets in Ethernet header",
+    page: "\
+# EtherEncap(ETHERTYPE, SRC, DST)
+
+Puts an Ethernet header before each packet.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `ETHERTYPE` (in host order, such as 0x0800); `SRC`, `DST`: Ethernet addresses
+- **annotations**: sets the MAC header, and the network header behind it
+- **handlers**: `src`, `dst`, `ethertype` (read/write); `etht`: the same as `ethertype`
+- **drop reasons**: `no-headroom`: the packet fills its buffer
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct EtherEncap {
+    header: EtherHeader,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let ethertype = args.mandatory_positional("ETHERTYPE", parse::u16);
+    let src = args.mandatory_positional("SRC", parse::ether);
+    let dst = args.mandatory_positional("DST", parse::ether);
+    let fine = args.finish();
+    let header = EtherHeader { dst: dst?, src: src?, ethertype: ethertype? };
+    fine.then(|| Box::new(EtherEncap { header }) as Box<dyn Element>)
+}
+
+impl Element for EtherEncap {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("EtherEncap", shape.outputs);
+        // The header is in cells, since handlers change it while packets flow.
+        let (front, back) = (f.cell("front", self.header.front()), f.cell("back", self.header.back()));
+        let (cramped, path) = (f.block(), f.slow_path("headroom"));
+        f.room(HEADER_BYTES, cramped);
+        let (front, back) = (f.value(Inst::CellLoad(front)), f.value(Inst::CellLoad(back)));
+        push_header(&mut f, front, back);
+        f.emit(0);
+        f.at(cramped);
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if self.header.push_onto(batch.packet_mut(index)) {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, 0);
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read_write("src"),
+                Handler::read_write("dst"),
+                Handler::read_write("ethertype"),
+                Handler::read_write("etht"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "src" => Some(ether_text(self.header.src)),
+            "dst" => Some(ether_text(self.header.dst)),
+            "ethertype" | "etht" => Some(self.header.ethertype.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "src" => self.header.src = written(value, parse::ether)?,
+            "dst" => self.header.dst = written(value, parse::ether)?,
+            "ethertype" | "etht" => self.header.ethertype = written(value, parse::u16)?,
+            _ => return no_such_handler(handler),
+        }
+        if let [front, back, ..] = cells {
+            (*front, *back) = (self.header.front(), self.header.back());
+        }
+        Ok(())
+    }
+}

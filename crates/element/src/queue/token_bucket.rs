@@ -1,0 +1,104 @@
+//! Token buckets: how much may go at a rate.
+//!
+//! Levels are exact: a token is a billion parts, and a nanosecond brings as many parts as the rate has
+//! tokens a second. A level may fall below zero where the size of what went is known only afterwards.
+
+/// Parts of a token.
+const PARTS: i128 = 1_000_000_000;
+
+/// A bucket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TokenBucket {
+    rate_per_s: u64,
+    capacity: u64,
+    level_parts: i128,
+    /// When it was filled last; never before the first fill.
+    filled_at_ns: Option<u64>,
+}
+
+impl TokenBucket {
+    /// A full bucket.
+    pub(crate) fn new(rate_per_s: u64, capacity: u64) -> TokenBucket {
+        let level_parts = i128::from(capacity) * PARTS;
+        TokenBucket { rate_per_s, capacity, level_parts, filled_at_ns: None }
+    }
+
+    /// Changes rate and capacity; what is in it stays, as far as it fits.
+    pub(crate) fn adjust(&mut self, rate_per_s: u64, capacity: u64) {
+        (self.rate_per_s, self.capacity) = (rate_per_s, capacity);
+        self.set(self.level_parts);
+    }
+
+    /// Tokens a second.
+    pub(crate) fn rate_per_s(&self) -> u64 {
+        self.rate_per_s
+    }
+
+    fn set(&mut self, level_parts: i128) {
+        self.level_parts = level_parts.min(i128::from(self.capacity) * PARTS);
+    }
+
+    /// Sets the level.
+    pub(crate) fn set_level(&mut self, tokens: u64) {
+        self.set(i128::from(tokens) * PARTS);
+    }
+
+    /// Brings it up to date.
+    pub(crate) fn fill(&mut self, now_ns: u64) {
+        let since_ns = now_ns.saturating_sub(self.filled_at_ns.unwrap_or(now_ns));
+        self.filled_at_ns = Some(now_ns);
+        let brought = i128::from(since_ns).saturating_mul(i128::from(self.rate_per_s));
+        self.set(self.level_parts.saturating_add(brought));
+    }
+
+    /// Whole tokens that are in it.
+    pub(crate) fn tokens(&self) -> u64 {
+        u64::try_from(self.level_parts / PARTS).unwrap_or(0)
+    }
+
+    /// Whether something may go: the level is not below zero.
+    pub(crate) fn may_go(&self) -> bool {
+        self.level_parts >= 0
+    }
+
+    /// Takes tokens out, whether they are there or not.
+    pub(crate) fn take(&mut self, tokens: u64) {
+        self.level_parts -= i128::from(tokens) * PARTS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn over_a_long_time_the_rate_holds_exactly() {
+        let mut bucket = TokenBucket::new(3, 2);
+        let mut gone = 0;
+        for now_ns in (0..=100_000_000_000u64).step_by(7_777_777) {
+            bucket.fill(now_ns);
+            gone += bucket.tokens();
+            bucket.take(bucket.tokens());
+        }
+        // Two at the start, and three a second for the 100 seconds less the last step.
+        assert!((301..=302).contains(&gone), "{gone}");
+    }
+
+    #[test]
+    fn a_bucket_holds_no_more_than_its_capacity() {
+        let mut bucket = TokenBucket::new(u64::MAX, 5);
+        bucket.fill(0);
+        bucket.fill(u64::MAX);
+        assert_eq!(bucket.tokens(), 5);
+        bucket.take(9);
+        assert!(!bucket.may_go() && bucket.tokens() == 0);
+        bucket.adjust(4, 1);
+        bucket.fill(u64::MAX);
+        bucket.set_level(3);
+        assert_eq!((bucket.tokens(), bucket.rate_per_s()), (1, 4));
+        // A clock that goes back brings nothing.
+        bucket.take(1);
+        bucket.fill(0);
+        assert_eq!(bucket.tokens(), 0);
+    }
+}
