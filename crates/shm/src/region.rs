@@ -225,6 +225,17 @@ fn map_file(
     // 0600 from the start: a memfd's default of 0777 would let another user reopen it through /proc.
     rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(|e| ("protect", e))?;
     rustix::fs::ftruncate(&file, bytes as u64).map_err(|e| ("size", e))?;
+    if !pages.is_empty() {
+        // The kernel unmaps what stands at a fixed address before it finds out that huge pages are
+        // missing, and another thread may take the hole. So the pages are claimed for the file (whose
+        // they stay) by a mapping elsewhere first.
+        // SAFETY: a fresh mapping at an address of the kernel's choice, unmapped at once.
+        unsafe {
+            let flags = ProtFlags::READ | ProtFlags::WRITE;
+            let probe = rustix::mm::mmap(ptr::null_mut(), bytes, flags, MapFlags::SHARED, &file, 0);
+            let _ = rustix::mm::munmap(probe.map_err(|e| ("map", e))?, bytes);
+        }
+    }
     // SAFETY: replaces a mapping of the same length that this module reserved or vacated.
     unsafe {
         rustix::mm::mmap(
