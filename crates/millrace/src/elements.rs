@@ -59,5 +59,8 @@ fn shape(class: &element::Class) -> String {
         element::StateScope::Shared => "shared by all workers",
         element::StateScope::OneWorker => "of one worker; others hand packets over",
     };
-    format!("- **codes**: ports `{}`, processing `{}`, flow `{}`; state: {state}", class.ports, class.processing, class.flow)
+    format!(
+        "- **codes**: ports `{}`, processing `{}`, flow `{}`; state: {state}",
+        class.ports, class.processing, class.flow
+    )
 }
