@@ -28,7 +28,7 @@ Cuts packets that are longer than LENGTH bytes.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make: make,
+    make,
 };
 
 struct Truncate {
