@@ -64,6 +64,14 @@ fn a_wrong_rule_is_underlined_inside_its_argument() {
 }
 
 #[test]
+fn push_cannot_be_wired_to_pull() {
+    let check = checked("FromDevice(captures/office.pcap) -> Unqueue -> Discard;", &["--short"]);
+    assert_eq!(check.code, Some(2));
+    assert!(check.stderr.starts_with("mistakes.click:1:"), "{}", check.stderr);
+    assert!(check.stderr.contains("push") && check.stderr.contains("pull"), "{}", check.stderr);
+}
+
+#[test]
 fn mistakes_of_a_chain_file_and_of_its_nfs_come_together() {
     let folder = Folder::new();
     folder.write("nf.click", "FromDevice(0) -> Conter -> ToDevice(1);");

@@ -5,6 +5,7 @@
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::fs::File;
+use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
 use std::process::Command;
 
@@ -105,4 +106,14 @@ impl Host {
             thread.join().expect("no panic")
         })
     }
+}
+
+/// A socket for ICMP messages, as ping has it. What it receives starts with the IP header.
+///
+/// The standard library knows datagrams only; sending to an address and receiving are the same calls, and
+/// the port is not used.
+pub fn icmp_socket() -> UdpSocket {
+    use rustix::net::{AddressFamily, SocketType, ipproto, socket};
+    let socket = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP)).expect("root");
+    UdpSocket::from(socket)
 }
