@@ -50,13 +50,21 @@ pub struct Outcome {
     pub ports: Vec<PortReport>,
     /// What elements found worth telling.
     pub findings: Vec<String>,
-    /// Slots that did not come back to the pool; 0 in a sound run.
+    /// Slots that did not come back to the pool; 0 in a sound run. Until [`Outcome::close`], devices have
+    /// some in their rings.
     pub slots_lost: usize,
     /// The workers, with their elements as the run left them.
     pub workers: Vec<Worker>,
 }
 
 impl Outcome {
+    /// Closes all ports and counts slots again: what a device kept in its rings, to receive into or not yet
+    /// sent, has come back then. Handlers cannot be read after this.
+    pub fn close(&mut self) {
+        self.workers.iter_mut().for_each(|worker| worker.nodes.clear());
+        self.slots_lost = slots_lost(&self.workers, &self.report);
+    }
+
     /// Whether every packet and every slot is accounted for.
     pub fn is_sound(&self) -> bool {
         self.slots_lost == 0 && self.report.imbalance() == 0 && self.report.unbalanced().next().is_none()
@@ -219,10 +227,15 @@ impl Running {
             busy_s: busy_ns.unwrap_or(0) as f64 / 1e9,
             workers: workers.len(),
         };
-        let held: u64 = report.nodes.iter().map(|node| node.held).sum();
-        let in_use = workers.first().map_or(0, |worker| worker.pool.in_use());
-        Outcome { report, ports, findings, slots_lost: in_use.saturating_sub(held as usize), workers }
+        let slots_lost = slots_lost(&workers, &report);
+        Outcome { report, ports, findings, slots_lost, workers }
     }
+}
+
+fn slots_lost(workers: &[Worker], report: &Report) -> usize {
+    let held: u64 = report.nodes.iter().map(|node| node.held).sum();
+    let in_use = workers.first().map_or(0, |worker| worker.pool.in_use());
+    in_use.saturating_sub(held as usize)
 }
 
 fn merge_values(merge: Merge, values: &[String]) -> String {

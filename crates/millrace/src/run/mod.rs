@@ -130,12 +130,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         std::thread::sleep(Duration::from_millis(20));
     }
     progress.finish();
-    let outcome = running.wait();
+    let mut outcome = running.wait();
     if handlers.is_empty() {
         handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }
     // Hints are no reason to fail: without huge pages, say, all is well and a little slower.
     let hints = ports.findings();
+    drop(ports);
+    outcome.close();
     if args.json {
         show::json(&outcome, &hints, &handlers)?;
     } else {

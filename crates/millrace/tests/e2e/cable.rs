@@ -160,3 +160,19 @@ fn what_a_kernel_leaves_to_its_device_is_finished_or_refused() {
     assert!(accounts.findings.iter().any(|f| f.contains("ethtool -K")), "{:?}", accounts.findings);
     assert_eq!(run.code, Some(1), "a run with losses does not end as if all were well");
 }
+
+/// A device has packet slots in its rings all the time; none of them is lost.
+#[test]
+fn a_device_gives_its_slots_back() {
+    if !inside("cable::a_device_gives_its_slots_back") {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("tap.click", "FromDevice(\"net_tap0,iface=tap0\") -> Discard;");
+    let run = folder.millrace(&["run", "tap.click", "--json", "--for", "0.5"]);
+    if run.code == Some(2) {
+        eprintln!("SKIP: no tap device can be made here: {}", run.stderr);
+        return;
+    }
+    run.sound().accounts().assert_balanced();
+}
