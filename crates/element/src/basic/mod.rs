@@ -67,4 +67,4 @@ pub const CLASSES: &[&Class] = &[
 ];
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

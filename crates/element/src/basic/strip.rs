@@ -165,3 +165,17 @@ impl Element for StripToNetworkHeader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::tests::cramped::{all_but, through_slow_path};
+
+    #[test]
+    fn a_packet_without_headroom_is_moved_or_dropped() {
+        let mut unstrip = Unstrip { length: 20 };
+        let (packet, bytes) = through_slow_path(&mut unstrip, &all_but(20)).unwrap();
+        assert_eq!((&bytes[20..], packet.data, packet.mac), (&all_but(20)[..], 0, 20));
+        assert!(through_slow_path(&mut unstrip, &all_but(19)).is_none());
+    }
+}

@@ -110,3 +110,19 @@ impl Element for EtherEncap {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::tests::cramped::{all_but, through_slow_path};
+
+    #[test]
+    fn a_packet_without_headroom_is_moved_or_dropped() {
+        let header = EtherHeader { dst: [1; 6], src: [2; 6], ethertype: 0x0800 };
+        let mut encap = EtherEncap { header };
+        let (packet, bytes) = through_slow_path(&mut encap, &all_but(14)).unwrap();
+        assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
+        assert_eq!((packet.data, packet.mac, packet.net), (0, 0, 14));
+        assert!(through_slow_path(&mut encap, &all_but(13)).is_none());
+    }
+}

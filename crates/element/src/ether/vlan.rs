@@ -265,3 +265,23 @@ impl Element for VlanDecap {
         Some(f.finish())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::tests::cramped::{all_but, through_slow_path};
+
+    #[test]
+    fn a_frame_without_headroom_is_moved_or_dropped() {
+        let mut encap = VlanEncap { tci: Some(0x2005), native: None, ethertype: 0x8100 };
+        let (packet, bytes) = through_slow_path(&mut encap, &all_but(4)).unwrap();
+        let frame = all_but(4);
+        assert_eq!((&bytes[..12], &bytes[12..16]), (&frame[..12], &[0x81, 0, 0x20, 5][..]));
+        assert_eq!((&bytes[16..], packet.data), (&frame[12..], 0));
+        assert_eq!((packet.mac, packet.net), (0, 18));
+        assert!(through_slow_path(&mut encap, &all_but(3)).is_none());
+        encap.tci = None;
+        let (_, bytes) = through_slow_path(&mut encap, &[0; 60]).unwrap();
+        assert_eq!(bytes[12..16], [0x81, 0, 0, 0]);
+    }
+}

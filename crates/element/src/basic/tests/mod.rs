@@ -1,6 +1,7 @@
 use crate::testing::{Exit, Rig, TestPacket};
 
 mod count;
+pub(crate) mod cramped;
 mod cut;
 mod ip_print;
 mod paint;
