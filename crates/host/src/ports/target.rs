@@ -21,8 +21,12 @@ pub(super) enum Target {
     Interface(String),
 }
 
-/// Whether a name is that of a capture file.
+/// Whether a name is that of a capture file. The last argument of a DPDK device may be one, too:
+/// `net_pcap0,rx_pcap=in.pcap`.
 pub fn is_capture_name(name: &str) -> bool {
+    if name.contains(',') && DpdkSpec::is_meant(name) {
+        return false;
+    }
     let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| ["pcap", "pcapng"].iter().any(|e| extension.eq_ignore_ascii_case(e)))
 }

@@ -182,6 +182,8 @@ fn mistakes_in_traffic_have_their_place() {
 fn names_mean_what_they_look_like() {
     let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1), ("inside.pcap", 1)]);
     let ports = fixture.ports(1);
+    assert!(is_capture_name("net_1.pcap") && is_capture_name("a,b.PCAPNG"));
+    assert!(!is_capture_name("net_pcap0,rx_pcap=in.pcap"));
     let target = |name: &str| ports.target(name);
     assert_eq!(target("gen"), Ok(Target::Declared(1)));
     assert_eq!(target("1"), Ok(Target::Declared(1)));

@@ -112,3 +112,28 @@ fn a_capture_is_read_as_often_as_asked_for() {
     let (first, rest) = written.split_at(written.len() / 3);
     assert!(first == &rest[..first.len()] && first == &rest[first.len()..], "the passes differ");
 }
+
+/// DPDK's own drivers in place of ours: a capture read by one and written by one.
+#[test]
+fn a_capture_goes_through_dpdk() {
+    let folder = Folder::with_examples(&["captures"]);
+    folder.write(
+        "dpdk.toml",
+        "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\n\
+         in = { device = \"net_pcap0,rx_pcap=captures/office.pcap\" }\n\
+         out = { device = \"net_pcap1,tx_pcap=out.pcap\" }\n[nf.nf]\n\
+         inline = \"FromDevice(0) -> CheckIPHeader(14) -> DecIPTTL -> ToDevice(1);\"\n",
+    );
+    let run = folder.millrace(&["run", "dpdk.toml", "--json", "--for", "3"]);
+    if run.stderr.contains("without DPDK") {
+        eprintln!("SKIP: built without DPDK");
+        return;
+    }
+    let accounts = run.sound().accounts();
+    accounts.assert_balanced();
+    assert_eq!((accounts.received, accounts.sent), (3443, 3372));
+    let written = frames(&folder.path("out.pcap"));
+    let office = frames(&folder.path("captures/office.pcap"));
+    let ipv4 = office.iter().filter(|frame| frame[12..14] == [8, 0]);
+    assert!(written.len() == 3372 && ipv4.zip(&written).all(|(sent, got)| sent[26..] == got[26..]));
+}
