@@ -2,7 +2,7 @@
 //!
 //! This is an interval decision diagram (a "firewall decision diagram"): reduced and shared, so that
 //! rules that overlap, repeat or shadow each other cost nothing. Rules with many independent fields
-//! can make it explode, which is why building takes a budget of nodes and may fail; [`super::chain`]
+//! can make it explode, which is why building takes a budget of arms and may fail; [`super::chain`]
 //! never does.
 
 use super::formula::{Formula, Var};
@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig;
 
-/// Nodes that one diagram may have while it is built; intermediate ones count.
-const MAX_NODES: usize = 8_000;
-/// Nodes that are made while orders are tried, all together.
-const MAX_EFFORT: usize = 60_000;
+/// Arms that the nodes of one diagram may have while it is built; intermediate ones count.
+const MAX_ARMS: usize = 40_000;
+/// Arms that are made while orders are tried, all together.
+const MAX_EFFORT: usize = 250_000;
 
 struct Builder<'a> {
     level: &'a HashMap<Var, usize>,
@@ -25,6 +25,7 @@ struct Builder<'a> {
     nodes: Vec<Node>,
     known: HashMap<Node, usize>,
     done: HashMap<(To, To, To), To>,
+    /// Arms that may still be made.
     budget: usize,
 }
 
@@ -45,9 +46,7 @@ impl Builder<'_> {
         if let Some(&known) = self.known.get(&node) {
             return Ok(To::Node(known));
         }
-        if self.nodes.len() >= self.budget {
-            return Err(TooBig);
-        }
+        self.budget = self.budget.checked_sub(node.arms.len()).ok_or(TooBig)?;
         self.nodes.push(node.clone());
         self.known.insert(node, self.nodes.len() - 1);
         Ok(To::Node(self.nodes.len() - 1))
@@ -113,21 +112,16 @@ impl Builder<'_> {
     }
 }
 
-/// The first-match decision over rules, with variables in that order; also how many nodes were made.
-fn build(
-    rules: &[(Formula, u32)],
-    default: u32,
-    order: &[Var],
-    budget: usize,
-) -> (Result<Graph, TooBig>, usize) {
+/// The first-match decision over rules, with variables in that order; also how many arms were made.
+fn build(rules: &[(Formula, u32)], default: u32, order: &[Var]) -> (Result<Graph, TooBig>, usize) {
     let level = order.iter().enumerate().map(|(level, var)| (*var, level)).collect();
     let (known, done) = (HashMap::new(), HashMap::new());
-    let mut builder = Builder { level: &level, order, nodes: vec![], known, done, budget };
+    let mut builder = Builder { level: &level, order, nodes: vec![], known, done, budget: MAX_ARMS };
     let root = rules.iter().rev().try_fold(To::Leaf(default), |rest, (formula, decision)| {
         let condition = builder.formula(formula)?;
         builder.choose(condition, To::Leaf(*decision), rest)
     });
-    let made = builder.nodes.len();
+    let made = MAX_ARMS - builder.budget;
     let graph = root.map(|root| turned(builder.nodes, root));
     (graph, made)
 }
@@ -216,7 +210,7 @@ pub fn cost(graph: &Graph) -> f64 {
 /// The first-match decision over rules as a diagram, with variables in the best order found.
 ///
 /// # Errors
-/// When every order that was tried needs too many nodes.
+/// When every order that was tried needs too many arms.
 pub fn diagram(rules: &[(Formula, u32)], default: u32) -> Result<Graph, TooBig> {
     let mut known = Fields::default();
     rules.iter().for_each(|(formula, _)| known.collect(formula, &[]));
@@ -228,7 +222,7 @@ pub fn diagram(rules: &[(Formula, u32)], default: u32) -> Result<Graph, TooBig> 
     let mut effort = 0;
     let mut best: Option<(f64, Graph)> = None;
     let mut attempt = |fields: &[Var], best: &mut Option<(f64, Graph)>| {
-        let (graph, made) = build(rules, default, &known.order(fields), MAX_NODES);
+        let (graph, made) = build(rules, default, &known.order(fields));
         effort += made + 100;
         let better = graph.ok().map(|graph| (cost(&graph), graph));
         let improved = better.is_some_and(|(cost, graph)| {

@@ -76,6 +76,25 @@ fn runs_of_boxes_become_tables_and_others_stay_between() {
     assert!(program.ends_with("all->[deny]"), "{program}");
 }
 
+#[test]
+fn rules_of_any_size_are_lowered_in_bounded_time() {
+    let many = |test: &str, count: u32| {
+        let values: Vec<String> = (0..count).map(|value| format!("{test} {}", value * 7 % 65_536)).collect();
+        values.join(" or ")
+    };
+    let start = Instant::now();
+    let ports = format!("allow {}", many("src port", 3_000));
+    let mut rig = Rig::new("IPFilter", &ports, 1, 1);
+    assert_eq!(rig.push_one(0, &packet([1, 2, 2_999 * 7, 4, 6])).exit, Exit::Port(0));
+    assert_eq!(rig.push_one(0, &packet([1, 2, 1, 4, 6])).exit, Exit::Dropped("no-match".into()));
+    // Rules that are none for a table.
+    let odd: Vec<String> = (0..1_000).map(|at| format!("deny ip id {at} and ip ttl {}", at % 251)).collect();
+    let mut rig = Rig::new("IPFilter", &format!("{}, allow all", odd.join(",")), 1, 1);
+    assert_eq!(rig.push_one(0, &packet([1, 2, 3, 4, 6])).exit, Exit::Port(0));
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
 /// The packet of a five-tuple.
 fn packet([src, dst, sport, dport, proto]: [u32; 5]) -> TestPacket {
     let mut bytes = vec![0; 40];
