@@ -90,6 +90,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(2));
     };
     let cores = if args.cores.is_empty() { chain.cores.clone() } else { args.cores.clone() };
+    check_cores(&cores)?;
     let workers = args.workers.or(chain.workers).unwrap_or(cores.len()).max(1);
     let options =
         Options { workers, evaluator: args.engine == EngineArg::Evaluator, folder: chain.folder.clone() };
@@ -145,6 +146,18 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
     Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A worker on a core that is not there would run anywhere, and nobody would know.
+fn check_cores(cores: &[usize]) -> anyhow::Result<()> {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
+    let is_allowed = |core: usize| core < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(core);
+    if let Some(core) = cores.iter().find(|core| !is_allowed(**core)) {
+        let all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| is_allowed(*core));
+        let all: Vec<String> = all.map(|core| core.to_string()).collect();
+        bail!("core {core} cannot be used; this process may run on {}", all.join(", "));
+    }
+    Ok(())
 }
 
 fn read_handlers(running: &Running, names: &[String]) -> Vec<(String, Result<String, String>)> {

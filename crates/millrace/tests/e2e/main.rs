@@ -10,6 +10,7 @@ mod captures;
 mod chain;
 mod check;
 mod generate;
+mod guide;
 mod library;
 mod namespaces;
 mod napt;

@@ -72,6 +72,16 @@ fn a_handler_that_is_not_there_is_told() {
     }
 }
 
+#[test]
+fn workers_run_on_the_cores_that_were_named_or_not_at_all() {
+    let folder = Folder::new();
+    folder.write("endless.toml", ENDLESS);
+    folder.millrace(&["run", "endless.toml", "--quiet", "--for", "0.1", "--cores", "0"]).sound();
+    let refused = folder.millrace(&["run", "endless.toml", "--for", "0.1", "--cores", "0,900"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("core 900 cannot be used"), "{}", refused.stderr);
+}
+
 /// The burst is a matter of speed only.
 #[test]
 fn bursts_of_any_size_give_the_same_packets() {

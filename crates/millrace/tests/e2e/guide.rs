@@ -1,0 +1,70 @@
+//! What the documentation tells users to type, typed.
+
+use crate::program::{Folder, examples};
+
+/// The contents of fenced blocks of a language.
+fn blocks(document: &str, language: &str) -> Vec<String> {
+    let path = examples().join("..").join(document);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let fence = format!("```{language}\n");
+    text.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_string).collect()
+}
+
+/// The repository as far as the documents use it, and the files of the user's own that they speak of.
+fn repository() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("examples")).expect("a folder");
+    for name in ["captures", "nat-firewall-balancer", "router"] {
+        let copied = Folder::with_examples(&[name]);
+        std::fs::rename(copied.path(name), folder.path(&format!("examples/{name}"))).expect("moved");
+    }
+    std::fs::copy(examples().join("first.click"), folder.path("examples/first.click")).expect("copied");
+    folder.write(
+        "router.click",
+        "FromDevice(examples/captures/office.pcap) -> counter :: Counter -> CheckIPHeader(14) -> Discard;\n",
+    );
+    folder.write("rules.txt", "@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t80 : 80\t0x06/0xFF\t0x0000/0x0000\n");
+    folder
+}
+
+/// Runs every line that is a command of ours.
+fn run_commands(document: &str, at_least: usize) {
+    let folder = repository();
+    let mut count = 0;
+    for line in blocks(document, "sh").iter().flat_map(|block| block.lines().map(str::to_string)) {
+        let command = line.split(" # ").next().unwrap_or("").trim();
+        let Some(arguments) = command.strip_prefix("millrace ") else { continue };
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let run = folder.millrace(&arguments);
+        assert_eq!(run.code, Some(0), "{document}: {command}\n{}\n{}", run.text(), run.stderr);
+        count += 1;
+    }
+    assert!(count >= at_least, "{document} has {count} commands");
+}
+
+#[test]
+fn the_commands_of_the_readme_work() {
+    run_commands("README.md", 8);
+}
+
+#[test]
+fn the_commands_of_the_guide_work() {
+    run_commands("docs/operators-guide.md", 12);
+}
+
+#[test]
+fn the_chain_file_of_the_guide_is_sound() {
+    let folder = repository();
+    folder.write(
+        "nat.click",
+        "define($EXTERNAL 0.0.0.0); FromDevice(in) -> check :: CheckIPHeader(14)
+             -> IPRewriter(pattern $EXTERNAL 1024-65535 - - 0 0) -> ToDevice(out);
+         check[1] -> ToDevice(in); FromDevice(spare) -> Discard;",
+    );
+    let chains = blocks("docs/operators-guide.md", "toml");
+    assert_eq!(chains.len(), 1);
+    folder.write("chain.toml", &chains[0]);
+    let check = folder.millrace(&["check", "chain.toml", "--short"]);
+    assert_eq!(check.code, Some(0), "{}", check.stderr);
+    folder.millrace(&["run", "chain.toml", "--json"]).sound().accounts().assert_balanced();
+}
