@@ -62,11 +62,14 @@ impl Table for BoxTable {
     }
 }
 
+/// Bytes, header offsets, annotations and type of a packet.
+type Facts = (Vec<u8>, [u16; 3], Vec<u8>, u8);
+
 /// What can be seen of a run from outside, but for the order of packets in the lists.
 #[derive(PartialEq, Debug)]
 struct Seen {
     exit_of: Vec<Option<usize>>,
-    packets: Vec<(Vec<u8>, [u16; 3], Vec<u8>, u8)>,
+    packets: Vec<Facts>,
     cells: Vec<u64>,
 }
 
