@@ -4,6 +4,7 @@
 //! Books are added up here again from `run --json`, element by element.
 
 mod accounts;
+mod acl;
 mod bad_input;
 mod cable;
 mod captures;
@@ -16,5 +17,6 @@ mod namespaces;
 mod napt;
 mod packets;
 mod program;
+mod real;
 mod router;
 mod running;
