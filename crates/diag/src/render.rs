@@ -79,7 +79,11 @@ impl Cache<'_> {
     fn load(&mut self, id: SourceId) -> &Drawn {
         let map = self.map;
         self.drawn.entry(id).or_insert_with(|| {
-            let text = visible(map.text(id));
+            let mut text = visible(map.text(id));
+            // The empty line behind the last line end is a place too, where a text breaks off.
+            if text.ends_with('\n') {
+                text.push(' ');
+            }
             let too_wide = text.split(['\n', '\r']).any(|line| line.chars().count() > MAX_LINE_CHARS);
             Drawn { source: Source::from(text), name: visible(map.name(id)), too_wide }
         })
@@ -97,7 +101,8 @@ impl Cache<'_> {
         }
         let end = start + shown.chars().count();
         // An empty span is drawn on the character it stands before, if there is one.
-        let end = if end == start && (span.start as usize) < text.len() { end + 1 } else { end };
+        let has_next = (span.start as usize) < text.len() || text.ends_with(['\n', '\r']);
+        let end = if end == start && has_next { end + 1 } else { end };
         (span.source, start..end)
     }
 }
