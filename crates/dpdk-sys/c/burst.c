@@ -295,6 +295,7 @@ uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets,
 {
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
 	uint32_t ready, sent;
+	uint64_t bytes = 0;
 
 	mr_thread();
 	listed = RTE_MIN(listed, (uint32_t)MR_MAX_BURST);
@@ -318,10 +319,12 @@ uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets,
 		if (unlikely(mbuf == NULL))
 			break;
 		mbufs[ready] = mbuf;
+		bytes += packet->total;
 	}
 	sent = ready > 0 ? rte_eth_tx_burst(port, queue, mbufs, ready) : 0;
-	for (uint32_t i = 0; i < sent; i++)
-		burst->bytes += packets[list[i]].total;
+	for (uint32_t i = sent; i < ready; i++)
+		bytes -= packets[list[i]].total;
+	burst->bytes = bytes;
 	if (sent == ready && ready < listed)
 		burst->bad++;
 	return sent;

@@ -24,8 +24,8 @@ fn measure(port: &mut DpdkPort, pool: &mut PacketPool, burst: usize, send: bool)
     let (start, from, mut packets) = (Instant::now(), cycles(), 0u64);
     while start.elapsed() < Duration::from_millis(500) {
         for _ in 0..1000 {
-            let got = port.receive(pool, &mut vector[..burst]);
-            let taken = if send { port.send(pool, &mut vector, &list[..got]) } else { 0 };
+            let got = port.receive(pool, &mut vector[..burst]).packets;
+            let taken = if send { port.send(pool, &mut vector, &list[..got]).packets } else { 0 };
             pool.free(&vector, &list[taken..got]);
             packets += got as u64;
         }

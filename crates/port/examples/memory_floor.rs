@@ -49,8 +49,8 @@ fn main() {
                 let list: Vec<u16> = (0..256).collect();
                 let start = Instant::now();
                 while !source.is_finished() {
-                    let got = source.receive(&mut pool, &mut vector[..burst]);
-                    sink.send(&mut pool, &mut vector, &list[..got]);
+                    let got = source.receive(&mut pool, &mut vector[..burst]).packets;
+                    sink.send(&mut pool, &mut vector, &list[..got]).packets;
                 }
                 start.elapsed().as_secs_f64() * hz / source.stats().rx_packets as f64
             })

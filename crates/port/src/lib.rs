@@ -31,6 +31,16 @@ pub const LINK_RAW_IP: u32 = 101;
 /// Link type of Linux "cooked" captures (LINKTYPE_LINUX_SLL).
 pub const LINK_LINUX_COOKED: u32 = 113;
 
+/// What one call moved through a port. The port counts bytes while it has each descriptor at hand, so
+/// that nobody else has to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Moved {
+    /// Packets.
+    pub packets: usize,
+    /// Bytes of those packets, without FCS.
+    pub bytes: u64,
+}
+
 /// A way in and out for packets, for one worker.
 pub trait Port: Send {
     /// The name that the user gave it.
@@ -44,11 +54,11 @@ pub trait Port: Send {
 
     /// Fills `out` from its front with received packets and returns how many there were. They are the
     /// caller's from then on.
-    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> usize;
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved;
 
     /// Sends the packets that `list` names, in its order. Returns how many from the front of `list`
     /// the port took; those are no longer the caller's. The others still are.
-    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize;
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved;
 
     /// What went through so far, and what did not.
     fn stats(&self) -> PortStats;

@@ -8,7 +8,7 @@
 //! saturation figures. It reads no clock: packets have no timestamp.
 
 use crate::frames::{Filled, FrameSet, LINE_BYTES, Place, fill};
-use crate::{Port, PortError, PortInfo, PortStats};
+use crate::{Moved, Port, PortError, PortInfo, PortStats};
 use shm::{Packet, PacketBytes, PacketPool, Pool};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -81,8 +81,8 @@ impl Port for MemoryPort {
         self.origin = origin;
     }
 
-    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> usize {
-        let Some(frames) = &self.frames else { return 0 };
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
+        let Some(frames) = &self.frames else { return Moved::default() };
         let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(out.len());
         let got = pool.alloc(out.get_mut(..want).unwrap_or_default());
         let places = frames.places();
@@ -114,10 +114,10 @@ impl Port for MemoryPort {
         self.left -= if self.left == u64::MAX { 0 } else { whole as u64 };
         self.stats.rx_packets += whole as u64;
         self.stats.rx_bytes += bytes;
-        whole
+        Moved { packets: whole, bytes }
     }
 
-    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
         let mut bytes = 0;
         for &index in list {
             if let Some(packet) = packets.get(usize::from(index)) {
@@ -131,7 +131,7 @@ impl Port for MemoryPort {
         pool.free(packets, list);
         self.stats.tx_packets += list.len() as u64;
         self.stats.tx_bytes += bytes;
-        list.len()
+        Moved { packets: list.len(), bytes }
     }
 
     fn stats(&self) -> PortStats {

@@ -220,7 +220,7 @@ fn receive_all(port: &mut CapturePort, pool: &mut PacketPool) -> Vec<(u64, Vec<u
     let mut vector = vec![Packet::EMPTY; 32];
     let mut seen = Vec::new();
     while !port.is_finished() {
-        let got = port.receive(pool, &mut vector);
+        let got = port.receive(pool, &mut vector).packets;
         for packet in &vector[..got] {
             seen.push((packet.timestamp_ns, PacketBytes::new(packet).to_vec()));
         }
@@ -244,14 +244,14 @@ fn a_port_copies_a_capture_faithfully() {
     let mut pool = pool(64);
     let mut vector = vec![Packet::EMPTY; 4];
     while !port.is_finished() {
-        let got = port.receive(&mut pool, &mut vector);
+        let got = port.receive(&mut pool, &mut vector).packets;
         for packet in &vector[..got] {
             let at = usize::from(EXTRA_LENGTH.offset);
             assert_eq!(packet.anno[at..at + 4], 5u32.to_ne_bytes());
             assert_eq!(packet.origin, 5);
         }
         let list: Vec<u16> = (0..got as u16).collect();
-        assert_eq!(port.send(&mut pool, &mut vector, &list), got);
+        assert_eq!(port.send(&mut pool, &mut vector, &list).packets, got);
     }
     port.flush().expect("room");
     assert_eq!(pool.in_use(), 0);
@@ -281,7 +281,7 @@ fn a_damaged_capture_is_a_finding_and_frames_too_long_are_counted() {
     assert!(findings[0].to_string().starts_with("in: ") && findings[0].message.contains("damaged at byte"));
     assert!(port.take_findings().is_empty());
     assert!(!port.can_send());
-    assert_eq!(port.send(&mut pool(1), &mut [Packet::EMPTY], &[0]), 0);
+    assert_eq!(port.send(&mut pool(1), &mut [Packet::EMPTY], &[0]).packets, 0);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_full_disk_is_told_and_counted() {
     let mut pool = pool(64);
     for _ in 0..1000 {
         let mut packets = [shm::write_frame(&mut pool, &frame(1000)).expect("a slot")];
-        assert_eq!(port.send(&mut pool, &mut packets, &[0]), 1);
+        assert_eq!(port.send(&mut pool, &mut packets, &[0]).packets, 1);
     }
     let error = port.flush().err();
     let findings = port.take_findings();

@@ -59,7 +59,7 @@ fn a_kernel_peer_is_understood() {
     for len in [1usize, 1000, 1900] {
         let frame = udp_frame(mac, [192, 0, 2, 9], [192, 0, 2, 1], 4000, &vec![3; len]);
         let packet = write_frame(&mut pool, &frame).expect("slots");
-        assert_eq!(port.send(&mut pool, &mut [packet], &[0]), 1);
+        assert_eq!(port.send(&mut pool, &mut [packet], &[0]).packets, 1);
         assert_eq!(socket.recv(&mut buffer).expect("it arrives"), len);
     }
     let frame = udp_frame(mac, [192, 0, 2, 9], [192, 0, 2, 1], 4000, &[5; 8000]);
@@ -69,7 +69,7 @@ fn a_kernel_peer_is_understood() {
     vector[0] = write_frame(&mut pool, &small).expect("slots");
     vector[1] = long;
     vector[2] = write_frame(&mut pool, &small).expect("slots");
-    assert_eq!(port.send(&mut pool, &mut vector, &[0, 1, 2]), 3);
+    assert_eq!(port.send(&mut pool, &mut vector, &[0, 1, 2]).packets, 3);
     for _ in 0..2 {
         assert_eq!(socket.recv(&mut buffer).expect("it arrives"), 10);
     }

@@ -50,7 +50,7 @@ fn packets_of_a_drivers_own_memory_are_packets_too() {
     assert_eq!(pool.stats().bad_frees, 0);
     let frame = udp_frame(mac_of("theirs"), [192, 0, 2, 9], [192, 0, 2, 1], 4000, &[3; 1000]);
     let packet = write_frame(&mut pool, &frame).expect("a slot");
-    assert_eq!(port.send(&mut pool, &mut [packet], &[0]), 1);
+    assert_eq!(port.send(&mut pool, &mut [packet], &[0]).packets, 1);
     // Some kernels send on the next receive call only.
     let late = receive_udp(&mut port, &mut pool, 0, 5000);
     pool.free_all(&late);

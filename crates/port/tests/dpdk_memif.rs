@@ -36,8 +36,8 @@ fn memif_carries_packets_between_two_ends() {
             let packet = write_frame(&mut pool, &frame(len, from)).expect("a slot");
             // A server sends into buffers that its client offers when it receives.
             let end = Instant::now() + Duration::from_secs(5);
-            while ends[from].send(&mut pool, &mut [packet], &[0]) == 0 {
-                assert_eq!(ends[to].receive(&mut pool, &mut [shm::Packet::EMPTY]), 0);
+            while ends[from].send(&mut pool, &mut [packet], &[0]).packets == 0 {
+                assert_eq!(ends[to].receive(&mut pool, &mut [shm::Packet::EMPTY]).packets, 0);
                 assert!(
                     Instant::now() < end,
                     "{len} bytes from {from} are not taken: {:?}",

@@ -20,7 +20,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     let list: Vec<u16> = (0..256).collect();
     let mut sent = 0;
     for _ in 0..200 {
-        let got = port.receive(&mut pool, &mut vector[..64]);
+        let got = port.receive(&mut pool, &mut vector[..64]).packets;
         assert_eq!(got, 64);
         for packet in &vector[..got] {
             assert_eq!((packet.len, packet.total, packet.segments, packet.origin), (64, 64, 1, 2));
@@ -31,7 +31,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
             assert_eq!(PacketBytes::new(packet).to_vec(), [0; 64]);
         }
         // Half is sent, half is freed.
-        assert_eq!(port.send(&mut pool, &mut vector, &list[..32]), 32);
+        assert_eq!(port.send(&mut pool, &mut vector, &list[..32]).packets, 32);
         pool.free(&vector, &list[32..64]);
         sent += 32;
     }
@@ -49,7 +49,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     assert_eq!(PacketBytes::new(&copy).to_vec(), dpdk_setup::frame(9216, 1));
     pool.free_all(&[chain]);
     assert_eq!(pool.in_use(), 5);
-    assert_eq!(port.send(&mut pool, &mut [copy], &[0]), 1);
+    assert_eq!(port.send(&mut pool, &mut [copy], &[0]).packets, 1);
     assert_no_leak(&pool, 0);
 
     // The whole pool can be taken, and not more.
@@ -57,17 +57,17 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     let got = pool.alloc(&mut all);
     assert_eq!(got, pool.capacity());
     assert_eq!(pool.stats().refused as usize, all.len() - got);
-    assert_eq!(port.receive(&mut pool, &mut vector), 0);
+    assert_eq!(port.receive(&mut pool, &mut vector).packets, 0);
     pool.free_all(&all[..got]);
 
     // Descriptors that speak of no packet are counted and do no harm.
     pool.free_all(&[Packet::EMPTY, Packet { handle: 64, ..vector[0] }]);
     assert_eq!(pool.stats().bad_frees, 2);
-    let got = port.receive(&mut pool, &mut vector[..4]);
+    let got = port.receive(&mut pool, &mut vector[..4]).packets;
     assert_eq!(got, 4);
     let wild = Packet { handle: vector[0].handle + 128, ..vector[0] };
     let long = Packet { len: BUF_BYTES as u32, ..vector[1] };
-    assert_eq!(port.send(&mut pool, &mut [wild, long, vector[2]], &[0, 1, 2]), 3);
+    assert_eq!(port.send(&mut pool, &mut [wild, long, vector[2]], &[0, 1, 2]).packets, 3);
     // The second was given up with its slot; the first had no slot of its own.
     pool.free_all(&[vector[0], vector[3]]);
     assert_eq!(pool.in_use(), 0);
@@ -78,10 +78,10 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     let other = SharedPool::new(shm::Region::create(memory).expect("memory"));
     let mut native = PacketPool::Native(other.worker());
     let before = port.stats().copies;
-    assert_eq!(port.receive(&mut native, &mut vector[..8]), 8);
+    assert_eq!(port.receive(&mut native, &mut vector[..8]).packets, 8);
     assert!(vector[..8].iter().all(|packet| packet.region == other.region().number()));
     assert_eq!((native.in_use(), port.stats().copies - before), (8, 8));
-    assert_eq!(port.send(&mut native, &mut vector, &list[..8]), 8);
+    assert_eq!(port.send(&mut native, &mut vector, &list[..8]).packets, 8);
     assert_eq!((native.in_use(), port.stats().copies - before), (0, 16));
 
     // Another thread has its own cache, and what it frees is there for all.
@@ -114,7 +114,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
             scope.spawn(move || {
                 let mut vector = vec![Packet::EMPTY; 32];
                 for _ in 0..500 {
-                    let got = port.receive(&mut pool, &mut vector);
+                    let got = port.receive(&mut pool, &mut vector).packets;
                     pool.free_all(&vector[..got]);
                 }
                 assert_eq!(port.stats().rx_packets, 500 * 32);
@@ -125,7 +125,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     // A device that was closed can be opened again.
     drop(port);
     let mut again = open(&dpdk, "net_null0,size=1500");
-    assert_eq!(again.receive(&mut pool, &mut vector[..1]), 1);
+    assert_eq!(again.receive(&mut pool, &mut vector[..1]).packets, 1);
     assert_eq!(vector[0].len, 1500);
     pool.free_all(&vector[..1]);
 }

@@ -28,7 +28,7 @@ fn captures_pass_through_unchanged() {
         assert_eq!(packet.timestamp_ns, 1_700_000_000_123_456_000);
     }
     let list: Vec<u16> = (0..packets.len() as u16).collect();
-    assert_eq!(port.send(&mut pool, &mut packets, &list), lengths.len());
+    assert_eq!(port.send(&mut pool, &mut packets, &list).packets, lengths.len());
     assert_eq!(port.stats().tx_errors, 0, "{:?}", port.device());
     assert_no_leak(&pool, 0);
     // The driver writes its file out when it is closed.

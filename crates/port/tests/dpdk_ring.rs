@@ -18,7 +18,7 @@ fn packets_come_back_as_they_were_sent() {
         let bytes = PacketBytes::new(&packet).to_vec();
         packet.anno = [9; 48];
         (packet.net, packet.flow_hash, packet.flags) = (150, 5, 0);
-        assert_eq!(port.send(&mut pool, &mut [packet], &[0]), 1);
+        assert_eq!(port.send(&mut pool, &mut [packet], &[0]).packets, 1);
         let back = receive(&mut port, &mut pool, 1);
         assert_eq!(back.len(), 1, "{len} bytes");
         assert_eq!(PacketBytes::new(&back[0]).to_vec(), bytes, "{len} bytes");
@@ -33,7 +33,7 @@ fn packets_come_back_as_they_were_sent() {
     let mut sent = 0;
     loop {
         let packet = write_frame(&mut pool, &frame(60, sent)).expect("more slots than ring places");
-        if port.send(&mut pool, &mut [packet], &[0]) == 0 {
+        if port.send(&mut pool, &mut [packet], &[0]).packets == 0 {
             pool.free_all(&[packet]);
             break;
         }

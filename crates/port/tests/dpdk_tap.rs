@@ -40,7 +40,7 @@ fn a_tap_connects_to_the_kernel() {
     pool.free_all(&seen);
     let frame = udp_frame(mac_of("mill0"), [192, 0, 2, 9], [192, 0, 2, 1], 4000, &[3; 1000]);
     let packet = write_frame(&mut pool, &frame).expect("a slot");
-    assert_eq!(port.send(&mut pool, &mut [packet], &[0]), 1);
+    assert_eq!(port.send(&mut pool, &mut [packet], &[0]).packets, 1);
     assert_eq!(socket.recv(&mut [0; 2000]).expect("it arrives"), 1000);
     drop(port);
     // All buffers that the device held came back when it was closed.

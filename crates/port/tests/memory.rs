@@ -31,7 +31,7 @@ fn a_rewritten_frame_never_comes_back() {
     let mut vector = vec![Packet::EMPTY; 7];
     let mut seen = 0;
     while !source.is_finished() {
-        let got = source.receive(&mut pool, &mut vector);
+        let got = source.receive(&mut pool, &mut vector).packets;
         assert!(got > 0);
         for packet in &mut vector[..got] {
             assert_eq!(PacketBytes::new(packet).to_vec(), templates[seen % templates.len()]);
@@ -43,7 +43,7 @@ fn a_rewritten_frame_never_comes_back() {
             seen += 1;
         }
         let list: Vec<u16> = (0..got as u16).collect();
-        assert_eq!(sink.send(&mut pool, &mut vector, &list), got);
+        assert_eq!(sink.send(&mut pool, &mut vector, &list).packets, got);
     }
     assert_eq!(seen, 95);
     assert_eq!(pool.in_use(), 0);
@@ -63,7 +63,7 @@ fn a_short_pool_delays_frames_and_loses_none() {
     let mut vector = vec![Packet::EMPTY; 2];
     let mut seen = 0;
     for _ in 0..100 {
-        let got = source.receive(&mut pool, &mut vector);
+        let got = source.receive(&mut pool, &mut vector).packets;
         for packet in &vector[..got] {
             assert_eq!(PacketBytes::new(packet).to_vec(), templates[seen % 3]);
             seen += 1;
@@ -80,7 +80,7 @@ fn packet_types_come_from_the_destination() {
     let frames = [[0xff; 64], [0x01; 64], [0x02; 64]];
     let mut source = MemoryPort::generator("source", Arc::new(FrameSet::new(frames).expect("frames")));
     let mut vector = vec![Packet::EMPTY; 3];
-    assert_eq!(source.receive(&mut pool(8), &mut vector), 3);
+    assert_eq!(source.receive(&mut pool(8), &mut vector).packets, 3);
     let types: Vec<u8> = vector.iter().map(|packet| packet.packet_type).collect();
     assert_eq!(types, [PacketType::Broadcast, PacketType::Multicast, PacketType::Host].map(|t| t as u8));
 }

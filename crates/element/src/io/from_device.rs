@@ -172,12 +172,17 @@ impl Element for FromDevice {
             return Progress::Idle;
         }
         let burst = self.burst.unwrap_or(work.burst());
-        let received = vector.fill(burst, |free| self.port.receive(work.pool(), free));
+        let mut bytes = 0;
+        let received = vector.fill(burst, |free| {
+            let moved = self.port.receive(work.pool(), free);
+            bytes = moved.bytes;
+            moved.packets
+        });
         if received == 0 {
             return if self.port.is_finished() { Progress::Finished } else { Progress::Idle };
         }
         self.count += received as u64;
-        self.byte_count += vector.iter().map(|packet| u64::from(packet.total)).sum::<u64>();
+        self.byte_count += bytes;
         work.count_received(received);
         if let Some(link_type) = self.force_ip {
             self.keep_ip(link_type, vector, work);

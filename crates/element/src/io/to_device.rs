@@ -84,13 +84,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl ToDevice {
     /// Sends listed packets; how many from the list's front the port took.
     fn send(&mut self, packets: &mut [shm::Packet], list: &[u16], work: &mut Work<'_>) -> usize {
-        let bytes = |list: &[u16], packets: &[shm::Packet]| -> u64 {
-            list.iter().map(|index| u64::from(packets[usize::from(*index)].total)).sum()
-        };
-        let all = bytes(list, packets);
-        let sent = self.port.send(work.pool(), packets, list).min(list.len());
+        let moved = self.port.send(work.pool(), packets, list);
+        let sent = moved.packets.min(list.len());
         self.count += sent as u64;
-        self.byte_count += all - bytes(&list[sent..], packets);
+        self.byte_count += moved.bytes;
         work.count_sent(sent);
         sent
     }

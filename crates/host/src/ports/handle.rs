@@ -8,7 +8,7 @@
 //! first handle tells them.
 
 use element::configure::Direction;
-use port::{Finding, Port, PortError, PortInfo, PortStats};
+use port::{Finding, Moved, Port, PortError, PortInfo, PortStats};
 use shm::{Packet, PacketPool};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -121,12 +121,12 @@ impl Port for Handle {
         self.with(|port| port.set_origin(origin));
     }
 
-    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> usize {
-        self.burst(|port| port.receive(pool, out)).unwrap_or(0)
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
+        self.burst(|port| port.receive(pool, out)).unwrap_or_default()
     }
 
-    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
-        self.burst(|port| port.send(pool, packets, list)).unwrap_or(0)
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
+        self.burst(|port| port.send(pool, packets, list)).unwrap_or_default()
     }
 
     fn stats(&self) -> PortStats {

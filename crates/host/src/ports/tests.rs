@@ -99,7 +99,7 @@ impl Fixture {
 fn drain(port: &mut dyn Port, pool: &mut PacketPool) -> Vec<u16> {
     let (mut seen, mut vector) = (vec![], vec![Packet::EMPTY; 32]);
     loop {
-        let got = port.receive(pool, &mut vector);
+        let got = port.receive(pool, &mut vector).packets;
         if got == 0 {
             return seen;
         }
@@ -137,7 +137,7 @@ fn a_capture_is_read_by_one_worker_and_written_by_all() {
         (0..2).map(|worker| ports.open("inside", Direction::Send, worker).expect("opens")).collect();
     for (number, writer) in writers.iter_mut().enumerate() {
         let mut packets = [shm::write_frame(&mut pool, &frame(number)).expect("slots")];
-        assert_eq!(writer.send(&mut pool, &mut packets, &[0]), 1);
+        assert_eq!(writer.send(&mut pool, &mut packets, &[0]).packets, 1);
     }
     // In each direction the first handle tells what the port counted: the sum is right.
     assert_eq!((writers[0].stats().tx_packets, writers[1].stats().tx_packets), (2, 0));
@@ -158,7 +158,7 @@ fn made_up_traffic_is_spread_over_workers() {
     let mut other = ports.open("gen", Direction::Receive, 1).expect("opens");
     assert_eq!(drain(workers[0].as_mut(), &mut pool), [0, 1, 2, 3]);
     let mut packet = [Packet::EMPTY];
-    assert_eq!(other.receive(&mut pool, &mut packet), 1);
+    assert_eq!(other.receive(&mut pool, &mut packet).packets, 1);
     pool.free_all(&packet);
     assert_eq!(drain(workers[1].as_mut(), &mut pool), [6, 7]);
     assert_eq!((workers[1].stats().rx_packets, other.stats().rx_packets), (3, 0));
@@ -315,8 +315,8 @@ fn devices_bring_their_pool() {
     let list: Vec<u16> = (0..32).collect();
     for pair in opened.chunks_mut(2) {
         let [receive, send] = pair else { panic!("two directions") };
-        assert_eq!(receive.receive(&mut pool, &mut vector), 32);
-        assert_eq!(send.send(&mut pool, &mut vector, &list), 32);
+        assert_eq!(receive.receive(&mut pool, &mut vector).packets, 32);
+        assert_eq!(send.send(&mut pool, &mut vector, &list).packets, 32);
         // One queue behind both: each tells its direction.
         assert_eq!((receive.stats().rx_packets, receive.stats().tx_packets), (32, 0));
         assert_eq!((send.stats().rx_packets, send.stats().tx_packets), (0, 32));

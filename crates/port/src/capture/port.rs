@@ -6,7 +6,7 @@
 use super::reader::CaptureReader;
 use super::writer::CaptureWriter;
 use crate::frames::{Filled, LONGEST_FRAME_BYTES, fill, packet_type};
-use crate::{Finding, LINK_ETHERNET, Port, PortError, PortInfo, PortStats};
+use crate::{Finding, LINK_ETHERNET, Moved, Port, PortError, PortInfo, PortStats};
 use packet::anno::EXTRA_LENGTH;
 use shm::chain::SEGMENT_BYTES;
 use shm::{Packet, PacketPool, Pool};
@@ -183,16 +183,19 @@ impl Port for CapturePort {
         self.origin = origin;
     }
 
-    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> usize {
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
         if self.finished {
-            return 0;
+            return Moved::default();
         }
+        let bytes_before = self.stats.rx_bytes;
         let got = pool.alloc(out);
-        self.read_burst(pool, out.get_mut(..got).unwrap_or_default())
+        let packets = self.read_burst(pool, out.get_mut(..got).unwrap_or_default());
+        Moved { packets, bytes: self.stats.rx_bytes - bytes_before }
     }
 
-    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
-        let Some(writer) = &mut self.writer else { return 0 };
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
+        let Some(writer) = &mut self.writer else { return Moved::default() };
+        let bytes_before = self.stats.tx_bytes;
         // Packets made here have no time; they get that of their burst, as Click's ToDump does.
         let mut now_ns = 0;
         let mut failure = None;
@@ -219,7 +222,7 @@ impl Port for CapturePort {
         if let Some(error) = failure {
             self.tell_write_failed(error.to_string());
         }
-        list.len()
+        Moved { packets: list.len(), bytes: self.stats.tx_bytes - bytes_before }
     }
 
     fn stats(&self) -> PortStats {

@@ -2,7 +2,7 @@
 
 use super::DpdkSpec;
 use crate::offload::{Settled, settle};
-use crate::{Finding, LINK_ETHERNET, Port, PortInfo, PortStats};
+use crate::{Finding, LINK_ETHERNET, Moved, Port, PortInfo, PortStats};
 use dpdk_sys::Queue;
 use shm::{Packet, PacketPool, Pool, clone_packet, linearize};
 
@@ -175,7 +175,8 @@ impl Port for DpdkPort {
         self.queue.set_origin(origin);
     }
 
-    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> usize {
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
+        let bytes_before = self.stats.rx_bytes;
         let received = self.queue.receive(out);
         let mut kept = received.packets;
         self.stats.rx_bytes += received.bytes;
@@ -187,10 +188,11 @@ impl Port for DpdkPort {
             kept = self.copy_in(pool, out.get_mut(..kept).unwrap_or_default());
         }
         self.stats.rx_packets += kept as u64;
-        kept
+        Moved { packets: kept, bytes: self.stats.rx_bytes - bytes_before }
     }
 
-    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
+        let bytes_before = self.stats.tx_bytes;
         let mut done = 0;
         while let Some(rest) = list.get(done..).filter(|rest| !rest.is_empty()) {
             let mut ready = rest.len();
@@ -217,7 +219,7 @@ impl Port for DpdkPort {
                 break;
             }
         }
-        done
+        Moved { packets: done, bytes: self.stats.tx_bytes - bytes_before }
     }
 
     fn stats(&self) -> PortStats {

@@ -33,7 +33,7 @@ pub fn receive(port: &mut DpdkPort, pool: &mut PacketPool, want: usize) -> Vec<P
     let (mut seen, mut vector) = (Vec::new(), vec![Packet::EMPTY; 64]);
     let end = Instant::now() + Duration::from_secs(5);
     while seen.len() < want && Instant::now() < end {
-        let got = port.receive(pool, &mut vector);
+        let got = port.receive(pool, &mut vector).packets;
         seen.extend_from_slice(&vector[..got]);
     }
     seen
@@ -95,7 +95,7 @@ pub fn receive_udp(port: &mut DpdkPort, pool: &mut PacketPool, want: usize, to: 
     let end = Instant::now() + Duration::from_secs(5);
     while seen.len() < want && Instant::now() < end {
         let mut vector = vec![Packet::EMPTY; 64];
-        let got = port.receive(pool, &mut vector);
+        let got = port.receive(pool, &mut vector).packets;
         vector.truncate(got);
         seen.extend(only_udp(pool, vector, to));
     }

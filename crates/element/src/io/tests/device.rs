@@ -86,10 +86,10 @@ impl Port for Narrow {
     fn set_origin(&mut self, origin: u16) {
         self.inner.set_origin(origin);
     }
-    fn receive(&mut self, pool: &mut shm::PacketPool, out: &mut [shm::Packet]) -> usize {
+    fn receive(&mut self, pool: &mut shm::PacketPool, out: &mut [shm::Packet]) -> port::Moved {
         self.inner.receive(pool, out)
     }
-    fn send(&mut self, pool: &mut shm::PacketPool, packets: &mut [shm::Packet], list: &[u16]) -> usize {
+    fn send(&mut self, pool: &mut shm::PacketPool, packets: &mut [shm::Packet], list: &[u16]) -> port::Moved {
         let takes = self.takes.pop().unwrap_or(usize::MAX).min(list.len());
         self.inner.send(pool, packets, &list[..takes])
     }
