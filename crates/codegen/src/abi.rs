@@ -1,5 +1,6 @@
 //! What machine code and Rust agree on.
 
+use ir::table::PrefixWalk;
 use shm::descriptor::Packet;
 
 /// What a region's function gets: where the batch, the lists and the state lie.
@@ -23,6 +24,9 @@ pub struct Context {
     pub records: *mut u64,
     /// Carried values: those of packet `i` start at `i * carry_stride`.
     pub carry: *mut u64,
+    /// Where the tables lie that machine code walks by itself, by their numbers in the program; those of
+    /// other tables are zeros. Empty unless the plan is [`crate::region::Plan::walked`].
+    pub walks: *const PrefixWalk,
     /// The burst's clock.
     pub now_ns: u64,
 }

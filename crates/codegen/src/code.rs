@@ -3,7 +3,7 @@
 
 use crate::abi::RegionFn;
 use crate::lower;
-use crate::region::{Plan, plan};
+use crate::region::{self, Plan, plan};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
@@ -29,12 +29,15 @@ pub enum CodegenError {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ProgramId(usize);
 
+/// The regions of a plan, declared.
+type Functions = (Plan, Vec<FuncId>);
+
 /// Collects programs and compiles them into one piece of executable memory.
 pub struct CodeBuilder {
     module: JITModule,
     context: Context,
     frontend: FunctionBuilderContext,
-    programs: Vec<(Plan, Vec<FuncId>)>,
+    programs: Vec<(Functions, Option<Functions>)>,
     /// Assembly of each region compiled so far, where it was asked for.
     listing: Option<String>,
 }
@@ -45,8 +48,14 @@ pub struct Code {
     programs: Vec<Compiled>,
 }
 
-/// One program's plan and functions.
+/// One program, ready to run.
 pub struct Compiled {
+    staged: Form,
+    walked: Option<Form>,
+}
+
+/// A plan and its functions.
+pub struct Form {
     plan: Plan,
     regions: Vec<RegionFn>,
 }
@@ -103,13 +112,20 @@ impl CodeBuilder {
     /// # Errors
     /// When Cranelift refuses it.
     pub fn add(&mut self, program: &Program) -> Result<ProgramId, CodegenError> {
+        let staged = self.compile(program, plan(program, false))?;
+        let walked = region::has_walkable_tables(program).then(|| self.compile(program, plan(program, true)));
+        self.programs.push((staged, walked.transpose()?));
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
+    fn compile(&mut self, program: &Program, plan: Plan) -> Result<Functions, CodegenError> {
         let failed = |what: String| CodegenError::Compile { program: program.name.clone(), what };
-        let plan = plan(program);
         let mut functions = Vec::with_capacity(plan.regions.len());
         for (number, region) in plan.regions.iter().enumerate() {
             let mut signature = self.module.make_signature();
             signature.params.extend([AbiParam::new(types::I64); 3]);
-            let name = format!("p{}_{}_{number}", self.programs.len(), program.name);
+            let form = if plan.walked { "walked" } else { "staged" };
+            let name = format!("p{}_{}_{form}_{number}", self.programs.len(), program.name);
             let id = self
                 .module
                 .declare_function(&name, Linkage::Local, &signature)
@@ -133,8 +149,7 @@ impl CodeBuilder {
             self.context.set_disasm(self.listing.is_some());
             functions.push(id);
         }
-        self.programs.push((plan, functions));
-        Ok(ProgramId(self.programs.len() - 1))
+        Ok((plan, functions))
     }
 
     /// Makes the code executable.
@@ -146,16 +161,19 @@ impl CodeBuilder {
             .finalize_definitions()
             .map_err(|error| CodegenError::Machine(format!("no executable memory: {error}")))?;
         let module = &self.module;
-        let compiled = self.programs.into_iter().map(|(plan, functions)| {
+        let form = |(plan, functions): Functions| {
             let regions = functions.into_iter().map(|id| {
                 let address = module.get_finalized_function(id);
                 // SAFETY: the address is that of a finished function with the signature of
                 // `RegionFn`, set in `add`; `Code` keeps its memory for as long as it is callable.
                 unsafe { std::mem::transmute::<*const u8, RegionFn>(address) }
             });
-            Compiled { plan, regions: regions.collect() }
-        });
-        let programs = compiled.collect();
+            Form { plan, regions: regions.collect() }
+        };
+        let compiled = self.programs.into_iter();
+        let programs = compiled
+            .map(|(staged, walked)| Compiled { staged: form(staged), walked: walked.map(form) })
+            .collect();
         Ok(Arc::new(Code { module: Some(self.module), programs }))
     }
 }
@@ -168,6 +186,18 @@ impl Code {
 }
 
 impl Compiled {
+    /// The form with all lookups between stages.
+    pub fn staged(&self) -> &Form {
+        &self.staged
+    }
+
+    /// The form that walks tables of prefixes by itself, if the program has such tables.
+    pub fn walked(&self) -> Option<&Form> {
+        self.walked.as_ref()
+    }
+}
+
+impl Form {
     /// How the program was cut.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -25,32 +25,10 @@ fn sum(bytes: &PacketBytes<'_>, mut at: usize, mut len: usize) -> Option<u64> {
     Some(total)
 }
 
-/// See [`ir::Inst::IpSum`], for headers with options and for those that are cut off.
-///
-/// # Safety
-/// `packet` is a descriptor of a live packet of the pool, not aliased while this runs.
-pub(crate) unsafe extern "C" fn ip_sum(packet: *const Packet) -> u64 {
-    // SAFETY: the caller upholds it; machine code passes the descriptor it is working on.
-    let packet = unsafe { &*packet };
-    let inner = || -> Option<u64> {
-        if packet.net == NO_HEADER {
-            return None;
-        }
-        let packet = starting_at(packet, packet.net)?;
-        let bytes = PacketBytes::new(&packet);
-        let length = usize::from(bytes.u8(0)? & 15) * 4;
-        if length < 20 || length > packet.len as usize {
-            return None;
-        }
-        sum(&bytes, 0, length).map(fold)
-    };
-    inner().unwrap_or(0)
-}
-
 /// See [`ir::Inst::TransportSum`].
 ///
 /// # Safety
-/// As [`ip_sum`].
+/// `packet` is a descriptor of a live packet of the pool, not aliased while this runs.
 pub(crate) unsafe extern "C" fn transport_sum(packet: *const Packet, proto: u64) -> u64 {
     // SAFETY: the caller upholds it; machine code passes the descriptor it is working on.
     let packet = unsafe { &*packet };

@@ -5,7 +5,7 @@
 //! A value that is defined before a border and used behind it is *carried*: stored in a lane at the
 //! border, read at the head.
 
-use ir::program::{Block, BlockId, Program, Term, Value};
+use ir::program::{Block, BlockId, Matching, Program, Term, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One region.
@@ -48,6 +48,8 @@ pub struct Site {
 /// A program's regions and borders.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
+    /// Whether machine code walks tables of prefixes by itself: lookups there are no borders then.
+    pub walked: bool,
     /// The regions.
     pub regions: Vec<Region>,
     /// The region of each input port.
@@ -97,7 +99,30 @@ impl ListLayout {
     }
 }
 
-fn border(term: &Term) -> Option<(usize, usize, usize, Value, BlockId, BlockId)> {
+/// Whether a program has tables that machine code could walk by itself.
+pub fn has_walkable_tables(program: &Program) -> bool {
+    program.tables.iter().any(|table| table.matching == Matching::Prefixes4)
+}
+
+/// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are done on the way.
+pub fn is_border(program: &Program, walked: bool, term: &Term) -> bool {
+    match term {
+        Term::Lookup { table, .. } => {
+            let decl = program.tables.get(usize::from(*table));
+            !(walked && decl.is_some_and(|decl| decl.matching == Matching::Prefixes4))
+        }
+        _ => term.is_border(),
+    }
+}
+
+fn border(
+    program: &Program,
+    walked: bool,
+    term: &Term,
+) -> Option<(usize, usize, usize, Value, BlockId, BlockId)> {
+    if !is_border(program, walked, term) {
+        return None;
+    }
     match term {
         Term::Lookup { table, key, rec, hit, miss } => {
             Some((usize::from(*table), key.len(), 0, *rec, *hit, *miss))
@@ -109,8 +134,8 @@ fn border(term: &Term) -> Option<(usize, usize, usize, Value, BlockId, BlockId)>
     }
 }
 
-/// Cuts a verified program.
-pub fn plan(program: &Program) -> Plan {
+/// Cuts a verified program; with `walked`, not at lookups by prefix.
+pub fn plan(program: &Program, walked: bool) -> Plan {
     let order = program.topological_order();
     let mut heads: Vec<(BlockId, Option<Value>)> = vec![];
     let head_index = |heads: &mut Vec<(BlockId, Option<Value>)>, head| {
@@ -122,7 +147,9 @@ pub fn plan(program: &Program) -> Plan {
     let entries = program.entries.iter().map(|entry| head_index(&mut heads, (*entry, None))).collect();
     let mut sites = vec![];
     for &block in &order {
-        if let Some((table, key_words, args, rec, hit, miss)) = border(&program.block(block).term) {
+        if let Some((table, key_words, args, rec, hit, miss)) =
+            border(program, walked, &program.block(block).term)
+        {
             let hit = head_index(&mut heads, (hit, Some(rec)));
             let miss = head_index(&mut heads, (miss, None));
             let creates = matches!(program.block(block).term, Term::Create { .. });
@@ -133,14 +160,14 @@ pub fn plan(program: &Program) -> Plan {
         .iter()
         .map(|&(head, record)| Region {
             head,
-            blocks: reached(program, &order, head),
+            blocks: reached(program, walked, &order, head),
             record,
             carried: BTreeSet::new(),
             lists: BTreeSet::new(),
             sole_list: None,
         })
         .collect();
-    carry(program, &mut regions, &sites);
+    carry(program, walked, &mut regions, &sites);
     let carried: BTreeSet<Value> = regions.iter().flat_map(|region| region.carried.iter().copied()).collect();
     let lists = ListLayout {
         outputs: usize::from(program.outputs),
@@ -148,8 +175,9 @@ pub fn plan(program: &Program) -> Plan {
         slow: program.slow.len(),
         sites: sites.len(),
     };
-    regions.iter_mut().for_each(|region| find_lists(program, &lists, &sites, region));
+    regions.iter_mut().for_each(|region| find_lists(program, walked, &lists, &sites, region));
     Plan {
+        walked,
         carry_slots: carried.into_iter().enumerate().map(|(slot, value)| (value, slot)).collect(),
         key_stride: sites.iter().map(|site| site.key_words + site.args).max().unwrap_or(1),
         regions,
@@ -160,12 +188,12 @@ pub fn plan(program: &Program) -> Plan {
 }
 
 /// Blocks of the region that starts at `head`, in topological order.
-fn reached(program: &Program, order: &[BlockId], head: BlockId) -> Vec<BlockId> {
+fn reached(program: &Program, walked: bool, order: &[BlockId], head: BlockId) -> Vec<BlockId> {
     let mut inside = BTreeSet::from([head]);
     let mut todo = vec![head];
     while let Some(block) = todo.pop() {
         let term = &program.block(block).term;
-        if !term.is_border() {
+        if !is_border(program, walked, term) {
             todo.extend(term.successors().into_iter().filter(|to| inside.insert(*to)));
         }
     }
@@ -177,13 +205,15 @@ fn defined(block: &Block) -> impl Iterator<Item = Value> {
 }
 
 /// Finds out what each region needs from those before it, last region first, until nothing changes.
-fn carry(program: &Program, regions: &mut [Region], sites: &[Site]) {
+fn carry(program: &Program, walked: bool, regions: &mut [Region], sites: &[Site]) {
     loop {
         let mut changed = false;
         for at in 0..regions.len() {
             let region = &regions[at];
             let blocks = || region.blocks.iter().map(|block| program.block(*block));
             let mut inner: BTreeSet<Value> = blocks().flat_map(defined).collect();
+            let inside = |block: &&Block| !is_border(program, walked, &block.term);
+            inner.extend(blocks().filter(inside).filter_map(|block| block.term.defines()));
             inner.extend(region.record);
             let mut needs: BTreeSet<Value> = blocks()
                 .flat_map(|block| {
@@ -206,7 +236,7 @@ fn carry(program: &Program, regions: &mut [Region], sites: &[Site]) {
 }
 
 /// Finds out which exit lists a region appends to.
-fn find_lists(program: &Program, layout: &ListLayout, sites: &[Site], region: &mut Region) {
+fn find_lists(program: &Program, walked: bool, layout: &ListLayout, sites: &[Site], region: &mut Region) {
     let mut dynamic = false;
     for &block in &region.blocks {
         let list = match &program.block(block).term {
@@ -217,7 +247,7 @@ fn find_lists(program: &Program, layout: &ListLayout, sites: &[Site], region: &m
                 dynamic = true;
                 None
             }
-            term if term.is_border() => {
+            term if is_border(program, walked, term) => {
                 sites.iter().position(|site| site.block == block).map(|at| layout.site(at))
             }
             _ => None,

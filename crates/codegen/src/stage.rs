@@ -8,6 +8,8 @@ use crate::abi::Context;
 use crate::code::{Code, ProgramId};
 use crate::region::Site;
 use ir::eval::{self, Buffer, Exit, State};
+use ir::program::Matching;
+use ir::table::PrefixWalk;
 use ir::{Created, Program};
 use ir::{Exits, LIST_CAPACITY};
 use packet::access::Access;
@@ -32,9 +34,27 @@ pub struct Scratch {
     carry: Vec<u64>,
     hits: Vec<u16>,
     misses: Vec<u16>,
+    walks: Vec<PrefixWalk>,
 }
 
 impl Scratch {
+    /// Finds out where the tables lie that machine code can walk by itself. False when one is too large
+    /// for that now.
+    fn find_walks(&mut self, program: &Program, state: &mut State<'_>) -> bool {
+        self.walks.clear();
+        for (number, decl) in program.tables.iter().enumerate() {
+            let walk = match decl.matching {
+                Matching::Unknown => PrefixWalk::default(),
+                Matching::Prefixes4 => match state.tables.table(number).and_then(|table| table.walk()) {
+                    Some(walk) => walk,
+                    None => return false,
+                },
+            };
+            self.walks.push(walk);
+        }
+        true
+    }
+
     fn make_room(&mut self, key_stride: usize, carry_stride: usize) {
         let grow = |lane: &mut Vec<u64>, words: usize| {
             if lane.len() < words {
@@ -66,13 +86,14 @@ pub fn run(
 ) {
     assert!(packets.len() <= LIST_CAPACITY && list.len() <= LIST_CAPACITY);
     match engine {
-        Engine::Native(code, id) => native(code, *id, input, packets, list, state, scratch, exits),
+        Engine::Native(code, id) => native(program, code, *id, input, packets, list, state, scratch, exits),
         Engine::Evaluator => evaluate(program, input, packets, list, state, exits),
     }
 }
 
 #[expect(clippy::too_many_arguments, reason = "as `run`")]
 fn native(
+    program: &Program,
     code: &Code,
     id: ProgramId,
     input: usize,
@@ -83,7 +104,11 @@ fn native(
     exits: &mut Exits,
 ) {
     let compiled = code.program(id);
-    let plan = compiled.plan();
+    let form = match compiled.walked() {
+        Some(walked) if scratch.find_walks(program, state) => walked,
+        _ => compiled.staged(),
+    };
+    let plan = form.plan();
     exits.reset(plan.lists.outputs, plan.lists.reasons, plan.lists.others());
     scratch.make_room(plan.key_stride, plan.carry_slots.len());
     let (lists, counts) = exits.raw();
@@ -95,11 +120,13 @@ fn native(
         keys: scratch.keys.as_mut_ptr(),
         records: scratch.records.as_mut_ptr(),
         carry: scratch.carry.as_mut_ptr(),
+        walks: scratch.walks.as_ptr(),
         now_ns: state.now_ns,
     };
-    let highest = list.iter().copied().max().map_or(0, usize::from);
+    // Folded, so that the compiler compares many at once.
+    let highest = usize::from(list.iter().fold(0u16, |highest, index| highest.max(*index)));
     assert!(list.is_empty() || highest < packets.len(), "list names packet {highest} of {}", packets.len());
-    let region = compiled.region(plan.entries[input]);
+    let region = form.region(plan.entries[input]);
     // SAFETY: the list names packets of the vector (asserted), each of which is live (the caller's);
     // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); the program was
     // verified, so that it touches only bytes, cells and records that are there.
@@ -120,7 +147,7 @@ fn native(
             }
             if !list.is_empty() {
                 // SAFETY: as above; the list is a part of one that machine code wrote from the first.
-                unsafe { compiled.region(region)(&raw mut context, list.as_ptr(), list.len() as u64) };
+                unsafe { form.region(region)(&raw mut context, list.as_ptr(), list.len() as u64) };
             }
         }
     }
@@ -138,6 +165,11 @@ fn look_up(site: &Site, stride: usize, pending: &[u16], state: &mut State<'_>, s
     hits.clear();
     misses.clear();
     table.lookup_batch(keys, stride, pending, records);
+    let missed = pending.iter().filter(|index| records[usize::from(**index)] == 0).count();
+    if missed == 0 {
+        hits.extend_from_slice(pending);
+        return;
+    }
     for &index in pending {
         let lane = usize::from(index);
         if site.creates && records[lane] == 0 {

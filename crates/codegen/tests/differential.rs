@@ -198,7 +198,9 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
                 f.act(Inst::SetBase(Base::Mac, small));
                 let proto = f.constant(17);
                 values.push(f.value(Inst::TransportSum(proto)));
-                values.push(f.value(Inst::IpSum));
+                let sum = f.value(Inst::IpSum);
+                values.push(sum);
+                values.push(f.bin_const(BinOp::Eq, sum, 0xffff));
             }
             15 if push_left >= 5 => {
                 push_left -= 5;
@@ -220,6 +222,23 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
     f.finish().expect("a valid program")
 }
 
+/// Sets the checksum of an IP header, of as much of it as there is.
+fn set_right_sum(header: &mut [u8]) {
+    if header.len() < 20 {
+        return;
+    }
+    let bytes = (usize::from(header[0] & 15) * 4).min(header.len());
+    header[10..12].fill(0);
+    let mut sum: u32 = 0;
+    for pair in header[..bytes & !1].chunks_exact(2) {
+        sum += u32::from(u16::from_be_bytes([pair[0], pair[1]]));
+    }
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
@@ -230,9 +249,13 @@ proptest! {
     ) {
         for (at, frame) in frames.iter_mut().enumerate() {
             if at % 3 > 0 && frame.len() > 18 {
-                frame[14] = 0x45;
+                // Some with options, most of those with more than there is.
+                frame[14] = 0x45 + (frame[15] % 4) * u8::from(frame[15] > 100);
                 frame[16] = 0;
                 frame[17] = frame.len() as u8 - 14;
+                if frame[15] % 2 == 0 {
+                    set_right_sum(&mut frame[14..]);
+                }
             }
         }
         let program = program(&choices);

@@ -69,11 +69,11 @@ impl Vector {
         let most = most.min(self.room());
         let free = &mut self.packets[self.used..self.used + most];
         let count = fill(free).min(most);
-        for _ in 0..count {
-            self.list[self.listed] = self.used as u16;
-            self.used += 1;
-            self.listed += 1;
+        for (place, index) in self.list[self.listed..self.listed + count].iter_mut().zip(self.used as u16..) {
+            *place = index;
         }
+        self.used += count;
+        self.listed += count;
         count
     }
 

@@ -121,6 +121,9 @@ impl Worker {
 
     /// Counts and frees what an element dropped. Its reasons are the node's from `first` on.
     fn settle_drops(&mut self, node: usize, first: usize, packets: &[Packet], exits: &Exits) {
+        if !exits.has_drops() {
+            return;
+        }
         for reason in 0..exits.reasons() {
             let list = exits.dropped(reason);
             if !list.is_empty() {

@@ -33,7 +33,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
-            burst: 32,
+            burst: crate::worker::DEFAULT_BURST,
             clock: Clock::real(),
             cores: vec![],
             on_thread: Arc::new(|_| {}),

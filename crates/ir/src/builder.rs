@@ -4,7 +4,7 @@
 //! where the path continues, so that straight code reads from top to bottom. Nothing is checked here:
 //! [`Builder::finish`] hands the program to the verifier.
 
-use crate::program::{BinOp, Block, BlockId, Cell, Inst, Program, TableDecl, Term, Value};
+use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use crate::verify::{VerifyError, verify};
 use packet::anno::Anno;
 use packet::field::{Base, Field};
@@ -88,10 +88,26 @@ impl Builder {
 
     /// A lookup table.
     pub fn table(&mut self, name: &str, key_words: usize, record_bytes: usize) -> u16 {
+        self.declare_table(name, key_words, record_bytes, Matching::Unknown)
+    }
+
+    /// A table of IPv4 prefixes.
+    pub fn prefix_table(&mut self, name: &str, record_bytes: usize) -> u16 {
+        self.declare_table(name, 1, record_bytes, Matching::Prefixes4)
+    }
+
+    fn declare_table(
+        &mut self,
+        name: &str,
+        key_words: usize,
+        record_bytes: usize,
+        matching: Matching,
+    ) -> u16 {
         let decl = TableDecl {
             name: name.to_string(),
             key_words: key_words as u8,
             record_bytes: record_bytes as u16,
+            matching,
         };
         self.program.tables.push(decl);
         self.program.tables.len() as u16 - 1

@@ -63,6 +63,13 @@ impl Exits {
         if reason < self.reasons { self.list(self.outputs + reason) } else { &[] }
     }
 
+    /// Whether any packet is dropped.
+    #[inline]
+    pub fn has_drops(&self) -> bool {
+        let counts = self.counts.get(self.outputs..self.outputs + self.reasons).unwrap_or(&[]);
+        counts.iter().fold(0, |all, count| all | count) != 0
+    }
+
     /// Packets of a list of the third kind.
     pub fn other(&self, other: usize) -> &[u16] {
         self.list(self.outputs + self.reasons + other)

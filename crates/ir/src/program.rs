@@ -377,6 +377,19 @@ pub struct TableDecl {
     pub key_words: u8,
     /// Bytes of a record.
     pub record_bytes: u16,
+    /// What is known of how keys are matched.
+    pub matching: Matching,
+}
+
+/// How a table matches keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Matching {
+    /// As the table likes.
+    #[default]
+    Unknown,
+    /// By the longest prefix of one 32-bit number: a table of IPv4 routes. While it is small, machine
+    /// code walks it by itself; see [`crate::table::Table::walk`].
+    Prefixes4,
 }
 
 /// The longest key, in words: an IPv6 five-tuple.

@@ -13,6 +13,24 @@ pub enum Created {
     Refused,
 }
 
+/// Where a small table of IPv4 prefixes lies, for machine code that walks it packet by packet.
+///
+/// All are addresses. `root`, `entries` and `above` are those of `table::lpm::Layout4`; a value found
+/// there is the number of a record, and record `n` lies at `records` plus `n` times the record's bytes,
+/// rounded up to whole words of 8 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)]
+pub struct PrefixWalk {
+    /// The root's entries.
+    pub root: u64,
+    /// The nodes' entries.
+    pub entries: u64,
+    /// What the nodes inherit.
+    pub above: u64,
+    /// Record 0.
+    pub records: u64,
+}
+
 /// A lookup table as programs use it.
 pub trait Table: Send {
     /// Words of a key.
@@ -32,6 +50,13 @@ pub trait Table: Send {
                 *record = found.unwrap_or(0);
             }
         }
+    }
+
+    /// Where machine code finds what it needs to look up keys by itself. Only for a table declared as
+    /// [`crate::program::Matching::Prefixes4`], and only while it is small enough to stay in the nearer
+    /// caches: looking up a whole burst at once is better once lookups wait for memory.
+    fn walk(&self) -> Option<PrefixWalk> {
+        None
     }
 
     /// Finds the key, or makes a record for it. `args` are the program's; `now_ns` is the burst's

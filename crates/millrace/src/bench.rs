@@ -41,7 +41,7 @@ pub struct BenchArgs {
     seconds: f64,
 
     /// Packets that are worked on at a time, 1 to 256
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     burst: u16,
 
     /// Core of the packet thread; the last one by default

@@ -13,6 +13,7 @@ use crate::descriptor::{
 use crate::ledger::Ledger;
 use crate::region::Region;
 use crate::slot::unpark;
+use packet::anno::ANNO_BYTES;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -256,7 +257,7 @@ impl NativePool {
         packet.data = HEADROOM as u16;
         (packet.mac, packet.net, packet.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
         (packet.len, packet.total) = (0, 0);
-        packet.anno.fill(0);
+        packet.anno = [0; ANNO_BYTES];
         packet.timestamp_ns = 0;
         packet.flow_hash = 0;
         (packet.origin, packet.flags) = (NO_PORT, 0);

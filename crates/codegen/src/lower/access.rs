@@ -1,7 +1,6 @@
 //! Reads and writes: packet bytes, descriptor, annotations, cells, records.
 
 use super::{Lowering, flags};
-use crate::abi;
 use crate::intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
@@ -22,10 +21,13 @@ impl Lowering<'_, '_> {
     /// Reads the addresses that the region needs.
     pub(super) fn load_bases(&mut self) {
         let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
-        for base in Base::ALL.into_iter().filter(|base| self.touched.bases[*base as usize]) {
+        for base in Base::ALL.into_iter().filter(|base| self.touched.read[*base as usize]) {
             let at = self.f.ins().uload16(types::I64, flags(), self.packet, base_offset(base));
             let address = self.f.ins().iadd(buf, at);
             self.f.def_var(self.bases[base as usize], address);
+            if base == Base::Data {
+                self.f.def_var(self.data, at);
+            }
         }
         if self.touched.end {
             let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
@@ -53,13 +55,10 @@ impl Lowering<'_, '_> {
             Inst::Len => return Some(self.f.ins().uload32(flags(), self.packet, offset::TOTAL)),
             Inst::Avail(base) => return Some(self.avail(base)),
             Inst::Offset(base) => return Some(self.offset(base)),
-            Inst::SetBase(base, value) => match self.constant(value) {
-                Some(from_data) => self.set_base_const(base, from_data),
-                None => {
-                    let value = self.value(value);
-                    self.set_base(base, value);
-                }
-            },
+            Inst::SetBase(base, value) => {
+                let (from_data, most) = (self.value(value), self.bounds.most(value));
+                self.set_base(base, from_data, most);
+            }
             Inst::ClearBase(base) => {
                 let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
                 self.write_base(base, none);
@@ -74,17 +73,18 @@ impl Lowering<'_, '_> {
                 self.take(value);
             }
             Inst::CellLoad(cell) => {
-                return Some(self.f.ins().load(types::I64, flags(), self.context.cells, 8 * i32::from(cell)));
+                let cells = self.cells();
+                return Some(self.f.ins().load(types::I64, flags(), cells, 8 * i32::from(cell)));
             }
             Inst::CellStore(cell, value) => {
-                let value = self.value(value);
-                self.f.ins().store(flags(), value, self.context.cells, 8 * i32::from(cell));
+                let (value, cells) = (self.value(value), self.cells());
+                self.f.ins().store(flags(), value, cells, 8 * i32::from(cell));
             }
             Inst::CellAdd(cell, value) => {
-                let (value, at) = (self.value(value), 8 * i32::from(cell));
-                let old = self.f.ins().load(types::I64, flags(), self.context.cells, at);
+                let (value, at, cells) = (self.value(value), 8 * i32::from(cell), self.cells());
+                let old = self.f.ins().load(types::I64, flags(), cells, at);
                 let new = self.f.ins().iadd(old, value);
-                self.f.ins().store(flags(), new, self.context.cells, at);
+                self.f.ins().store(flags(), new, cells, at);
             }
             Inst::RecLoad(record, at, bytes) => {
                 let record = self.value(record);
@@ -94,14 +94,13 @@ impl Lowering<'_, '_> {
                 let (record, value) = (self.value(record), self.value(value));
                 self.store_sized(record, i32::from(at), bytes, value);
             }
-            Inst::IpSum => return Some(self.ip_sum()),
             Inst::TransportSum(proto) => {
                 let proto = self.value(proto);
                 return Some(
                     self.call(intrinsic::transport_sum as *const () as usize, &[self.packet, proto]),
                 );
             }
-            Inst::Now => return Some(self.context.now_ns),
+            Inst::Now => return Some(self.now_ns()),
             Inst::Timestamp => {
                 return Some(self.f.ins().load(types::I64, flags(), self.packet, offset::TIMESTAMP_NS));
             }
@@ -113,7 +112,7 @@ impl Lowering<'_, '_> {
                 self.f.ins().istore8(flags(), value, self.packet, offset::PACKET_TYPE);
             }
             Inst::FlowHash => return Some(self.f.ins().uload32(flags(), self.packet, offset::FLOW_HASH)),
-            Inst::Const(..) | Inst::Bin(..) | Inst::Select(..) | Inst::CsumUpdate(..) => {}
+            Inst::IpSum | Inst::Const(..) | Inst::Bin(..) | Inst::Select(..) | Inst::CsumUpdate(..) => {}
         }
         None
     }
@@ -223,6 +222,9 @@ impl Lowering<'_, '_> {
     }
 
     fn avail(&mut self, base: Base) -> clif::Value {
+        if base == Base::Data {
+            return self.f.ins().uload32(flags(), self.packet, offset::LEN);
+        }
         let (start, end) = (self.base(base), self.f.use_var(self.end));
         let between = self.f.ins().isub(end, start);
         let zero = self.f.ins().iconst(types::I64, 0);
@@ -239,16 +241,6 @@ impl Lowering<'_, '_> {
         self.f.ins().select(unset, none, distance)
     }
 
-    /// The value, where it is a small constant.
-    fn constant(&self, value: ir::Value) -> Option<u16> {
-        let blocks = self.region.blocks.iter().flat_map(|block| &self.program.block(*block).insts);
-        let mut definitions = blocks.filter(|(result, _)| *result == Some(value));
-        match definitions.next() {
-            Some((_, Inst::Const(number))) if *number < BUF_BYTES as u64 => Some(*number as u16),
-            _ => None,
-        }
-    }
-
     /// Sets a base to an offset from the buffer's start, in descriptor and variable.
     fn write_base(&mut self, base: Base, at: clif::Value) {
         self.f.ins().istore16(flags(), at, self.packet, base_offset(base));
@@ -260,22 +252,20 @@ impl Lowering<'_, '_> {
         self.f.def_var(self.bases[base as usize], address);
     }
 
-    fn set_base(&mut self, base: Base, from_data: clif::Value) {
-        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+    /// An offset that is known to be small cannot reach [`NO_HEADER`], and its address does not wait for
+    /// the descriptor.
+    fn set_base(&mut self, base: Base, from_data: clif::Value, most: u64) {
+        let data = self.f.use_var(self.data);
         let at = self.f.ins().iadd(data, from_data);
-        let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
-        let at = self.f.ins().umin(at, none);
-        self.write_base(base, at);
-    }
-
-    /// A constant offset cannot reach [`NO_HEADER`], and its address does not wait for the descriptor.
-    fn set_base_const(&mut self, base: Base, from_data: u16) {
-        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
-        let at = self.f.ins().iadd_imm_s(data, i64::from(from_data));
+        if most > BUF_BYTES as u64 {
+            let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
+            let at = self.f.ins().umin(at, none);
+            return self.write_base(base, at);
+        }
         self.f.ins().istore16(flags(), at, self.packet, base_offset(base));
         if self.touched.bases[base as usize] {
             let data = self.base(Base::Data);
-            let address = self.f.ins().iadd_imm_s(data, i64::from(from_data));
+            let address = self.f.ins().iadd(data, from_data);
             self.f.def_var(self.bases[base as usize], address);
         }
     }
@@ -289,8 +279,9 @@ impl Lowering<'_, '_> {
     fn pull(&mut self, bytes: clif::Value) {
         let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
         let bytes = self.f.ins().umin(bytes, len);
-        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+        let data = self.f.use_var(self.data);
         let data = self.f.ins().iadd(data, bytes);
+        self.f.def_var(self.data, data);
         self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
         let less = self.f.ins().ineg(bytes);
         self.add_to(offset::LEN, less);
@@ -302,8 +293,9 @@ impl Lowering<'_, '_> {
 
     fn push(&mut self, bytes: u16) {
         let more = self.f.ins().iconst(types::I64, i64::from(bytes));
-        let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+        let data = self.f.use_var(self.data);
         let data = self.f.ins().isub(data, more);
+        self.f.def_var(self.data, data);
         self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
         self.add_to(offset::LEN, more);
         self.add_to(offset::TOTAL, more);
@@ -314,17 +306,20 @@ impl Lowering<'_, '_> {
 
     /// Only packets of one segment are cut: there `total` equals `len`.
     fn take(&mut self, keep: clif::Value) {
+        let (single, after) = (self.f.create_block(), self.f.create_block());
         let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
         let total = self.f.ins().uload32(flags(), self.packet, offset::TOTAL);
-        let shorter = self.f.ins().umin(len, keep);
-        let single = self.f.ins().icmp(IntCC::Equal, len, total);
-        let new = self.f.ins().select(single, shorter, len);
-        let new_total = self.f.ins().select(single, shorter, total);
+        let is_single = self.f.ins().icmp(IntCC::Equal, len, total);
+        self.f.ins().brif(is_single, single, &[], after, &[]);
+        self.f.switch_to_block(single);
+        let new = self.f.ins().umin(len, keep);
         self.f.ins().istore32(flags(), new, self.packet, offset::LEN);
-        self.f.ins().istore32(flags(), new_total, self.packet, offset::TOTAL);
+        self.f.ins().istore32(flags(), new, self.packet, offset::TOTAL);
         let data = self.base(Base::Data);
         let end = self.f.ins().iadd(data, new);
         self.f.def_var(self.end, end);
+        self.f.ins().jump(after, &[]);
+        self.f.switch_to_block(after);
     }
 
     fn call(&mut self, address: usize, args: &[clif::Value]) -> clif::Value {
@@ -335,41 +330,6 @@ impl Lowering<'_, '_> {
         let callee = self.f.ins().iconst(types::I64, address as i64);
         let call = self.f.ins().call_indirect(signature, callee, args);
         self.f.inst_results(call)[0]
-    }
-
-    /// Twenty bytes are added up inline: as little-endian words, since the sum does not care for
-    /// the byte order until its end (RFC 1071 section 2 B). Other headers go to the intrinsic.
-    fn ip_sum(&mut self) -> clif::Value {
-        let (inline, check, rare, done) =
-            (self.f.create_block(), self.f.create_block(), self.f.create_block(), self.f.create_block());
-        let result = self.f.append_block_param(done, types::I64);
-        let (net, end) = (self.base(Base::Net), self.f.use_var(self.end));
-        let needed = self.f.ins().iadd_imm_s(net, 20);
-        let there = self.f.ins().icmp(IntCC::UnsignedLessThanOrEqual, needed, end);
-        self.f.ins().brif(there, check, &[], rare, &[]);
-        self.f.switch_to_block(check);
-        let first = self.f.ins().uload8(types::I64, flags(), net, 0);
-        let length = self.f.ins().band_imm_s(first, 15);
-        let short = self.f.ins().icmp_imm_s(IntCC::Equal, length, 5);
-        self.f.ins().brif(short, inline, &[], rare, &[]);
-
-        self.f.switch_to_block(inline);
-        let mut sum = self.f.ins().uload32(flags(), net, 0);
-        for at in [4, 8, 12, 16] {
-            let word = self.f.ins().uload32(flags(), net, at);
-            sum = self.f.ins().iadd(sum, word);
-        }
-        let folded = self.fold_64(sum);
-        let narrow = self.f.ins().ireduce(types::I16, folded);
-        let swapped = self.f.ins().bswap(narrow);
-        let swapped = self.f.ins().uextend(types::I64, swapped);
-        self.f.ins().jump(done, &[swapped.into()]);
-
-        self.f.switch_to_block(rare);
-        let slow = self.call(intrinsic::ip_sum as *const () as usize, &[self.packet]);
-        self.f.ins().jump(done, &[slow.into()]);
-        self.f.switch_to_block(done);
-        result
     }
 }
 
@@ -382,5 +342,3 @@ fn piece(left: u16) -> u16 {
         _ => 1,
     }
 }
-
-const _: () = assert!(size_of::<abi::Context>() == 64);

@@ -3,7 +3,7 @@
 use super::Lowering;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
-use ir::program::{BinOp, Inst};
+use ir::program::{BinOp, Inst, Value};
 
 impl Lowering<'_, '_> {
     pub(super) fn arithmetic(&mut self, inst: Inst) -> clif::Value {
@@ -17,10 +17,7 @@ impl Lowering<'_, '_> {
                 let (c, a, b) = (self.value(c), self.value(a), self.value(b));
                 self.f.ins().select(c, a, b)
             }
-            Inst::CsumUpdate(sum, old, new, bits) => {
-                let (sum, old, new) = (self.value(sum), self.value(old), self.value(new));
-                self.checksum_update(sum, old, new, bits)
-            }
+            Inst::CsumUpdate(sum, old, new, bits) => self.checksum_update(sum, old, new, bits),
             _ => self.f.ins().iconst(types::I64, 0),
         }
     }
@@ -76,27 +73,41 @@ impl Lowering<'_, '_> {
         self.f.ins().iadd(low, high)
     }
 
-    /// RFC 1624 equation 3. The sum is below 2^34, so three folds reach 16 bits.
-    fn checksum_update(
-        &mut self,
-        sum: clif::Value,
-        old: clif::Value,
-        new: clif::Value,
-        bits: u8,
-    ) -> clif::Value {
-        let mask = if bits == 16 { 0xffff } else { 0xffff_ffff };
+    /// A value's low bits, all of them up to `mask`: as it is where it has no others.
+    pub(super) fn low_bits(&mut self, value: Value, mask: u64) -> clif::Value {
+        let (native, most) = (self.value(value), self.bounds.most(value));
+        if most <= mask { native } else { self.f.ins().band_imm_s(native, mask as i64) }
+    }
+
+    /// RFC 1624 equation 3.
+    fn checksum_update(&mut self, sum: Value, old: Value, new: Value, bits: u8) -> clif::Value {
+        let mask: u64 = if bits == 16 { 0xffff } else { 0xffff_ffff };
+        let most = 0xffff + self.complement_most(old, mask) + self.bounds.most(new).min(mask);
+        let sum = self.low_bits(sum, 0xffff);
         let sum = self.f.ins().bxor_imm_s(sum, 0xffff);
-        let sum = self.f.ins().band_imm_s(sum, 0xffff);
-        let old = self.f.ins().bxor_imm_s(old, mask);
-        let old = self.f.ins().band_imm_s(old, mask);
-        let new = self.f.ins().band_imm_s(new, mask);
+        let old = self.low_bits(old, mask);
+        let old = self.f.ins().bxor_imm_s(old, mask as i64);
+        let new = self.low_bits(new, mask);
         let total = self.f.ins().iadd(sum, old);
         let total = self.f.ins().iadd(total, new);
-        let mut folded = self.fold_twice(total);
-        if bits == 32 {
-            folded = self.fold_once(folded);
-        }
+        let folded = self.fold(total, most);
         self.f.ins().bxor_imm_s(folded, 0xffff)
+    }
+
+    /// The most that the complement of a value's low bits can be.
+    fn complement_most(&self, value: Value, mask: u64) -> u64 {
+        self.bounds.constant(value).map_or(mask, |number| !number & mask)
+    }
+
+    /// Folds a sum that is at most `most` to 16 bits, in as few steps as that needs.
+    fn fold(&mut self, mut sum: clif::Value, mut most: u64) -> clif::Value {
+        while most > 0xffff {
+            sum = self.fold_once(sum);
+            // The largest number below that has the largest low half gives the largest result.
+            let high = most >> 16;
+            most = (high + (most & 0xffff)).max((high - 1) + 0xffff);
+        }
+        sum
     }
 
     pub(super) fn fold_twice(&mut self, sum: clif::Value) -> clif::Value {

@@ -8,16 +8,22 @@
 
 mod access;
 mod arith;
+mod bounds;
+mod entry;
+mod header_sum;
+mod walk;
 
 use crate::abi::Context;
-use crate::region::{Plan, Region};
+use crate::region::{Plan, Region, is_border};
+use bounds::Bounds;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
+use entry::Touched;
 use ir::LIST_CAPACITY;
-use ir::program::{BlockId, Inst, Program, Term, Value};
+use ir::program::{BinOp, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
-use shm::descriptor::{META_BYTES, offset};
+use shm::descriptor::META_BYTES;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 
@@ -26,83 +32,51 @@ fn flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
+/// Bytes of an exit list.
+const LIST_BYTES: usize = LIST_CAPACITY * size_of::<u16>();
+
 /// Emits one region.
 pub(crate) struct Lowering<'a, 'b> {
     program: &'a Program,
     plan: &'a Plan,
     region: &'a Region,
     f: &'a mut FunctionBuilder<'b>,
-    /// Pointers of [`Context`], read once before the loop.
     context: Pointers,
     blocks: BTreeMap<BlockId, clif::Block>,
     /// The header of the loop and its counter.
     next_packet: clif::Block,
     packet: clif::Value,
+    /// Where the packet's index stands in the list.
+    index_at: clif::Value,
     index: clif::Value,
     bases: [Variable; 4],
+    /// The first byte's offset from the buffer's start, as the descriptor has it.
+    data: Variable,
     end: Variable,
     touched: Touched,
     values: BTreeMap<Value, clif::Value>,
-    /// Entries in the lists that this region alone appends to while it runs: in registers, since a
-    /// counter in memory would make each packet wait for the one before.
-    counts: BTreeMap<usize, Variable>,
+    /// The most that values can be, where that is known.
+    bounds: Bounds,
+    /// Sums of IP headers before they were folded.
+    header_sums: BTreeMap<Value, clif::Value>,
+    /// Ends of lists that this region alone appends to while it runs: in registers, since a count in
+    /// memory would make each packet wait for the one before.
+    ends: BTreeMap<usize, Variable>,
 }
 
-/// Lists whose counts are kept in registers, at the most: more would push hotter values out of them.
-const REGISTER_COUNTS: usize = 2;
+/// Lists whose ends are kept in registers, at the most: more would push hotter values out of them.
+const REGISTER_ENDS: usize = 2;
 
+/// Pointers of [`Context`]. Those that every packet needs are read once, before the loop; the others
+/// where they are used, since each would take a register from values that all packets need.
 #[derive(Clone, Copy)]
 struct Pointers {
+    context: clif::Value,
     packets: clif::Value,
-    cells: clif::Value,
-    lists: clif::Value,
-    counts: clif::Value,
-    keys: clif::Value,
-    records: clif::Value,
-    carry: clif::Value,
-    now_ns: clif::Value,
-}
-
-/// Which addresses a region needs: the others are not read from the descriptor.
-#[derive(Clone, Copy, Default)]
-struct Touched {
-    bases: [bool; 4],
-    end: bool,
-}
-
-impl Touched {
-    fn of(program: &Program, region: &Region) -> Touched {
-        let mut touched = Touched::default();
-        for block in region.blocks.iter().map(|block| program.block(*block)) {
-            for (_, inst) in &block.insts {
-                match *inst {
-                    Inst::Load(field) | Inst::Store(field, _) => touched.base(field.base),
-                    Inst::Avail(base) => {
-                        touched.base(base);
-                        touched.end = true;
-                    }
-                    Inst::Offset(base) => touched.base(base),
-                    Inst::Take(_) => touched.end = true,
-                    Inst::IpSum => {
-                        touched.base(Base::Net);
-                        touched.end = true;
-                    }
-                    _ => {}
-                }
-            }
-            if let Term::Need { base, .. } = block.term {
-                touched.base(base);
-                touched.end = true;
-            }
-        }
-        // The end is counted from the packet's first byte, and so is where headers are set.
-        touched.base(Base::Data);
-        touched
-    }
-
-    fn base(&mut self, base: Base) {
-        self.bases[base as usize] = true;
-    }
+    counts: Option<clif::Value>,
+    keys: Option<clif::Value>,
+    records: Option<clif::Value>,
+    carry: Option<clif::Value>,
 }
 
 /// Emits the function of a region into `f`, which has the signature of [`crate::abi::RegionFn`].
@@ -112,18 +86,27 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     f.switch_to_block(entry);
     let params = f.block_params(entry).to_vec();
     let (context, list, count) = (params[0], params[1], params[2]);
-    let mut pointer = |at: usize| {
-        f.ins().load(types::I64, MemFlagsData::trusted(), context, i32::try_from(at).unwrap_or(0))
-    };
+    // Drops and slow paths are rare: their counts stay in memory.
+    let layout = &plan.lists;
+    let often = |list: &&usize| **list < layout.outputs || **list >= layout.site(0);
+    let (sites, sole) = (region_has_sites(program, plan, region), region.sole_list.is_some());
+    let many_lists = region.lists.iter().filter(often).count() > REGISTER_ENDS;
+    let to_port = region.blocks.iter().any(|block| matches!(program.block(*block).term, Term::EmitTo(..)));
+    let pointers = [
+        (offset_of!(Context, counts), !sole && (many_lists || to_port)),
+        (offset_of!(Context, keys), sites),
+        (offset_of!(Context, records), region.record.is_some()),
+        (offset_of!(Context, carry), sites || !region.carried.is_empty()),
+    ];
+    let [counts, keys, records, carry] =
+        pointers.map(|(at, often)| often.then(|| load_pointer(f, context, at)));
     let context = Pointers {
-        packets: pointer(offset_of!(Context, packets)),
-        cells: pointer(offset_of!(Context, cells)),
-        lists: pointer(offset_of!(Context, lists)),
-        counts: pointer(offset_of!(Context, counts)),
-        keys: pointer(offset_of!(Context, keys)),
-        records: pointer(offset_of!(Context, records)),
-        carry: pointer(offset_of!(Context, carry)),
-        now_ns: pointer(offset_of!(Context, now_ns)),
+        context,
+        packets: load_pointer(f, context, offset_of!(Context, packets)),
+        counts,
+        keys,
+        records,
+        carry,
     };
     let position = f.declare_var(types::I64);
     let end_of_list = f.declare_var(types::I64);
@@ -131,16 +114,18 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let list_bytes = f.ins().ishl_imm_s(count, 1);
     let list_end = f.ins().iadd(list, list_bytes);
     f.def_var(end_of_list, list_end);
-    let mut counts = BTreeMap::new();
-    if region.sole_list.is_none() {
-        // Drops and slow paths are rare: their counts stay in memory.
-        let layout = &plan.lists;
-        let often = |list: &&usize| **list < layout.outputs || **list >= layout.site(0);
-        for &list in region.lists.iter().filter(often).take(REGISTER_COUNTS) {
-            let count = f.declare_var(types::I64);
-            let entries = f.ins().uload32(flags(), context.counts, 4 * list as i32);
-            f.def_var(count, entries);
-            counts.insert(list, count);
+    let mut ends = BTreeMap::new();
+    if !sole {
+        let counts = load_pointer(f, context.context, offset_of!(Context, counts));
+        let lists = load_pointer(f, context.context, offset_of!(Context, lists));
+        for &list in region.lists.iter().filter(often).take(REGISTER_ENDS) {
+            let end = f.declare_var(types::I64);
+            let entries = f.ins().uload32(flags(), counts, 4 * list as i32);
+            let bytes = f.ins().ishl_imm_s(entries, 1);
+            let start = f.ins().iadd_imm_s(lists, (list * LIST_BYTES) as i64);
+            let address = f.ins().iadd(start, bytes);
+            f.def_var(end, address);
+            ends.insert(list, end);
         }
     }
     let (head, body, done) = (f.create_block(), f.create_block(), f.create_block());
@@ -151,9 +136,16 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let more = f.ins().icmp(IntCC::UnsignedLessThan, at, end);
     f.ins().brif(more, body, &[], done, &[]);
     f.switch_to_block(done);
-    for (&list, &count) in &counts {
-        let entries = f.use_var(count);
-        f.ins().istore32(flags(), entries, context.counts, 4 * list as i32);
+    if !ends.is_empty() {
+        let counts = load_pointer(f, context.context, offset_of!(Context, counts));
+        let lists = load_pointer(f, context.context, offset_of!(Context, lists));
+        for (&list, &end) in &ends {
+            let end = f.use_var(end);
+            let start = f.ins().iadd_imm_s(lists, (list * LIST_BYTES) as i64);
+            let bytes = f.ins().isub(end, start);
+            let entries = f.ins().ushr_imm_s(bytes, 1);
+            f.ins().istore32(flags(), entries, counts, 4 * list as i32);
+        }
     }
     f.ins().return_(&[]);
 
@@ -161,10 +153,12 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let index = f.ins().uload16(types::I64, flags(), at, 0);
     let next = f.ins().iadd_imm_s(at, 2);
     f.def_var(position, next);
-    let at = f.ins().imul_imm_s(index, META_BYTES as i64);
-    let packet = f.ins().iadd(context.packets, at);
+    let from_first = f.ins().imul_imm_s(index, META_BYTES as i64);
+    // The sum of an instruction with two results is not taken apart again into base and index of each
+    // access to the descriptor, which would take two registers instead of one.
+    let (packet, _) = f.ins().uadd_overflow(context.packets, from_first);
     let bases = [(); 4].map(|()| f.declare_var(types::I64));
-    let end = f.declare_var(types::I64);
+    let (data, end) = (f.declare_var(types::I64), f.declare_var(types::I64));
     let blocks: BTreeMap<BlockId, clif::Block> =
         region.blocks.iter().map(|block| (*block, f.create_block())).collect();
     for (block, native) in &blocks {
@@ -182,12 +176,16 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         blocks,
         next_packet: head,
         packet,
+        index_at: at,
         index,
         bases,
+        data,
         end,
-        touched: Touched::of(program, region),
+        touched: Touched::of(program, plan, region),
         values: BTreeMap::new(),
-        counts,
+        bounds: Bounds::of(program, region),
+        header_sums: BTreeMap::new(),
+        ends,
     };
     lowering.load_bases();
     lowering.load_lanes();
@@ -199,12 +197,54 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     f.seal_all_blocks();
 }
 
+/// Reads a field of [`Context`] at an offset.
+fn load_pointer(f: &mut FunctionBuilder<'_>, context: clif::Value, at: usize) -> clif::Value {
+    f.ins().load(types::I64, MemFlagsData::trusted(), context, i32::try_from(at).unwrap_or(0))
+}
+
+fn region_has_sites(program: &Program, plan: &Plan, region: &Region) -> bool {
+    region.blocks.iter().any(|block| is_border(program, plan.walked, &program.block(*block).term))
+}
+
 impl Lowering<'_, '_> {
+    fn cells(&mut self) -> clif::Value {
+        load_pointer(self.f, self.context.context, offset_of!(Context, cells))
+    }
+
+    fn now_ns(&mut self) -> clif::Value {
+        load_pointer(self.f, self.context.context, offset_of!(Context, now_ns))
+    }
+
+    fn lists(&mut self) -> clif::Value {
+        load_pointer(self.f, self.context.context, offset_of!(Context, lists))
+    }
+
+    fn counts(&mut self) -> clif::Value {
+        let known = self.context.counts;
+        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, counts)))
+    }
+
+    fn keys(&mut self) -> clif::Value {
+        let known = self.context.keys;
+        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, keys)))
+    }
+
+    fn carry(&mut self) -> clif::Value {
+        let known = self.context.carry;
+        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, carry)))
+    }
+
+    fn records(&mut self) -> clif::Value {
+        let known = self.context.records;
+        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, records)))
+    }
+
     /// Reads the record and the carried values that the region starts with.
     fn load_lanes(&mut self) {
         if let Some(record) = self.region.record {
             let at = self.f.ins().ishl_imm_s(self.index, 3);
-            let at = self.f.ins().iadd(self.context.records, at);
+            let records = self.records();
+            let at = self.f.ins().iadd(records, at);
             let address = self.f.ins().load(types::I64, flags(), at, 0);
             self.values.insert(record, address);
         }
@@ -218,7 +258,8 @@ impl Lowering<'_, '_> {
     fn carry_lane(&mut self) -> clif::Value {
         let bytes = 8 * self.plan.carry_slots.len().max(1) as i64;
         let at = self.f.ins().imul_imm_s(self.index, bytes);
-        self.f.ins().iadd(self.context.carry, at)
+        let carry = self.carry();
+        self.f.ins().iadd(carry, at)
     }
 
     fn carry_offset(&self, value: Value) -> i32 {
@@ -238,7 +279,7 @@ impl Lowering<'_, '_> {
             self.values.insert(param, value);
         }
         for &(result, inst) in &block.insts {
-            let value = self.inst(inst);
+            let value = self.inst(result, inst);
             if let (Some(result), Some(value)) = (result, value) {
                 self.values.insert(result, value);
             }
@@ -246,8 +287,12 @@ impl Lowering<'_, '_> {
         self.term(id, &block.term);
     }
 
-    fn inst(&mut self, inst: Inst) -> Option<clif::Value> {
+    fn inst(&mut self, result: Option<Value>, inst: Inst) -> Option<clif::Value> {
         match inst {
+            Inst::IpSum => Some(self.ip_sum(result)),
+            Inst::Bin(BinOp::Eq, sum, other) if self.is_right_sum_test(sum, other) => {
+                Some(self.is_right_sum(sum))
+            }
             Inst::Const(..) | Inst::Bin(..) | Inst::Select(..) | Inst::CsumUpdate(..) => {
                 Some(self.arithmetic(inst))
             }
@@ -274,7 +319,7 @@ impl Lowering<'_, '_> {
                 self.f.ins().brif(there, then, &[], els, &[]);
             }
             Term::Room { bytes, then, els } => {
-                let data = self.f.ins().uload16(types::I64, flags(), self.packet, offset::DATA);
+                let data = self.f.use_var(self.data);
                 let bytes = i64::from(*bytes);
                 let free = self.f.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, data, bytes);
                 let (then, els) = (self.blocks[then], self.blocks[els]);
@@ -303,6 +348,11 @@ impl Lowering<'_, '_> {
                 self.f.switch_to_block(out);
                 self.append(port);
             }
+            Term::Lookup { table, key, rec, hit, miss }
+                if !is_border(self.program, self.plan.walked, term) =>
+            {
+                self.walk(*table, key, *rec, *hit, *miss);
+            }
             Term::Lookup { key, .. } => self.border(id, key, &[]),
             Term::Create { key, args, .. } => self.border(id, key, args),
         }
@@ -315,21 +365,21 @@ impl Lowering<'_, '_> {
             self.f.ins().jump(next, &[]);
             return;
         }
-        let register = self.counts.get(&list).copied();
-        let count = match register {
-            Some(variable) => self.f.use_var(variable),
-            None => self.f.ins().uload32(flags(), self.context.counts, 4 * list as i32),
-        };
-        let entry = self.f.ins().ishl_imm_s(count, 1);
-        let entry = self.f.ins().iadd(self.context.lists, entry);
-        let list_at = (list * LIST_CAPACITY * 2) as i32;
-        self.f.ins().istore16(flags(), self.index, entry, list_at);
-        let count = self.f.ins().iadd_imm_s(count, 1);
-        match register {
-            Some(variable) => self.f.def_var(variable, count),
-            None => {
-                self.f.ins().istore32(flags(), count, self.context.counts, 4 * list as i32);
-            }
+        // Read again: kept from the start on, it would take a register all the way.
+        let index = self.f.ins().uload16(types::I64, flags(), self.index_at, 0);
+        if let Some(&variable) = self.ends.get(&list) {
+            let end = self.f.use_var(variable);
+            self.f.ins().istore16(flags(), index, end, 0);
+            let end = self.f.ins().iadd_imm_s(end, 2);
+            self.f.def_var(variable, end);
+        } else {
+            let (counts, lists) = (self.counts(), self.lists());
+            let count = self.f.ins().uload32(flags(), counts, 4 * list as i32);
+            let entry = self.f.ins().ishl_imm_s(count, 1);
+            let entry = self.f.ins().iadd(lists, entry);
+            self.f.ins().istore16(flags(), index, entry, (list * LIST_BYTES) as i32);
+            let count = self.f.ins().iadd_imm_s(count, 1);
+            self.f.ins().istore32(flags(), count, counts, 4 * list as i32);
         }
         self.f.ins().jump(next, &[]);
     }
@@ -337,13 +387,16 @@ impl Lowering<'_, '_> {
     /// The same for a list whose number is known only now.
     fn append(&mut self, list: clif::Value) {
         let count_at = self.f.ins().ishl_imm_s(list, 2);
-        let count_at = self.f.ins().iadd(self.context.counts, count_at);
+        let counts = self.counts();
+        let count_at = self.f.ins().iadd(counts, count_at);
         let count = self.f.ins().uload32(flags(), count_at, 0);
-        let list_at = self.f.ins().imul_imm_s(list, (LIST_CAPACITY * 2) as i64);
+        let list_at = self.f.ins().imul_imm_s(list, LIST_BYTES as i64);
         let entry = self.f.ins().ishl_imm_s(count, 1);
         let entry = self.f.ins().iadd(list_at, entry);
-        let entry = self.f.ins().iadd(self.context.lists, entry);
-        self.f.ins().istore16(flags(), self.index, entry, 0);
+        let lists = self.lists();
+        let entry = self.f.ins().iadd(lists, entry);
+        let index = self.f.ins().uload16(types::I64, flags(), self.index_at, 0);
+        self.f.ins().istore16(flags(), index, entry, 0);
         let count = self.f.ins().iadd_imm_s(count, 1);
         self.f.ins().istore32(flags(), count, count_at, 0);
         let next = self.next_packet;
@@ -355,7 +408,8 @@ impl Lowering<'_, '_> {
         let Some(number) = self.plan.sites.iter().position(|site| site.block == id) else { return };
         let site = &self.plan.sites[number];
         let at = self.f.ins().imul_imm_s(self.index, 8 * self.plan.key_stride as i64);
-        let lane = self.f.ins().iadd(self.context.keys, at);
+        let keys = self.keys();
+        let lane = self.f.ins().iadd(keys, at);
         for (word, value) in key.iter().chain(args).enumerate() {
             let value = self.value(*value);
             self.f.ins().store(flags(), value, lane, 8 * word as i32);

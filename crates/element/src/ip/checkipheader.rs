@@ -215,11 +215,12 @@ impl Element for CheckIpHeader {
         let destination = f.load(IP_DST);
         f.store_anno(anno::DST_IP, destination);
         // Padding comes and goes with the traffic: cutting without a branch is cheaper than missing one.
-        f.act(Inst::Take(end));
-        let left = f.value(Inst::Len);
-        let cut = f.bin(BinOp::Eq, left, end);
+        let contiguous = f.value(Inst::Avail(Base::Data));
+        let all = f.value(Inst::Len);
+        let single = f.bin(BinOp::Eq, contiguous, all);
         let chain = f.block();
-        f.check(cut, chain);
+        f.check(single, chain);
+        f.act(Inst::Take(end));
         f.emit(0);
         f.at(chain);
         f.end(Term::Slow(trim));

@@ -145,7 +145,7 @@ impl Lookup {
 impl Element for Lookup {
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new(self.kind.name, shape.outputs);
-        let table = f.table("routes", 1, RECORD_BYTES);
+        let table = f.prefix_table("routes", RECORD_BYTES);
         let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));
         let address = f.load_anno(anno::DST_IP);
         let hop = f.lookup(table, &[address], no_route);

@@ -6,7 +6,9 @@
 use super::hops::{Hops, Next};
 use super::line::{Hop, Line, Shown};
 use crate::record::Records;
+use ir::table::PrefixWalk;
 use ir::{Created, Table};
+use std::hint::select_unpredictable;
 use table::TableError;
 use table::lpm::{Lpm4, MISS};
 
@@ -17,8 +19,9 @@ pub const PORT: u16 = 4;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 8;
 
-/// Addresses that are looked up together: as many as the trie takes at once.
-const STAGE: usize = 64;
+/// Nodes up to which machine code walks the table packet by packet: they fit the second-level cache beside
+/// the packets.
+const WALKED_NODES: usize = 512;
 
 /// Why a route could not be changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -158,17 +161,25 @@ impl Table for Routes {
 
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
         let (first, distance) = self.hops.records().layout();
-        let (mut addresses, mut numbers) = ([0u32; STAGE], [0u32; STAGE]);
-        for list in list.chunks(STAGE) {
-            for (address, &index) in addresses.iter_mut().zip(list) {
-                *address = keys[usize::from(index) * stride] as u32;
-            }
-            self.trie.lookup_batch(&addresses[..list.len()], &mut numbers);
-            for (&number, &index) in numbers.iter().zip(list) {
+        let packet = |at: usize| usize::from(list[at]);
+        self.trie.lookup_each(
+            list.len(),
+            |at| keys[packet(at) * stride] as u32,
+            |at, number| {
                 let found = first + u64::from(number) * distance;
-                records[usize::from(index)] = if number == MISS { 0 } else { found };
-            }
-        }
+                records[packet(at)] = select_unpredictable(number == MISS, 0, found);
+            },
+        );
+    }
+
+    fn walk(&self) -> Option<PrefixWalk> {
+        let layout = self.trie.layout();
+        (self.trie.nodes() <= WALKED_NODES).then(|| PrefixWalk {
+            root: layout.root as u64,
+            entries: layout.entries as u64,
+            above: layout.above as u64,
+            records: self.hops.records().layout().0,
+        })
     }
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {

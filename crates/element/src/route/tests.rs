@@ -175,12 +175,18 @@ proptest! {
         routes in prop::collection::vec((any::<u32>(), 0u8..=32, 0u32..3, 0u32..4), 1..40),
         addresses in prop::collection::vec(any::<u32>(), 50),
         removed in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
+        large: bool,
     ) {
         // Few bits, so that prefixes cover each other and addresses hit them.
         let few = |bits: u32| bits & 0xc1c0_c003;
         let mask = |len: u8| u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0);
         let mut reference: Vec<(u32, u8, u32, u32)> = vec![];
         let mut rig = Rig::new("RadixIPLookup", "", 1, 4);
+        if large {
+            // Routes that no address has, for so many nodes that machine code leaves lookups to the table.
+            let far = |at: u32| format!("add {}.{}.1.0/24 3\n", 32 + 2 * (at / 256), at % 256);
+            rig.write("ctrl", &(0..600).map(far).collect::<String>()).unwrap();
+        }
         for (address, len, gateway, port) in routes {
             let prefix = few(address) & mask(len);
             let gateway = gateway * 0x0101_0101;

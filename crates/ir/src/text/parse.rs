@@ -1,6 +1,6 @@
 //! The parser. It builds the data structure only; the verifier says whether it is a program.
 
-use crate::program::{BinOp, Block, BlockId, Cell, Inst, Program, TableDecl, Term, Value};
+use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use packet::anno::{self, Anno};
 use packet::field::{Base, Field};
 
@@ -43,8 +43,10 @@ pub fn parse(text: &str) -> Result<Program, TextError> {
             statement(&mut program, &mut open, &mut words).map_err(|what| TextError { line: last, what })?;
         }
     }
+    let unfinished = |what: &str| Err(TextError { line: last, what: what.into() });
     match open {
-        Some(_) => Err(TextError { line: last, what: "the last block has no end".into() }),
+        Some(_) => unfinished("the last block has no end"),
+        None if program.name.is_empty() => unfinished("there is no line `program NAME outputs COUNT`"),
         None => Ok(program),
     }
 }
@@ -178,7 +180,15 @@ fn statement(program: &mut Program, open: &mut Option<Block>, words: &mut Words<
             words.exactly("key")?;
             let key_words = words.number()?;
             words.exactly("record")?;
-            program.tables.push(TableDecl { name, key_words, record_bytes: words.number()? });
+            let record_bytes = words.number()?;
+            let matching = match words.peek() {
+                None => Matching::Unknown,
+                Some(_) => {
+                    words.exactly("prefixes4")?;
+                    Matching::Prefixes4
+                }
+            };
+            program.tables.push(TableDecl { name, key_words, record_bytes, matching });
         }
         "entries" => {
             while words.peek().is_some() {

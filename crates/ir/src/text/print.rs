@@ -1,6 +1,6 @@
 //! The printer.
 
-use crate::program::{BlockId, Inst, Program, Term, Value};
+use crate::program::{BlockId, Inst, Matching, Program, TableDecl, Term, Value};
 use packet::anno::{self, Anno};
 use packet::field::Field;
 use std::fmt::Write;
@@ -110,7 +110,12 @@ pub(super) fn program(program: &Program) -> String {
     program.reasons.iter().for_each(|name| line(format!("reason {name}")));
     program.cells.iter().for_each(|cell| line(format!("cell {} {}", cell.name, number(cell.init))));
     for table in &program.tables {
-        line(format!("table {} key {} record {}", table.name, table.key_words, table.record_bytes));
+        let matching = match table.matching {
+            Matching::Unknown => "",
+            Matching::Prefixes4 => " prefixes4",
+        };
+        let TableDecl { name, key_words, record_bytes, .. } = table;
+        line(format!("table {name} key {key_words} record {record_bytes}{matching}"));
     }
     program.slow.iter().for_each(|name| line(format!("slow {name}")));
     line(format!("entries {}", program.entries.iter().map(|e| b(*e)).collect::<Vec<_>>().join(" ")));

@@ -102,7 +102,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         check::show(&loaded.map, &loaded.diags, false);
     }
     let Some(assembly) = assembly else { return Ok(ExitCode::from(2)) };
-    let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(32);
+    let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
     let mut pools = ports.pools().context("packet memory")?;
     // What elements print goes where Click's goes; standard output is for the accounts.
     let print = |line: &str| eprintln!("{line}");

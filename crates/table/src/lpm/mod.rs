@@ -116,7 +116,7 @@ macro_rules! table {
             /// If `values` is shorter than `addresses`.
             #[inline]
             pub fn lookup_batch(&self, addresses: &[$address], values: &mut [u32]) {
-                self.batch(addresses.len(), |i| addresses[i], values, |i| i);
+                self.lookup_each(addresses.len(), |i| addresses[i], |i, value| values[i] = value);
             }
 
             /// Looks up `addresses[i]` for each `i` in `list` and writes `values[i]`.
@@ -132,7 +132,7 @@ macro_rules! table {
                 values: &mut [u32],
             ) {
                 let place = |i: usize| usize::from(list[i]);
-                self.batch(list.len(), |i| addresses[place(i)], values, place);
+                self.lookup_each(list.len(), |i| addresses[place(i)], |i, value| values[place(i)] = value);
             }
         }
     };
@@ -149,16 +149,55 @@ table!(
     u128
 );
 
+/// The table's memory, for machine code that walks it: a *code* is a value plus one, 0 for none.
+///
+/// The root has an entry of 8 bytes for each value of an address's first [`Layout4::ROOT_BITS`] bits: the
+/// code so far in the low half, the number of a node in the high half. Node `n` has [`Layout4::FAN`] entries
+/// of 4 bytes from entry `n * FAN` on, for the next 8 bits: 0 for the code so far, a code, or
+/// [`Layout4::BELOW`] and the number of a node for the last 8 bits, whose entry in `above` (4 bytes each) is
+/// then the code so far where it is not 0. Node 0 is all zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout4 {
+    /// Address of the root.
+    pub root: usize,
+    /// Address of the nodes' entries.
+    pub entries: usize,
+    /// Address of `above`.
+    pub above: usize,
+}
+
+impl Layout4 {
+    /// Bits that select an entry of the root.
+    pub const ROOT_BITS: u32 = trie::ROOT_BITS;
+    /// Entries of a node.
+    pub const FAN: usize = trie::FAN;
+    /// Marks an entry that names a node.
+    pub const BELOW: u32 = trie::BELOW;
+}
+
 impl Lpm4 {
+    /// Nodes of the table, 1 KiB each, those included that are free.
+    pub fn nodes(&self) -> usize {
+        self.trie.nodes()
+    }
+
+    /// Where the table lies. Good until a route is added or removed.
+    pub fn layout(&self) -> Layout4 {
+        let [root, entries, above] = self.trie.addresses();
+        Layout4 { root, entries, above }
+    }
+
+    /// Looks up `address(i)` for each `i` below `count` and calls `found` with `i` and the value or
+    /// [`MISS`].
+    ///
     /// Reads the root for a whole stage before any node: the nodes' cache lines are on their
     /// way together.
     #[inline(always)]
-    fn batch(
+    pub fn lookup_each(
         &self,
         count: usize,
         address: impl Fn(usize) -> u32,
-        values: &mut [u32],
-        place: impl Fn(usize) -> usize,
+        mut found: impl FnMut(usize, u32),
     ) {
         let mut steps = [trie::Step::default(); STAGE4];
         let mut start = 0;
@@ -169,7 +208,7 @@ impl Lpm4 {
             }
             for (i, step) in steps[..here].iter().enumerate() {
                 let code = self.trie.finish4(*step, || address(start + i));
-                values[place(start + i)] = code.wrapping_sub(1);
+                found(start + i, code.wrapping_sub(1));
             }
             start += here;
         }
@@ -177,14 +216,16 @@ impl Lpm4 {
 }
 
 impl Lpm6 {
+    /// Looks up `address(i)` for each `i` below `count` and calls `found` with `i` and the value or
+    /// [`MISS`].
+    ///
     /// A stage goes down level by level together, those that are done falling out.
     #[inline(always)]
-    fn batch(
+    pub fn lookup_each(
         &self,
         count: usize,
         address: impl Fn(usize) -> u128,
-        values: &mut [u32],
-        place: impl Fn(usize) -> usize,
+        mut found: impl FnMut(usize, u32),
     ) {
         let mut steps = [trie::Step::default(); STAGE6];
         let mut walking = [0u8; STAGE6];
@@ -211,7 +252,7 @@ impl Lpm6 {
                 done += 8;
             }
             for (i, step) in steps[..here].iter().enumerate() {
-                values[place(start + i)] = step.code().wrapping_sub(1);
+                found(start + i, step.code().wrapping_sub(1));
             }
             start += here;
         }

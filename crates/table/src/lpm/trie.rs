@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hint::select_unpredictable;
 
-const ROOT_BITS: u32 = 16;
+pub(super) const ROOT_BITS: u32 = 16;
 const ROOT_ENTRIES: usize = 1 << ROOT_BITS;
-const FAN: usize = 256;
+pub(super) const FAN: usize = 256;
 
 /// Marks a node's entry as the number of a node below.
-const BELOW: u32 = 1 << 31;
+pub(super) const BELOW: u32 = 1 << 31;
 
 /// Nodes reserved at the start. Reserving is free where pages are backed as touched.
 const FIRST_NODES: usize = if cfg!(all(target_os = "linux", not(miri))) { 1 << 18 } else { 64 };
@@ -118,6 +118,20 @@ impl<A: Address> Trie<A> {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (A, u8, u32)> {
         self.routes.iter().map(|(&(prefix, len), &value)| (prefix, len, value))
+    }
+
+    /// Nodes, those that are free included.
+    pub(super) fn nodes(&self) -> usize {
+        self.above.len()
+    }
+
+    /// Addresses of root, entries and `above`.
+    pub(super) fn addresses(&self) -> [usize; 3] {
+        [
+            self.root.as_ptr().expose_provenance(),
+            self.entries.as_ptr().expose_provenance(),
+            self.above.as_ptr().expose_provenance(),
+        ]
     }
 
     pub(super) fn lookup_bytes(&self) -> usize {

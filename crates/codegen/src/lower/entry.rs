@@ -1,0 +1,71 @@
+//! What a region reads from the descriptor before it starts on a packet.
+
+use crate::region::{Plan, Region, is_border};
+use ir::program::{Block, Inst, Program, Term};
+use packet::field::Base;
+
+/// Addresses that a region works with.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Touched {
+    /// Which bases it uses at all: who moves one of them keeps its variable right.
+    pub bases: [bool; 4],
+    /// Which of them it uses before it has set them itself: only those are read.
+    pub read: [bool; 4],
+    /// Whether it uses the end of the first segment.
+    pub end: bool,
+}
+
+impl Touched {
+    pub fn of(program: &Program, plan: &Plan, region: &Region) -> Touched {
+        let mut touched = Touched::default();
+        // What each block and those behind it use before they set it; the last block comes first.
+        let mut wanted = vec![[false; 4]; program.blocks.len()];
+        for &id in region.blocks.iter().rev() {
+            let block = program.block(id);
+            let mut want = [false; 4];
+            if !is_border(program, plan.walked, &block.term) {
+                for next in block.term.successors() {
+                    let behind = wanted.get(next.index()).copied().unwrap_or_default();
+                    want = [0, 1, 2, 3].map(|base| want[base] || behind[base]);
+                }
+            }
+            touched.block(block, &mut want);
+            wanted[id.index()] = want;
+        }
+        touched.read = wanted[region.head.index()];
+        // The end is counted from the packet's first byte, and so is where headers are set.
+        touched.bases[Base::Data as usize] = true;
+        touched.read[Base::Data as usize] = true;
+        touched
+    }
+
+    /// Goes through a block from its end; `want` is what is wanted behind each place.
+    fn block(&mut self, block: &Block, want: &mut [bool; 4]) {
+        if let Term::Need { base, .. } = block.term {
+            self.uses(base, want);
+            self.end = true;
+        }
+        for (_, inst) in block.insts.iter().rev() {
+            match *inst {
+                Inst::SetBase(base, _) | Inst::ClearBase(base) => want[base as usize] = false,
+                Inst::Load(field) | Inst::Store(field, _) => self.uses(field.base, want),
+                Inst::Avail(base) => {
+                    self.uses(base, want);
+                    self.end = true;
+                }
+                Inst::Offset(base) => self.uses(base, want),
+                Inst::Take(_) => self.end = true,
+                Inst::IpSum => {
+                    self.uses(Base::Net, want);
+                    self.end = true;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn uses(&mut self, base: Base, want: &mut [bool; 4]) {
+        self.bases[base as usize] = true;
+        want[base as usize] = true;
+    }
+}

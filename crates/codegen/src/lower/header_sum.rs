@@ -1,0 +1,106 @@
+//! The checksum of an IP header.
+//!
+//! Added up as little-endian 32-bit words, since the sum does not care for the byte order until its end
+//! (RFC 1071 section 2 B).
+
+use super::{Lowering, flags};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self as clif, InstBuilder, types};
+use ir::program::Value;
+use packet::field::Base;
+
+/// `x * INVERSE` is `x / 0xffff` for the multiples of 0xffff, and larger than [`MOST`] for all others.
+const INVERSE: u64 = {
+    // Newton's iteration doubles the right bits each time; 0xffff is right in 16.
+    let mut inverse: u64 = 0xffff;
+    let mut round = 0;
+    while round < 3 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(inverse.wrapping_mul(0xffff)));
+        round += 1;
+    }
+    inverse
+};
+const MOST: u64 = u64::MAX / 0xffff;
+
+const _: () = assert!(INVERSE.wrapping_mul(0xffff) == 1);
+
+impl Lowering<'_, '_> {
+    /// The sum, folded. What it was before is kept for [`Lowering::is_right_sum`].
+    pub(super) fn ip_sum(&mut self, result: Option<Value>) -> clif::Value {
+        let blocks = [(); 6].map(|()| self.f.create_block());
+        let [there, usual, long, more, last, done] = blocks;
+        let sum = self.f.append_block_param(done, types::I64);
+        let (net, end) = (self.base(Base::Net), self.f.use_var(self.end));
+        let zero = self.f.ins().iconst(types::I64, 0);
+        let least = self.f.ins().iadd_imm_s(net, 20);
+        let is_there = self.f.ins().icmp(IntCC::UnsignedLessThanOrEqual, least, end);
+        self.f.ins().brif(is_there, there, &[], done, &[zero.into()]);
+
+        self.f.switch_to_block(there);
+        let first = self.f.ins().uload8(types::I64, flags(), net, 0);
+        let words = self.f.ins().band_imm_s(first, 15);
+        let is_usual = self.f.ins().icmp_imm_s(IntCC::Equal, words, 5);
+        self.f.ins().brif(is_usual, usual, &[], long, &[]);
+        self.f.switch_to_block(usual);
+        let fixed = self.five_words(net);
+        self.f.ins().jump(done, &[fixed.into()]);
+
+        // Options, or a header length that is no good.
+        self.f.set_cold_block(long);
+        self.f.switch_to_block(long);
+        let bytes = self.f.ins().ishl_imm_s(words, 2);
+        let header_end = self.f.ins().iadd(net, bytes);
+        let fits = self.f.ins().icmp(IntCC::UnsignedLessThanOrEqual, header_end, end);
+        let enough = self.f.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, words, 5);
+        let good = self.f.ins().band(fits, enough);
+        // Added up again, so that the words need no registers across the branch.
+        let fixed = self.five_words(net);
+        self.f.ins().brif(good, more, &[least.into(), fixed.into()], done, &[zero.into()]);
+        self.f.set_cold_block(more);
+        self.f.switch_to_block(more);
+        let at = self.f.append_block_param(more, types::I64);
+        let so_far = self.f.append_block_param(more, types::I64);
+        let word = self.f.ins().uload32(flags(), at, 0);
+        let so_far = self.f.ins().iadd(so_far, word);
+        let at = self.f.ins().iadd_imm_s(at, 4);
+        let is_more = self.f.ins().icmp(IntCC::UnsignedLessThan, at, header_end);
+        self.f.ins().brif(is_more, more, &[at.into(), so_far.into()], last, &[]);
+        self.f.set_cold_block(last);
+        self.f.switch_to_block(last);
+        self.f.ins().jump(done, &[so_far.into()]);
+
+        self.f.switch_to_block(done);
+        if let Some(result) = result {
+            self.header_sums.insert(result, sum);
+        }
+        let folded = self.fold_64(sum);
+        let narrow = self.f.ins().ireduce(types::I16, folded);
+        let swapped = self.f.ins().bswap(narrow);
+        self.f.ins().uextend(types::I64, swapped)
+    }
+
+    fn five_words(&mut self, net: clif::Value) -> clif::Value {
+        let mut sum = self.f.ins().uload32(flags(), net, 0);
+        for at in [4, 8, 12, 16] {
+            let word = self.f.ins().uload32(flags(), net, at);
+            sum = self.f.ins().iadd(sum, word);
+        }
+        sum
+    }
+
+    /// Whether a comparison asks if a header's sum is the right one.
+    pub(super) fn is_right_sum_test(&self, sum: Value, other: Value) -> bool {
+        self.header_sums.contains_key(&sum) && self.bounds.constant(other) == Some(0xffff)
+    }
+
+    /// Whether a sum folds to 0xffff: whether it is a multiple of that, and not 0. One multiplication
+    /// says so, without folding anything.
+    pub(super) fn is_right_sum(&mut self, sum: Value) -> clif::Value {
+        let sum = self.header_sums[&sum];
+        let quotient = self.f.ins().imul_imm_s(sum, INVERSE as i64);
+        // 0 becomes the largest number of all.
+        let less_one = self.f.ins().iadd_imm_s(quotient, -1);
+        let right = self.f.ins().icmp_imm_u(IntCC::UnsignedLessThan, less_one, MOST as i64);
+        self.f.ins().uextend(types::I64, right)
+    }
+}

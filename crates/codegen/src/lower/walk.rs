@@ -1,0 +1,92 @@
+//! Lookups by prefix that machine code does by itself, packet by packet, in a table small enough to lie in
+//! the nearer caches. No batch has to be sorted for it, and no value carried over it.
+
+use super::{Lowering, flags, load_pointer};
+use crate::abi::Context;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self as clif, InstBuilder, types};
+use ir::program::{BlockId, Value};
+use ir::table::PrefixWalk;
+use std::mem::offset_of;
+use table::lpm::Layout4;
+
+/// Bits of a node's index.
+const NODE_BITS: i64 = Layout4::FAN.ilog2() as i64;
+
+const _: () = assert!(Layout4::ROOT_BITS == 16 && Layout4::FAN == 256);
+
+impl Lowering<'_, '_> {
+    /// Ends a block with a lookup in a table of IPv4 prefixes.
+    pub(super) fn walk(&mut self, table: u16, key: &[Value], rec: Value, hit: BlockId, miss: BlockId) {
+        let Some(&key) = key.first() else { return };
+        let address = self.low_bits(key, u64::from(u32::MAX));
+        let walks = load_pointer(self.f, self.context.context, offset_of!(Context, walks));
+        let own = usize::from(table) * size_of::<PrefixWalk>();
+        let [root, entries, above, records] = [
+            offset_of!(PrefixWalk, root),
+            offset_of!(PrefixWalk, entries),
+            offset_of!(PrefixWalk, above),
+            offset_of!(PrefixWalk, records),
+        ]
+        .map(|field| (own + field) as i32);
+
+        let first = self.f.ins().ushr_imm_s(address, 16);
+        let root = self.f.ins().load(types::I64, flags(), walks, root);
+        let entry = self.element(root, first, 3);
+        let entry = self.f.ins().load(types::I64, flags(), entry, 0);
+        let so_far = self.f.ins().band_imm_s(entry, 0xffff_ffff);
+        let node = self.f.ins().ushr_imm_s(entry, 32);
+        let second = self.f.ins().ushr_imm_s(address, 8);
+        let entries = self.f.ins().load(types::I64, flags(), walks, entries);
+        let entry = self.node_entry(entries, node, second);
+
+        let [deep, found, there] = [(); 3].map(|()| self.f.create_block());
+        let code = self.f.append_block_param(found, types::I64);
+        let below = self.f.ins().band_imm_s(entry, i64::from(Layout4::BELOW));
+        let here = self.f.ins().select(entry, entry, so_far);
+        self.f.ins().brif(below, deep, &[], found, &[here.into()]);
+
+        // Prefixes longer than /24.
+        self.f.set_cold_block(deep);
+        self.f.switch_to_block(deep);
+        let node = self.f.ins().band_imm_s(entry, i64::from(!Layout4::BELOW));
+        let above = self.f.ins().load(types::I64, flags(), walks, above);
+        let above = self.element(above, node, 2);
+        let above = self.f.ins().uload32(flags(), above, 0);
+        let so_far = self.f.ins().select(above, above, so_far);
+        let entry = self.node_entry(entries, node, address);
+        let here = self.f.ins().select(entry, entry, so_far);
+        self.f.ins().jump(found, &[here.into()]);
+
+        self.f.switch_to_block(found);
+        let is_found = self.f.ins().icmp_imm_s(IntCC::NotEqual, code, 0);
+        let miss = self.blocks[&miss];
+        self.f.ins().brif(is_found, there, &[], miss, &[]);
+        self.f.switch_to_block(there);
+        let bytes = self.program.tables.get(usize::from(table)).map_or(8, |decl| decl.record_bytes);
+        let bytes = i64::from(bytes.next_multiple_of(8));
+        let records = self.f.ins().load(types::I64, flags(), walks, records);
+        // Codes count from 1.
+        let records = self.f.ins().iadd_imm_s(records, -bytes);
+        let from_first = self.f.ins().imul_imm_s(code, bytes);
+        let record = self.f.ins().iadd(records, from_first);
+        self.values.insert(rec, record);
+        let hit = self.blocks[&hit];
+        self.f.ins().jump(hit, &[]);
+    }
+
+    /// The address of an element of an array whose elements have `1 << shift` bytes.
+    fn element(&mut self, array: clif::Value, index: clif::Value, shift: i64) -> clif::Value {
+        let at = self.f.ins().ishl_imm_s(index, shift);
+        self.f.ins().iadd(array, at)
+    }
+
+    /// The entry of a node that the low bits of `bits` choose.
+    fn node_entry(&mut self, entries: clif::Value, node: clif::Value, bits: clif::Value) -> clif::Value {
+        let first = self.f.ins().ishl_imm_s(node, NODE_BITS);
+        let own = self.f.ins().band_imm_s(bits, Layout4::FAN as i64 - 1);
+        let at = self.f.ins().bor(first, own);
+        let at = self.element(entries, at, 2);
+        self.f.ins().uload32(flags(), at, 0)
+    }
+}
