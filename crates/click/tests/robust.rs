@@ -1,14 +1,17 @@
 //! Nothing a user writes makes the crate panic, and formatting keeps its promises
 //! (`fuzz_parse` asserts both): on random bytes, on random tokens, on mutated configurations, and
-//! on every file that fuzzing ever found (`tests/fuzz_regressions/`).
+//! on every file that fuzzing ever found (`fuzz/regressions/click_parse` at the root).
 
 use std::path::Path;
 
 use click::fuzz_parse;
 use proptest::prelude::*;
 
+const GOLDEN: &str = "tests/golden";
+const REGRESSIONS: &str = "../../fuzz/regressions/click_parse";
+
 fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(dir)
         .expect("the folder is there")
         .map(|entry| entry.expect("folder is readable").path())
@@ -21,7 +24,7 @@ fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn golden_and_regression_files() {
-    let all: Vec<_> = files("golden").into_iter().chain(files("fuzz_regressions")).collect();
+    let all: Vec<_> = files(GOLDEN).into_iter().chain(files(REGRESSIONS)).collect();
     assert!(all.len() > 10);
     for (name, bytes) in all {
         eprintln!("{name}");
@@ -113,7 +116,7 @@ proptest! {
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, piece()), 1..6),
     ) {
-        let files = files("golden");
+        let files = files(GOLDEN);
         let mut bytes = files[which.index(files.len())].1.clone();
         for (at, removed, inserted) in edits {
             let at = at.index(bytes.len() + 1);

@@ -17,6 +17,7 @@
 pub mod builder;
 pub mod eval;
 pub mod exits;
+mod fuzz;
 pub mod program;
 pub mod table;
 pub mod text;
@@ -24,5 +25,6 @@ pub mod verify;
 
 pub use builder::Builder;
 pub use exits::{Exits, LIST_CAPACITY};
+pub use fuzz::fuzz_text;
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 pub use table::{Created, Table, Tables};

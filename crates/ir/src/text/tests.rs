@@ -95,6 +95,7 @@ fn text_that_is_not_ir_says_where() {
         ("program x outputs 99999999\n", 1),
         ("b0:\n", 1),
         ("b0:\n  emit 0 0\n", 2),
+        ("entries b0\nreason r\nb0:\n  drop 0\n", 4),
     ] {
         assert_eq!(parse(text).unwrap_err().line, line, "{text}");
     }

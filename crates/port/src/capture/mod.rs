@@ -5,11 +5,13 @@
 //! lengths that real captures hold and knows no offsets. See [`reader`], [`writer`], [`CapturePort`].
 
 pub mod format;
+mod fuzz;
 mod pcapng;
 mod port;
 pub mod reader;
 pub mod writer;
 
+pub use fuzz::fuzz_reader;
 pub use port::{CaptureOptions, CapturePort};
 pub use reader::{CaptureReader, Frame};
 pub use writer::CaptureWriter;

@@ -1,0 +1,219 @@
+//! One entry for fuzzing everything that reads a program's text, and the evaluator behind it.
+
+use crate::eval::{Buffer, State, run};
+use crate::table::{Created, Table, Tables};
+use crate::{Program, text, verify};
+use packet::anno::ANNO_BYTES;
+use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
+use std::collections::HashMap;
+
+/// Where tables' records start: no number that a program comes by easily.
+const FIRST_RECORD: u64 = 0x7f31_0000;
+
+/// A table that holds the verifier to its word: every access is to a record that it gave out.
+struct Checked {
+    key_words: usize,
+    record_bytes: usize,
+    by_key: HashMap<Vec<u64>, usize>,
+    records: Vec<Vec<u8>>,
+}
+
+impl Checked {
+    fn index(record: u64) -> usize {
+        usize::try_from(record.wrapping_sub(FIRST_RECORD)).expect("a record that this table gave out")
+    }
+}
+
+impl Table for Checked {
+    fn key_words(&self) -> usize {
+        self.key_words
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        assert_eq!(key.len(), self.key_words);
+        self.by_key.get(key).map(|at| FIRST_RECORD + *at as u64)
+    }
+
+    /// Refuses keys whose first word is divisible by four.
+    fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
+        if let Some(record) = self.lookup(key) {
+            return Created::Record(record);
+        }
+        if key.first().is_none_or(|word| word % 4 == 0) {
+            return Created::Refused;
+        }
+        self.by_key.insert(key.to_vec(), self.records.len());
+        self.records.push(vec![0; self.record_bytes]);
+        Created::Record(FIRST_RECORD + self.records.len() as u64 - 1)
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        let at = usize::from(offset);
+        let bytes = &self.records[Self::index(record)][at..at + usize::from(bytes)];
+        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        let at = usize::from(offset);
+        let target = &mut self.records[Self::index(record)][at..at + usize::from(bytes)];
+        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+    }
+}
+
+struct AllChecked(Vec<Checked>);
+
+impl Tables for AllChecked {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.0.get_mut(index).map(|table| table as &mut dyn Table)
+    }
+}
+
+/// A packet of up to two segments.
+struct Segments {
+    first: Vec<u8>,
+    rest: Vec<u8>,
+}
+
+impl Buffer for Segments {
+    fn read(&self, at: usize, out: &mut [u8]) -> bool {
+        self.first.as_slice().read(at, out)
+    }
+
+    fn write(&mut self, at: usize, bytes: &[u8]) -> bool {
+        self.first.as_mut_slice().write(at, bytes)
+    }
+
+    fn read_packet(&self, packet: &Packet, at: usize, out: &mut [u8]) -> bool {
+        let (start, len) = (usize::from(packet.data), packet.len as usize);
+        let Some(head) = self.first.get(start..start + len) else { return false };
+        let mut all = head.iter().chain(&self.rest).skip(at);
+        out.iter_mut().all(|byte| {
+            all.next().is_some_and(|from| {
+                *byte = *from;
+                true
+            })
+        })
+    }
+}
+
+/// Bytes of a fuzzed packet that say how it lies in its slot; its content follows them.
+const PLACE_BYTES: usize = 8;
+/// What a place byte of a header is when the header is the packet's first byte: it may lie in front of it.
+const AT_START: u8 = 32;
+
+/// What packets without bytes of their own are: a UDP datagram in Ethernet.
+const FRAME: &[u8] = &[
+    2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 40, 0, 1, 0, 0, 64, 17, 0x66, 0xc2, 10, 0, 0, 1,
+    10, 0, 0, 2, 0x9c, 0x40, 0, 53, 0, 20, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+];
+
+/// The packet that bytes describe: place, then content. [`FRAME`] with its headers known where there is no
+/// place.
+fn packet(bytes: &[u8]) -> (Packet, Segments) {
+    let (place, content) = match bytes.split_first_chunk::<PLACE_BYTES>() {
+        Some((place, content)) => (*place, content),
+        None => ([HEADROOM as u8, 0, AT_START, AT_START + 14, AT_START + 34, 0, 0, 0], FRAME),
+    };
+    let [data, cut, mac, net, trans, kind, hash, anno] = place;
+    let most = BUF_BYTES - usize::from(data);
+    let first_bytes = content.len().min(if cut == 0 { most } else { usize::from(cut) });
+    let (head, rest) = content.split_at(first_bytes);
+    let mut first = vec![0; BUF_BYTES];
+    first[usize::from(data)..][..head.len()].copy_from_slice(head);
+    let header = |at: u8| match at {
+        0xff => NO_HEADER,
+        at => (u16::from(data) + u16::from(at)).saturating_sub(AT_START.into()),
+    };
+    let packet = Packet {
+        data: data.into(),
+        mac: header(mac),
+        net: header(net),
+        trans: header(trans),
+        len: head.len() as u32,
+        total: content.len() as u32,
+        segments: if rest.is_empty() { 1 } else { 2 },
+        packet_type: kind,
+        flow_hash: hash.into(),
+        timestamp_ns: u64::from(hash) << 40,
+        anno: [anno; ANNO_BYTES],
+        ..Packet::EMPTY
+    };
+    (packet, Segments { first, rest: rest.to_vec() })
+}
+
+/// Runs a verified program on a packet, twice, so that the second finds what the first has made.
+fn evaluate(program: &Program, bytes: &[u8]) {
+    let mut cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
+    let table = |decl: &crate::program::TableDecl| Checked {
+        key_words: decl.key_words.into(),
+        record_bytes: decl.record_bytes.into(),
+        by_key: HashMap::new(),
+        records: vec![],
+    };
+    let mut tables = AllChecked(program.tables.iter().map(table).collect());
+    for now_ns in [1_000_000_000, 2_000_000_000] {
+        for input in 0..program.entries.len().min(4) {
+            let (mut packet, mut buffer) = packet(bytes);
+            let mut state = State { cells: &mut cells, tables: &mut tables, now_ns };
+            if let Err(error) = run(program, input, &mut packet, &mut buffer, &mut state) {
+                panic!("the verifier let this through: {error}\n{}", text::print(program));
+            }
+            let end = usize::from(packet.data) + packet.len as usize;
+            assert!(end <= BUF_BYTES && packet.len <= packet.total, "a packet outside its slot: {packet:?}");
+        }
+    }
+}
+
+/// Reads arbitrary bytes as a program's text and, after the first byte 0, a packet; runs what verifies.
+///
+/// # Panics
+/// When a promise of this crate is broken: a verified program whose printed form is another program, or
+/// that does what the verifier refuses. Anything else that panics is a bug, too.
+pub fn fuzz_text(data: &[u8]) {
+    let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    let (source, bytes) = data.split_at(at);
+    let Ok(program) = text::parse(&String::from_utf8_lossy(source)) else { return };
+    if verify::verify(&program).is_err() {
+        return;
+    }
+    let printed = text::print(&program);
+    match text::parse(&printed) {
+        Ok(again) => assert_eq!(again, program, "printing changed the program:\n{printed}"),
+        Err(error) => panic!("the printed program does not parse: {error}\n{printed}"),
+    }
+    evaluate(&program, bytes.get(1..).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// The inputs that fuzzing starts from, and every one that it once found wrong.
+    #[test]
+    fn seeds_and_regressions_of_fuzzing_hold() {
+        let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+        let mut replayed = 0;
+        for folder in ["seeds/ir_text", "regressions/ir_text"] {
+            for entry in std::fs::read_dir(fuzz.join(folder)).into_iter().flatten() {
+                let path = entry.expect("a folder that can be read").path();
+                println!("replaying {}", path.display());
+                super::fuzz_text(&std::fs::read(&path).expect("a file that can be read"));
+                replayed += 1;
+            }
+        }
+        assert!(replayed >= 5, "only {replayed} files: the seeds are gone");
+    }
+
+    /// The seeds reach the evaluator: they are programs that verify.
+    #[test]
+    fn the_seeds_are_programs() {
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/ir_text");
+        for entry in std::fs::read_dir(seeds).expect("seeds") {
+            let path = entry.expect("a folder that can be read").path();
+            let bytes = std::fs::read(&path).expect("a file that can be read");
+            let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
+            let program = crate::text::parse(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+            crate::verify::verify(&program).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Chain files, any text as one: TOML, the words of links, the NFs' texts, loops.
+#![no_main]
+
+// args: -max_len=4096
+libfuzzer_sys::fuzz_target!(|data: &[u8]| host::chain::fuzz_chain(data));
