@@ -29,6 +29,8 @@ fn main() {
     }
     // Its external-memory functions are marked experimental, and stayed as they are for years.
     shim.define("ALLOW_EXPERIMENTAL_API", None).warnings(true).opt_level(3);
+    // Filling a descriptor word by word is cheaper than putting pairs of words together in vector registers.
+    shim.flag_if_supported("-fno-tree-slp-vectorize");
     for file in ["c/eal.c", "c/pool.c", "c/device.c", "c/burst.c"] {
         shim.file(file);
     }

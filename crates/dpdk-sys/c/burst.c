@@ -29,32 +29,41 @@ static inline uint32_t mr_slot(const struct mr_pool *pool, uint64_t buf)
 	return pool->external ? at / MR_SLOT_BYTES : at / MR_FOREIGN_STRIDE;
 }
 
+/* Eight bytes of a descriptor, written at once: written field by field they are 28 stores. The words are
+ * put together for a little-endian machine, as DPDK's own are. */
+#define MR_WORD(packet, field) ((uint64_t *)(void *)((uint8_t *)(packet) + offsetof(struct mr_packet, field)))
+
+_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words of descriptors");
+
+/* What all packets of a burst have in common. */
+struct mr_common {
+	uint64_t origin;	/* the word at flow_hash */
+	uint64_t generation;	/* the word at generation */
+};
+
+static inline struct mr_common mr_common(const struct mr_pool *pool, uint16_t origin)
+{
+	return (struct mr_common){
+		.origin = (uint64_t)origin << 32,
+		.generation = (uint64_t)MR_LAYOUT_VERSION << 32 | (uint64_t)pool->region << 48,
+	};
+}
+
 static inline void mr_fill(struct mr_packet *packet, const struct rte_mbuf *mbuf, const struct mr_pool *pool,
-			   uint16_t origin)
+			   const struct mr_common *common, uint8_t packet_type)
 {
 	uint64_t buf = (uint64_t)mbuf->buf_addr;
 
 	packet->buf = buf;
 	packet->handle = (uint64_t)mbuf;
-	packet->data = mbuf->data_off;
-	packet->mac = mbuf->data_off;
-	packet->net = MR_NO_HEADER;
-	packet->trans = MR_NO_HEADER;
-	packet->len = mbuf->data_len;
-	packet->total = mbuf->pkt_len;
-	memset(packet->anno, 0, sizeof(packet->anno));
-	packet->timestamp_ns = 0;
-	packet->flow_hash = 0;
-	packet->origin = origin;
-	packet->flags = 0;
+	/* The MAC header is where the data starts; the others are not known. */
+	*MR_WORD(packet, data) = (uint64_t)mbuf->data_off * 0x10001 | UINT64_C(0xffffffff00000000);
+	*MR_WORD(packet, len) = mbuf->data_len | (uint64_t)mbuf->pkt_len << 32;
+	memset(packet->anno, 0, sizeof(packet->anno) + sizeof(packet->timestamp_ns));
+	*MR_WORD(packet, flow_hash) = common->origin;
 	packet->next = 0;
-	packet->segments = 1;
-	packet->packet_type = MR_HOST;
-	packet->reserved0 = 0;
-	packet->slot = mr_slot(pool, buf);
-	packet->generation = 0;
-	packet->version = MR_LAYOUT_VERSION;
-	packet->region = pool->region;
+	*MR_WORD(packet, segments) = 1 | (uint64_t)packet_type << 16 | (uint64_t)mr_slot(pool, buf) << 32;
+	*MR_WORD(packet, generation) = common->generation;
 	packet->reserved1 = 0;
 }
 
@@ -82,13 +91,16 @@ static const struct mr_packet *mr_following(const struct mr_packet *packet)
 	return packet->next - 1 > UINT32_MAX || at > pool->span ? NULL : (struct mr_packet *)(pool->base + at);
 }
 
-static inline bool mr_single(const struct rte_mbuf *mbuf)
+/* Back to what every mbuf is that Rust holds: no part of a chain. */
+static inline void mr_unlink(struct rte_mbuf *mbuf)
 {
-	return rte_mbuf_refcnt_read(mbuf) == 1 && mbuf->next == NULL && mbuf->nb_segs == 1;
+	mbuf->next = NULL;
+	mbuf->nb_segs = 1;
 }
 
 uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count)
 {
+	const struct mr_common common = mr_common(pool, MR_NO_PORT);
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
 	uint32_t got = 0;
 
@@ -102,7 +114,7 @@ uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count)
 			got++;
 	}
 	for (uint32_t i = 0; i < got; i++) {
-		mr_fill(&out[i], mbufs[i], pool, MR_NO_PORT);
+		mr_fill(&out[i], mbufs[i], pool, &common, MR_HOST);
 		out[i].mac = MR_NO_HEADER;
 	}
 	return got;
@@ -121,8 +133,6 @@ static void __rte_noinline mr_free_chain(const struct mr_packet *packet, struct 
 			return;
 		}
 		packet = left > 1 ? mr_following(packet) : NULL;
-		mbuf->next = NULL;
-		mbuf->nb_segs = 1;
 		rte_pktmbuf_free_seg(mbuf);
 	}
 }
@@ -151,13 +161,11 @@ void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *li
 			burst->bad++;
 			continue;
 		}
-		if (unlikely(!mr_single(mbuf))) {
-			mbuf->next = NULL;
-			mbuf->nb_segs = 1;
+		if (unlikely(rte_mbuf_refcnt_read(mbuf) != 1)) {
 			rte_pktmbuf_free_seg(mbuf);
 			continue;
 		}
-		/* The three fields that mr_single looked at are what a free mbuf needs: it goes back raw. */
+		/* Of a single reference and no chain, as a free mbuf has to be: it goes back raw. */
 		if (unlikely(mbuf->pool != mempool || held == MR_MAX_BURST)) {
 			if (held > 0)
 				rte_mempool_put_bulk(mempool, (void **)mbufs, held);
@@ -170,26 +178,32 @@ void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *li
 		rte_mempool_put_bulk(mempool, (void **)mbufs, held);
 }
 
-/* Parks the segments after the first in their slots, last to first. */
+/* Parks the segments after the first in their slots, last to first, and takes the chain apart: from here
+ * on the descriptors say what is in it. */
 static bool __rte_noinline mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf,
 					 const struct mr_pool *pool)
 {
-	struct rte_mbuf *segment;
+	const struct mr_common common = mr_common(pool, MR_NO_PORT);
+	struct rte_mbuf *segment, *following;
 	uint64_t *link = &head->next;
 	uint16_t segments = 1;
 
-	for (segment = mbuf->next; segment != NULL; segment = segment->next) {
-		struct mr_packet *parked = (struct mr_packet *)((uint8_t *)segment->buf_addr - MR_META_BYTES);
-
+	for (segment = mbuf->next; segment != NULL; segment = segment->next)
 		if (!mr_holds(pool, segment))
 			return false;
-		mr_fill(parked, segment, pool, MR_NO_PORT);
+	for (segment = mbuf->next; segment != NULL; segment = following) {
+		struct mr_packet *parked = (struct mr_packet *)((uint8_t *)segment->buf_addr - MR_META_BYTES);
+
+		mr_fill(parked, segment, pool, &common, MR_HOST);
 		parked->total = segment->data_len;
 		parked->mac = MR_NO_HEADER;
 		*link = (uint64_t)parked->slot + 1;
 		link = &parked->next;
 		segments++;
+		following = segment->next;
+		mr_unlink(segment);
 	}
+	mr_unlink(mbuf);
 	head->segments = segments;
 	return true;
 }
@@ -209,7 +223,9 @@ uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out, uint32_
 {
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
 	const struct mr_pool *pool = queue->pool;
+	const struct mr_common common = mr_common(pool, queue->origin);
 	uint32_t kept = 0, got;
+	uint64_t bytes = 0;
 
 	mr_thread();
 	got = rte_eth_rx_burst(queue->port, queue->queue, mbufs, RTE_MIN(count, (uint32_t)MR_MAX_BURST));
@@ -219,20 +235,23 @@ uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out, uint32_
 		struct rte_mbuf *mbuf = mbufs[i];
 		struct mr_packet *packet = &out[kept];
 		uint64_t flags = mbuf->ol_flags;
+		uint8_t packet_type = MR_HOST;
 
 		if (unlikely(!mr_holds(pool, mbuf))) {
 			burst->foreign++;
 			rte_pktmbuf_free(mbuf);
 			continue;
 		}
-		mr_fill(packet, mbuf, pool, queue->origin);
+		if (likely(mbuf->data_len >= 6))
+			packet_type = mr_packet_type(rte_pktmbuf_mtod(mbuf, const uint8_t *));
+		mr_fill(packet, mbuf, pool, &common, packet_type);
+		bytes += mbuf->pkt_len;
 		if (unlikely(mbuf->nb_segs > 1) && !mr_fill_chain(packet, mbuf, pool)) {
+			bytes -= mbuf->pkt_len;
 			burst->foreign++;
 			rte_pktmbuf_free(mbuf);
 			continue;
 		}
-		if (likely(mbuf->data_len >= 6))
-			packet->packet_type = mr_packet_type(rte_pktmbuf_mtod(mbuf, const uint8_t *));
 		if (flags & ~MR_KEPT_FLAGS) {
 			if (flags & RTE_MBUF_F_RX_RSS_HASH)
 				packet->flow_hash = mbuf->hash.rss;
@@ -247,9 +266,9 @@ uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out, uint32_
 					*RTE_MBUF_DYNFIELD(mbuf, mr_timestamp_offset, rte_mbuf_timestamp_t *);
 			burst->flagged += packet->flags != 0;
 		}
-		burst->bytes += mbuf->pkt_len;
 		kept++;
 	}
+	burst->bytes = bytes;
 	return kept;
 }
 
@@ -258,6 +277,16 @@ static inline void mr_set(struct rte_mbuf *mbuf, const struct mr_packet *packet)
 	mbuf->data_off = packet->data;
 	mbuf->data_len = packet->len;
 	mbuf->ol_flags &= MR_KEPT_FLAGS;
+}
+
+static void __rte_noinline mr_unlink_chain(struct rte_mbuf *mbuf)
+{
+	while (mbuf != NULL) {
+		struct rte_mbuf *following = mbuf->next;
+
+		mr_unlink(mbuf);
+		mbuf = following;
+	}
 }
 
 static struct rte_mbuf *__rte_noinline mr_set_chain(const struct mr_packet *packet)
@@ -273,16 +302,16 @@ static struct rte_mbuf *__rte_noinline mr_set_chain(const struct mr_packet *pack
 
 		packet = mr_following(packet);
 		mbuf = packet != NULL ? mr_mbuf(packet) : NULL;
-		if (mbuf == NULL || packet->data + packet->len > MR_BUF_BYTES)
+		if (mbuf == NULL || packet->data + packet->len > MR_BUF_BYTES) {
+			mr_unlink_chain(head);
 			return NULL;
+		}
 		mr_set(mbuf, packet);
-		mbuf->nb_segs = 1;
 		last->next = mbuf;
 		last = mbuf;
 		segments++;
 		total += packet->len;
 	}
-	last->next = NULL;
 	head->nb_segs = segments;
 	head->pkt_len = total;
 	return head;
@@ -312,8 +341,6 @@ uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets,
 			if (likely(mbuf != NULL)) {
 				mr_set(mbuf, packet);
 				mbuf->pkt_len = packet->len;
-				mbuf->nb_segs = 1;
-				mbuf->next = NULL;
 			}
 		}
 		if (unlikely(mbuf == NULL))
@@ -322,8 +349,11 @@ uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets,
 		bytes += packet->total;
 	}
 	sent = ready > 0 ? rte_eth_tx_burst(port, queue, mbufs, ready) : 0;
-	for (uint32_t i = sent; i < ready; i++)
+	for (uint32_t i = sent; i < ready; i++) {
 		bytes -= packets[list[i]].total;
+		if (mbufs[i]->nb_segs > 1)
+			mr_unlink_chain(mbufs[i]);
+	}
 	burst->bytes = bytes;
 	if (sent == ready && ready < listed)
 		burst->bad++;

@@ -1,7 +1,8 @@
 /* What the shim offers to Rust. It works by burst; descriptors are filled and read here.
  *
- * Invariants: a packet that Rust holds is an mbuf with a reference count of 1 (or a chain of such
- * mbufs, one per segment); `handle` is its address and `buf` its buf_addr. Both are checked against
+ * Invariants: a packet that Rust holds is an mbuf with a reference count of 1 that is no part of a chain
+ * (or one such mbuf per segment: descriptors say which follows, and mbufs are linked only while a driver
+ * has them); `handle` is its address and `buf` its buf_addr. Both are checked against
  * the pool before they are used: an address that is not one of the pool's headers is refused.
  */
 #ifndef MILLRACE_SHIM_H
@@ -80,7 +81,7 @@ struct mr_queue {
 	bool microseconds;	/* the driver stamps frames, in microseconds since the epoch */
 };
 
-/* What a burst did beyond its return value; added to, never reset here. */
+/* What a burst did beyond its return value; the caller hands it over as zeros. */
 struct mr_burst {
 	uint64_t bytes;
 	uint64_t bad;		/* descriptors that spoke of no packet of a pool */

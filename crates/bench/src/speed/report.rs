@@ -1,8 +1,9 @@
 //! The figures as tables: for a terminal, as Markdown, as JSON.
 //!
-//! A workload's share of the I/O floor is its rate over the rate of receiving and dropping 1,000 flows on
+//! A workload's share of the I/O floor is its rate over the rate of receiving and dropping as many flows on
 //! the same kind of port: FastClick's shares are taken in the same way, and a share carries over from one
-//! machine to another better than a rate.
+//! machine to another better than a rate. It is taken round by round, so that what the machine does
+//! meanwhile hits both; the median of the rounds counts.
 
 use super::machine::Machine;
 use super::measure::Sample;
@@ -18,9 +19,6 @@ use std::fmt::Write;
 const DISTURBED: f64 = 0.01;
 /// Losses above this share of the packets are worth a note: what is under way at the end is none.
 const LOST: f64 = 1e-4;
-/// Flows of the floor that shares are taken of.
-const FLOOR_FLOWS: u64 = 1_000;
-
 /// Everything that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -126,16 +124,21 @@ impl Row {
 }
 
 impl Report {
-    /// The floor that shares on such ports are taken of, in nanoseconds.
-    fn floor_ns(&self, port: PortKind) -> Option<f64> {
-        let floors = || self.rows.iter().filter(move |row| row.port == port && row.name == "floor");
-        let usual = floors().find(|row| row.flows == Some(FLOOR_FLOWS));
-        Some(usual.or_else(|| floors().next())?.ns()?.median)
+    /// The floor that a row's share is taken of: on the same kind of port, with the same flows.
+    fn floor(&self, row: &Row) -> Option<&Row> {
+        let key = |row: &Row| (row.port, row.flows);
+        self.rows.iter().find(|other| other.name == "floor" && key(other) == key(row))
     }
 
     /// A row's share of the floor.
     pub fn share(&self, row: &Row) -> Option<f64> {
-        Some(self.floor_ns(row.port)? / row.ns()?.median)
+        let floor = self.floor(row)?;
+        if floor.samples.len() != row.samples.len() {
+            return Some(floor.ns()?.median / row.ns()?.median);
+        }
+        let rounds = floor.samples.iter().zip(&row.samples);
+        let shares = rounds.map(|(floor, own)| floor.ns_per_packet() / own.ns_per_packet());
+        Some(Spread::of(shares)?.median)
     }
 
     /// A row's share over FastClick's.
@@ -263,11 +266,8 @@ impl Report {
         let ns = row.ns();
         let cycles = ns.map(|ns| ns.map(|ns| ns * ghz));
         // Over the floor with the same flows: what the function itself costs.
-        let floor = self
-            .rows
-            .iter()
-            .find(|other| (other.port, other.flows, other.name.as_str()) == (row.port, row.flows, "floor"));
-        let over = floor.and_then(Row::ns).zip(cycles).map(|(floor, own)| own.median - floor.median * ghz);
+        let over =
+            self.floor(row).and_then(Row::ns).zip(cycles).map(|(floor, own)| own.median - floor.median * ghz);
         let number =
             |value: Option<f64>, digits: usize| value.map_or_else(unknown, |v| format!("{v:.digits$}"));
         let mut cells = vec![
