@@ -1,9 +1,15 @@
 /* Devices: attached by name, configured with as many queues as there are workers. */
 
+#define _GNU_SOURCE
 #include "shim.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/if_packet.h>
 
 #include <rte_bus.h>
 #include <rte_dev.h>
@@ -23,9 +29,33 @@ static void mr_symmetric_key(uint8_t *key, size_t bytes)
 		key[at] = at % 2 == 0 ? 0x6d : 0x5a;
 }
 
+/* Whether this thread is attaching a device: the driver makes its sockets then. */
+static __thread bool mr_attaching;
+
+/* Stands before the C library's function of that name, also for drivers, which are loaded later.
+ *
+ * net_af_packet joins a fanout group with PACKET_FANOUT_FLAG_DEFRAG and offers no way not to: the kernel
+ * would put IP datagrams together before they are received, and what does not fit a frame then would be
+ * cut off. Packets are to come as they were on the wire. Everything else is passed on as it is. */
+int setsockopt(int socket, int level, int name, const void *value, socklen_t length)
+{
+	unsigned int fanout;
+
+	if (mr_attaching && level == SOL_PACKET && name == PACKET_FANOUT && length >= sizeof(fanout)) {
+		memcpy(&fanout, value, sizeof(fanout));
+		fanout &= ~((unsigned int)PACKET_FANOUT_FLAG_DEFRAG << 16);
+		return (int)syscall(SYS_setsockopt, socket, level, name, &fanout, (socklen_t)sizeof(fanout));
+	}
+	return (int)syscall(SYS_setsockopt, socket, level, name, value, length);
+}
+
 int mr_device_attach(const char *bus, const char *name, const char *args, uint16_t *port)
 {
-	int error = rte_eal_hotplug_add(bus, name, args);
+	int error;
+
+	mr_attaching = true;
+	error = rte_eal_hotplug_add(bus, name, args);
+	mr_attaching = false;
 
 	/* A PCI device that was named at start is there already. */
 	if (error != 0 && error != -EEXIST)

@@ -50,7 +50,7 @@ fn main() {
                 let start = Instant::now();
                 while !source.is_finished() {
                     let got = source.receive(&mut pool, &mut vector[..burst]).packets;
-                    sink.send(&mut pool, &mut vector, &list[..got]).packets;
+                    sink.send(&mut pool, &mut vector, &list[..got]);
                 }
                 start.elapsed().as_secs_f64() * hz / source.stats().rx_packets as f64
             })

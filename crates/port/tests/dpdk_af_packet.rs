@@ -9,6 +9,50 @@ use shm::{Packet, PacketBytes, Pool, write_frame};
 use std::net::UdpSocket;
 use std::time::Duration;
 
+/// A fragment of a UDP datagram, `offset` in units of 8 bytes.
+fn fragment(identification: u8, offset: u8, more: bool, payload: &[u8]) -> Vec<u8> {
+    let mut frame = udp_frame([2; 6], [192, 0, 2, 1], [192, 0, 2, 9], 5000, &payload[8..]);
+    frame[34..42].copy_from_slice(&payload[..8]);
+    (frame[19], frame[20], frame[21]) = (identification, u8::from(more) << 5, offset);
+    assert!(packet::checksum::set_ipv4_header(&mut frame[14..], 0, 20));
+    frame
+}
+
+#[test]
+fn fragments_come_as_they_were_on_the_wire() {
+    if !in_namespace("fragments_come_as_they_were_on_the_wire") {
+        return;
+    }
+    let made = ip("link add ours type veth peer name theirs")
+        && ip("link set ours up")
+        && ip("link set theirs up");
+    if !made {
+        eprintln!("SKIP: a veth pair cannot be made here");
+        return;
+    }
+    let Some(dpdk) = start(1024) else { return };
+    let mut pool = dpdk.pool();
+    let mut ours = open(&dpdk, "net_af_packet0,iface=ours");
+    let mut theirs = open(&dpdk, "net_af_packet1,iface=theirs");
+    let sent: Vec<Vec<u8>> =
+        [(0, true), (3, true), (6, false)].map(|(at, more)| fragment(7, at, more, &[at + 1; 24])).to_vec();
+    for frame in &sent {
+        let packet = write_frame(&mut pool, frame).expect("slots");
+        assert_eq!(theirs.send(&mut pool, &mut [packet], &[0]).packets, 1);
+    }
+    let mut seen = vec![];
+    let until = std::time::Instant::now() + Duration::from_secs(5);
+    while seen.len() < sent.len() && std::time::Instant::now() < until {
+        let mut vector = [Packet::EMPTY; 8];
+        let got = ours.receive(&mut pool, &mut vector).packets;
+        let frames = vector[..got].iter().map(|packet| PacketBytes::new(packet).to_vec());
+        // The kernels greet each other meanwhile.
+        seen.extend(frames.filter(|frame| frame[12..14] == [8, 0]));
+        pool.free_all(&vector[..got]);
+    }
+    assert_eq!(seen, sent);
+}
+
 #[test]
 fn a_kernel_peer_is_understood() {
     if !in_namespace("a_kernel_peer_is_understood") {
