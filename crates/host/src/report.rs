@@ -112,6 +112,8 @@ pub struct Report {
     pub nodes: Vec<NodeReport>,
     /// Seconds from the first to the last packet.
     pub busy_s: f64,
+    /// Seconds of that in which workers had nothing to do, all workers together.
+    pub waited_s: f64,
     /// Number of workers.
     pub workers: usize,
 }

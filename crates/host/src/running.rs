@@ -164,12 +164,7 @@ impl Running {
 
     /// The accounts now.
     pub fn report(&self) -> Report {
-        let busy_ns = self.pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
-        Report {
-            nodes: self.ledger.nodes(),
-            busy_s: busy_ns.unwrap_or(0) as f64 / 1e9,
-            workers: self.threads.len(),
-        }
+        report(&self.ledger, &self.pulses)
     }
 
     /// Reads `element.handler`, merged over the workers.
@@ -221,14 +216,22 @@ impl Running {
                 }
             }
         }
-        let busy_ns = pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
-        let report = Report {
-            nodes: self.ledger.nodes(),
-            busy_s: busy_ns.unwrap_or(0) as f64 / 1e9,
-            workers: workers.len(),
-        };
+        let report = report(&self.ledger, &pulses);
         let slots_lost = slots_lost(&workers, &report);
         Outcome { report, ports, findings, slots_lost, workers }
+    }
+}
+
+/// What the workers with these pulses did.
+fn report(ledger: &Ledger, pulses: &[Arc<Pulse>]) -> Report {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let busy_ns = pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
+    let waited_ns = pulses.iter().map(|pulse| pulse.waited_ns.load(Ordering::Relaxed)).sum();
+    Report {
+        nodes: ledger.nodes(),
+        busy_s: seconds(busy_ns.unwrap_or(0)),
+        waited_s: seconds(waited_ns),
+        workers: pulses.len(),
     }
 }
 

@@ -72,6 +72,8 @@ pub struct Pulse {
     pub ended: AtomicBool,
     /// Nanoseconds from the first to the last turn that did something.
     pub busy_ns: AtomicU64,
+    /// How much of that passed in turns that did nothing.
+    pub waited_ns: AtomicU64,
 }
 
 /// How many workers of a run have nothing left to do. A worker stays until all have: another one may
@@ -164,6 +166,9 @@ impl Worker {
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
         let mut finished = vec![false; tasks.len()];
         let (mut idle_turns, mut next_tick_ns, mut first_ns, mut done) = (0u32, 0, None, false);
+        // Turns in which no task did anything. Timers do not count: an element that asks again and again for
+        // an answer that nobody is left to give must not keep the run from ending.
+        let (mut stale_turns, mut last_held, mut idle_since_ns) = (0u32, u64::MAX, None);
         while !self.stop.load(Ordering::Relaxed) {
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
@@ -178,6 +183,7 @@ impl Worker {
                     Progress::Finished => finished[at] = true,
                 }
             }
+            stale_turns = if worked { 0 } else { stale_turns.saturating_add(1) };
             worked |= self.fire_timers();
             if self.now_ns >= next_tick_ns {
                 next_tick_ns = self.now_ns + TICK_NS;
@@ -188,14 +194,27 @@ impl Worker {
             }
             if worked {
                 idle_turns = 0;
+                if let (Some(since), Some(_)) = (idle_since_ns.take(), first_ns) {
+                    let waited = self.pulse.waited_ns.load(Ordering::Relaxed);
+                    self.pulse.waited_ns.store(waited + (turn_start_ns - since), Ordering::Relaxed);
+                }
                 let first = *first_ns.get_or_insert(turn_start_ns);
                 let turns = self.pulse.busy_turns.load(Ordering::Relaxed);
                 self.pulse.busy_turns.store(turns + 1, Ordering::Relaxed);
                 self.pulse.busy_ns.store(self.now_ns - first, Ordering::Relaxed);
+            } else {
+                idle_turns = idle_turns.saturating_add(1);
+                idle_since_ns.get_or_insert(turn_start_ns);
+            }
+            if stale_turns == 0 {
                 continue;
             }
-            idle_turns += 1;
-            if self.is_over(&tasks, &finished, idle_turns) {
+            let held: u64 = self.nodes.iter().map(|node| node.books.held()).sum();
+            if held < std::mem::replace(&mut last_held, held) {
+                // A timer let packets go: others may follow.
+                stale_turns = 1;
+            }
+            if self.is_over(&tasks, &finished, held, stale_turns) {
                 if !std::mem::replace(&mut done, true) {
                     self.finish.done.fetch_add(1, Ordering::AcqRel);
                 }
@@ -206,7 +225,8 @@ impl Worker {
                 }
             }
             match idle_turns {
-                0..SPIN_TURNS => std::hint::spin_loop(),
+                0 => {}
+                1..SPIN_TURNS => std::hint::spin_loop(),
                 SPIN_TURNS..YIELD_TURNS => std::thread::yield_now(),
                 _ => std::thread::sleep(SLEEP),
             }
@@ -227,15 +247,14 @@ impl Worker {
     }
 
     /// Whether nothing can happen any more: all sources of the graph have ended and nobody works.
-    fn is_over(&self, tasks: &[usize], finished: &[bool], idle_turns: u32) -> bool {
+    fn is_over(&self, tasks: &[usize], finished: &[bool], held: u64, stale_turns: u32) -> bool {
         let mut sources = tasks.iter().zip(finished).filter(|(node, _)| self.nodes[**node].inputs.is_empty());
         // A configuration without any source waits for its scripts, or for somebody to stop it.
         let none = sources.clone().next().is_none();
         if (none && self.number == 0) || !sources.all(|(_, finished)| *finished) {
             return false;
         }
-        let held: u64 = self.nodes.iter().map(|node| node.books.held()).sum();
-        idle_turns > if held == 0 { 2 } else { GIVE_UP_TURNS }
+        stale_turns > if held == 0 { 2 } else { GIVE_UP_TURNS }
     }
 
     /// Runs an element's task and what it sends on.

@@ -125,3 +125,18 @@ fn all_mistakes_are_told_at_once() {
     assert!(mistakes.contains("test.click:1:41"), "{mistakes}");
     assert!(mistakes.contains("Idl"), "{mistakes}");
 }
+
+#[test]
+fn a_run_ends_though_an_element_asks_on_and_nobody_is_left_to_answer() {
+    let text = "FromDevice(in) -> SetIPAddress(192.0.2.7)
+                    -> q :: ARPQuerier(192.0.2.1, 02:00:00:00:00:01) -> ToDevice(out);
+                Idle -> [1] q;";
+    let begun = std::time::Instant::now();
+    let (sent, outcome) = run(text, &frames(1), 1, &Options::default());
+    // Its questions go on for minutes.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    assert!(!sent.is_empty() && sent.iter().all(|frame| frame[12..14] == [8, 6]), "questions only");
+    let querier = outcome.report.nodes.iter().find(|node| node.name == "q").expect("the querier");
+    let stopped = querier.dropped.iter().find(|(reason, _)| reason == "arp-stopped");
+    assert_eq!(stopped.map(|(_, count)| *count), Some(1), "{:?}", querier.dropped);
+}

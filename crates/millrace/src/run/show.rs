@@ -29,6 +29,7 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
         "imbalance": outcome.report.imbalance() as i64,
         "slots_lost": outcome.slots_lost,
         "busy_s": outcome.report.busy_s,
+        "waited_s": outcome.report.waited_s,
         "workers": outcome.report.workers,
         "elements": outcome.report.nodes,
         "ports": outcome.ports,
@@ -172,9 +173,13 @@ fn speed(out: &mut String, report: &host::Report) -> std::fmt::Result {
         report.workers,
         if report.workers == 1 { "" } else { "s" }
     )?;
-    match host::clock::cycles_per_ns() {
+    let all_s = report.busy_s * report.workers as f64;
+    let worked_s = all_s - report.waited_s;
+    // What looking for packets in vain costs between two of them would be most of the figure.
+    let mostly_waited = worked_s < all_s / 2.0;
+    match host::clock::cycles_per_ns().filter(|_| !mostly_waited) {
         Some(per_ns) => {
-            let cycles = report.busy_s * 1e9 * per_ns * report.workers as f64 / packets as f64;
+            let cycles = worked_s * 1e9 * per_ns / packets as f64;
             writeln!(out, ", {cycles:.0} cycles a packet (TSC {:.3} GHz), ports included", per_ns)
         }
         None => writeln!(out),
