@@ -34,6 +34,11 @@ pub trait Services {
     /// A sentence that says what is missing and what to do.
     fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String>;
 
+    /// The capture file behind a port, in a direction, where it is one.
+    fn port_file(&self, _name: &str, _direction: Direction) -> Option<std::path::PathBuf> {
+        None
+    }
+
     /// A file that the configuration names, relative to where the configuration lies.
     fn path(&self, name: &std::path::Path) -> std::path::PathBuf;
 

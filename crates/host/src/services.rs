@@ -16,6 +16,11 @@ pub trait PortOpener {
     /// # Errors
     /// A sentence that says what is missing and what to do.
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String>;
+
+    /// The capture file behind a port, in a direction, where it is one.
+    fn file(&self, _name: &str, _direction: Direction) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// For chains without ports.
@@ -45,6 +50,10 @@ pub struct WorkerServices<'a> {
 impl Services for WorkerServices<'_> {
     fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String> {
         self.ports.open(name, direction, self.worker)
+    }
+
+    fn port_file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
+        self.ports.file(name, direction)
     }
 
     fn path(&self, name: &Path) -> PathBuf {

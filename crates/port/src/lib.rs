@@ -7,16 +7,19 @@
 //! - [`memory`]: replays prepared frames from memory, and a sink: the port that benchmarks use.
 //! - [`capture`]: reads and writes capture files.
 //! - [`dpdk`]: everything that DPDK has a driver for.
+//! - [`file`]: files by whatever name, and outputs that stay untouched until a run starts.
 //! - [`offload`]: what senders on the same machine leave to a device, finished or refused.
 
 pub mod capture;
 pub mod dpdk;
+pub mod file;
 pub mod frames;
 pub mod memory;
 pub mod offload;
 
 pub use capture::{CaptureOptions, CapturePort};
 pub use dpdk::{Dpdk, DpdkPort, DpdkSpec};
+pub use file::{FileKey, OutputFile, same_file};
 pub use frames::FrameSet;
 pub use memory::MemoryPort;
 
@@ -73,7 +76,8 @@ pub trait Port: Send {
         true
     }
 
-    /// Writes out what is held back. Called when the run ends and from time to time before.
+    /// Writes out what is held back. Called when the run starts, from time to time, and when it ends: a
+    /// file that is written is emptied no earlier.
     ///
     /// # Errors
     ///

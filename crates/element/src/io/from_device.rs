@@ -1,5 +1,6 @@
 //! `FromDevice` and `FromDPDKDevice`: packets from a port.
 
+use super::files;
 use super::link_type;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Direction};
@@ -123,7 +124,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         let _ = args.keyword(keyword, parse::any);
     }
     let fine = args.finish();
-    let port = cx.open_port(&name?, Direction::Receive)?;
+    let name = name?;
+    let port = cx.open_port(&name, Direction::Receive)?;
+    if !files::note_port(cx, &name, Direction::Receive) {
+        return None;
+    }
     let link_type = port.info().link_type;
     if force_ip && !link_type::has_known_ip(link_type) {
         let link = link_type::name(link_type);

@@ -3,6 +3,7 @@
 use crate::class::Class;
 
 mod dpdk_info;
+mod files;
 mod from_device;
 mod from_dump;
 mod link_type;

@@ -1,5 +1,6 @@
 //! `ToDevice` and `ToDPDKDevice`: packets to a port.
 
+use super::files::{self, FLUSH_NS};
 use super::from_device::DRIVER_KEYWORDS;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Direction};
@@ -61,6 +62,7 @@ struct ToDevice {
     byte_count: u64,
     /// Packets that were pulled and that the port did not take yet.
     waiting: Vec<shm::Packet>,
+    next_flush_ns: u64,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
@@ -77,8 +79,13 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(name.span, format!("nothing can be sent to `{}`", name.as_str()));
         return None;
     }
+    if !files::note_port(cx, &name, Direction::Send) {
+        return None;
+    }
     let waiting = Vec::with_capacity(ir::LIST_CAPACITY);
-    fine.then(|| Box::new(ToDevice { port, burst, count: 0, byte_count: 0, waiting }) as Box<dyn Element>)
+    let (count, byte_count, next_flush_ns) = (0, 0, 0);
+    let element = ToDevice { port, burst, count, byte_count, waiting, next_flush_ns };
+    fine.then(|| Box::new(element) as Box<dyn Element>)
 }
 
 impl ToDevice {
@@ -96,6 +103,11 @@ impl ToDevice {
 impl Element for ToDevice {
     fn reasons(&self) -> &'static [&'static str] {
         &["port-full"]
+    }
+
+    fn start(&mut self, _work: &mut Work<'_>) {
+        // A port that cannot be written tells it among its findings.
+        let _ = self.port.flush();
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
@@ -130,6 +142,13 @@ impl Element for ToDevice {
         work.hold(self.waiting.len());
         vector.clear();
         if sent > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        if now_ns >= self.next_flush_ns {
+            self.next_flush_ns = now_ns + FLUSH_NS;
+            let _ = self.port.flush();
+        }
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {

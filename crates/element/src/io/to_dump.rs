@@ -1,9 +1,10 @@
 //! `ToDump`: packets into a capture file.
 
+use super::files::{self, FLUSH_NS};
 use super::from_dump::place_of;
 use super::link_type;
 use crate::class::{Class, StateScope};
-use crate::configure::Configure;
+use crate::configure::{Configure, Direction};
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
 use crate::vector::{Batch, Vector};
@@ -13,7 +14,7 @@ use diag::{Spanned, did_you_mean};
 use packet::access::Access;
 use packet::anno::EXTRA_LENGTH;
 use port::capture::CaptureWriter;
-use port::{LINK_ETHERNET, PortError, PortStats};
+use port::{LINK_ETHERNET, OutputFile, PortError, PortStats};
 use shm::Packet;
 use shm::bytes::PacketBytes;
 use shm::pool::Pool;
@@ -50,14 +51,13 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
 
 const WRITE_FAILED: usize = 0;
 const DEFAULT_SNAP_BYTES: u32 = 2000;
-/// How often what is held back is written, so that a run that is killed leaves a file.
-const FLUSH_NS: u64 = 1_000_000_000;
 
 struct ToDump {
-    path: PathBuf,
     shown: String,
+    /// The file until it has a writer: until the link type is known.
+    file: Option<OutputFile>,
     writer: Option<CaptureWriter>,
-    /// Elements that say the link type; the file is made at the start then.
+    /// Elements that say the link type, at the start.
     encap_from: Vec<String>,
     snap_bytes: u32,
     extra_length: bool,
@@ -119,8 +119,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let is_output = name == Path::new("-");
     let path = if is_output { PathBuf::from("/dev/stdout") } else { place_of(cx, &name) };
     let mut element = ToDump {
-        path,
         shown: if is_output { "<stdout>".into() } else { name.display().to_string() },
+        file: None,
         writer: None,
         encap_from,
         snap_bytes: if snap_bytes == 0 { u32::MAX } else { snap_bytes },
@@ -135,20 +135,29 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         findings: vec![],
     };
     // A file is written by the first worker alone.
-    if cx.worker == 0 && element.encap_from.is_empty() {
-        match CaptureWriter::create(&element.path, link_type.unwrap_or(LINK_ETHERNET)) {
-            Ok(writer) => element.writer = Some(writer),
+    if cx.worker == 0 {
+        let file = match OutputFile::open(&path) {
+            Ok(file) => file,
             Err(error) => {
                 cx.error(name_span, error.to_string());
                 return None;
             }
+        };
+        if !files::note(cx, &path, Direction::Send, name_span) {
+            return None;
+        }
+        if element.encap_from.is_empty() {
+            element.writer = Some(CaptureWriter::new(file, link_type.unwrap_or(LINK_ETHERNET)));
+        } else {
+            element.file = Some(file);
         }
     }
     Some(Box::new(element))
 }
 
 impl ToDump {
-    /// Adds a packet to the file; whether that worked.
+    /// Adds a packet to what is written; whether it was taken. One that is taken and does not reach the file
+    /// is among the port's errors, so that sent here = out + errors there.
     fn store(&mut self, packet: &Packet, now_ns: u64) -> bool {
         let Some(writer) = self.writer.as_mut().filter(|_| !self.failed) else { return false };
         let timestamp_ns = if packet.timestamp_ns == 0 { now_ns } else { packet.timestamp_ns };
@@ -166,7 +175,10 @@ impl ToDump {
         self.count += 1;
         self.stats.tx_packets += 1;
         self.stats.tx_bytes += u64::from(packet.total.min(self.snap_bytes));
-        result.map_err(|error| self.fail(&error)).is_ok()
+        if let Err(error) = result {
+            self.fail(&error);
+        }
+        true
     }
 
     /// Nothing can be written any more. What was held back is lost, too.
@@ -211,16 +223,13 @@ impl Element for ToDump {
     }
 
     fn start(&mut self, work: &mut Work<'_>) {
-        if self.encap_from.is_empty() {
-            return;
+        if let Some(file) = self.file.take() {
+            match self.ask_link_type(work) {
+                Ok(link_type) => self.writer = Some(CaptureWriter::new(file, link_type)),
+                Err(message) => self.findings.push(format!("{}: nothing is written: {message}", self.shown)),
+            }
         }
-        let writer = self
-            .ask_link_type(work)
-            .and_then(|link| CaptureWriter::create(&self.path, link).map_err(|error| error.to_string()));
-        match writer {
-            Ok(writer) => self.writer = Some(writer),
-            Err(message) => self.findings.push(format!("{}: nothing is written: {message}", self.shown)),
-        }
+        self.flush();
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {

@@ -2,6 +2,7 @@
 
 use super::table::{Keys, Value};
 use diag::{Diagnostic, Diagnostics, Span};
+use port::same_file;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,14 +122,14 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
 fn one_writer_each(ports: &[PortDecl], diags: &mut Diagnostics) {
     for (at, port) in ports.iter().enumerate() {
         let PortKind::Local(source, Sink::Capture(written)) = &port.kind else { continue };
-        if matches!(source, Source::Capture { path, .. } if path == written) {
+        if matches!(source, Source::Capture { path, .. } if same_file(path, written)) {
             let message = format!("port `{}` would read and overwrite one file", port.name);
             diags.error(port.span, message).help("name another file to write");
         }
         for (other_at, other) in ports.iter().enumerate().filter(|(other, _)| *other != at) {
             let PortKind::Local(source, sink) = &other.kind else { continue };
-            let reads = matches!(source, Source::Capture { path, .. } if path == written);
-            let writes = other_at < at && matches!(sink, Sink::Capture(path) if path == written);
+            let reads = matches!(source, Source::Capture { path, .. } if same_file(path, written));
+            let writes = other_at < at && matches!(sink, Sink::Capture(path) if same_file(path, written));
             if reads || writes {
                 let does = if reads { "reads" } else { "writes" };
                 let message = format!("port `{}` writes a file that port `{}` {does}", port.name, other.name);

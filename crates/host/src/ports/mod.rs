@@ -22,6 +22,7 @@ use element::configure::Direction;
 use handle::Queue;
 use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
+use port::file::{same_file, whole_name};
 use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
@@ -251,7 +252,7 @@ impl Ports {
     }
 
     fn read(&mut self, path: &Path, passes: u64, name: &str, worker: usize) -> Result<Box<dyn Port>, String> {
-        let key = target::file_key(path);
+        let key = whole_name(path);
         if self.opened.contains_key(&Key::Write(key.clone())) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
         }
@@ -271,8 +272,8 @@ impl Ports {
     }
 
     fn write(&mut self, path: &Path, link_type: Option<u32>, name: &str) -> Result<Box<dyn Port>, String> {
-        let key = target::file_key(path);
-        let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(Source::Capture { path, .. }, _) if target::file_key(path) == key);
+        let key = whole_name(path);
+        let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(Source::Capture { path: read, .. }, _) if same_file(read, path));
         if self.opened.contains_key(&Key::Read(key.clone())) || self.declared.iter().any(reads) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
         }
@@ -348,6 +349,18 @@ impl PortOpener for Ports {
             Target::Device(device) | Target::Interface(device) => {
                 self.open_device(&device, name, direction, worker)
             }
+        }
+    }
+
+    fn file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
+        match self.target(name).ok()? {
+            Target::Capture(path) => Some(path),
+            Target::Declared(number) => match (&self.declared.get(number)?.kind, direction) {
+                (PortKind::Local(Source::Capture { path, .. }, _), Direction::Receive)
+                | (PortKind::Local(_, Sink::Capture(path)), Direction::Send) => Some(path.clone()),
+                _ => None,
+            },
+            Target::Device(_) | Target::Interface(_) => None,
         }
     }
 }

@@ -95,18 +95,3 @@ pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String
     let queues = if workers > 1 { format!(",qpairs={workers}") } else { String::new() };
     Ok(format!("net_af_packet_{device},iface={device}{queues}"))
 }
-
-/// One key for all names of a file, also of one that is not there yet.
-pub(super) fn file_key(path: &Path) -> PathBuf {
-    if let Ok(whole) = path.canonicalize() {
-        return whole;
-    }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    match (folder.canonicalize(), path.file_name()) {
-        (Ok(folder), Some(name)) => folder.join(name),
-        _ => path.to_path_buf(),
-    }
-}

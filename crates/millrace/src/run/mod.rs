@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Runs a chain: a chain file (TOML) or a Click configuration.
 ///
 /// The run ends when its sources have ended and every packet is through, when an element stops it
-/// (`STOP true`, a Script), after `--for`, or at Ctrl-C.
+/// (`STOP true`, a Script), after `--for`, or at Ctrl-C (SIGINT, SIGTERM, SIGHUP).
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// Chain file (TOML) or Click configuration
@@ -108,17 +108,16 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let print = |line: &str| eprintln!("{line}");
     let plan = Plan { burst, clock: Clock::real(), cores, print, ..Plan::default() };
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let running = Running::start(assembly, &plan, &mut pools)?;
-    let deadline = match args.seconds {
-        Some(seconds) if seconds.is_finite() && seconds >= 0.0 => {
-            Some(Instant::now() + Duration::from_secs_f64(seconds.min(1e9)))
-        }
+    let seconds = match args.seconds {
+        Some(seconds) if seconds.is_finite() && seconds >= 0.0 => Some(seconds.min(1e9)),
         Some(seconds) => bail!("{seconds} is no time to run for"),
         None => None,
     };
+    let running = Running::start(assembly, &plan, &mut pools)?;
+    let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let progress = progress::Progress::new(!args.quiet && !args.json);
     let mut handlers = vec![];
     while !running.is_over() {
@@ -146,6 +145,17 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
     Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Signals that end a run with its accounts: Ctrl-C, `kill`, and a terminal that is closed, unless `nohup`
+/// says that the run is to outlive it.
+fn ending_signals() -> impl Iterator<Item = i32> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let hangs_up = ignored & 1 << (SIGHUP - 1) == 0;
+    [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP))
 }
 
 /// A worker on a core that is not there would run anywhere, and nobody would know.

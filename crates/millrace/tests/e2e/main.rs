@@ -10,6 +10,7 @@ mod cable;
 mod captures;
 mod chain;
 mod check;
+mod files;
 mod generate;
 mod guide;
 mod library;

@@ -1,6 +1,7 @@
 //! Runs the binary, and keeps the files that a test works with.
 
 use crate::accounts::Accounts;
+use rustix::process::Signal;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -58,8 +59,19 @@ impl Started {
 
     /// Sends SIGINT, as Ctrl-C does.
     pub fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        rustix::process::kill_process(pid, signal).expect("it runs");
+    }
+
+    /// Ends it at once, without a chance to do anything more.
+    pub fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("a child");
     }
 
     /// Whether it has ended by itself.

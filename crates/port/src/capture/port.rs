@@ -6,11 +6,11 @@
 use super::reader::CaptureReader;
 use super::writer::CaptureWriter;
 use crate::frames::{Filled, LONGEST_FRAME_BYTES, fill, packet_type};
-use crate::{Finding, LINK_ETHERNET, Moved, Port, PortError, PortInfo, PortStats};
+use crate::{Finding, LINK_ETHERNET, Moved, Port, PortError, PortInfo, PortStats, same_file};
 use packet::anno::EXTRA_LENGTH;
 use shm::chain::SEGMENT_BYTES;
 use shm::{Packet, PacketPool, Pool};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How to open a capture port.
@@ -255,14 +255,5 @@ impl Port for CapturePort {
 
     fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
-    }
-}
-
-/// Whether two names mean one file.
-fn same_file(one: &Path, two: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (std::fs::metadata(one), std::fs::metadata(two)) {
-        (Ok(one), Ok(two)) => one.is_file() && (one.dev(), one.ino()) == (two.dev(), two.ino()),
-        _ => false,
     }
 }

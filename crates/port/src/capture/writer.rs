@@ -4,20 +4,18 @@
 //! a write fails, the file is cut back to the last whole frame and the error says how many there are.
 
 use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, MAGIC_NANOSECONDS, RECORD_HEADER_BYTES};
-use crate::PortError;
+use crate::{OutputFile, PortError};
 use shm::{Packet, PacketBytes};
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Bytes held back before they are written.
 const HOLD_BYTES: usize = 256 << 10;
 
-/// A capture being written. What is held back is written when it is dropped, but only
-/// [`CaptureWriter::flush`] can say that it did not work.
+/// A capture being written. The file is replaced by the first [`CaptureWriter::flush`], even if there are
+/// no frames yet. What is held back is written when the writer is dropped, but only `flush` can say that it
+/// did not work.
 pub struct CaptureWriter {
-    path: PathBuf,
-    file: File,
+    file: OutputFile,
     held: Vec<u8>,
     /// Where in `held` each frame ends.
     ends: Vec<usize>,
@@ -38,14 +36,17 @@ pub struct Lost {
 }
 
 impl CaptureWriter {
-    /// Creates a capture file, or replaces it.
+    /// Opens a file to be created or replaced by a capture.
     ///
     /// # Errors
     ///
     /// When the file cannot be made.
     pub fn create(path: impl AsRef<Path>, link_type: u32) -> Result<CaptureWriter, PortError> {
-        let path = path.as_ref();
-        let file = File::create(path).map_err(|source| PortError::file("create", path, source))?;
+        Ok(CaptureWriter::new(OutputFile::open(path)?, link_type))
+    }
+
+    /// A capture in an opened file.
+    pub fn new(file: OutputFile, link_type: u32) -> CaptureWriter {
         let mut held = Vec::with_capacity(HOLD_BYTES + FILE_HEADER_BYTES);
         held.extend_from_slice(&MAGIC_NANOSECONDS.to_ne_bytes());
         held.extend_from_slice(&2u16.to_ne_bytes());
@@ -53,8 +54,7 @@ impl CaptureWriter {
         held.extend_from_slice(&[0; 8]);
         held.extend_from_slice(&LONGEST_RECORD_BYTES.to_ne_bytes());
         held.extend_from_slice(&link_type.to_ne_bytes());
-        Ok(CaptureWriter {
-            path: path.to_owned(),
+        CaptureWriter {
             file,
             held,
             ends: Vec::new(),
@@ -62,7 +62,7 @@ impl CaptureWriter {
             written_frames: 0,
             lost: Lost::default(),
             failed: false,
-        })
+        }
     }
 
     /// Frames that are in the file.
@@ -141,16 +141,13 @@ impl CaptureWriter {
     /// When the disk is full or fails: the file then ends with its last whole frame, and the error says
     /// how many there are.
     pub fn flush(&mut self) -> Result<(), PortError> {
-        let mut at = 0;
-        while at < self.held.len() && !self.failed {
-            match self.file.write(self.held.get(at..).unwrap_or_default()) {
-                Ok(0) => return Err(self.give_up(at, std::io::ErrorKind::WriteZero.into())),
-                Ok(wrote) => at += wrote,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.give_up(at, error)),
-            }
+        if self.failed {
+            return Ok(());
         }
-        self.written_bytes += at as u64;
+        if let Err((at, error)) = self.file.write_all(&self.held) {
+            return Err(self.give_up(at, error));
+        }
+        self.written_bytes += self.held.len() as u64;
         self.written_frames += self.ends.len() as u64;
         self.held.clear();
         self.ends.clear();
@@ -166,8 +163,7 @@ impl CaptureWriter {
         let end = last.unwrap_or(header.min(at));
         self.written_frames += whole as u64;
         self.written_bytes += end as u64;
-        // A device or a pipe cannot be cut back, and has nothing to keep readable.
-        let _ = self.file.set_len(self.written_bytes);
+        self.file.cut_back(self.written_bytes);
         let mut start = end.max(header);
         for &frame_end in self.ends.iter().skip(whole) {
             self.lost.frames += 1;
@@ -181,7 +177,7 @@ impl CaptureWriter {
 
     fn stopped(&self, source: std::io::Error) -> PortError {
         PortError::CaptureStopped {
-            path: self.path.clone(),
+            path: self.file.path().to_owned(),
             whole_frames: self.written_frames,
             lost_frames: self.lost.frames,
             source,
@@ -191,6 +187,8 @@ impl CaptureWriter {
 
 impl Drop for CaptureWriter {
     fn drop(&mut self) {
-        let _ = self.flush();
+        if self.file.has_begun() || !self.ends.is_empty() {
+            let _ = self.flush();
+        }
     }
 }

@@ -3,10 +3,11 @@
 mod source;
 mod window;
 
+use super::files;
 use super::link_type;
 use super::replay::{Pace, SAMPLING_SHIFT, Sampler};
 use crate::class::{Class, StateScope};
-use crate::configure::Configure;
+use crate::configure::{Configure, Direction};
 use crate::element::{Element, Progress};
 use crate::handler::{Access, Handler, Merge};
 use crate::vector::Vector;
@@ -167,14 +168,17 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     };
     // A file is read by the first worker alone.
     if cx.worker == 0 {
-        let opened = Source::open(&place_of(cx, &name));
-        let mut source = match opened {
+        let path = place_of(cx, &name);
+        let mut source = match Source::open(&path) {
             Ok(source) => source,
             Err(error) => {
                 cx.error(name_span, error.to_string());
                 return None;
             }
         };
+        if !files::note(cx, &path, Direction::Receive, name_span) {
+            return None;
+        }
         element.link_type = source.link_type().unwrap_or(LINK_ETHERNET);
         if force_ip && !link_type::has_known_ip(element.link_type) {
             let link = link_type::name(element.link_type);

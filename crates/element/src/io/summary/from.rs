@@ -1,12 +1,13 @@
 //! `FromIPSummaryDump`: packets from lines of text.
 
+use super::super::files;
 use super::super::from_dump::place_of;
 use super::super::replay::{Pace, SAMPLING_SHIFT, Sampler};
 use super::build::{Built, Defaults, Draft, Flow, protocol_number, set_checksums};
 use super::field::{self, Field};
 use super::lines::Lines;
 use crate::class::{Class, StateScope};
-use crate::configure::Configure;
+use crate::configure::{Configure, Direction};
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
 use crate::vector::Vector;
@@ -164,6 +165,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
                 cx.error(span, format!("cannot open {}: {error}", element.shown));
                 return None;
             }
+        }
+        if !files::note(cx, &path, Direction::Receive, span) {
+            return None;
         }
         element.path = Some(path);
     }

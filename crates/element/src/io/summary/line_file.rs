@@ -1,16 +1,15 @@
 //! A text file that holds whole lines only, whatever happens to the disk.
 
-use std::fs::File;
-use std::io::Write;
+use port::OutputFile;
 use std::path::Path;
 
 /// Bytes held back before they are written.
 const HOLD_BYTES: usize = 64 << 10;
 
-/// A file being written.
+/// A file being written. It is replaced by the first [`LineFile::flush`].
 pub struct LineFile {
     shown: String,
-    file: File,
+    file: OutputFile,
     held: Vec<u8>,
     /// Where in `held` each packet's lines end.
     ends: Vec<usize>,
@@ -20,12 +19,12 @@ pub struct LineFile {
 }
 
 impl LineFile {
-    /// Creates a file, or replaces it.
+    /// Opens a file to be created or replaced.
     ///
     /// # Errors
     /// A sentence that says why it cannot be made.
     pub fn create(path: &Path, shown: &str) -> Result<LineFile, String> {
-        let file = File::create(path).map_err(|error| format!("cannot create {shown}: {error}"))?;
+        let file = OutputFile::open(path).map_err(|error| error.to_string())?;
         let (held, ends) = (Vec::with_capacity(HOLD_BYTES), vec![]);
         Ok(LineFile {
             shown: shown.into(),
@@ -69,16 +68,13 @@ impl LineFile {
     /// # Errors
     /// As [`LineFile::packet`].
     pub fn flush(&mut self) -> Result<(), String> {
-        let mut at = 0;
-        while let Some(rest) = self.held.get(at..).filter(|rest| !rest.is_empty() && !self.failed) {
-            match self.file.write(rest) {
-                Ok(wrote) if wrote > 0 => at += wrote,
-                Ok(_) => return Err(self.give_up(at, std::io::ErrorKind::WriteZero.into())),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.give_up(at, error)),
-            }
+        if self.failed {
+            return Ok(());
         }
-        self.written_bytes += at as u64;
+        if let Err((at, error)) = self.file.write_all(&self.held) {
+            return Err(self.give_up(at, error));
+        }
+        self.written_bytes += self.held.len() as u64;
         self.written_packets += self.ends.len() as u64;
         self.held.clear();
         self.ends.clear();
@@ -92,8 +88,7 @@ impl LineFile {
         let end = whole.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
         self.written_packets += whole as u64;
         self.written_bytes += end as u64;
-        // A device or a pipe cannot be cut back, and has nothing to keep readable.
-        let _ = self.file.set_len(self.written_bytes);
+        self.file.cut_back(self.written_bytes);
         let lost = self.ends.len() - whole;
         self.held.clear();
         self.ends.clear();
@@ -106,6 +101,8 @@ impl LineFile {
 
 impl Drop for LineFile {
     fn drop(&mut self) {
-        let _ = self.flush();
+        if self.file.has_begun() || !self.ends.is_empty() {
+            let _ = self.flush();
+        }
     }
 }

@@ -353,7 +353,7 @@ fn a_full_disk_is_told_and_packets_are_dropped() {
         eprintln!("SKIP: this system has no /dev/full");
         return;
     }
-    let mut rig = Rig::new("ToIPSummaryDump", "/dev/full", 1, 0);
+    let mut rig = Rig::new("ToIPSummaryDump", "/dev/full, HEADER false", 1, 0);
     rig.push(0, &[udp(&[]), udp(&[])]);
     rig.advance(2_000_000_000);
     let findings = rig.findings();

@@ -1,11 +1,12 @@
 //! `ToIPSummaryDump`: a line for each packet.
 
+use super::super::files::{self, FLUSH_NS};
 use super::super::from_dump::place_of;
 use super::describe::{Description, Options, anno, time_text};
 use super::field::{self, Field};
 use super::line_file::LineFile;
 use crate::class::{Class, StateScope};
-use crate::configure::Configure;
+use crate::configure::{Configure, Direction};
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
 use crate::vector::{Batch, Vector};
@@ -53,8 +54,6 @@ Writes a line for each packet, with the fields that are asked for.
 };
 
 const WRITE_FAILED: usize = 0;
-/// How often what is held back is written.
-const FLUSH_NS: u64 = 1_000_000_000;
 /// Lines that one packet may become with MULTIPACKET.
 const MOST_LINES: u64 = 1_000_000;
 
@@ -124,6 +123,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             return None;
         }
     };
+    if file.is_some() && !files::note(cx, &path, Direction::Send, name_span) {
+        return None;
+    }
     let multipacket = multipacket && !fields.contains(&Field::Count);
     Some(Box::new(ToSummary {
         shown,
@@ -225,7 +227,7 @@ impl ToSummary {
         }
     }
 
-    /// Writes a packet's lines; whether that worked.
+    /// Writes a packet's lines; whether it was taken, as in `ToDump`.
     fn store(&mut self, packet: &Packet) -> bool {
         if self.failed || self.file.is_none() {
             return false;
@@ -240,17 +242,17 @@ impl ToSummary {
         self.stats.tx_bytes += self.lines.len() as u64;
         let Some(file) = &mut self.file else { return false };
         let result = file.packet(&self.lines);
-        self.settle(result)
+        self.settle(result);
+        true
     }
 
-    fn settle(&mut self, result: Result<(), String>) -> bool {
-        let Err(message) = result else { return true };
+    fn settle(&mut self, result: Result<(), String>) {
+        let Err(message) = result else { return };
         self.failed = true;
         self.findings.push(message);
         let written = self.file.as_ref().map_or(0, LineFile::written_packets);
         self.stats.tx_errors = self.stats.tx_packets - written.min(self.stats.tx_packets);
         self.stats.tx_packets = written;
-        false
     }
 
     fn flush(&mut self) {
@@ -271,6 +273,7 @@ impl Element for ToSummary {
         if let Some(file) = self.file.as_mut().filter(|_| self.header) {
             file.header(&lines);
         }
+        self.flush();
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {

@@ -1,0 +1,166 @@
+//! Files that a run reads and writes: which names mean one file, and outputs that stay untouched until the
+//! run starts.
+
+use crate::PortError;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A regular file by whatever name: links of both kinds lead to the same one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum FileKey {
+    /// Device and inode of a file that is there.
+    Inode(u64, u64),
+    /// The whole name of one that is not there yet.
+    Name(PathBuf),
+}
+
+impl FileKey {
+    /// The file of that name; `None` for devices, pipes and folders, which can be shared.
+    pub fn of(path: &Path) -> Option<FileKey> {
+        match std::fs::metadata(path) {
+            Ok(file) => file.is_file().then(|| FileKey::Inode(file.dev(), file.ino())),
+            Err(_) => Some(FileKey::Name(whole_name(path))),
+        }
+    }
+}
+
+/// Whether two names mean one regular file.
+pub fn same_file(one: &Path, two: &Path) -> bool {
+    FileKey::of(one).is_some_and(|key| FileKey::of(two) == Some(key))
+}
+
+/// A file's name without links and `..` in its folder, also of one that is not there yet.
+pub fn whole_name(path: &Path) -> PathBuf {
+    if let Ok(whole) = path.canonicalize() {
+        return whole;
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match (folder.canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// A file to be written. What it held stays in it until [`OutputFile::begin`]; a file that was not there
+/// before is removed again when nobody begins.
+#[derive(Debug)]
+pub struct OutputFile {
+    path: PathBuf,
+    file: File,
+    is_new: bool,
+    begun: bool,
+}
+
+impl OutputFile {
+    /// Opens a file, and makes it where there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn open(path: impl AsRef<Path>) -> Result<OutputFile, PortError> {
+        let path = path.as_ref();
+        let mut options = OpenOptions::new();
+        let (file, is_new) = match options.write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                (options.create_new(false).create(true).open(path), false)
+            }
+            made => (made, true),
+        };
+        let file = file.map_err(|source| PortError::file("create", path, source))?;
+        Ok(OutputFile { path: path.to_owned(), file, is_new, begun: false })
+    }
+
+    /// Its name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is being written.
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Empties the file, the first time that it is called.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn begin(&mut self) -> std::io::Result<()> {
+        if !std::mem::replace(&mut self.begun, true) && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is held back in `held`; on failure also how many bytes of it are in the file.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn write_all(&mut self, held: &[u8]) -> Result<(), (usize, std::io::Error)> {
+        self.begin().map_err(|error| (0, error))?;
+        let mut at = 0;
+        while let Some(rest) = held.get(at..).filter(|rest| !rest.is_empty()) {
+            match self.file.write(rest) {
+                Ok(0) => return Err((at, ErrorKind::WriteZero.into())),
+                Ok(wrote) => at += wrote,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err((at, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts the file back. A device or a pipe cannot be, and has nothing to keep readable.
+    pub fn cut_back(&mut self, bytes: u64) {
+        let _ = self.file.set_len(bytes);
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if self.is_new && !self.begun {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_to_one_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("a"), "x").expect("written");
+        std::fs::hard_link(path("a"), path("hard")).expect("linked");
+        std::os::unix::fs::symlink(path("a"), path("soft")).expect("linked");
+        for other in ["a", "./a", "hard", "soft"] {
+            assert!(same_file(&path("a"), &path(other)), "{other}");
+        }
+        assert!(same_file(&path("new"), &path("./new")));
+        assert!(!same_file(&path("a"), &path("new")) && !same_file(&path("new"), &path("newer")));
+        assert!(!same_file(Path::new("/dev/null"), Path::new("/dev/null")), "a device can be shared");
+    }
+
+    #[test]
+    fn a_file_stays_as_it_was_until_it_is_begun() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        std::fs::write(&old, "kept").expect("written");
+        drop((OutputFile::open(&old).expect("opens"), OutputFile::open(&new).expect("opens")));
+        assert_eq!(std::fs::read(&old).expect("there"), b"kept");
+        assert!(!new.exists(), "it was not there before");
+        for path in [&old, &new] {
+            OutputFile::open(path).expect("opens").write_all(b"ab").expect("space");
+            assert_eq!(std::fs::read(path).expect("there"), b"ab");
+        }
+        assert!(OutputFile::open(folder.path().join("no/folder")).is_err());
+    }
+}
