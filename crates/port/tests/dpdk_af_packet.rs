@@ -23,9 +23,8 @@ fn fragments_come_as_they_were_on_the_wire() {
     if !in_namespace("fragments_come_as_they_were_on_the_wire") {
         return;
     }
-    let made = ip("link add ours type veth peer name theirs")
-        && ip("link set ours up")
-        && ip("link set theirs up");
+    let made =
+        ip("link add ours type veth peer name theirs") && ip("link set ours up") && ip("link set theirs up");
     if !made {
         eprintln!("SKIP: a veth pair cannot be made here");
         return;
