@@ -127,7 +127,8 @@ impl ArpPrint {
         let mut message = [0; FIXED_BYTES + 20];
         let there = net.map_or(0, |net| bytes.len().saturating_sub(net)).min(message.len());
         let message = &mut message[..there];
-        let whole = net.is_none_or(|net| bytes.copy_out(net, message));
+        // The network header may be marked behind the packet's end.
+        let whole = net.is_none_or(|net| message.is_empty() || bytes.copy_out(net, message));
         debug_assert!(whole, "no more is read than is there");
         line += &message_text(message);
         Some(line)

@@ -129,6 +129,8 @@ fn threaded(mut graph: Graph) -> Graph {
             let set = ways.entry(to).or_default();
             *set = set.union(&Ranges::one(first, last));
         }
+        // All arms are led on at once: where one leads now, another may have led before.
+        let mut led_on: BTreeMap<To, To> = BTreeMap::new();
         for (old, set) in ways {
             let facts = facts.with(node.var, &set);
             let mut to = old;
@@ -142,7 +144,7 @@ fn threaded(mut graph: Graph) -> Graph {
                     None => break,
                 }
             }
-            graph.nodes[at].arms.iter_mut().filter(|arm| arm.to == old).for_each(|arm| arm.to = to);
+            led_on.insert(old, to);
             if let To::Node(next) = to {
                 match &mut known[next] {
                     Some(there) => there.meet(&facts),
@@ -150,7 +152,9 @@ fn threaded(mut graph: Graph) -> Graph {
                 }
             }
         }
-        Node::join(&mut graph.nodes[at].arms);
+        let arms = &mut graph.nodes[at].arms;
+        arms.iter_mut().for_each(|arm| arm.to = led_on.get(&arm.to).copied().unwrap_or(arm.to));
+        Node::join(arms);
     }
     skip_decided(graph)
 }

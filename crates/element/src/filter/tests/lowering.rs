@@ -96,3 +96,20 @@ proptest! {
         }
     }
 }
+
+/// Threading led the arm for TCP and UDP to where the other arm had led, and then both on from there.
+#[test]
+fn arms_of_a_chain_are_led_on_each_by_itself() {
+    let proto = |values: &[u64]| {
+        let set = crate::filter::ranges::Ranges::of(values.iter().map(|value| (*value, *value)));
+        Formula::Atom(crate::filter::formula::Var::Field(packet::field::IP_PROTO), set)
+    };
+    let first = Formula::All(vec![proto(&[6, 17]), proto(&[1])]);
+    let second = Formula::Any(vec![proto(&[6]), proto(&[6, 17])]);
+    let chain = chain::chain(&[(first, 0), (second, 1)], NO_MATCH);
+    for (proto, decision) in [(1, NO_MATCH), (6, 1), (17, 1), (47, NO_MATCH)] {
+        let mut ip = [0; 20];
+        (ip[0], ip[9]) = (0x45, proto);
+        assert_eq!(walk(&chain, &TestPacket::ip(&ip)), decision, "protocol {proto}: {chain:?}");
+    }
+}
