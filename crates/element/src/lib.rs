@@ -30,8 +30,8 @@ pub mod rewrite;
 pub mod route;
 pub mod script;
 
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use class::{Class, StateScope, find, names};
 pub use configure::{Configure, Scope, Services, Shape};

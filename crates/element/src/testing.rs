@@ -8,7 +8,12 @@
 //!
 //! A transparent element runs twice, by the evaluator and as machine code, each in an instance of its
 //! own; the harness asserts that both did the same to every packet and to the state cells. Every run
-//! checks that no packet was lost or doubled, and every rig that all slots return to the pool.
+//! checks that no packet was lost or doubled and that the element's books balance, and every rig that
+//! all slots return to the pool.
+
+mod fuzz;
+
+pub use fuzz::fuzz_packets;
 
 use crate::configure::{Configure, Direction, Scope, Services, Shape};
 use crate::element::{Element, Progress};
@@ -222,12 +227,19 @@ struct Instance {
     scratch: Scratch,
     host: TestHost,
     shape: Shape,
+    /// Whether the element finds the pool empty.
+    starved: bool,
 }
 
 /// An element under test.
 pub struct Rig {
     instances: Vec<Instance>,
 }
+
+/// Slots of an instance's pool.
+const SLOTS: u32 = 2048;
+/// The clock at the start.
+const START_NS: u64 = 1_000_000_000;
 
 /// Makes an element; the rendered mistakes where its configuration has some.
 fn make(
@@ -260,7 +272,7 @@ fn make(
 }
 
 impl Instance {
-    fn new(element: Box<dyn Element>, shape: Shape, native: bool) -> Instance {
+    fn new(element: Box<dyn Element>, shape: Shape, native: bool, slots: u32) -> Instance {
         let program = element.lower(shape).map(|lowered| lowered.expect("a valid program"));
         let engine = program.map(|program| {
             let parsed = ir::text::parse(&ir::text::print(&program)).expect("its own text");
@@ -273,9 +285,9 @@ impl Instance {
             (program, Engine::Native(builder.finish().expect("memory"), id))
         });
         let cells = engine.iter().flat_map(|(program, _)| program.cells.iter().map(|c| c.init)).collect();
-        let region = Region::create(RegionOptions::slots(2048)).expect("memory");
+        let region = Region::create(RegionOptions::slots(slots)).expect("memory");
         let host = TestHost {
-            now_ns: 1_000_000_000,
+            now_ns: START_NS,
             pool: PacketPool::Native(SharedPool::new(region).worker()),
             emitted: vec![],
             dropped: vec![],
@@ -287,9 +299,40 @@ impl Instance {
             handlers: HashMap::new(),
         };
         let (exits, scratch) = (Exits::with_capacity(1), Scratch::default());
-        let mut instance = Instance { element, engine, cells, exits, scratch, host, shape };
+        let mut instance = Instance { element, engine, cells, exits, scratch, host, shape, starved: false };
         instance.element.start(&mut Work::new(&mut instance.host, 0));
         instance
+    }
+
+    /// Ends the run and starts one with a new element; keeps the pool, and the machine code where the
+    /// new element has the same program.
+    fn renew(&mut self, element: Box<dyn Element>) {
+        self.finish();
+        let program = element.lower(self.shape).map(|lowered| lowered.expect("a valid program"));
+        assert!(program.as_ref() == self.engine.as_ref().map(|(program, _)| program), "another program");
+        self.element = element;
+        self.cells = program.iter().flat_map(|program| program.cells.iter().map(|c| c.init)).collect();
+        let host = &mut self.host;
+        (host.now_ns, host.accounts, host.fire_at, host.stopped) = (START_NS, [0; 6], None, false);
+        host.printed.clear();
+        host.handlers.clear();
+        self.element.start(&mut Work::new(&mut self.host, 0));
+    }
+
+    /// The accounts, and the packets that were emitted and dropped beside a batch and not removed yet.
+    fn books(&self) -> ([usize; 6], usize) {
+        (self.host.accounts, self.host.emitted.len() + self.host.dropped.len())
+    }
+
+    /// Holds the element to its books: since `before`, `came` packets went in and `left` came out or were
+    /// dropped, beside those that it emitted and dropped itself.
+    fn settle(&self, before: ([usize; 6], usize), came: usize, left: usize) {
+        let left = left + self.books().1 - before.1;
+        let since = |account: Account| self.host.accounts[account as usize] - before.0[account as usize];
+        let sources = came + since(Account::Received) + since(Account::Made) + since(Account::Released);
+        let sinks = left + since(Account::Sent) + since(Account::Merged) + since(Account::Held);
+        let changes = Account::ALL.map(|account| (account, since(account)));
+        assert_eq!(sources, sinks, "the books: {came} came, {left} left, {changes:?}");
     }
 
     fn insert(&mut self, packet: &TestPacket) -> Packet {
@@ -334,11 +377,13 @@ impl Instance {
 
     fn push_burst(&mut self, input: usize, packets: &[TestPacket]) -> Vec<Out> {
         let mut vector = Vector::new();
-        let held_before = self.host.accounts;
+        let before = self.books();
         for packet in packets {
             let inserted = self.insert(packet);
             assert!(vector.push(&inserted));
         }
+        let mut spare = vec![Packet::EMPTY; if self.starved { self.host.pool.available() } else { 0 }];
+        let taken = self.host.pool.alloc(&mut spare);
         let mut left: Vec<(u16, Exit)> = vec![];
         let (packets, list) = vector.parts();
         match &self.engine {
@@ -367,18 +412,12 @@ impl Instance {
                 left.extend(exits_of(&self.exits, |reason| names[reason].to_string()));
             }
         }
-        let kept = self.host.accounts[Account::Held as usize] - held_before[Account::Held as usize];
-        let merged = self.host.accounts[Account::Merged as usize] - held_before[Account::Merged as usize];
-        let sent = self.host.accounts[Account::Sent as usize] - held_before[Account::Sent as usize];
+        self.host.pool.free_all(&spare[..taken]);
         let mut seen: Vec<u16> = left.iter().map(|(index, _)| *index).collect();
         seen.sort_unstable();
         assert!(seen.windows(2).all(|pair| pair[0] < pair[1]), "a packet left twice: {seen:?}");
-        assert!(
-            seen.len() + kept + merged + sent >= list.len() && seen.len() <= list.len(),
-            "{} packets in, {} out, {kept} kept, {merged} merged, {sent} sent",
-            list.len(),
-            seen.len()
-        );
+        assert!(seen.iter().all(|index| list.contains(index)), "a packet that did not come in: {seen:?}");
+        self.settle(before, list.len(), seen.len());
         left.sort_by_key(|(index, _)| *index);
         let mut out = vec![];
         for (index, exit) in left {
@@ -404,7 +443,9 @@ impl Instance {
     }
 
     fn finish(&mut self) {
+        let before = self.books();
         self.element.stop(&mut Work::new(&mut self.host, 0));
+        self.settle(before, 0, 0);
         self.beside();
         let upstream: Vec<Packet> = self.host.upstream.drain().flat_map(|(_, queue)| queue).collect();
         self.host.pool.free_all(&upstream);
@@ -437,15 +478,32 @@ impl Rig {
         Rig::with_ports(class, config, inputs, outputs, |_| vec![])
     }
 
+    /// Starts over with a new element of the same class and configuration: as a new rig, but quicker.
+    fn renew(&mut self, class: &str, config: &str) {
+        for instance in &mut self.instances {
+            let element = make(class, config, instance.shape, &mut TestServices::default());
+            instance.renew(element.unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}")));
+        }
+    }
+
     /// The same with ports that the element may open. `ports` is called once for each instance.
     pub fn with_ports(
         class: &str,
         config: &str,
         inputs: usize,
         outputs: usize,
+        ports: impl FnMut(usize) -> Vec<(String, Box<dyn Port>)>,
+    ) -> Result<Rig, String> {
+        Rig::build(class, config, Shape { inputs, outputs }, SLOTS, ports)
+    }
+
+    fn build(
+        class: &str,
+        config: &str,
+        shape: Shape,
+        slots: u32,
         mut ports: impl FnMut(usize) -> Vec<(String, Box<dyn Port>)>,
     ) -> Result<Rig, String> {
-        let shape = Shape { inputs, outputs };
         let mut instances = vec![];
         for native in [false, true] {
             let mut services = TestServices::default();
@@ -454,7 +512,7 @@ impl Rig {
             }
             let element = make(class, config, shape, &mut services)?;
             let transparent = element.lower(shape).is_some();
-            instances.push(Instance::new(element, shape, native));
+            instances.push(Instance::new(element, shape, native, slots));
             if !transparent {
                 break;
             }
@@ -529,12 +587,14 @@ impl Rig {
     pub fn advance(&mut self, by_ns: u64) -> Vec<Out> {
         self.both(|instance| {
             instance.host.now_ns += by_ns;
+            let before = instance.books();
             let Instance { element, host, .. } = instance;
             element.tick(host.now_ns);
             if host.fire_at.is_some_and(|at| at <= host.now_ns) {
                 host.fire_at = None;
                 element.fire(&mut Work::new(host, 0));
             }
+            instance.settle(before, 0, 0);
             instance.beside()
         })
     }

@@ -1,0 +1,5 @@
+//! Hostile packets through elements, evaluator against machine code, with all books kept.
+#![no_main]
+
+// args: -max_len=1024
+libfuzzer_sys::fuzz_target!(|data: &[u8]| element::testing::fuzz_packets(data));
