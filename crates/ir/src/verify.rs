@@ -14,7 +14,7 @@
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
-use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Program, Term, Value};
+use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
 
@@ -315,8 +315,13 @@ impl Verifier<'_> {
             Term::Slow(slow) => no_such("slow path", *slow, program.slow.len())?,
             Term::Lookup { table, key, .. } | Term::Create { table, key, .. } => {
                 no_such("table", *table, program.tables.len())?;
-                let words = usize::from(program.tables[usize::from(*table)].key_words);
-                if key.len() != words || !(1..=MAX_KEY_WORDS).contains(&words) {
+                let decl = &program.tables[usize::from(*table)];
+                let words = usize::from(decl.key_words);
+                let most = match decl.matching {
+                    Matching::Unknown => MAX_KEY_WORDS,
+                    Matching::Prefixes4 => 1,
+                };
+                if key.len() != words || !(1..=most).contains(&words) {
                     return Err(VerifyError::Key(id, *table));
                 }
             }

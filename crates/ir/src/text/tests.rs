@@ -100,3 +100,19 @@ fn text_that_is_not_ir_says_where() {
         assert_eq!(parse(text).unwrap_err().line, line, "{text}");
     }
 }
+
+#[test]
+fn a_table_of_prefixes_is_kept_and_has_keys_of_one_word() {
+    let text = |words: u32, key: &str| {
+        format!(
+            "program p outputs 1\nreason none\ntable routes key {words} record 8 prefixes4\nentries b0\n\
+             b0:\n  v0 = const 1\n  v1 = lookup 0 {key} -> b1 b2\nb1:\n  emit 0\nb2:\n  drop 0\n"
+        )
+    };
+    let one = parse(&text(1, "v0")).expect("a program");
+    assert_eq!(verify(&one), Ok(()));
+    assert_eq!(parse(&print(&one)).as_ref(), Ok(&one));
+    assert!(print(&one).contains("table routes key 1 record 8 prefixes4"), "{}", print(&one));
+    let two = parse(&text(2, "v0 v0")).expect("a program");
+    assert!(verify(&two).is_err());
+}
