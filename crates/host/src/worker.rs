@@ -209,18 +209,19 @@ impl Worker {
             if stale_turns == 0 {
                 continue;
             }
-            let held: u64 = self.nodes.iter().map(|node| node.books.held()).sum();
-            if held < std::mem::replace(&mut last_held, held) {
-                // A timer let packets go: others may follow.
-                stale_turns = 1;
-            }
-            if self.is_over(&tasks, &finished, held, stale_turns) {
-                if !std::mem::replace(&mut done, true) {
+            if self.sources_ended(&tasks, &finished) {
+                let held: u64 = self.nodes.iter().map(|node| node.books.held()).sum();
+                if held < std::mem::replace(&mut last_held, held) {
+                    // A timer let packets go: others may follow.
+                    stale_turns = 1;
+                }
+                let is_over = stale_turns > if held == 0 { 2 } else { GIVE_UP_TURNS };
+                if is_over && !std::mem::replace(&mut done, true) {
                     self.finish.done.fetch_add(1, Ordering::AcqRel);
                 }
                 // Whoever saw all others done has seen all that they handed over.
-                if self.finish.done.load(Ordering::Acquire) >= self.finish.workers && self.incoming.is_empty()
-                {
+                let all_done = self.finish.done.load(Ordering::Acquire) >= self.finish.workers;
+                if is_over && all_done && self.incoming.is_empty() {
                     break;
                 }
             }
@@ -246,15 +247,12 @@ impl Worker {
         self.pulse.ended.store(true, Ordering::Release);
     }
 
-    /// Whether nothing can happen any more: all sources of the graph have ended and nobody works.
-    fn is_over(&self, tasks: &[usize], finished: &[bool], held: u64, stale_turns: u32) -> bool {
+    /// Whether all sources of the graph have ended.
+    fn sources_ended(&self, tasks: &[usize], finished: &[bool]) -> bool {
         let mut sources = tasks.iter().zip(finished).filter(|(node, _)| self.nodes[**node].inputs.is_empty());
         // A configuration without any source waits for its scripts, or for somebody to stop it.
         let none = sources.clone().next().is_none();
-        if (none && self.number == 0) || !sources.all(|(_, finished)| *finished) {
-            return false;
-        }
-        stale_turns > if held == 0 { 2 } else { GIVE_UP_TURNS }
+        !(none && self.number == 0) && sources.all(|(_, finished)| *finished)
     }
 
     /// Runs an element's task and what it sends on.

@@ -208,35 +208,36 @@ fn region_has_sites(program: &Program, plan: &Plan, region: &Region) -> bool {
 
 impl Lowering<'_, '_> {
     fn cells(&mut self) -> clif::Value {
-        load_pointer(self.f, self.context.context, offset_of!(Context, cells))
+        self.pointer(None, offset_of!(Context, cells))
     }
 
     fn now_ns(&mut self) -> clif::Value {
-        load_pointer(self.f, self.context.context, offset_of!(Context, now_ns))
+        self.pointer(None, offset_of!(Context, now_ns))
+    }
+
+    /// A field of [`Context`]: as it was read before the loop, or read here.
+    fn pointer(&mut self, known: Option<clif::Value>, at: usize) -> clif::Value {
+        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, at))
     }
 
     fn lists(&mut self) -> clif::Value {
-        load_pointer(self.f, self.context.context, offset_of!(Context, lists))
+        self.pointer(None, offset_of!(Context, lists))
     }
 
     fn counts(&mut self) -> clif::Value {
-        let known = self.context.counts;
-        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, counts)))
+        self.pointer(self.context.counts, offset_of!(Context, counts))
     }
 
     fn keys(&mut self) -> clif::Value {
-        let known = self.context.keys;
-        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, keys)))
+        self.pointer(self.context.keys, offset_of!(Context, keys))
     }
 
     fn carry(&mut self) -> clif::Value {
-        let known = self.context.carry;
-        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, carry)))
+        self.pointer(self.context.carry, offset_of!(Context, carry))
     }
 
     fn records(&mut self) -> clif::Value {
-        let known = self.context.records;
-        known.unwrap_or_else(|| load_pointer(self.f, self.context.context, offset_of!(Context, records)))
+        self.pointer(self.context.records, offset_of!(Context, records))
     }
 
     /// Reads the record and the carried values that the region starts with.

@@ -20,9 +20,6 @@ pub const PORT: u16 = 16;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 24;
 
-/// Addresses that are looked up together.
-const STAGE: usize = 32;
-
 impl Next for Hop {
     const BYTES: usize = RECORD_BYTES;
 
@@ -112,17 +109,15 @@ impl Table for Routes {
 
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
         let (first, distance) = self.hops.records().layout();
-        let (mut addresses, mut numbers) = ([0u128; STAGE], [0u32; STAGE]);
-        for list in list.chunks(STAGE) {
-            for (to, &index) in addresses.iter_mut().zip(list) {
-                *to = address(&keys[usize::from(index) * stride..]).unwrap_or(0);
-            }
-            self.trie.lookup_batch(&addresses[..list.len()], &mut numbers);
-            for (&number, &index) in numbers.iter().zip(list) {
+        let packet = |at: usize| usize::from(list[at]);
+        self.trie.lookup_each(
+            list.len(),
+            |at| address(&keys[packet(at) * stride..]).unwrap_or(0),
+            |at, number| {
                 let found = first + u64::from(number) * distance;
-                records[usize::from(index)] = if number == MISS { 0 } else { found };
-            }
-        }
+                records[packet(at)] = if number == MISS { 0 } else { found };
+            },
+        );
     }
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
