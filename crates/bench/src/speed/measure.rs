@@ -3,7 +3,7 @@
 use super::core_time::Thread;
 use crate::BenchError;
 use crate::traffic::TrafficSpec;
-use diag::{Diagnostic, Diagnostics, SourceMap};
+use diag::{Diagnostics, SourceMap};
 use host::chain::{Chain, PortKind, Source, TrafficDecl};
 use host::running::{Plan, Running};
 use port::FrameSet;
@@ -84,15 +84,14 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
     let frames = match made_frames(&chain) {
         None => None,
         Some(Ok(frames)) => Some(frames),
-        Some(Err(mistake)) => {
-            diags.push(mistake);
+        Some(Err(mistakes)) => {
+            diags.extend(mistakes);
             return Err(refused(&map, &diags));
         }
     };
     let memory = RegionOptions::slots(options.slots);
     let kept = frames.clone();
-    let made =
-        move |_: &TrafficDecl| kept.clone().ok_or_else(|| Diagnostic::error(diag::Span::NONE, "no traffic"));
+    let made = move |_: &TrafficDecl, _: &mut Diagnostics| kept.clone();
     let mut ports = host::ports::Ports::new(&chain, 1, memory, Box::new(made));
     let wanted = host::Options { folder: chain.folder.clone(), ..host::Options::default() };
     let assembly = host::assemble(&chain.graph, &wanted, &mut ports, &mut diags)
@@ -131,18 +130,20 @@ fn failed(error: impl std::fmt::Display) -> BenchError {
 }
 
 /// The frames of the chain's port with made-up traffic: each flow once.
-fn made_frames(chain: &Chain) -> Option<Result<Arc<FrameSet>, Diagnostic>> {
+fn made_frames(chain: &Chain) -> Option<Result<Arc<FrameSet>, Diagnostics>> {
     let declared = chain.ports.iter().find_map(|port| match &port.kind {
         PortKind::Local(Source::Traffic(traffic), _) => Some(traffic),
         _ => None,
     })?;
-    let make = || {
-        let spec: TrafficSpec = declared.read()?;
-        let refused = |message: String| Diagnostic::error(declared.span, message);
-        let made = spec.prepare(spec.flows as usize).map_err(|error| refused(error.to_string()))?;
-        FrameSet::new(made.iter()).map(Arc::new).map_err(|error| refused(error.to_string()))
-    };
-    Some(make())
+    let mut diags = Diagnostics::new();
+    let spec: Option<TrafficSpec> = declared.read(&mut diags);
+    let Some(spec) = spec.filter(|_| !diags.has_errors()) else { return Some(Err(diags)) };
+    let made = spec.prepare(spec.flows as usize).map_err(|error| error.to_string());
+    let set = made.and_then(|made| FrameSet::new(made.iter()).map_err(|error| error.to_string()));
+    Some(set.map(Arc::new).map_err(|message| {
+        diags.error(declared.span, message);
+        diags
+    }))
 }
 
 /// Lets a running chain warm up, then counts.

@@ -178,24 +178,19 @@ impl TrafficSpec {
         Ok(set)
     }
 
-    fn check(&self) -> Result<(), BenchError> {
-        self.size.check()?;
-        let refuse = |reason: &str| Err(BenchError::Contradiction(reason.to_owned()));
-        if self.flows == 0 || self.flows > MAX_FLOWS {
-            return refuse("the number of flows is 1 to 100,000,000");
-        }
-        if self.ipv6_percent > 100 || self.acl.miss_percent > 100 {
-            return refuse("a share in per cent is 0 to 100");
-        }
-        if self.rate_pps == 0 {
-            return refuse("the rate is at least one frame a second");
-        }
-        if self.dscp > 63 {
-            return refuse("a DSCP is 0 to 63");
-        }
-        if self.protocols.total() == 0 {
-            return refuse("all protocol weights are zero");
-        }
+    /// Settings that are out of range, each with the key that it has in a chain file.
+    pub fn mistakes(&self) -> Vec<(&'static str, BenchError)> {
+        let mut mistakes: Vec<(&'static str, BenchError)> = vec![];
+        mistakes.extend(self.size.check().err().map(|error| ("size", error)));
+        let mut refuse = |key, wrong: bool, reason: &str| {
+            mistakes.extend(wrong.then(|| (key, BenchError::Contradiction(reason.to_owned()))));
+        };
+        refuse("flows", self.flows == 0 || self.flows > MAX_FLOWS, "the number of flows is 1 to 100,000,000");
+        refuse("ipv6-percent", self.ipv6_percent > 100, "a share in per cent is 0 to 100");
+        refuse("acl", self.acl.miss_percent > 100, "a share in per cent is 0 to 100");
+        refuse("rate-pps", self.rate_pps == 0, "the rate is at least one frame a second");
+        refuse("dscp", self.dscp > 63, "a DSCP is 0 to 63");
+        refuse("protocols", self.protocols.total() == 0, "all protocol weights are zero");
         let families = [
             (&self.src, false, "src"),
             (&self.dst, false, "dst"),
@@ -205,12 +200,14 @@ impl TrafficSpec {
         for (range, ipv6, name) in families {
             if range.is_ipv6() != ipv6 {
                 let family = if ipv6 { "IPv6" } else { "IPv4" };
-                return Err(BenchError::Contradiction(format!(
-                    "{name} takes {family} addresses, and {range} is none"
-                )));
+                refuse(name, true, &format!("{name} takes {family} addresses, and {range} is none"));
             }
         }
-        Ok(())
+        mistakes
+    }
+
+    fn check(&self) -> Result<(), BenchError> {
+        self.mistakes().into_iter().next().map_or(Ok(()), |(_, mistake)| Err(mistake))
     }
 }
 

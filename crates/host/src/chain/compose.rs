@@ -12,10 +12,15 @@ use click::{Connection, ElementId, Graph};
 use diag::{Span, Spanned};
 use std::path::{Path, PathBuf};
 
-/// Composes the NFs of a chain. Without wiring, because it has mistakes, every interface is idle.
-pub(super) fn compose(declared: ChainFile, nfs: Vec<Nf>, wiring: Option<Wiring>, folder: PathBuf) -> Chain {
-    let is_wired = wiring.is_some();
-    let wiring = wiring.unwrap_or(Wiring { links: vec![], entries: vec![] });
+/// Composes the NFs of a chain. Where it has mistakes, interfaces without a link are idle: what is wrong with
+/// one link would show again at every element behind it.
+pub(super) fn compose(
+    declared: ChainFile,
+    nfs: Vec<Nf>,
+    wiring: Wiring,
+    sound: bool,
+    folder: PathBuf,
+) -> Chain {
     let mut graph = Graph::default();
     let mut infos = vec![];
     // Element that an end's packets come to or leave from, in the whole graph.
@@ -39,7 +44,7 @@ pub(super) fn compose(declared: ChainFile, nfs: Vec<Nf>, wiring: Option<Wiring>,
         graph.incomplete |= nf.graph.incomplete;
         for (at, interface) in nf.interfaces.iter().enumerate() {
             let end = End::Nf(number, at);
-            let is_idle = !is_wired || nf.idle.iter().any(|idle| idle.text == interface.name);
+            let is_idle = !sound || nf.idle.iter().any(|idle| idle.text == interface.name);
             let place = |id: &ElementId, sends: bool| Place {
                 end,
                 sends,

@@ -21,6 +21,8 @@ pub(super) struct ChainFile {
     pub nfs: Vec<NfDecl>,
     pub links: Vec<Spanned>,
     pub entries: Option<Vec<Spanned>>,
+    /// Whether mistakes in the syntax may hide declarations.
+    pub damaged: bool,
 }
 
 /// An NF.
@@ -52,14 +54,26 @@ pub(super) fn check_name(what: &str, name: &str, span: Span, diags: &mut Diagnos
     }
 }
 
-/// Reads the declarations; `None` when the text is not even TOML.
-pub(super) fn read(
-    source: SourceId,
+/// Reads the declarations, also of a text that is no good TOML: what lines without mistakes say.
+pub(super) fn read(source: SourceId, folder: &Path, map: &SourceMap, diags: &mut Diagnostics) -> ChainFile {
+    let mut syntax = Diagnostics::new();
+    let (file, root) = table::parse(source, map, &mut syntax);
+    let broken: Vec<Span> = syntax.iter().map(|mistake| mistake.span).collect();
+    diags.extend(syntax);
+    let mut found = Diagnostics::new();
+    let chain = declarations(file, &root, folder, &mut found);
+    // What a line with a mistake seems to say is not what was meant.
+    diags.extend(found.into_iter().filter(|mistake| !file.shares_line(mistake.span, &broken)));
+    chain
+}
+
+fn declarations(
+    file: table::File<'_>,
+    root: &toml::Spanned<toml::de::DeTable<'_>>,
     folder: &Path,
-    map: &SourceMap,
     diags: &mut Diagnostics,
-) -> Option<ChainFile> {
-    let (file, root) = table::parse(source, map, diags)?;
+) -> ChainFile {
+    let source = file.source;
     let mut keys = Keys::new("the chain file", file, root.get_ref());
     let links = keys.take("links");
     let entries = keys.take("entries");
@@ -80,19 +94,19 @@ pub(super) fn read(
             diags.error(nf.span, message).note(port.span, "the port").help("give one of them another name");
         }
     }
-    if nfs.is_empty() && !keys.has("nf") {
+    if nfs.is_empty() && !keys.has("nf") && !file.damaged {
         diags
             .error(Span::new(source, 0, 0), "the chain has no NF")
             .help("add a table for each, such as `[nf.nat]` with `click = \"nat.click\"`");
     }
-    if links.is_none() && !nfs.is_empty() {
+    if links.is_none() && !nfs.is_empty() && !file.damaged {
         let help = "add `links = [\"PORT <-> [INTERFACE]NF[INTERFACE] <-> PORT\"]` in front of the tables";
         diags.error(Span::new(source, 0, 0), "the chain has no links").help(help);
     }
     let links = links.map_or(vec![], |links| links.texts(diags));
     let entries = entries.map(|entries| entries.texts(diags));
     keys.finish(diags, |_| None);
-    Some(ChainFile { source, workers, cores, burst, ports, nfs, links, entries })
+    ChainFile { source, workers, cores, burst, ports, nfs, links, entries, damaged: file.damaged }
 }
 
 /// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
@@ -144,6 +158,7 @@ fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
         }
         (Some(click), None) => click.text(diags).map_or(NfText::Missing, NfText::File),
         (None, Some(inline)) => inline.text(diags).map_or(NfText::Missing, NfText::Inline),
+        (None, None) if keys.is_damaged() => NfText::Missing,
         (None, None) => {
             diags
                 .error(nf.key_span, format!("NF `{}` has no Click text", nf.key))

@@ -124,7 +124,7 @@ pub fn load(
 }
 
 /// Loads a chain as far as it can be understood, also with mistakes: whoever assembles it finds the
-/// mistakes that are left. With any error it is not to be run, and nothing is linked to its NFs.
+/// mistakes that are left. With any error it is not to be run; interfaces whose link has a mistake are idle.
 pub fn load_to_check(
     path: &Path,
     defines: &[(String, String)],
@@ -172,13 +172,12 @@ fn read_text(
         let graph = click::flatten(&ast, &crate::assemble::KnownClasses, defines, diags);
         return Some(compose::alone(graph, path));
     }
-    let declared = file::read(source, &folder_of(path), map, diags)?;
+    let declared = file::read(source, &folder_of(path), map, diags);
     let nfs = nf::load_all(&declared, path, defines, files, map, diags);
     let wiring = wiring::resolve(&declared, &nfs, diags);
     loops::refuse(&nfs, &wiring, diags);
-    // What is wrong with one link would show again at every element behind it.
-    let wiring = (diags.errors() == before).then_some(wiring);
-    Some(compose::compose(declared, nfs, wiring, folder_of(path)))
+    let sound = diags.errors() == before;
+    Some(compose::compose(declared, nfs, wiring, sound, folder_of(path)))
 }
 
 /// By its extension; else a text whose first line is a TOML table or key is a chain file.

@@ -17,6 +17,8 @@ pub struct PortDecl {
     pub kind: PortKind,
     /// Where it is declared.
     pub span: Span,
+    /// Whether its declaration has mistakes. It stays declared, so that links to it are no mistakes, too.
+    pub broken: bool,
 }
 
 /// What a port is.
@@ -70,30 +72,67 @@ pub struct TrafficDecl {
 impl PortDecl {
     /// Whether packets can come from it.
     pub fn receives(&self) -> bool {
-        !matches!(self.kind, PortKind::Local(Source::None, _))
+        self.broken || !matches!(self.kind, PortKind::Local(Source::None, _))
     }
 
     /// Whether packets can be sent to it.
     pub fn sends(&self) -> bool {
-        !matches!(self.kind, PortKind::Local(_, Sink::None))
+        self.broken || !matches!(self.kind, PortKind::Local(_, Sink::None))
     }
 }
 
 impl TrafficDecl {
-    /// Reads the keys.
-    ///
-    /// # Errors
-    /// What is wrong, at its place.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Diagnostic> {
+    /// Reads the keys, and records each that is wrong at its place; the value is what the others make.
+    pub fn read<T: DeserializeOwned>(&self, diags: &mut Diagnostics) -> Option<T> {
         let mistake = |error: toml::de::Error| {
             let span = error.span().map_or(self.span, |at| Span::new(self.span.source, at.start, at.end));
             Diagnostic::error(span, error.message().trim().replace('\n', "; "))
         };
-        let file = DeTable::parse(&self.text).map_err(mistake)?;
+        let (file, _) = DeTable::parse_recoverable(&self.text);
         let table = self.table(file.get_ref()).cloned().unwrap_or_default();
-        let place = self.span.start as usize..self.span.end as usize;
-        let table = toml::Spanned::new(place, table);
-        T::deserialize(toml::Deserializer::from(table)).map_err(mistake)
+        let read = |table: DeTable<'_>| {
+            let place = self.span.start as usize..self.span.end as usize;
+            T::deserialize(toml::Deserializer::from(toml::Spanned::new(place, table))).map_err(mistake)
+        };
+        let first = match read(table.clone()) {
+            Ok(value) => return Some(value),
+            Err(mistake) => mistake,
+        };
+        // Serde stops at the first mistake. A key that is wrong is wrong alone, too; without it and the
+        // others like it the rest is what can be read.
+        let (mut good, mut told) = (DeTable::new(), false);
+        for (key, value) in table {
+            let place = key.span();
+            let of_key = |mistake: &Diagnostic| {
+                let span = mistake.span;
+                let ends = value.span().end.max(place.end);
+                (place.start..=ends).contains(&(span.start as usize)) && (span.end as usize) <= ends
+            };
+            let alone: DeTable<'_> = [(key.clone(), value.clone())].into_iter().collect();
+            match read(alone) {
+                Err(mistake) if of_key(&mistake) => {
+                    diags.push(mistake);
+                    told = true;
+                }
+                _ => {
+                    good.insert(key, value);
+                }
+            }
+        }
+        if !told {
+            diags.push(first);
+        }
+        read(good).ok()
+    }
+
+    /// Where a key stands, or the whole table where it has none.
+    pub fn place(&self, key: &str) -> Span {
+        let (file, _) = DeTable::parse_recoverable(&self.text);
+        let place = self.table(file.get_ref()).and_then(|table| {
+            let (key, value) = table.get_key_value(key)?;
+            Some(Span::new(self.span.source, key.span().start, value.span().end))
+        });
+        place.unwrap_or(self.span)
     }
 
     fn table<'a, 'i>(&self, file: &'a DeTable<'i>) -> Option<&'a DeTable<'i>> {
@@ -107,12 +146,15 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
     let mut ports = vec![];
     for value in keys.rest() {
         super::file::check_name("port", value.key, value.key_span, diags);
-        let Some(mut keys) = value.keys(format!("port `{}`", value.key), diags) else { continue };
-        // One with a mistake stays declared, so that links to it are no mistakes, too.
-        let kind = kind(&mut keys, value, folder, diags);
-        let kind = kind.unwrap_or_else(|| PortKind::Device(String::new()));
-        ports.push(PortDecl { name: value.key.to_string(), kind, span: value.key_span });
-        keys.finish(diags, |_| None);
+        let before = diags.errors();
+        let kind = value.keys(format!("port `{}`", value.key), diags).and_then(|mut keys| {
+            let kind = kind(&mut keys, value, folder, diags);
+            keys.finish(diags, |_| None);
+            kind
+        });
+        let broken = kind.is_none() || diags.errors() > before;
+        let kind = kind.unwrap_or(PortKind::Local(Source::None, Sink::None));
+        ports.push(PortDecl { name: value.key.to_string(), kind, span: value.key_span, broken });
     }
     one_writer_each(&ports, diags);
     ports
@@ -142,8 +184,8 @@ fn one_writer_each(ports: &[PortDecl], diags: &mut Diagnostics) {
     }
 }
 
+/// What a port is, as far as that can be said.
 fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<PortKind> {
-    let before = diags.errors();
     let device = keys.take("device");
     let capture = keys.take("capture");
     let passes = keys.take("passes");
@@ -167,8 +209,10 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
             diags.error(one.key_span, format!("`{}` belongs to a port with `{key}`", one.key));
         }
     };
-    needs(passes, capture, "capture", diags);
-    needs(count, traffic, "traffic", diags);
+    if !keys.is_damaged() {
+        needs(passes, capture, "capture", diags);
+        needs(count, traffic, "traffic", diags);
+    }
     let device = device.map(|device| device.text(diags).map(|device| device.text));
     let passes = passes.and_then(|passes| passes.integer(0..=u64::MAX, diags)).unwrap_or(1);
     let count = count.and_then(|count| count.integer(1..=u64::MAX - 1, diags));
@@ -190,25 +234,29 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
         }
         _ => traffic.keys("traffic", diags).and(None),
     });
-    if device.is_none() && capture.is_none() && traffic.is_none() && write.is_none() && discard.is_none() {
+    let says = device.is_some()
+        || capture.is_some()
+        || traffic.is_some()
+        || write.is_some()
+        || discard.is_some()
+        || keys.is_damaged();
+    if !says {
         let message = format!("port `{}` does not say what it is", port.key);
         diags.error(port.key_span, message).help(
             "give it `capture`, `traffic` or `device` to receive from, `write`, `discard` or `device` to send to",
         );
     }
-    if diags.errors() > before {
-        return None;
-    }
     if let Some(device) = device {
         return device.map(PortKind::Device);
     }
-    let source = match (capture, traffic) {
-        (Some(path), _) => Source::Capture { path: path?, passes },
-        (None, Some(traffic)) => Source::Traffic(traffic?),
+    let source = match (capture.flatten(), traffic.flatten()) {
+        // With both, which is a mistake: the traffic may have mistakes of its own.
+        (_, Some(traffic)) => Source::Traffic(traffic),
+        (Some(path), None) => Source::Capture { path, passes },
         (None, None) => Source::None,
     };
-    let sink = match write {
-        Some(path) => Sink::Capture(path?),
+    let sink = match write.flatten() {
+        Some(path) => Sink::Capture(path),
         None if discards => Sink::Discard,
         None => Sink::None,
     };

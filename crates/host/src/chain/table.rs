@@ -25,30 +25,41 @@ pub(super) struct File<'a> {
     pub source: SourceId,
     /// Its text.
     pub text: &'a str,
+    /// Whether mistakes in its syntax may hide tables and keys: what is missing may have been meant.
+    pub damaged: bool,
 }
 
 /// A table that is being read.
 pub(super) struct Keys<'a> {
     what: String,
+    damaged: bool,
     entries: Vec<(Value<'a>, bool)>,
     asked: Vec<&'static str>,
 }
 
 impl File<'_> {
+    /// Whether a place lies on a line on which one of these mistakes starts.
+    pub fn shares_line(&self, place: Span, mistakes: &[Span]) -> bool {
+        let line = |at: u32| self.text.get(..at as usize).unwrap_or("").matches('\n').count();
+        place.source == self.source && mistakes.iter().any(|mistake| line(mistake.start) == line(place.start))
+    }
+
     /// A range of the text.
     pub fn span(&self, range: std::ops::Range<usize>) -> Span {
         Span::new(self.source, range.start, range.end)
     }
 }
 
-/// Parses the text; mistakes in its syntax are recorded, all of them.
+/// Parses the text; mistakes in its syntax are recorded, all of them. The table has what could be read
+/// around them.
 pub(super) fn parse<'a>(
     source: SourceId,
     map: &'a SourceMap,
     diags: &mut Diagnostics,
-) -> Option<(File<'a>, toml::Spanned<DeTable<'a>>)> {
-    let file = File { source, text: map.text(source) };
-    let (table, mistakes) = DeTable::parse_recoverable(file.text);
+) -> (File<'a>, toml::Spanned<DeTable<'a>>) {
+    let text = map.text(source);
+    let (table, mistakes) = DeTable::parse_recoverable(text);
+    let file = File { source, text, damaged: !mistakes.is_empty() };
     let mut line = None;
     for mistake in &mistakes {
         // What is left open on one line makes the parser stumble over every word that follows.
@@ -60,7 +71,7 @@ pub(super) fn parse<'a>(
         let span = mistake.span().map_or(Span::new(source, 0, 0), |range| file.span(range));
         diags.error(span, format!("this is not TOML: {}", mistake.message().replace('\n', "; ")));
     }
-    mistakes.is_empty().then_some((file, table))
+    (file, table)
 }
 
 impl<'a> Keys<'a> {
@@ -72,7 +83,7 @@ impl<'a> Keys<'a> {
         };
         let mut entries: Vec<(Value<'a>, bool)> = table.iter().map(value).collect();
         entries.sort_by_key(|(entry, _)| (entry.key_span.start, entry.key_span.end));
-        Keys { what: what.into(), entries, asked: vec![] }
+        Keys { what: what.into(), damaged: file.damaged, entries, asked: vec![] }
     }
 
     /// The value of a key, if it is there.
@@ -81,6 +92,11 @@ impl<'a> Keys<'a> {
         let (value, taken) = self.entries.iter_mut().find(|(value, _)| value.key == key)?;
         *taken = true;
         Some(*value)
+    }
+
+    /// Whether mistakes in the text's syntax may hide keys.
+    pub fn is_damaged(&self) -> bool {
+        self.damaged
     }
 
     /// Whether the key is there, of whatever kind.

@@ -5,7 +5,8 @@ use super::link::{self, Stop};
 use super::nf::{Interface, Nf};
 use super::{End, Link};
 use crate::ports::is_capture_name;
-use diag::{Diagnostics, Span, Spanned, did_you_mean};
+use diag::{Diagnostics, Span, Spanned, did_you_mean, suggest};
+use std::collections::HashSet;
 
 /// The links of a chain.
 pub(super) struct Wiring {
@@ -18,29 +19,65 @@ pub(super) struct Wiring {
 /// Resolves all links; checks that every interface has its link and every direction makes sense.
 pub(super) fn resolve(chain: &ChainFile, nfs: &[Nf], diags: &mut Diagnostics) -> Wiring {
     let before = diags.errors();
-    let mut wirer = Wirer { chain, nfs, links: vec![], diags };
+    let mut wirer = Wirer { chain, nfs, links: vec![], meant: Meant::default(), diags };
     for text in &chain.links {
-        let Some(link) = link::parse(text, wirer.diags) else { continue };
-        let pairs = link.stops.iter().zip(link.stops.iter().skip(1));
-        for ((from, to), both) in pairs.zip(&link.both_ways) {
-            wirer.join(from, to, *both);
+        let before = wirer.diags.errors();
+        if let Some(link) = link::parse(text, wirer.diags) {
+            let pairs = link.stops.iter().zip(link.stops.iter().skip(1));
+            for ((from, to), both) in pairs.zip(&link.both_ways) {
+                wirer.join(from, to, *both);
+            }
+            wirer.loose_brackets(&link.stops);
         }
-        wirer.loose_brackets(&link.stops);
+        if wirer.diags.errors() > before {
+            wirer.meant.add(text, chain);
+        }
     }
-    // Mistakes in links make interfaces look unlinked.
-    if wirer.diags.errors() == before && !chain.links.is_empty() {
+    if !chain.links.is_empty() {
         wirer.unlinked();
         wirer.unused_ports();
     }
-    let sound = wirer.diags.errors() == before;
+    let sound = wirer.diags.errors() == before && !chain.damaged;
     let entries = wirer.entries(sound);
     Wiring { links: wirer.links, entries }
+}
+
+/// NFs and ports that links with mistakes may have meant: that they look unlinked is no further mistake.
+#[derive(Default)]
+struct Meant {
+    names: HashSet<String>,
+    /// A link has a name that is like no other.
+    anything: bool,
+}
+
+impl Meant {
+    /// Adds what a link with a mistake names, or seems to name.
+    fn add(&mut self, link: &Spanned, chain: &ChainFile) {
+        let declared = || {
+            let ports = chain.ports.iter().map(|port| port.name.as_str());
+            ports.chain(chain.nfs.iter().map(|nf| nf.name.as_str()))
+        };
+        let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let words = link.text.split(|c| !in_name(c)).map(|word| word.trim_matches('-'));
+        for word in words.filter(|word| !word.is_empty()) {
+            match declared().find(|name| *name == word).or_else(|| suggest(word, declared())) {
+                Some(name) => self.names.extend([name.to_string()]),
+                // Names of interfaces are found in brackets.
+                None => self.anything |= !link.text.contains(&format!("[{word}]")),
+            }
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.anything || self.names.contains(name)
+    }
 }
 
 struct Wirer<'a> {
     chain: &'a ChainFile,
     nfs: &'a [Nf],
     links: Vec<Link>,
+    meant: Meant,
     diags: &'a mut Diagnostics,
 }
 
@@ -164,7 +201,7 @@ impl<'a> Wirer<'a> {
             return Some(End::Port(port));
         }
         let Some(at) = self.nfs.iter().position(|nf| nf.name == name.text) else {
-            if self.chain.nfs.iter().all(|nf| nf.name != name.text) {
+            if self.chain.nfs.iter().all(|nf| nf.name != name.text) && !self.chain.damaged {
                 let ports = self.chain.ports.iter().map(|port| port.name.as_str());
                 let nfs = self.chain.nfs.iter().map(|nf| nf.name.as_str());
                 let help = did_you_mean(&name.text, ports.chain(nfs));
@@ -238,6 +275,9 @@ impl<'a> Wirer<'a> {
                     self.diags.error(idle.span, message).maybe_help(did_you_mean(&idle.text, names()));
                 }
             }
+            if self.chain.damaged || self.meant.has(&nf.name) {
+                continue;
+            }
             for (number, interface) in nf.interfaces.iter().enumerate() {
                 let end = End::Nf(at, number);
                 let idle = nf.idle.iter().any(|idle| idle.text == interface.name);
@@ -285,7 +325,8 @@ impl<'a> Wirer<'a> {
     fn unused_ports(&mut self) {
         for (at, port) in self.chain.ports.iter().enumerate() {
             let end = End::Port(at);
-            if !self.links.iter().any(|link| link.from == end || link.to == end) {
+            let excused = self.chain.damaged || port.broken || self.meant.has(&port.name);
+            if !excused && !self.links.iter().any(|link| link.from == end || link.to == end) {
                 self.diags.warning(port.span, format!("port `{}` is not linked to anything", port.name));
             }
         }

@@ -17,7 +17,7 @@ pub use target::is_capture_name;
 
 use crate::chain::{Chain, PortDecl, PortKind, Sink, Source, TrafficDecl, device_direction, device_name};
 use crate::services::PortOpener;
-use diag::{Diagnostic, Diagnostics};
+use diag::Diagnostics;
 use element::configure::Direction;
 use handle::Queue;
 use port::capture::CaptureReader;
@@ -31,8 +31,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use target::Target;
 
-/// Makes the frames of a port with made-up traffic.
-pub type Made = Box<dyn Fn(&TrafficDecl) -> Result<Arc<FrameSet>, Diagnostic>>;
+/// Makes the frames of a port with made-up traffic; with any mistake, which it records, there are none.
+pub type Made = Box<dyn Fn(&TrafficDecl, &mut Diagnostics) -> Option<Arc<FrameSet>>>;
 
 /// Makes each worker's handle of the packet pool.
 pub type Pools = Box<dyn FnMut(usize) -> PacketPool>;
@@ -113,9 +113,7 @@ impl Ports {
     /// when its port is opened.
     pub fn prepare(&mut self, diags: &mut Diagnostics) {
         for number in 0..self.declared.len() {
-            if let Some(Err(mistake)) = self.frames(number) {
-                diags.push(mistake);
-            }
+            self.frames(number, diags);
         }
     }
 
@@ -162,18 +160,16 @@ impl Ports {
     }
 
     /// The frames of a declared port with made-up traffic; `None` when it has none.
-    fn frames(&mut self, number: usize) -> Option<Result<Arc<FrameSet>, Diagnostic>> {
+    fn frames(&mut self, number: usize, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
         let PortKind::Local(Source::Traffic(traffic), _) = &self.declared.get(number)?.kind else {
             return None;
         };
         if let Some(frames) = self.frames.get(&number) {
-            return Some(Ok(Arc::clone(frames)));
+            return Some(Arc::clone(frames));
         }
-        let made = (self.made)(traffic);
-        if let Ok(frames) = &made {
-            self.frames.insert(number, Arc::clone(frames));
-        }
-        Some(made)
+        let frames = (self.made)(traffic, diags)?;
+        self.frames.insert(number, Arc::clone(&frames));
+        Some(frames)
     }
 
     /// A handle of what stands under the key, which `make` makes for the first who asks.
@@ -203,18 +199,24 @@ impl Ports {
     ) -> Result<Box<dyn Port>, String> {
         let port = self.declared.get(number).cloned().ok_or("there is no such port")?;
         let name = &port.name;
+        if port.broken && self.dry {
+            // What is wrong with it was told where it is declared.
+            return Ok(Box::new(MemoryPort::sink(name.as_str())));
+        }
         match (port.kind, direction) {
             (PortKind::Device(device), _) => self.open_device(&device, name, direction, worker),
             (PortKind::Local(Source::Capture { path, passes }, _), Direction::Receive) => {
                 self.read(&path, passes, name, worker)
             }
             (PortKind::Local(Source::Traffic(traffic), _), Direction::Receive) => {
-                let frames = match self.frames(number) {
-                    Some(Ok(frames)) => frames,
-                    Some(Err(mistake)) => {
-                        return Err(format!("the traffic of `{name}`: {}", mistake.message));
+                let mut mistakes = Diagnostics::new();
+                let Some(frames) = self.frames(number, &mut mistakes) else {
+                    if self.dry {
+                        // Told by `prepare`, where it stands.
+                        return Ok(Box::new(MemoryPort::sink(name.as_str())));
                     }
-                    None => return Err(format!("`{name}` has no traffic")),
+                    let told: Vec<&str> = mistakes.iter().map(|mistake| mistake.message.as_str()).collect();
+                    return Err(format!("the traffic of `{name}`: {}", told.join("; ")));
                 };
                 let workers = self.workers;
                 self.share(Key::Source(number, worker), name, direction, |_| {

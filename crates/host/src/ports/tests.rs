@@ -44,11 +44,9 @@ fn made() -> Made {
     struct Spec {
         frames: usize,
     }
-    Box::new(|traffic| {
-        let spec: Spec = traffic.read()?;
-        FrameSet::new((0..spec.frames).map(frame))
-            .map(Arc::new)
-            .map_err(|error| Diagnostic::error(traffic.span, error.to_string()))
+    Box::new(|traffic, diags| {
+        let spec: Spec = traffic.read(diags).filter(|_| !diags.has_errors())?;
+        Some(Arc::new(FrameSet::new((0..spec.frames).map(frame)).expect("frames")))
     })
 }
 

@@ -97,6 +97,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let memory = shm::region::RegionOptions::slots(args.slots);
     let mut ports = host::ports::Ports::new(&chain, workers, memory, Box::new(made_traffic));
     ports.prepare(&mut loaded.diags);
+    if loaded.diags.has_errors() {
+        // What else is wrong is looked for, and nothing opened.
+        ports = ports.dry();
+    }
     let assembly = assemble(&chain.graph, &options, &mut ports, &mut loaded.diags)?;
     if !loaded.diags.is_empty() {
         check::show(&loaded.map, &loaded.diags, false);
@@ -180,12 +184,24 @@ const LEAST_FRAMES: usize = 4_096;
 const MOST_FRAMES: usize = 1 << 20;
 
 /// Makes the frames of a port with made-up traffic: every flow of its `traffic` table equally often.
-pub fn made_traffic(declared: &TrafficDecl) -> Result<Arc<port::FrameSet>, diag::Diagnostic> {
-    let spec: bench::traffic::TrafficSpec = declared.read()?;
-    let refused = |message: String| diag::Diagnostic::error(declared.span, message);
+pub fn made_traffic(declared: &TrafficDecl, diags: &mut diag::Diagnostics) -> Option<Arc<port::FrameSet>> {
+    let before = diags.errors();
+    let spec: bench::traffic::TrafficSpec = declared.read(diags)?;
+    for (key, mistake) in spec.mistakes() {
+        diags.error(declared.place(key), mistake.to_string());
+    }
+    if diags.errors() > before {
+        return None;
+    }
     let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
     let frames = (flows * LEAST_FRAMES.div_ceil(flows)).min(MOST_FRAMES);
-    let made = spec.prepare(frames).map_err(|error| refused(error.to_string()))?;
-    let set = port::FrameSet::new(made.iter()).map_err(|error| refused(error.to_string()))?;
-    Ok(Arc::new(set))
+    let made = spec.prepare(frames).map_err(|error| error.to_string());
+    let set = made.and_then(|made| port::FrameSet::new(made.iter()).map_err(|error| error.to_string()));
+    match set {
+        Ok(set) => Some(Arc::new(set)),
+        Err(message) => {
+            diags.error(declared.span, message);
+            None
+        }
+    }
 }

@@ -89,6 +89,78 @@ fn mistakes_of_a_chain_file_and_of_its_nfs_come_together() {
     }
 }
 
+/// Whether each of these parts is in what was told on the place's line.
+fn told(check: &Finished, parts: &[(&str, &str)]) {
+    assert_eq!(check.code, Some(2), "{}", check.stderr);
+    for (place, part) in parts {
+        let told = check.stderr.lines().any(|text| text.starts_with(place) && text.contains(part));
+        assert!(told, "{place} {part} is missing in\n{}", check.stderr);
+    }
+    assert_eq!(
+        check.stderr.lines().count(),
+        parts.len(),
+        "each once, and nothing that follows:\n{}",
+        check.stderr
+    );
+}
+
+/// Mistakes in declarations, in links, of interfaces, of elements and of captures.
+#[test]
+fn no_stage_hides_the_mistakes_of_another() {
+    let folder = Folder::new();
+    folder.write("nf.click", "FromDevice(0) -> Paint(x) -> ToDevice(1);\nFromDevice(2) -> ToDevice(3);");
+    folder.write("spare.click", "FromDevice(0) -> Counter(Y 1)\n-> ToDevice(1);");
+    folder.write(
+        "chain.toml",
+        "links = [\"in -> [0]nf[1] -> owt\", \"gone -> [2]nf[3] -> away\"]\n[run]\nburst = 0\n[ports]\n\
+         in = { traffic = { flows = 0, sise = 3, dscp = 99, ttl = \"x\" }, count = \"many\" }\n\
+         out = { discard = true }\n\
+         gone = { capture = \"gone.pcap\" }\n\
+         away = { write = \"no/folder.pcap\" }\n\
+         [nf.nf]\nclick = \"nf.click\"\n[nf.spare]\nclick = \"spare.click\"\n",
+    );
+    let check = folder.millrace(&["check", "chain.toml", "--short"]);
+    told(
+        &check,
+        &[
+            ("chain.toml:1:29:", "`owt`"),
+            ("chain.toml:1:36:", "gone.pcap"),
+            ("chain.toml:1:47:", "no/folder.pcap"),
+            ("chain.toml:3:9:", "`burst`"),
+            ("chain.toml:5:20:", "the number of flows"),
+            ("chain.toml:5:31:", "`sise`"),
+            ("chain.toml:5:41:", "DSCP"),
+            ("chain.toml:5:58:", "expected u8"),
+            ("chain.toml:5:73:", "`count`"),
+            ("nf.click:1:24:", "`x`"),
+            ("spare.click:1:1:", "nothing is linked"),
+            ("spare.click:1:26:", "`Y`"),
+            ("spare.click:2:4:", "nothing is linked"),
+        ],
+    );
+}
+
+#[test]
+fn a_line_that_is_no_toml_hides_nothing_else() {
+    let folder = Folder::new();
+    folder.write("nf.click", "FromDevice(0) -> Paint(x) -> ToDevice(1);");
+    folder.write(
+        "chain.toml",
+        "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = { capture = in.pcap }\n\
+         out = { discard = 7, colour = 1 }\n[nf.nf]\nclick = \"nf.click\"\n",
+    );
+    let check = folder.millrace(&["check", "chain.toml", "--short"]);
+    told(
+        &check,
+        &[
+            ("chain.toml:3:", "not TOML"),
+            ("chain.toml:4:", "`discard`"),
+            ("chain.toml:4:", "`colour`"),
+            ("nf.click:1:24:", "`x`"),
+        ],
+    );
+}
+
 #[test]
 fn checking_opens_what_is_read_and_writes_nothing() {
     let folder = Folder::with_examples(&["captures"]);
