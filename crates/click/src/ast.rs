@@ -3,6 +3,8 @@
 //! The tree is purely syntactic: whether `x` in `a -> x` is an element or an element class is
 //! decided by [`crate::flatten`], which knows the classes. Every node has its span.
 
+use std::collections::BTreeSet;
+
 use diag::{SourceId, Span, Spanned};
 
 use crate::token::Token;
@@ -18,6 +20,35 @@ pub struct Ast {
     pub(crate) tokens: Vec<Token>,
     /// Whether the file parsed without an error; [`crate::format()`] leaves other files alone.
     pub(crate) valid: bool,
+}
+
+impl Ast {
+    /// The variables that the text and the libraries in it name, whether they have a definition or not;
+    /// `None` when mistakes may hide some.
+    pub fn variables(&self) -> Option<BTreeSet<&str>> {
+        let mut names = BTreeSet::new();
+        self.add_variables(&mut names).then_some(names)
+    }
+
+    fn add_variables<'a>(&'a self, names: &mut BTreeSet<&'a str>) -> bool {
+        for (at, _) in self.text.match_indices('$') {
+            let rest = self.text.get(at + 1..).unwrap_or("");
+            let rest = rest.strip_prefix('{').unwrap_or(rest).trim_start();
+            let len = rest.bytes().take_while(|byte| crate::scan::is_variable(*byte)).count();
+            names.extend(rest.get(..len).filter(|name| !name.is_empty()));
+        }
+        let requirements = self.statements.iter().filter_map(|statement| match &statement.kind {
+            StatementKind::Require(requirements) => Some(requirements),
+            _ => None,
+        });
+        let mut valid = self.valid;
+        for requirement in requirements.flatten() {
+            if let Requirement::Library(_, Some(library)) = requirement {
+                valid &= library.add_variables(names);
+            }
+        }
+        valid
+    }
 }
 
 /// A name as it stands in the text.

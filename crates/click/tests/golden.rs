@@ -66,7 +66,8 @@ fn report(name: &str, text: &str) -> String {
     let id = map.add(name, text);
     let ast = click::parse_with(&mut map, id, &mut OneLibrary, &mut diags);
     let names: Vec<&str> = CLASSES.iter().map(|entry| entry.0).collect();
-    let defines = [("RATE".to_owned(), "2000".to_owned())];
+    let rate = diag::Spanned::derived("2000", diag::Span::NONE);
+    let defines = [("RATE".to_owned(), rate)];
     let graph = click::flatten(&ast, &names.as_slice(), &defines, &mut diags);
     let class = |id| graph.element(id).map_or("", |element| element.class.as_str());
     let flow = click::flow::resolve(&graph, &|id| spec(class(id)), &mut diags);

@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use clap::Args;
-use diag::{Diagnostics, SourceMap};
+use diag::{Diagnostics, SourceMap, Spanned};
 use host::Assembly;
-use host::chain::Chain;
+use host::chain::{Chain, Define};
 use host::ports::Ports;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct CheckArgs {
 
     /// Sets a variable of the configuration, as `define` does
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
-    defines: Vec<(String, String)>,
+    defines: Vec<String>,
 
     /// One line for each mistake
     #[arg(long)]
@@ -41,10 +41,30 @@ pub struct FmtArgs {
     check: bool,
 }
 
-/// Reads `NAME=VALUE`.
-pub fn definition(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((name.trim_start_matches('$').to_string(), value.to_string()))
+/// Accepts `NAME=VALUE`.
+pub fn definition(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((name, _)) if !name.trim_start_matches('$').is_empty() => Ok(text.to_string()),
+        _ => Err("expected NAME=VALUE".into()),
+    }
+}
+
+/// Variables of the command line, each with its place there.
+fn given(defines: &[String], map: &mut SourceMap) -> Vec<Define> {
+    let text: Vec<String> = defines.iter().map(|define| format!("-D {define}")).collect();
+    let source = map.add("command line", text.join("\n"));
+    let whole = Spanned::verbatim(map.text(source), map.whole(source));
+    let mut start = 0;
+    let of_line = |line: &String| {
+        let name = start + "-D ".len();
+        let end = start + line.len();
+        start = end + 1;
+        let equals = name + line.get("-D ".len()..)?.find('=')?;
+        let sign =
+            whole.text.get(name..equals)?.len() - whole.text.get(name..equals)?.trim_start_matches('$').len();
+        Some(Define { name: whole.slice(name + sign..equals), value: whole.slice(equals + 1..end) })
+    };
+    text.iter().filter_map(of_line).collect()
 }
 
 /// A chain with the texts that it was read from.
@@ -59,10 +79,11 @@ pub struct Loaded {
 
 /// Reads a chain. Of one with mistakes the elements are looked at, too: whoever corrects it wants to know
 /// all of them.
-pub fn load(path: &Path, defines: &[(String, String)]) -> anyhow::Result<Loaded> {
+pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let mut chain = host::chain::load_to_check(path, defines, &mut map, &mut diags);
+    let defines = given(defines, &mut map);
+    let mut chain = host::chain::load_to_check(path, &defines, &mut map, &mut diags);
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {

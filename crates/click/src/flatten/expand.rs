@@ -19,13 +19,13 @@ const MAX_BYTES: usize = 1 << 27;
 /// Classes of classes of classes: bounds the recursion here.
 const MAX_DEPTH: usize = 150;
 
-pub(super) fn expand(resolved: &Resolved, defines: &[(String, String)], diags: &mut Diagnostics) -> Graph {
+pub(super) fn expand(resolved: &Resolved, defines: &[(String, Spanned)], diags: &mut Diagnostics) -> Graph {
     let mut root = Scope { depth: 0, parent: None, values: HashMap::new() };
     for (name, value) in &resolved.root.defines {
         root.values.insert(name.name.clone(), value.clone());
     }
     for (name, value) in defines {
-        root.values.insert(name.clone(), Spanned::derived(value.clone(), Span::NONE));
+        root.values.insert(name.clone(), value.clone());
     }
     let mut expander = Expander {
         classes: &resolved.classes,

@@ -18,7 +18,7 @@ mod wires;
 
 use std::collections::BTreeSet;
 
-use diag::Diagnostics;
+use diag::{Diagnostics, Spanned};
 
 use crate::Graph;
 use crate::ast::Ast;
@@ -67,12 +67,12 @@ impl Classes for AnyClass {
     }
 }
 
-/// Expands a configuration. `defines` are variables from outside (a command line); they override
-/// the file's own. Mistakes go to `diags`; the graph holds what could be understood.
+/// Expands a configuration. `defines` are variables from outside (a command line) with where their values
+/// are written; they override the file's own. Mistakes go to `diags`; the graph holds what could be understood.
 pub fn flatten(
     ast: &Ast,
     classes: &dyn Classes,
-    defines: &[(String, String)],
+    defines: &[(String, Spanned)],
     diags: &mut Diagnostics,
 ) -> Graph {
     let resolved = template::resolve(ast, classes, diags);

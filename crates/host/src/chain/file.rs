@@ -1,5 +1,6 @@
 //! The declarations of a chain file.
 
+use super::Define;
 use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
@@ -30,7 +31,7 @@ pub(super) struct NfDecl {
     pub name: String,
     pub span: Span,
     pub text: NfText,
-    pub defines: Vec<(String, String)>,
+    pub defines: Vec<Define>,
     /// Interfaces that stay without a link.
     pub idle: Vec<Spanned>,
 }
@@ -176,7 +177,8 @@ fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             diags.error(define.key_span, format!("`{}` cannot be the name of a variable", define.key));
         }
-        defines.extend(define.plain(diags).map(|value| (name.to_string(), value)));
+        let name = Spanned::derived(name, define.key_span);
+        defines.extend(define.plain(diags).map(|value| Define { name, value }));
     }
     let idle = keys.take("idle").map_or(vec![], |idle| idle.texts(diags));
     keys.finish(diags, misplaced);

@@ -37,6 +37,7 @@ mod ports;
 mod table;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod wiring;
 
 pub use fuzz::fuzz_chain;
@@ -44,7 +45,7 @@ pub use nf::{device_direction, device_name};
 pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
 
 use crate::assemble::folder_of;
-use diag::{Diagnostics, SourceId, SourceMap, Span};
+use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -104,6 +105,15 @@ pub enum End {
     Nf(usize, usize),
 }
 
+/// A variable that is given a value outside the Click text that uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Define {
+    /// The variable, without its `$`; on a command line `NF.VARIABLE` is that of one NF.
+    pub name: Spanned,
+    /// Its value.
+    pub value: Spanned,
+}
+
 /// Where texts come from: files, or what a test makes up.
 struct Files<'a> {
     read: &'a mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>,
@@ -113,12 +123,7 @@ struct Files<'a> {
 /// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables from a command line:
 /// `NAME` for all NFs, `nf.NAME` for one; they override what files say. Mistakes are collected; with any
 /// error there is no chain.
-pub fn load(
-    path: &Path,
-    defines: &[(String, String)],
-    map: &mut SourceMap,
-    diags: &mut Diagnostics,
-) -> Option<Chain> {
+pub fn load(path: &Path, defines: &[Define], map: &mut SourceMap, diags: &mut Diagnostics) -> Option<Chain> {
     let before = diags.errors();
     load_to_check(path, defines, map, diags).filter(|_| diags.errors() == before)
 }
@@ -127,7 +132,7 @@ pub fn load(
 /// mistakes that are left. With any error it is not to be run; interfaces whose link has a mistake are idle.
 pub fn load_to_check(
     path: &Path,
-    defines: &[(String, String)],
+    defines: &[Define],
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
@@ -149,7 +154,7 @@ pub fn load_to_check(
 fn load_text(
     path: &Path,
     source: SourceId,
-    defines: &[(String, String)],
+    defines: &[Define],
     files: &mut Files<'_>,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
@@ -161,7 +166,7 @@ fn load_text(
 fn read_text(
     path: &Path,
     source: SourceId,
-    defines: &[(String, String)],
+    defines: &[Define],
     files: &mut Files<'_>,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
@@ -169,7 +174,10 @@ fn read_text(
     let before = diags.errors();
     if !is_chain_file(path, map.text(source)) {
         let ast = click::parse_with(map, source, files.libraries, diags);
-        let graph = click::flatten(&ast, &crate::assemble::KnownClasses, defines, diags);
+        variables::check_alone(&ast, defines, diags);
+        let values: Vec<(String, Spanned)> =
+            defines.iter().map(|define| (define.name.text.clone(), define.value.clone())).collect();
+        let graph = click::flatten(&ast, &crate::assemble::KnownClasses, &values, diags);
         return Some(compose::alone(graph, path));
     }
     let declared = file::read(source, &folder_of(path), map, diags);

@@ -1,7 +1,7 @@
 //! The NFs' Click files, and the interfaces they have.
 
-use super::Files;
 use super::file::{ChainFile, NfText};
+use super::{Define, Files, variables};
 use crate::assemble::KnownClasses;
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
@@ -81,19 +81,21 @@ pub(super) fn with_device(config: &Spanned, device: &str, span: Span) -> Spanned
 pub(super) fn load_all(
     chain: &ChainFile,
     path: &Path,
-    defines: &[(String, String)],
+    defines: &[Define],
     files: &mut Files<'_>,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Vec<Nf> {
     let folder = crate::assemble::folder_of(path);
     let mut parsed: HashMap<PathBuf, Option<Ast>> = HashMap::new();
-    let mut nfs = vec![];
+    let (mut nfs, mut known) = (vec![], vec![]);
     for declared in &chain.nfs {
-        let mut variables = declared.defines.clone();
-        variables.extend(defines.iter().filter_map(|(name, value)| {
+        let own = declared.defines.iter().map(|define| (define.name.text.clone(), define.value.clone()));
+        let mut values: Vec<(String, Spanned)> = own.collect();
+        values.extend(defines.iter().filter_map(|Define { name, value }| {
+            let name = name.as_str();
             let of_nf = name.strip_prefix(declared.name.as_str()).and_then(|rest| rest.strip_prefix('.'));
-            let name = of_nf.or((!name.contains('.')).then_some(name.as_str()))?;
+            let name = of_nf.or((!name.contains('.')).then_some(name))?;
             Some((name.to_string(), value.clone()))
         }));
         let inline;
@@ -121,9 +123,10 @@ pub(super) fn load_all(
                 (file, &*ast)
             }
         };
+        known.push((declared.name.as_str(), variables::of(ast.as_ref())));
         let before = diags.errors();
         let graph =
-            ast.as_ref().map(|ast| click::flatten(ast, &KnownClasses, &variables, diags)).unwrap_or_default();
+            ast.as_ref().map(|ast| click::flatten(ast, &KnownClasses, &values, diags)).unwrap_or_default();
         let incomplete = ast.is_none() || graph.incomplete || diags.errors() > before;
         let (interfaces, pulling) = describe(&graph);
         nfs.push(Nf {
@@ -137,6 +140,7 @@ pub(super) fn load_all(
             incomplete,
         });
     }
+    variables::check_chain(chain, &known, defines, diags);
     nfs
 }
 

@@ -205,14 +205,15 @@ impl<'a> Value<'a> {
     }
 
     /// Text, numbers and truth values as text.
-    pub fn plain(&self, diags: &mut Diagnostics) -> Option<String> {
-        match self.get() {
-            DeValue::String(text) => Some(text.to_string()),
-            DeValue::Integer(number) => Some(number.to_string()),
-            DeValue::Float(number) => Some(number.as_str().to_string()),
-            DeValue::Boolean(value) => Some(value.to_string()),
-            _ => self.mismatch("text or a number", diags),
-        }
+    pub fn plain(&self, diags: &mut Diagnostics) -> Option<Spanned> {
+        let number = match self.get() {
+            DeValue::String(_) => return self.text(diags),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.as_str().to_string(),
+            DeValue::Boolean(value) => value.to_string(),
+            _ => return self.mismatch("text or a number", diags),
+        };
+        Some(Spanned::verbatim(number, self.span()))
     }
 }
 

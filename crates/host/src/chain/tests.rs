@@ -82,6 +82,12 @@ fn golden_files() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// A variable as a command line gives it.
+fn given(name: &str, value: &str) -> Define {
+    let text = |text: &str| diag::Spanned::derived(text, Span::NONE);
+    Define { name: text(name), value: text(value) }
+}
+
 /// Loads a chain file whose NFs have the Click texts given by file name.
 fn load_with(
     text: &str,
@@ -90,8 +96,7 @@ fn load_with(
 ) -> (Option<Chain>, String, SourceMap) {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("chain.toml", text);
-    let defines: Vec<(String, String)> =
-        defines.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+    let defines: Vec<Define> = defines.iter().map(|(name, value)| given(name, value)).collect();
     let mut read = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
         let found = click.iter().find(|(file, _)| *file == name);
@@ -121,8 +126,31 @@ fn defines_from_the_command_line_go_to_all_or_one() {
 }
 
 #[test]
+fn a_variable_that_nobody_has_is_refused() {
+    let click = [("x.click", "define($V 1); FromDevice(e) -> Paint($V) -> Paint($TTL) -> ToDevice(f);")];
+    let refused = |text: &str, defines: &[(&str, &str)], click: &[(&str, &str)]| {
+        let (chain, mistakes, _) = load_with(text, defines, click);
+        assert_eq!(chain.is_none(), !mistakes.is_empty());
+        mistakes
+    };
+    // One that is used and not defined may be given, too.
+    assert_eq!(refused(TWO, &[("V", "3"), ("b.TTL", "4")], &click), "");
+    let mistakes =
+        refused(&TWO.replace("V = 2", "VV = 2"), &[("W", "1"), ("c.V", "2"), ("a.TTX", "3")], &click);
+    let expected = "chain.toml:9:13: error: `VV` is no variable of `b`; the variables are TTL, V\n\
+                    error: `W` is no variable of any NF; the variables are TTL, V\n\
+                    error: there is no NF `c`; the NFs are a, b\n\
+                    error: `TTX` is no variable of `a`; did you mean `TTL`?\n";
+    assert_eq!(mistakes, expected);
+    // What a text with mistakes names is not known.
+    let broken = refused(TWO, &[("W", "1")], &[("x.click", "FromDevice(e) => => ToDevice(f);")]);
+    assert!(!broken.contains("variable"), "{broken}");
+}
+
+#[test]
 fn elements_keep_their_places_also_in_inline_text() {
-    let text = TWO.replace(
+    let text = TWO.replace("defines = { V = 2 }\n", "");
+    let text = text.replace(
         "click = \"x.click\"\n[nf.b]",
         "inline = '''\n  FromDevice(é) -> Counter\n -> ToDevice(f)'''\n[nf.b]",
     );
@@ -170,7 +198,7 @@ fn rings_are_refused_and_lines_of_routers_are_not() {
 fn a_click_file_alone_is_a_chain() {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let path = Path::new(GOLDEN).join("nfs/router.click");
-    let defines = [("COLOR".to_string(), "4".to_string())];
+    let defines = [given("COLOR", "4")];
     let chain = load(&path, &defines, &mut map, &mut diags).expect("no mistakes");
     assert_eq!(chain.nfs[0].name, "router");
     assert_eq!(chain.nfs[0].elements, 0..chain.graph.elements.len());

@@ -27,7 +27,7 @@ pub struct RunArgs {
 
     /// Sets a variable of the configuration, as `define` does
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = check::definition)]
-    defines: Vec<(String, String)>,
+    defines: Vec<String>,
 
     /// Number of workers (packet threads), each with a queue of every device
     #[arg(long, short)]

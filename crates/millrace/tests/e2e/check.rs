@@ -195,6 +195,12 @@ fn definitions_of_the_command_line_are_used() {
     let check = folder.millrace(&["check", "ttl.click", "-D", "OFFSET=x"]);
     assert_eq!(check.code, Some(2));
     assert!(check.stderr.contains("`x`") && check.stderr.contains("ttl.click:1:"), "{}", check.stderr);
+    // What the command line says is shown there.
+    let check = folder.millrace(&["check", "ttl.click", "-D", "OFFSET=x", "-D", "$OFSET=14", "--short"]);
+    told(&check, &[("command line:1:11:", "`x`"), ("command line:2:5:", "did you mean `OFFSET`?")]);
+    let run = folder.millrace(&["run", "ttl.click", "-D", "OFSET=14"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("-D OFSET=14") && run.stderr.contains("`OFFSET`"), "{}", run.stderr);
 }
 
 #[test]
