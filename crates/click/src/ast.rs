@@ -30,6 +30,22 @@ impl Ast {
         self.add_variables(&mut names).then_some(names)
     }
 
+    /// Bytes of the text and of the libraries in it.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text.len() + self.libraries().map(Ast::text_bytes).sum::<usize>()
+    }
+
+    fn libraries(&self) -> impl Iterator<Item = &Ast> {
+        let requirements = self.statements.iter().filter_map(|statement| match &statement.kind {
+            StatementKind::Require(requirements) => Some(requirements),
+            _ => None,
+        });
+        requirements.flatten().filter_map(|requirement| match requirement {
+            Requirement::Library(_, library) => library.as_deref(),
+            _ => None,
+        })
+    }
+
     fn add_variables<'a>(&'a self, names: &mut BTreeSet<&'a str>) -> bool {
         for (at, _) in self.text.match_indices('$') {
             let rest = self.text.get(at + 1..).unwrap_or("");
@@ -37,17 +53,7 @@ impl Ast {
             let len = rest.bytes().take_while(|byte| crate::scan::is_variable(*byte)).count();
             names.extend(rest.get(..len).filter(|name| !name.is_empty()));
         }
-        let requirements = self.statements.iter().filter_map(|statement| match &statement.kind {
-            StatementKind::Require(requirements) => Some(requirements),
-            _ => None,
-        });
-        let mut valid = self.valid;
-        for requirement in requirements.flatten() {
-            if let Requirement::Library(_, Some(library)) = requirement {
-                valid &= library.add_variables(names);
-            }
-        }
-        valid
+        self.libraries().fold(self.valid, |valid, library| library.add_variables(names) && valid)
     }
 }
 

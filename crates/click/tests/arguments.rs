@@ -102,14 +102,14 @@ fn variables_expand_as_in_click() {
         ("${a", "${a"),
         ("$", "$"),
     ] {
-        let found = expand(&text(config).1, &table).expect("within bounds");
+        let found = expand(&text(config).1, &table, 1 << 20).expect("within bounds");
         assert_eq!(found.as_str(), expanded, "{config}");
     }
     let endless = Table(vec![("a", value("$a $a $a $a"))]);
     let huge = Table(vec![("b", value(&"$c".repeat(4000))), ("c", value(&"x".repeat(4000)))]);
-    assert!(expand(&text("$b").1, &huge).is_none());
+    assert!(expand(&text("$b").1, &huge, 1 << 20).is_none());
     // Refused or stopped by depth; both are fine, hanging is not.
-    let _ = expand(&text("$a").1, &endless);
+    let _ = expand(&text("$a").1, &endless, 1 << 20);
 }
 
 fn value<T>(input: &str, parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>) -> Result<T, String> {

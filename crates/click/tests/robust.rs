@@ -32,6 +32,48 @@ fn golden_and_regression_files() {
     }
 }
 
+fn graph_of(text: &str) -> (click::Graph, String) {
+    let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
+    let source = map.add("x.click", text);
+    let ast = click::parse(&mut map, source, &mut diags);
+    let graph = click::flatten(&ast, &click::AnyClass, &[], &mut diags);
+    (graph, diags.render_short(&map))
+}
+
+/// A full table of the Internet's routes as arguments, through a variable and a compound element.
+#[test]
+fn a_full_routing_table_fits_in_arguments() {
+    let routes: Vec<String> = (0..900_000u32)
+        .map(|i| format!("{}.{}.{}.0/24 $GW {}", 1 + (i >> 16), i >> 8 & 255, i & 255, i % 2))
+        .collect();
+    let routes = routes.join(",\n");
+    let text = format!(
+        "define($GW 192.0.2.1); elementclass R {{ __REST__ $all | Lookup($all) }}\n\
+         Idle -> Lookup({routes}) -> Discard; R({routes});"
+    );
+    let started = std::time::Instant::now();
+    let (graph, mistakes) = graph_of(&text);
+    eprintln!("{:?} for {} bytes", started.elapsed(), text.len());
+    assert_eq!(mistakes, "");
+    for lookup in graph.elements.iter().filter(|element| element.class.as_str() == "Lookup") {
+        let args = click::config::split_args(&lookup.config);
+        assert_eq!(args.len(), 900_000);
+        assert_eq!(args[899_999].as_str(), "14.187.159.0/24 192.0.2.1 1");
+    }
+}
+
+#[test]
+fn variables_that_multiply_themselves_stay_bounded() {
+    let laughs: String =
+        (1..9).map(|i| format!("define($a{i} {})\n", format!("$a{} ", i - 1).repeat(30))).collect();
+    let uses = "Idle($a8);\n".repeat(10_000);
+    let (graph, mistakes) = graph_of(&format!("define($a0 lol)\n{laughs}{uses}"));
+    assert!(mistakes.contains("the arguments expand to more than 1048576 bytes"), "{mistakes}");
+    // Each of them costs as much as it may grow to; all together no more than memory has.
+    assert!(mistakes.contains("the configuration expands to more than"), "{mistakes}");
+    assert!(graph.elements.is_empty() && mistakes.lines().count() < 200, "it stops there");
+}
+
 #[test]
 fn hostile_shapes() {
     let deep = |open: &str, close: &str| open.repeat(20_000) + &close.repeat(20_000);

@@ -140,21 +140,17 @@ impl Spanned {
         match &self.origin {
             Origin::Verbatim => offset_span(self.span, range.start, range.end),
             Origin::Derived => self.span,
-            Origin::Pieces(pieces) => {
-                let mut touched = pieces.iter().filter(|piece| touches(piece, &range));
-                match (touched.next(), touched.next()) {
-                    (Some(only), None) => only.sub(&range),
-                    // Stretches from elsewhere cannot be underlined as one: those that stand
-                    // where the whole stands are shown.
-                    _ => pieces
-                        .iter()
-                        .filter(|piece| touches(piece, &range))
-                        .map(|piece| piece.sub(&range))
-                        .filter(|span| self.span.contains(*span))
-                        .reduce(Span::join)
-                        .unwrap_or(self.span),
-                }
-            }
+            Origin::Pieces(pieces) => match touched(pieces, &range) {
+                [only] => only.sub(&range),
+                // Stretches from elsewhere cannot be underlined as one: those that stand
+                // where the whole stands are shown.
+                several => several
+                    .iter()
+                    .map(|piece| piece.sub(&range))
+                    .filter(|span| self.span.contains(*span))
+                    .reduce(Span::join)
+                    .unwrap_or(self.span),
+            },
         }
     }
 
@@ -167,9 +163,8 @@ impl Spanned {
             Origin::Verbatim => Spanned::verbatim(text, span),
             Origin::Derived => Spanned::derived(text, span),
             Origin::Pieces(pieces) => {
-                let inside = pieces
+                let inside = touched(pieces, &range)
                     .iter()
-                    .filter(|piece| touches(piece, &range))
                     .map(|piece| Piece {
                         text: piece.text.start.max(range.start) - range.start
                             ..piece.text.end.min(range.end) - range.start,
@@ -196,13 +191,21 @@ impl Spanned {
     }
 }
 
-/// Whether the piece and the range share a byte; an empty range touches the piece around it.
-fn touches(piece: &Piece, range: &Range<usize>) -> bool {
-    if range.is_empty() {
-        piece.text.start <= range.start && range.start <= piece.text.end
+/// The pieces that share a byte with the range; an empty range touches those around it. Pieces stand in
+/// the order of the text, and there may be as many as a table has routes.
+fn touched<'a>(pieces: &'a [Piece], range: &Range<usize>) -> &'a [Piece] {
+    let (start, end) = if range.is_empty() {
+        (
+            pieces.partition_point(|piece| piece.text.end < range.start),
+            pieces.partition_point(|piece| piece.text.start <= range.start),
+        )
     } else {
-        piece.text.start < range.end && range.start < piece.text.end
-    }
+        (
+            pieces.partition_point(|piece| piece.text.end <= range.start),
+            pieces.partition_point(|piece| piece.text.start < range.end),
+        )
+    };
+    pieces.get(start..end).unwrap_or_default()
 }
 
 impl fmt::Display for Spanned {

@@ -12,8 +12,17 @@ use crate::scan;
 /// Variables may stand for other variables this deep; what is deeper stays unexpanded.
 const MAX_DEPTH: usize = 10;
 
-/// A configuration string may grow to this; variables that multiply themselves stop here.
-pub const MAX_CONFIG_BYTES: usize = 1 << 20;
+/// A configuration string may grow to this, or to [`GROWTH`] times the text that it comes from; variables
+/// that multiply themselves stop here.
+const MAX_CONFIG_BYTES: usize = 1 << 20;
+/// What a text of any size may grow by: a table of routes is as long as it is, and goes through a few
+/// variables and compound elements on its way.
+const GROWTH: usize = 8;
+
+/// How many bytes a configuration string of a text of that many bytes may grow to.
+pub fn limit_bytes(text_bytes: usize) -> usize {
+    text_bytes.saturating_mul(GROWTH).max(MAX_CONFIG_BYTES)
+}
 
 /// Where [`expand`] gets values from.
 pub trait Variables {
@@ -21,10 +30,9 @@ pub trait Variables {
     fn value(&self, name: &str) -> Option<&Spanned>;
 }
 
-/// Replaces variables by their values. `None` when the result would exceed
-/// [`MAX_CONFIG_BYTES`].
-pub fn expand(config: &Spanned, variables: &dyn Variables) -> Option<Spanned> {
-    let mut budget_bytes = MAX_CONFIG_BYTES;
+/// Replaces variables by their values. `None` when what is made on the way would exceed `limit_bytes`.
+pub fn expand(config: &Spanned, variables: &dyn Variables, limit_bytes: usize) -> Option<Spanned> {
+    let mut budget_bytes = limit_bytes;
     expand_text(config, variables, 0, &mut budget_bytes)
 }
 

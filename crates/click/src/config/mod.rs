@@ -23,7 +23,7 @@ use std::ops::Range;
 use diag::{Span, Spanned};
 
 pub use args::Args;
-pub use expand::{MAX_CONFIG_BYTES, Variables, expand};
+pub use expand::{Variables, expand, limit_bytes};
 pub use names::{NameTable, Names, NoNames, ScopedNames};
 pub use parse::{HandlerRef, Ip4Prefix, Ip6Prefix, Parsed};
 

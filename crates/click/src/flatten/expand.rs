@@ -19,7 +19,12 @@ const MAX_BYTES: usize = 1 << 27;
 /// Classes of classes of classes: bounds the recursion here.
 const MAX_DEPTH: usize = 150;
 
-pub(super) fn expand(resolved: &Resolved, defines: &[(String, Spanned)], diags: &mut Diagnostics) -> Graph {
+pub(super) fn expand(
+    resolved: &Resolved,
+    defines: &[(String, Spanned)],
+    text_bytes: usize,
+    diags: &mut Diagnostics,
+) -> Graph {
     let mut root = Scope { depth: 0, parent: None, values: HashMap::new() };
     for (name, value) in &resolved.root.defines {
         root.values.insert(name.name.clone(), value.clone());
@@ -34,6 +39,7 @@ pub(super) fn expand(resolved: &Resolved, defines: &[(String, Spanned)], diags: 
         nodes: Vec::new(),
         wires: Vec::new(),
         names: HashMap::new(),
+        config_bytes: config::limit_bytes(text_bytes),
         bytes_left: MAX_BYTES,
         depth: 0,
         overflow: false,
@@ -97,6 +103,8 @@ pub(super) struct Expander<'a> {
     pub(super) wires: Vec<PlacedWire>,
     /// Flat names taken, and where.
     names: HashMap<String, Span>,
+    /// What one configuration string may grow to.
+    config_bytes: usize,
     bytes_left: usize,
     depth: usize,
     pub(super) overflow: bool,
@@ -167,6 +175,14 @@ impl Expander<'_> {
         self.overflow = true;
     }
 
+    /// Counts what elements cost, so that no text costs more than memory has.
+    fn spend(&mut self, bytes: usize, span: Span) {
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => self.bytes_left = left,
+            None => self.overflow(span, format!("more than {MAX_BYTES} bytes")),
+        }
+    }
+
     fn dead(&mut self) -> (Place, Place) {
         let place = self.push(Node::Dead);
         (place, place)
@@ -174,16 +190,14 @@ impl Expander<'_> {
 
     /// Makes one element, or all of a compound one.
     fn element(&mut self, instance: Instance<'_>, config: &Spanned, scope: &Rc<Scope>) -> (Place, Place) {
-        let Some(config) = config::expand(config, scope.as_ref()) else {
-            let limit = config::MAX_CONFIG_BYTES;
+        let Some(config) = config::expand(config, scope.as_ref(), self.config_bytes) else {
+            let limit = self.config_bytes;
             self.diags.error(config.span, format!("the arguments expand to more than {limit} bytes"));
+            self.spend(limit, instance.span);
             return self.dead();
         };
         let bytes = instance.name.len() + config.text.len() + 64;
-        match self.bytes_left.checked_sub(bytes) {
-            Some(left) => self.bytes_left = left,
-            None => self.overflow(instance.span, format!("more than {MAX_BYTES} bytes")),
-        }
+        self.spend(bytes, instance.span);
         if let Some(first) = self.names.insert(instance.name.clone(), instance.span) {
             let message = format!("two elements are called `{}`", instance.name);
             self.diags.error(instance.span, message).note(first, "the other one");
@@ -243,7 +257,7 @@ impl Expander<'_> {
         }
         for (name, value) in &template.defines {
             // In order, so that a definition may use the outer variable of its own name.
-            if let Some(value) = config::expand(value, &inner) {
+            if let Some(value) = config::expand(value, &inner, self.config_bytes) {
                 inner.values.insert(name.name.clone(), value);
             }
         }

@@ -76,6 +76,7 @@ pub fn flatten(
     diags: &mut Diagnostics,
 ) -> Graph {
     let resolved = template::resolve(ast, classes, diags);
-    let graph = expand::expand(&resolved, defines, diags);
+    let given: usize = defines.iter().map(|(_, value)| value.text.len()).sum();
+    let graph = expand::expand(&resolved, defines, ast.text_bytes() + given, diags);
     Graph { incomplete: !ast.valid, ..graph }
 }
