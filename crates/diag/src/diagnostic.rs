@@ -103,6 +103,7 @@ impl Entry<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     items: Vec<Diagnostic>,
+    errors: usize,
 }
 
 impl Diagnostics {
@@ -113,7 +114,7 @@ impl Diagnostics {
 
     /// Adds one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.items.push(diagnostic);
+        self.entry(diagnostic);
     }
 
     /// Adds an error; complete it with [`Entry::label`], [`Entry::note`], [`Entry::help`].
@@ -127,13 +128,14 @@ impl Diagnostics {
     }
 
     fn entry(&mut self, diagnostic: Diagnostic) -> Entry<'_> {
+        self.errors += usize::from(diagnostic.severity == Severity::Error);
         let diagnostic = self.items.push_mut(diagnostic);
         Entry { diagnostic }
     }
 
     /// Adds all of another collection.
     pub fn extend(&mut self, other: impl IntoIterator<Item = Diagnostic>) {
-        self.items.extend(other);
+        other.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 
     /// Whether there is an error (warnings do not count).
@@ -143,7 +145,7 @@ impl Diagnostics {
 
     /// Number of errors.
     pub fn errors(&self) -> usize {
-        self.iter().filter(|d| d.severity == Severity::Error).count()
+        self.errors
     }
 
     /// Number of errors and warnings.

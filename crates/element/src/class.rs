@@ -2,6 +2,8 @@
 
 use crate::configure::Configure;
 use crate::element::Element;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Who owns an element's state when a chain runs on several workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +60,9 @@ pub fn all() -> impl Iterator<Item = &'static Class> {
 
 /// The class with that name.
 pub fn find(name: &str) -> Option<&'static Class> {
-    all().find(|class| class.name == name)
+    static BY_NAME: LazyLock<HashMap<&str, &Class>> =
+        LazyLock::new(|| all().map(|class| (class.name, class)).collect());
+    BY_NAME.get(name).copied()
 }
 
 /// The names of all classes.

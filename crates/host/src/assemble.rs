@@ -73,6 +73,26 @@ fn spec(graph: &Graph, id: ElementId) -> PortSpec {
     }
 }
 
+/// Which ports are wired to each other.
+struct Wires {
+    /// Where packets that leave by a port go.
+    next: HashMap<(ElementId, u32), End>,
+    /// Where packets that enter by a port come from.
+    before: HashMap<(ElementId, u32), End>,
+}
+
+impl Wires {
+    fn new(graph: &Graph) -> Wires {
+        let mut wires = Wires { next: HashMap::new(), before: HashMap::new() };
+        let end = |id: ElementId, port: u32| End { node: id.0, port: port as usize };
+        for wire in &graph.connections {
+            wires.next.entry((wire.from, wire.from_port)).or_insert(end(wire.to, wire.to_port));
+            wires.before.entry((wire.to, wire.to_port)).or_insert(end(wire.from, wire.from_port));
+        }
+        wires
+    }
+}
+
 /// Makes the graphs of a configuration; `None` when it has mistakes, which are recorded.
 ///
 /// # Errors
@@ -85,17 +105,34 @@ pub fn assemble(
 ) -> Result<Option<Assembly>, CodegenError> {
     let names = take_names(graph, diags);
     let flow = flow::resolve(graph, &|id| spec(graph, id), diags);
+    let (wires, index) = (Wires::new(graph), graph.index());
     let mut shared = SharedState::new();
     let mut graphs = vec![];
     for worker in 0..options.workers.max(1) {
-        let mut services =
-            WorkerServices { worker, ports, shared: &mut shared, folder: &options.folder, graph };
+        let mut services = WorkerServices {
+            worker,
+            ports,
+            shared: &mut shared,
+            folder: &options.folder,
+            graph,
+            index: &index,
+        };
         // The mistakes of the first worker's elements are those of all.
         let mut later = Diagnostics::new();
         let mistakes = if worker == 0 { &mut *diags } else { &mut later };
         let mut nodes = vec![];
         for id in graph.ids() {
-            nodes.extend(make_node(graph, id, &flow, worker, options, &names, &mut services, mistakes));
+            nodes.extend(make_node(
+                graph,
+                &wires,
+                id,
+                &flow,
+                worker,
+                options,
+                &names,
+                &mut services,
+                mistakes,
+            ));
         }
         if mistakes.has_errors() || nodes.len() != graph.elements.len() {
             diags.extend(later);
@@ -110,6 +147,7 @@ pub fn assemble(
 #[expect(clippy::too_many_arguments, reason = "one caller; each is a different thing")]
 fn make_node(
     graph: &Graph,
+    wires: &Wires,
     id: ElementId,
     flow: &flow::Flow,
     worker: usize,
@@ -142,26 +180,16 @@ fn make_node(
         Some(Ok(program)) => Some(program),
         Some(Err(error)) => panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name),
     };
-    let ends = |output: bool, ports: usize| -> Vec<Option<End>> {
-        let end = |port: usize| {
-            graph.connections.iter().find_map(|wire| {
-                let (mine, my_port, other, other_port) = if output {
-                    (wire.from, wire.from_port, wire.to, wire.to_port)
-                } else {
-                    (wire.to, wire.to_port, wire.from, wire.from_port)
-                };
-                (mine == id && my_port as usize == port)
-                    .then_some(End { node: other.0, port: other_port as usize })
-            })
-        };
-        (0..ports).map(end).collect()
+    let ends = |wires: &HashMap<(ElementId, u32), End>, ports: usize| -> Vec<Option<End>> {
+        (0..ports).map(|port| wires.get(&(id, port as u32)).copied()).collect()
     };
     let is_pull = |side: &[Processing], port: usize| side.get(port) == Some(&Processing::Pull);
-    let mut outputs = ends(true, shape.outputs);
-    let mut inputs = ends(false, shape.inputs);
-    for (port, end) in outputs.iter_mut().enumerate().filter(|(port, _)| is_pull(&wired.outputs, *port)) {
-        let _ = port;
-        *end = None;
+    let mut outputs = ends(&wires.next, shape.outputs);
+    let mut inputs = ends(&wires.before, shape.inputs);
+    for (port, end) in outputs.iter_mut().enumerate() {
+        if is_pull(&wired.outputs, port) {
+            *end = None;
+        }
     }
     for (port, end) in inputs.iter_mut().enumerate() {
         if !is_pull(&wired.inputs, port) {

@@ -1,6 +1,6 @@
 //! What elements get from the host while they are made: ports, files, shared state.
 
-use click::Graph;
+use click::{Graph, NameIndex};
 use element::configure::Direction;
 use element::{Scope, Services};
 use port::Port;
@@ -45,6 +45,8 @@ pub struct WorkerServices<'a> {
     pub folder: &'a Path,
     /// The flat configuration.
     pub graph: &'a Graph,
+    /// Its elements by name.
+    pub index: &'a NameIndex<'a>,
 }
 
 impl Services for WorkerServices<'_> {
@@ -74,7 +76,7 @@ impl Services for WorkerServices<'_> {
     }
 
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)> {
-        let id = self.graph.find(name, from)?;
+        let id = self.index.find(name, from)?;
         let element = self.graph.element(id)?;
         Some((element.name.clone(), element::find(element.class.as_str())?.name))
     }

@@ -126,6 +126,30 @@ fn all_mistakes_are_told_at_once() {
     assert!(mistakes.contains("Idl"), "{mistakes}");
 }
 
+/// Seconds of this thread's own that it takes to look at a configuration; what else the machine does counts
+/// not.
+fn seconds_to_check(outputs: usize) -> f64 {
+    let arms: String = (0..outputs).map(|port| format!("t[{port}] -> Discard;\n")).collect();
+    let text = format!("FromDevice(in) -> t :: Tee;\n{arms}");
+    let frames = Arc::new(FrameSet::new(frames(1)).expect("frames"));
+    let mut ports = TestPorts { frames, count: 1, sent: SentFrames::default() };
+    let spent = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    let before = spent();
+    let options = Options { evaluator: true, ..Options::default() };
+    build(&text, &mut ports, &options).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    spent() - before
+}
+
+#[test]
+fn the_time_for_a_configuration_grows_as_it_does() {
+    let (small, large) = (seconds_to_check(15_000), seconds_to_check(60_000));
+    // Four times as large; sixteen times the time would be its square.
+    assert!(large < small * 9.0, "{small} s and {large} s");
+}
+
 #[test]
 fn a_run_ends_though_an_element_asks_on_and_nobody_is_left_to_answer() {
     let text = "FromDevice(in) -> SetIPAddress(192.0.2.7)
