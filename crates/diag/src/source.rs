@@ -109,9 +109,13 @@ impl SourceMap {
         SourceMap::default()
     }
 
-    /// Adds a text under the name that messages show (a path, mostly).
+    /// Adds a text under the name that messages show (a path, mostly). A byte order mark in front, which some
+    /// editors write, is no part of it.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        let text = text.into();
+        let mut text = text.into();
+        if text.starts_with('\u{feff}') {
+            text.drain(..'\u{feff}'.len_utf8());
+        }
         let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX - 1));
         self.sources.push(Source {
             name: name.into(),

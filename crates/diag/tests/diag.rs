@@ -8,6 +8,13 @@ fn at(span: Span) -> (usize, usize) {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_text() {
+    let mut map = SourceMap::new();
+    let id = map.add("x", "\u{feff}ab");
+    assert_eq!((map.text(id), map.location(Span::new(id, 1, 2))), ("ab", "x:1:2".to_string()));
+}
+
+#[test]
 fn positions_count_characters_and_all_line_ends() {
     let mut map = SourceMap::new();
     let id = map.add("f", "é x\r\ny\rz\nw");

@@ -65,6 +65,23 @@ pub fn find(name: &str) -> Option<&'static Class> {
     BY_NAME.get(name).copied()
 }
 
+/// Classes of Click and FastClick that have another name here, or nothing that they would do.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("LookupIPRoute", "Click calls it RadixIPLookup today: use that, or DirectIPLookup"),
+    ("LookupIPRouteMP", "use RadixIPLookup: every worker has the whole table"),
+    ("LookupIP6Route", "use RadixIP6Lookup or another of the lookups that `millrace elements` lists"),
+    ("CounterMP", "use Counter: every worker counts for itself, and handlers add up"),
+    ("AverageCounterMP", "use AverageCounter: every worker counts for itself, and handlers add up"),
+    ("ToHost", "use ToDevice with an interface that the host has: `ToDevice(\"net_tap0,iface=tap0\")`"),
+    ("FromHost", "use FromDevice with an interface that the host has: `FromDevice(\"net_tap0,iface=tap0\")`"),
+    ("PollDevice", "use FromDevice: devices are always polled"),
+];
+
+/// What to use in place of a class of Click or FastClick that is not here.
+pub fn instead_of(name: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(class, _)| *class == name).map(|(_, remedy)| *remedy)
+}
+
 /// The names of all classes.
 pub fn names() -> impl Iterator<Item = &'static str> {
     all().map(|class| class.name)

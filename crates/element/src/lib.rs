@@ -33,7 +33,7 @@ pub mod script;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use class::{Class, StateScope, find, names};
+pub use class::{Class, StateScope, find, instead_of, names};
 pub use configure::{Configure, Scope, Services, Shape};
 pub use element::{Element, Progress};
 pub use handler::{Access as HandlerAccess, Handler, Merge};

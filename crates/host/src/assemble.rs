@@ -4,6 +4,7 @@
 //! transparent elements are compiled once; equal programs share their code.
 
 use crate::node::{Books, End, Lowered, Node};
+use crate::packages;
 use crate::services::{PortOpener, SharedState, WorkerServices};
 use click::config::NameTable;
 use click::flow::{self, PortSpec, Processing};
@@ -46,16 +47,19 @@ pub struct KnownClasses;
 
 impl click::Classes for KnownClasses {
     fn is_known(&self, name: &str) -> bool {
-        name == "AddressInfo" || element::find(name).is_some()
+        element::find(name).is_some()
     }
 
     fn names(&self) -> Vec<String> {
-        element::names().chain(["AddressInfo"]).map(str::to_string).collect()
+        element::names().map(str::to_string).collect()
+    }
+
+    fn instead_of(&self, name: &str) -> Option<String> {
+        element::instead_of(name).map(str::to_string)
     }
 }
 
-/// Elements that only inform, such as `AddressInfo`: the names that they define, and the graph
-/// without them.
+/// The names that `AddressInfo` elements define.
 fn take_names(graph: &Graph, diags: &mut Diagnostics) -> NameTable {
     let mut names = NameTable::new();
     for element in graph.elements.iter().filter(|element| element.class.as_str() == "AddressInfo") {
@@ -103,6 +107,7 @@ pub fn assemble(
     ports: &mut dyn PortOpener,
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, CodegenError> {
+    packages::check(&graph.packages, diags);
     let names = take_names(graph, diags);
     let flow = flow::resolve(graph, &|id| spec(graph, id), diags);
     let (wires, index) = (Wires::new(graph), graph.index());
@@ -157,10 +162,7 @@ fn make_node(
     diags: &mut Diagnostics,
 ) -> Option<Node> {
     let declared = graph.element(id)?;
-    let class = match declared.class.as_str() {
-        "AddressInfo" => &INFORMATION,
-        name => element::find(name)?,
-    };
+    let class = element::find(declared.class.as_str())?;
     let wired = flow.ports(id);
     let shape = Shape { inputs: wired.inputs.len(), outputs: wired.outputs.len() };
     let mut cx = Configure {
@@ -271,22 +273,6 @@ fn compile(graphs: &mut [Vec<Node>], options: &Options) -> Result<usize, Codegen
     }
     Ok(known.len())
 }
-
-/// Stands for elements that only define names.
-const INFORMATION: Class = Class {
-    name: "AddressInfo",
-    summary: "specifies address information",
-    page: "# AddressInfo(NAME ADDR ..., ...)\n\nDefines names for addresses; see the language's page.\n",
-    ports: "0/0",
-    processing: "a/a",
-    flow: "x/x",
-    state: StateScope::None,
-    make: |_| Some(Box::new(Information)),
-};
-
-struct Information;
-
-impl Element for Information {}
 
 /// The folder of a file, for [`Options::folder`].
 pub fn folder_of(file: &Path) -> PathBuf {

@@ -6,6 +6,7 @@
 //!
 //! - [`assemble`]: from a flat configuration to one graph for each worker
 //! - [`node`]: an element in a graph, with its books
+//! - [`packages`]: what `require` may ask for
 //! - [`worker`]: the loop of a packet thread
 //! - [`forward`]: pushing and pulling through the graph
 //! - [`control`]: handlers and stops, from other threads
@@ -19,6 +20,7 @@ pub mod clock;
 pub mod control;
 pub mod forward;
 pub mod node;
+pub mod packages;
 pub mod ports;
 pub mod report;
 pub mod running;

@@ -151,6 +151,40 @@ fn the_time_for_a_configuration_grows_as_it_does() {
 }
 
 #[test]
+fn what_is_required_must_be_there() {
+    let mistakes = |text: &str| {
+        let frames = Arc::new(FrameSet::new(frames(1)).expect("frames"));
+        let mut ports = TestPorts { frames, count: 1, sent: SentFrames::default() };
+        build(&format!("{text}; FromDevice(in) -> c :: Counter -> Discard;"), &mut ports, &Options::default())
+            .err()
+    };
+    assert_eq!(mistakes("require(package userlevel, ip6, package \"tcpudp\")"), None);
+    let found = mistakes("require(nonsense, package etherswich, linuxmodule)").expect("mistakes");
+    let expected = [
+        "test.click:1:9: error: there is no package `nonsense`; those that are here: ",
+        "test.click:1:27: error: there is no package `etherswich`; did you mean `etherswitch`?",
+        "test.click:1:39: error: there is no package `linuxmodule`; the configuration is for another driver",
+    ];
+    assert_eq!(found.lines().count(), 3, "{found}");
+    assert!(found.lines().zip(expected).all(|(line, start)| line.starts_with(start)), "{found}");
+}
+
+#[test]
+fn threads_of_elements_are_taken_and_checked() {
+    let mistakes = |arguments: &str| {
+        let frames = Arc::new(FrameSet::new(frames(1)).expect("frames"));
+        let mut ports = TestPorts { frames, count: 1, sent: SentFrames::default() };
+        let text = format!("f :: FromDevice(in) -> c :: Counter -> Discard; StaticThreadSched({arguments})");
+        build(&text, &mut ports, &Options::default()).err()
+    };
+    assert_eq!(mistakes("f 0, c 1"), None);
+    let found = mistakes("f, d 0, c x").expect("mistakes");
+    for part in ["write `ELEMENT THREAD`", "there is no element `d`", "`x`"] {
+        assert!(found.contains(part), "{part} is missing in {found}");
+    }
+}
+
+#[test]
 fn a_run_ends_though_an_element_asks_on_and_nobody_is_left_to_answer() {
     let text = "FromDevice(in) -> SetIPAddress(192.0.2.7)
                     -> q :: ARPQuerier(192.0.2.1, 02:00:00:00:00:01) -> ToDevice(out);

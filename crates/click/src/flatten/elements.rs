@@ -155,7 +155,7 @@ impl Resolver<'_> {
             let mut known = self.class_names();
             known.extend(scope.by_name.keys().cloned());
             known.sort();
-            did_you_mean(&name.name, known.iter())
+            self.known.instead_of(&name.name).or_else(|| did_you_mean(&name.name, known.iter()))
         };
         // One report for each name and scope is enough; classes have their own list.
         if self.reported.insert(format!("{}\0{}", scope.template.span.start, name.name)) {

@@ -30,6 +30,12 @@ pub trait Classes {
 
     /// Their names, for suggestions.
     fn names(&self) -> Vec<String>;
+
+    /// What to use in place of a class that is known elsewhere under that name.
+    fn instead_of(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
 }
 
 impl Classes for BTreeSet<String> {

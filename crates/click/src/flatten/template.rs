@@ -29,7 +29,7 @@ pub(super) fn resolve(ast: &Ast, classes: &dyn Classes, diags: &mut Diagnostics)
 }
 
 pub(super) struct Resolver<'a> {
-    known: &'a dyn Classes,
+    pub(super) known: &'a dyn Classes,
     pub(super) classes: Vec<Class>,
     /// Classes that the configuration defines, innermost scope last.
     scopes: Vec<HashMap<String, ClassId>>,
@@ -167,7 +167,7 @@ impl Resolver<'_> {
             Some(id) => id,
             None => {
                 if self.reported.insert(name.name.clone()) {
-                    let help = did_you_mean(&name.name, self.class_names().iter());
+                    let help = self.instead_of(&name.name);
                     self.diags
                         .error(name.span, format!("unknown element class `{}`", name.name))
                         .maybe_help(help);
@@ -176,6 +176,11 @@ impl Resolver<'_> {
                 self.classes.len() - 1
             }
         }
+    }
+
+    /// What may be meant by an unknown class.
+    pub(super) fn instead_of(&self, name: &str) -> Option<String> {
+        self.known.instead_of(name).or_else(|| did_you_mean(name, self.class_names().iter()))
     }
 
     pub(super) fn class_names(&self) -> Vec<String> {
