@@ -101,7 +101,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
     if args.list {
         for workload in workload::all() {
-            print(&format!("{:<22} {}\n", workload.name, workload.about));
+            print(&format!("{:<22} {}\n", workload.name, workload.about))?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -128,7 +128,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         () if args.json => format!("{}\n", report.json()?),
         () if args.markdown => report.markdown(),
         () => report.text(),
-    });
+    })?;
     let fails = args.gate && !report.holds();
     Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -152,7 +152,7 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
         writes: args.write.iter().map(|(handler, file)| (handler.clone(), file.into())).collect(),
     };
     let sample = speed::measure_chain(chain, &options)?;
-    print(&format!("{}\n", serde_json::to_string(&sample)?));
+    print(&format!("{}\n", serde_json::to_string(&sample)?))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -149,7 +149,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    crate::text::print(&out);
+    crate::text::print(&out).context("standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! `millrace elements`: the element library's pages.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::Args;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -31,7 +31,8 @@ pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitCode> {
             }
             None => {
                 let names: Vec<&str> = element::names().collect();
-                let hint = diag::did_you_mean(name, names).unwrap_or_default();
+                let near = || diag::did_you_mean(name, names).unwrap_or_default();
+                let hint = element::instead_of(name).map_or_else(near, str::to_string);
                 bail!("there is no element class `{name}`; {hint}");
             }
         },
@@ -47,7 +48,7 @@ pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    crate::text::print(&out);
+    crate::text::print(&out).context("standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 

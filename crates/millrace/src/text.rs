@@ -1,12 +1,17 @@
 //! Words for people: numbers with separators, and printing that survives a closed pipe.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Prints to standard output; a reader that went away is not an error.
-pub fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+///
+/// # Errors
+/// When it cannot be written: a full disk, say.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }
 
 /// A count with thin separators: `1,234,567`.

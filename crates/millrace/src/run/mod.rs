@@ -30,8 +30,8 @@ pub struct RunArgs {
     defines: Vec<String>,
 
     /// Number of workers (packet threads), each with a queue of every device
-    #[arg(long, short)]
-    workers: Option<usize>,
+    #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    workers: Option<u16>,
 
     /// Cores to pin the workers to, such as `1,2`
     #[arg(long, value_delimiter = ',')]
@@ -91,7 +91,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let cores = if args.cores.is_empty() { chain.cores.clone() } else { args.cores.clone() };
     check_cores(&cores)?;
-    let workers = args.workers.or(chain.workers).unwrap_or(cores.len()).max(1);
+    let workers = args.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
     let options =
         Options { workers, evaluator: args.engine == EngineArg::Evaluator, folder: chain.folder.clone() };
     let memory = shm::region::RegionOptions::slots(args.slots);
@@ -106,6 +106,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         check::show(&loaded.map, &loaded.diags, false);
     }
     let Some(assembly) = assembly else { return Ok(ExitCode::from(2)) };
+    // What has no ports only tells other elements something.
+    if assembly.graphs[0].iter().all(|node| node.class.ports == "0/0" && !node.has_task) {
+        bail!("{} has no elements for packets: there is nothing to run", args.chain.display());
+    }
     let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
     let mut pools = ports.pools().context("packet memory")?;
     // What elements print goes where Click's goes; standard output is for the accounts.
@@ -142,10 +146,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let hints = ports.findings();
     drop(ports);
     outcome.close();
-    if args.json {
-        show::json(&outcome, &hints, &handlers)?;
+    let shown = if args.json {
+        show::json(&outcome, &hints, &handlers)
     } else {
-        show::text(&outcome, &hints, &handlers, args.all);
+        show::text(&outcome, &hints, &handlers, args.all)
+    };
+    if let Err(error) = shown {
+        eprintln!("millrace: the accounts cannot be written: {error}");
+        return Ok(ExitCode::FAILURE);
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
     Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -37,16 +37,15 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
         "hints": hints,
         "handlers": handlers,
     });
-    print(&format!("{}\n", serde_json::to_string_pretty(&report)?));
-    Ok(())
+    Ok(print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?)
 }
 
 /// The accounts as text.
-pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool) {
+pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool) -> anyhow::Result<()> {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = write_text(&mut out, outcome, hints, handlers, all);
-    print(&out);
+    Ok(print(&out)?)
 }
 
 fn write_text(

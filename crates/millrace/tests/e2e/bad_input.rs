@@ -126,6 +126,36 @@ fn a_full_disk_is_told_and_counted() {
     assert_eq!(accounts.received, at_port.sent + at_port.dropped.iter().map(|(_, n)| *n).sum::<u64>());
 }
 
+#[test]
+fn accounts_that_cannot_be_written_are_told() {
+    let folder = Folder::with_examples(&["captures"]);
+    folder.write("count.click", "FromDevice(captures/office.pcap) -> Discard;");
+    for arguments in ["run count.click", "run count.click --json", "check count.click", "elements"] {
+        let mut shell = Command::new("sh");
+        let line = format!("\"$0\" {arguments} > /dev/full");
+        shell.args(["-c", &line, BINARY]).current_dir(folder.path("."));
+        let run = Started::new(shell).wait();
+        assert_ne!(run.code, Some(0), "{arguments}");
+        assert!(run.stderr.contains("No space left"), "{arguments}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn what_cannot_run_is_told_at_once() {
+    let folder = Folder::new();
+    for text in ["", "// nothing\n", "AddressInfo(a 10.0.0.1);", "elementclass A { input -> output }"] {
+        folder.write("empty.click", text);
+        folder.millrace(&["check", "empty.click"]).sound();
+        let run = folder.millrace(&["run", "empty.click"]);
+        assert_eq!(run.code, Some(2), "{text}");
+        assert!(run.stderr.contains("nothing to run"), "{text}: {}", run.stderr);
+    }
+    folder.write("one.click", "InfiniteSource(LIMIT 1) -> Discard;");
+    let run = folder.millrace(&["run", "one.click", "--workers", "0"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("0 is not in 1..=1024"), "{}", run.stderr);
+}
+
 /// A disk that gets full at some point: a small one, mounted for this run only.
 #[test]
 fn what_fits_on_a_disk_stays_readable() {

@@ -204,6 +204,31 @@ fn definitions_of_the_command_line_are_used() {
 }
 
 #[test]
+fn classes_of_click_with_another_name_here_are_told() {
+    let check = checked("Idle -> LookupIPRoute(0/0 0) -> a :: CounterMP -> ToHost;", &["--short"]);
+    told(
+        &check,
+        &[
+            ("mistakes.click:1:9:", "RadixIPLookup"),
+            ("mistakes.click:1:38:", "Counter"),
+            ("mistakes.click:1:51:", "ToDevice"),
+        ],
+    );
+}
+
+#[test]
+fn a_byte_order_mark_in_front_is_skipped() {
+    let folder = Folder::new();
+    folder.write("a.click", "\u{feff}FromDevice(0) -> ToDevice(1);");
+    folder.write(
+        "a.toml",
+        "\u{feff}links = [\"in -> [0]a[1] -> out\"]\n[ports]\nin = { traffic = {}, count = 1 }\n\
+         out = { discard = true }\n[nf.a]\nclick = \"a.click\"\n",
+    );
+    folder.millrace(&["run", "a.toml"]).sound();
+}
+
+#[test]
 fn a_layout_is_checked_and_made() {
     let folder = Folder::new();
     folder.write("plain.click", "a::Counter;a->  Discard;   // why\n");

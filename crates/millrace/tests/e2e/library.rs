@@ -10,6 +10,8 @@ fn every_listed_class_has_a_page() {
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());
     assert!(names.len() >= 32, "{names:?}");
+    let documented = |name: &&str| folder.millrace(&["elements", name]).code == Some(0);
+    assert!(["AddressInfo", "ScheduleInfo", "AlignmentInfo", "StaticThreadSched"].iter().all(documented));
     let pages = folder.millrace(&["elements", "--pages"]).sound().text();
     for name in &names {
         assert!(pages.contains(&format!("## {name}")), "no page of {name}");
@@ -25,6 +27,8 @@ fn a_class_that_is_not_there_is_told_with_a_suggestion() {
     let missing = Folder::new().millrace(&["elements", "CheckIPHeadr"]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.stderr.contains("CheckIPHeader"), "{}", missing.stderr);
+    let renamed = Folder::new().millrace(&["elements", "LookupIPRoute"]);
+    assert!(renamed.stderr.contains("RadixIPLookup"), "{}", renamed.stderr);
 }
 
 #[test]
