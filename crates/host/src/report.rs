@@ -79,7 +79,7 @@ impl NodeReport {
 pub struct PortReport {
     /// The port.
     pub name: String,
-    /// The element.
+    /// The element; of several that use one queue in one direction all, with commas between.
     pub element: String,
     /// Packets and bytes received.
     pub received: (u64, u64),
@@ -102,6 +102,17 @@ impl PortReport {
             rx_lost: stats.rx_dropped.total(),
             tx_errors: stats.tx_errors,
         }
+    }
+
+    /// Adds what another element of the same queue told. The queue counts for all of them: which packets of
+    /// a file are whose is not known when it is full.
+    pub fn add(&mut self, other: PortReport) {
+        self.element = format!("{}, {}", self.element, other.element);
+        let sum = |one: (u64, u64), two: (u64, u64)| (one.0 + two.0, one.1 + two.1);
+        self.received = sum(self.received, other.received);
+        self.sent = sum(self.sent, other.sent);
+        self.rx_lost += other.rx_lost;
+        self.tx_errors += other.tx_errors;
     }
 }
 

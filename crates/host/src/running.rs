@@ -1,12 +1,15 @@
 //! A chain that runs: its threads, handlers, and what is told at the end.
 
 use crate::assemble::Assembly;
+use crate::chain::device_direction;
 use crate::control::Mailbox;
 use crate::report::{Ledger, PortReport, Report};
 use crate::worker::{Clock, Finish, Pulse, Worker};
 use crossbeam_queue::ArrayQueue;
 use element::Merge;
+use element::configure::Direction;
 use shm::pool::{PacketPool, Pool};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -206,13 +209,22 @@ impl Running {
         if let Some(home) = workers.first_mut() {
             home.drop_handed();
         }
-        let (mut ports, mut findings) = (vec![], vec![]);
+        let (mut ports, mut findings): (Vec<PortReport>, Vec<String>) = (vec![], vec![]);
         for worker in &mut workers {
+            // Where the report of a port in a direction stands: a worker's elements share its queue.
+            let mut places: HashMap<(String, Option<Direction>), usize> = HashMap::new();
             for node in &mut worker.nodes {
                 let Some(element) = &mut node.element else { continue };
                 findings.extend(element.take_findings());
-                if let Some((name, stats)) = element.port_stats() {
-                    ports.push(PortReport::new(name, node.name.clone(), &stats));
+                let Some((name, stats)) = element.port_stats() else { continue };
+                let report = PortReport::new(name.clone(), node.name.clone(), &stats);
+                let direction = device_direction(node.class.name);
+                match places.get(&(name.clone(), direction)).filter(|_| direction.is_some()) {
+                    Some(at) => ports[*at].add(report),
+                    None => {
+                        places.insert((name, direction), ports.len());
+                        ports.push(report);
+                    }
                 }
             }
         }

@@ -260,6 +260,19 @@ fn a_click_file_runs_from_capture_to_capture() {
 }
 
 #[test]
+fn elements_that_write_one_file_have_one_line() {
+    let text = "FromDevice(in.pcap) -> s :: RoundRobinSwitch; s[0] -> a :: ToDevice(out.pcap);
+                s[1] -> b :: ToDevice(out.pcap); s[2] -> c :: ToDevice(other.pcap);";
+    let fixture = fixture("x.click", text, &[("in.pcap", 90)]);
+    let outcome = fixture.run(1);
+    let mut lines: Vec<(String, u64, u64)> =
+        outcome.ports.iter().map(|port| (port.element.clone(), port.received.0, port.sent.0)).collect();
+    lines.sort();
+    let line = |element: &str, received, sent| (element.to_string(), received, sent);
+    assert_eq!(lines, [line("FromDevice@1", 90, 0), line("a, b", 0, 60), line("c", 0, 30)]);
+}
+
+#[test]
 fn a_chain_of_two_functions_runs_both_ways() {
     let missing = ["Null", "Unqueue", "Queue"].iter().find(|class| element::find(class).is_none());
     if let Some(class) = missing {
