@@ -37,7 +37,8 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
   `UNBUFFERED` (bool, default false): write each burst at once. `NANO` is taken and has no effect
 - **annotations**: reads the timestamp (the burst's time where there is none) and the extra length
 - **handlers**: `filename`, `count` (read), `reset_counts` (write)
-- **drop reasons**: `write-failed`: the disk is full or failed, and there is no output
+- **drop reasons**: `write-failed`: not in the file, because the disk is full or failed, and there is no
+  output
 - **difference**: timestamps have nanoseconds always. When the disk is full the file is cut back to whole
   packets, and the run's report says how many it holds; Click leaves half a packet. Files are not
   compressed whatever their name
@@ -51,6 +52,11 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
 
 const WRITE_FAILED: usize = 0;
 const DEFAULT_SNAP_BYTES: u32 = 2000;
+/// Packets that wait to be in the file, at most, and as a share of the pool: so many share a system call.
+const MOST_WAITING: usize = 1024;
+const POOL_SHARE: usize = 8;
+/// How long they wait.
+const WAIT_NS: u64 = 1_000_000;
 
 struct ToDump {
     shown: String,
@@ -64,6 +70,10 @@ struct ToDump {
     unbuffered: bool,
     forwards: bool,
     failed: bool,
+    /// Packets that were given to the writer and are perhaps not in the file yet: only then are they sent.
+    waiting: Vec<Packet>,
+    /// Packets in the file that do not wait any more.
+    settled: u64,
     count: u64,
     stats: PortStats,
     next_flush_ns: u64,
@@ -128,6 +138,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         unbuffered,
         forwards: cx.shape.outputs > 0,
         failed: false,
+        waiting: Vec::with_capacity(MOST_WAITING + ir::LIST_CAPACITY),
+        settled: 0,
         count: 0,
         stats: PortStats::default(),
         next_flush_ns: 0,
@@ -156,8 +168,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl ToDump {
-    /// Adds a packet to what is written; whether it was taken. One that is taken and does not reach the file
-    /// is among the port's errors, so that sent here = out + errors there.
+    /// Adds a packet to what is written; whether it was taken.
     fn store(&mut self, packet: &Packet, now_ns: u64) -> bool {
         let Some(writer) = self.writer.as_mut().filter(|_| !self.failed) else { return false };
         let timestamp_ns = if packet.timestamp_ns == 0 { now_ns } else { packet.timestamp_ns };
@@ -189,7 +200,38 @@ impl ToDump {
         self.count = self.count.saturating_sub(lost.frames);
         self.stats.tx_packets = self.stats.tx_packets.saturating_sub(lost.frames);
         self.stats.tx_bytes = self.stats.tx_bytes.saturating_sub(lost.bytes);
-        self.stats.tx_errors = lost.frames;
+        if self.forwards {
+            self.stats.tx_errors += lost.frames;
+        }
+    }
+
+    /// Keeps a packet that was stored until it is in the file.
+    fn keep(&mut self, packet: &Packet, work: &mut Work<'_>) {
+        if self.waiting.is_empty() {
+            work.fire_at(work.now_ns() + WAIT_NS);
+        }
+        self.waiting.push(*packet);
+        work.hold(1);
+    }
+
+    /// Counts packets that wait as sent when they are in the file, and as dropped when they never will be.
+    fn settle(&mut self, work: &mut Work<'_>) {
+        let most = MOST_WAITING.min(work.pool().capacity() / POOL_SHARE);
+        if self.unbuffered || self.waiting.len() >= most {
+            self.flush();
+        }
+        let written = self.writer.as_ref().map_or(0, CaptureWriter::written_frames);
+        let sent = ((written - self.settled) as usize).min(self.waiting.len());
+        self.settled += sent as u64;
+        work.release(sent);
+        work.count_sent(sent);
+        work.pool().free_all(&self.waiting[..sent]);
+        self.waiting.drain(..sent);
+        if self.failed {
+            work.release(self.waiting.len());
+            work.drop(WRITE_FAILED, &self.waiting);
+            self.waiting.clear();
+        }
     }
 
     fn flush(&mut self) {
@@ -234,21 +276,22 @@ impl Element for ToDump {
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let (now_ns, list) = (work.now_ns(), batch.list());
-        let mut sent = 0;
         for &index in list {
             let stored = self.store(batch.packet(index), now_ns);
             if self.forwards {
+                self.stats.tx_errors += u64::from(!stored);
                 batch.emit(index, 0);
             } else if stored {
-                work.pool().free_all(std::slice::from_ref(batch.packet(index)));
-                sent += 1;
+                self.keep(batch.packet(index), work);
             } else {
                 batch.drop(index, WRITE_FAILED);
             }
         }
-        work.count_sent(sent);
-        if self.unbuffered {
+        if self.forwards && self.unbuffered {
             self.flush();
+        }
+        if !self.forwards {
+            self.settle(work);
         }
     }
 
@@ -264,21 +307,21 @@ impl Element for ToDump {
             return Progress::Idle;
         }
         let now_ns = work.now_ns();
-        let mut sent = 0;
         for packet in vector.iter() {
             if self.store(packet, now_ns) {
-                work.pool().free_all(std::slice::from_ref(packet));
-                sent += 1;
+                self.keep(packet, work);
             } else {
                 work.drop(WRITE_FAILED, std::slice::from_ref(packet));
             }
         }
         vector.clear();
-        work.count_sent(sent);
-        if self.unbuffered {
-            self.flush();
-        }
+        self.settle(work);
         Progress::Worked
+    }
+
+    fn fire(&mut self, work: &mut Work<'_>) {
+        self.flush();
+        self.settle(work);
     }
 
     fn tick(&mut self, now_ns: u64) {
@@ -288,8 +331,9 @@ impl Element for ToDump {
         }
     }
 
-    fn stop(&mut self, _work: &mut Work<'_>) {
+    fn stop(&mut self, work: &mut Work<'_>) {
         self.flush();
+        self.settle(work);
     }
 
     fn handlers(&self) -> &'static [Handler] {

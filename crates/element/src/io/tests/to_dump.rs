@@ -1,6 +1,7 @@
 use super::*;
 use crate::element::Progress;
 use crate::testing::{Exit, Rig};
+use crate::work::Account;
 use packet::anno;
 use std::process::Command;
 
@@ -86,6 +87,23 @@ fn a_full_disk_is_told_with_the_number_of_packets_and_the_others_are_dropped() {
     let mut through = Rig::new("ToDump", "/dev/full, UNBUFFERED true", 1, 1);
     through.push_one(0, &stamped(&[1; 60], 1));
     assert_eq!(through.push_one(0, &stamped(&[1; 60], 1)).exit, Exit::Port(0));
+}
+
+#[test]
+fn packets_are_sent_when_they_are_in_the_file() {
+    let folder = folder();
+    let path = folder.path().join("out.pcap");
+    let mut rig = Rig::new("ToDump", &path.display().to_string(), 1, 0);
+    assert_eq!(rig.push(0, &vec![stamped(&[1; 60], 1); 100]), []);
+    let accounts = |rig: &mut Rig| {
+        [Account::Held, Account::Released, Account::Sent].map(|a| rig.host().accounts[a as usize])
+    };
+    assert_eq!(accounts(&mut rig), [100, 0, 0]);
+    rig.advance(1_000_000);
+    assert_eq!((accounts(&mut rig), frames_of(&path).len()), ([100, 100, 100], 100));
+    // As many as would take a lot of the pool are written at once.
+    assert_eq!(rig.push(0, &vec![stamped(&[1; 60], 1); 300]), []);
+    assert!(accounts(&mut rig)[2] >= 300, "{:?}", accounts(&mut rig));
 }
 
 #[test]
