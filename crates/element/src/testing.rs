@@ -12,6 +12,9 @@
 //! all slots return to the pool.
 
 mod fuzz;
+#[cfg(test)]
+#[path = "../../../fuzz/replay.rs"]
+pub(crate) mod replay;
 
 pub use fuzz::fuzz_packets;
 

@@ -185,31 +185,23 @@ pub fn fuzz_text(data: &[u8]) {
 }
 
 #[cfg(test)]
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
+
+#[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use super::replay;
 
     /// The inputs that fuzzing starts from, and every one that it once found wrong.
     #[test]
     fn seeds_and_regressions_of_fuzzing_hold() {
-        let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-        let mut replayed = 0;
-        for folder in ["seeds/ir_text", "regressions/ir_text"] {
-            for entry in std::fs::read_dir(fuzz.join(folder)).into_iter().flatten() {
-                let path = entry.expect("a folder that can be read").path();
-                println!("replaying {}", path.display());
-                super::fuzz_text(&std::fs::read(&path).expect("a file that can be read"));
-                replayed += 1;
-            }
-        }
-        assert!(replayed >= 5, "only {replayed} files: the seeds are gone");
+        replay::replay("ir_text", 5, super::fuzz_text);
     }
 
     /// The seeds reach the evaluator: they are programs that verify.
     #[test]
     fn the_seeds_are_programs() {
-        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/ir_text");
-        for entry in std::fs::read_dir(seeds).expect("seeds") {
-            let path = entry.expect("a folder that can be read").path();
+        for path in replay::files("seeds/ir_text") {
             let bytes = std::fs::read(&path).expect("a file that can be read");
             let text = String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default());
             let program = crate::text::parse(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));

@@ -2,24 +2,14 @@
 //! `fuzz/seeds/packet_views` and `fuzz/regressions/packet_views`.
 
 mod harness;
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
 
 use std::path::Path;
 
 #[test]
 fn packet_views_holds_on_all_seeds_and_regressions() {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-    let mut replayed = 0;
-    for folder in ["seeds/packet_views", "regressions/packet_views"].map(|name| fuzz.join(name)) {
-        let entries =
-            std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        for entry in entries {
-            let path = entry.expect("a folder that can be read").path();
-            println!("replaying {}", path.display());
-            harness::packet_views(&std::fs::read(&path).expect("a file that can be read"));
-            replayed += 1;
-        }
-    }
-    assert!(replayed >= 14, "only {replayed} files below {}: the seeds are gone", fuzz.display());
+    replay::replay("packet_views", 14, harness::packet_views);
 }
 
 #[test]

@@ -236,22 +236,10 @@ pub fn fuzz_packets(data: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     /// The inputs that fuzzing starts from, and every one that it once found wrong.
     #[test]
     fn seeds_and_regressions_of_fuzzing_hold() {
-        let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-        let mut replayed = 0;
-        for folder in ["seeds/element_packets", "regressions/element_packets"] {
-            for entry in std::fs::read_dir(fuzz.join(folder)).into_iter().flatten() {
-                let path = entry.expect("a folder that can be read").path();
-                println!("replaying {}", path.display());
-                super::fuzz_packets(&std::fs::read(&path).expect("a file that can be read"));
-                replayed += 1;
-            }
-        }
-        assert!(replayed >= 20, "only {replayed} files: the seeds are gone");
+        crate::testing::replay::replay("element_packets", 20, super::fuzz_packets);
     }
 
     #[test]

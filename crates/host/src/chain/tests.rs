@@ -1,6 +1,9 @@
 //! Chain files in, graphs or mistakes out. Each `golden/NAME.toml` has a `NAME.expected`; `BLESS=1`
 //! rewrites those.
 
+#[path = "../../../../fuzz/replay.rs"]
+mod replay;
+
 use super::*;
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -290,19 +293,7 @@ fn hostile_files() {
 /// The inputs that fuzzing starts from (they are the golden files), and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-    let mut replayed = 0;
-    for folder in ["seeds/chain_file", "regressions/chain_file"] {
-        for entry in std::fs::read_dir(fuzz.join(folder)).into_iter().flatten() {
-            let path = entry.expect("readable").path();
-            if path.is_file() {
-                println!("replaying {}", path.display());
-                fuzz_chain(&std::fs::read(path).expect("readable"));
-                replayed += 1;
-            }
-        }
-    }
-    assert!(replayed >= 22, "only {replayed} files: the seeds are gone");
+    replay::replay("chain_file", 22, fuzz_chain);
 }
 
 fn piece() -> impl Strategy<Value = String> {

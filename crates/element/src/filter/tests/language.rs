@@ -3,7 +3,6 @@
 use super::{expr, read};
 use crate::filter::expr::Expr;
 use proptest::prelude::*;
-use std::path::Path;
 
 /// Texts and what they say, in the canonical form.
 const READ: &[(&str, &str)] = &[
@@ -223,17 +222,7 @@ proptest! {
 /// The inputs that fuzzing starts from, and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
-    let mut replayed = 0;
-    for folder in ["seeds/filter_expression", "regressions/filter_expression"] {
-        for entry in std::fs::read_dir(fuzz.join(folder)).into_iter().flatten() {
-            let path = entry.expect("a folder that can be read").path();
-            println!("replaying {}", path.display());
-            crate::filter::fuzz_expression(&std::fs::read(&path).expect("a file that can be read"));
-            replayed += 1;
-        }
-    }
-    assert!(replayed >= 12, "only {replayed} files: the seeds are gone");
+    crate::testing::replay::replay("filter_expression", 12, crate::filter::fuzz_expression);
 }
 
 /// Words of the language and others, with and without spaces.
