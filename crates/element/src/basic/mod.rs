@@ -26,7 +26,7 @@ mod source;
 mod spread;
 mod strip;
 mod switch;
-mod tee;
+pub(crate) mod tee;
 mod truncate;
 pub(crate) mod value;
 

@@ -51,13 +51,13 @@ When a packet is pulled out of output 0, pushes a copy of it out of each other o
 
 /// Copies packets and counts what could not be copied.
 #[derive(Default)]
-pub(super) struct Copier {
+pub(crate) struct Copier {
     failures: u64,
 }
 
 impl Copier {
     /// Sends a copy out of a port.
-    pub(super) fn send_copy(&mut self, packet: &Packet, port: usize, work: &mut Work<'_>) {
+    pub(crate) fn send_copy(&mut self, packet: &Packet, port: usize, work: &mut Work<'_>) {
         match work.copy(packet) {
             Some(copy) => work.emit(port, &copy),
             None => self.failures += 1,
@@ -78,10 +78,10 @@ impl Copier {
     }
 
     /// The handler of elements that copy.
-    pub(super) const HANDLER: Handler = Handler::sum("copy_failures");
+    pub(crate) const HANDLER: Handler = Handler::sum("copy_failures");
 
     /// Its value.
-    pub(super) fn read(&self, handler: &str) -> Option<String> {
+    pub(crate) fn read(&self, handler: &str) -> Option<String> {
         (handler == "copy_failures").then(|| self.failures.to_string())
     }
 }

@@ -15,6 +15,7 @@ mod ensure_ether;
 mod ether_encap;
 mod ether_mirror;
 mod ether_rewrite;
+mod ether_switch;
 mod header;
 mod host_ether_filter;
 mod mark_mac_header;
@@ -35,6 +36,7 @@ pub const CLASSES: &[&Class] = &[
     &ether_encap::CLASS,
     &ether_mirror::CLASS,
     &ether_rewrite::CLASS,
+    &ether_switch::CLASS,
     &host_ether_filter::CLASS,
     &mark_mac_header::CLASS,
     &store_ether_address::CLASS,

@@ -3,6 +3,7 @@ use crate::testing::{Exit, Rig, TestPacket};
 mod arp;
 mod header;
 mod neighbours;
+mod switch;
 mod vlan;
 
 const A: [u8; 6] = [2, 0, 0, 0, 0, 0xaa];
