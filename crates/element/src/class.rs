@@ -65,6 +65,11 @@ pub fn find(name: &str) -> Option<&'static Class> {
     BY_NAME.get(name).copied()
 }
 
+/// Whether elements of that class keep packets that others push until they are pulled.
+pub fn is_queue(class: &str) -> bool {
+    find(class).is_some_and(|class| class.processing.starts_with("h/l"))
+}
+
 /// Classes of Click and FastClick that have another name here, or nothing that they would do.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("LookupIPRoute", "Click calls it RadixIPLookup today: use that, or DirectIPLookup"),

@@ -53,6 +53,12 @@ pub trait Services {
     /// Class of the element with that name in the flat configuration, looked up from the element
     /// `from` outwards; with its full name.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
+
+    /// The queues next to the element with that name: the nearest downstream where it pushes its packets out
+    /// of output 0, the nearest upstream where they are pulled; and whether they are downstream.
+    fn queues_near(&self, _element: &str) -> (Vec<String>, bool) {
+        (vec![], true)
+    }
 }
 
 /// Which way packets go through a port.

@@ -122,6 +122,8 @@ pub struct Out {
 struct TestServices {
     shared: HashMap<(Scope, String), Arc<dyn Any + Send + Sync>>,
     ports: HashMap<String, Vec<Box<dyn Port>>>,
+    /// Queues, and whether they are downstream.
+    queues: (Vec<String>, bool),
 }
 
 impl Services for TestServices {
@@ -143,8 +145,12 @@ impl Services for TestServices {
         self.shared.entry((scope, key.to_string())).or_insert_with(make).clone()
     }
 
-    fn element(&self, _from: &str, _name: &str) -> Option<(String, &'static str)> {
-        None
+    fn element(&self, _from: &str, name: &str) -> Option<(String, &'static str)> {
+        self.queues.0.iter().any(|queue| queue == name).then(|| (name.to_string(), "Queue"))
+    }
+
+    fn queues_near(&self, _element: &str) -> (Vec<String>, bool) {
+        self.queues.clone()
     }
 }
 
@@ -495,9 +501,30 @@ impl Rig {
         config: &str,
         inputs: usize,
         outputs: usize,
-        ports: impl FnMut(usize) -> Vec<(String, Box<dyn Port>)>,
+        mut ports: impl FnMut(usize) -> Vec<(String, Box<dyn Port>)>,
     ) -> Result<Rig, String> {
-        Rig::build(class, config, Shape { inputs, outputs }, SLOTS, ports)
+        Rig::build(class, config, Shape { inputs, outputs }, SLOTS, |at, services| {
+            for (name, port) in ports(at) {
+                services.ports.entry(name).or_default().push(port);
+            }
+        })
+    }
+
+    /// An opaque element beside a queue `q`, and the length that the queue tells.
+    #[cfg(test)]
+    pub(crate) fn beside_queue(
+        class: &str,
+        config: &str,
+        outputs: usize,
+        downstream: bool,
+    ) -> Result<(Rig, Arc<crate::queue::length::QueueLength>), String> {
+        let length = Arc::new(crate::queue::length::QueueLength::default());
+        let key = format!("q: {}", std::any::type_name::<crate::queue::length::QueueLength>());
+        let rig = Rig::build(class, config, Shape { inputs: 1, outputs }, SLOTS, |_, services| {
+            services.queues = (vec!["q".into()], downstream);
+            services.shared.insert((Scope::Worker, key.clone()), Arc::clone(&length) as _);
+        })?;
+        Ok((rig, length))
     }
 
     fn build(
@@ -505,14 +532,12 @@ impl Rig {
         config: &str,
         shape: Shape,
         slots: u32,
-        mut ports: impl FnMut(usize) -> Vec<(String, Box<dyn Port>)>,
+        mut prepare: impl FnMut(usize, &mut TestServices),
     ) -> Result<Rig, String> {
         let mut instances = vec![];
         for native in [false, true] {
             let mut services = TestServices::default();
-            for (name, port) in ports(instances.len()) {
-                services.ports.entry(name).or_default().push(port);
-            }
+            prepare(instances.len(), &mut services);
             let element = make(class, config, shape, &mut services)?;
             let transparent = element.lower(shape).is_some();
             instances.push(Instance::new(element, shape, native, slots));

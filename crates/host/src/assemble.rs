@@ -120,6 +120,7 @@ pub fn assemble(
             shared: &mut shared,
             folder: &options.folder,
             graph,
+            flow: &flow,
             index: &index,
         };
         // The mistakes of the first worker's elements are those of all.

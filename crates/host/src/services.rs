@@ -1,11 +1,12 @@
 //! What elements get from the host while they are made: ports, files, shared state.
 
-use click::{Graph, NameIndex};
+use click::flow::{Flow, Processing};
+use click::{ElementId, Graph, NameIndex};
 use element::configure::Direction;
 use element::{Scope, Services};
 use port::Port;
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub struct WorkerServices<'a> {
     pub folder: &'a Path,
     /// The flat configuration.
     pub graph: &'a Graph,
+    /// What its ports are.
+    pub flow: &'a Flow,
     /// Its elements by name.
     pub index: &'a NameIndex<'a>,
 }
@@ -79,5 +82,31 @@ impl Services for WorkerServices<'_> {
         let id = self.index.find(name, from)?;
         let element = self.graph.element(id)?;
         Some((element.name.clone(), element::find(element.class.as_str())?.name))
+    }
+
+    fn queues_near(&self, element: &str) -> (Vec<String>, bool) {
+        let Some(id) = self.index.find(element, "") else { return (vec![], true) };
+        let downstream = self.flow.ports(id).outputs.first() != Some(&Processing::Pull);
+        let mut wires: HashMap<ElementId, Vec<ElementId>> = HashMap::new();
+        for wire in &self.graph.connections {
+            match downstream {
+                // What leaves by other outputs goes elsewhere.
+                true if wire.from == id && wire.from_port > 0 => {}
+                true => wires.entry(wire.from).or_default().push(wire.to),
+                false => wires.entry(wire.to).or_default().push(wire.from),
+            }
+        }
+        let (mut queues, mut seen, mut open) = (vec![], HashSet::from([id]), vec![id]);
+        while let Some(id) = open.pop() {
+            for &next in wires.get(&id).into_iter().flatten() {
+                let Some(element) = self.graph.element(next).filter(|_| seen.insert(next)) else { continue };
+                match element::class::is_queue(element.class.as_str()) {
+                    true => queues.push(element.name.clone()),
+                    false => open.push(next),
+                }
+            }
+        }
+        queues.sort();
+        (queues, downstream)
     }
 }

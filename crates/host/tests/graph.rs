@@ -185,6 +185,24 @@ fn threads_of_elements_are_taken_and_checked() {
 }
 
 #[test]
+fn red_finds_its_queues_and_keeps_them_short() {
+    for (red, drops) in [
+        // Pushed towards the queue, which nobody empties before the end.
+        ("red :: RED(5, 20, 1, STABILITY 0) -> q :: Queue(1000) -> u :: Unqueue(ACTIVE false)", true),
+        // Nobody waits there.
+        ("red :: RED(50, 200, 1) -> q :: Queue(1000) -> Unqueue", false),
+        // Pulled out of the queue.
+        ("q :: Queue(1000) -> red :: RED(500, 600, 1) -> Unqueue", false),
+    ] {
+        let (_, outcome) =
+            run(&format!("FromDevice(in) -> {red} -> Discard;"), &frames(10), 400, &Options::default());
+        assert_eq!(outcome.read("red.queues").as_deref(), Ok("q"));
+        let node = outcome.report.nodes.iter().find(|node| node.name == "red").expect("there");
+        assert_eq!((node.input, node.dropped_total() > 300), (400, drops), "{red}: {:?}", node.dropped);
+    }
+}
+
+#[test]
 fn a_run_ends_though_an_element_asks_on_and_nobody_is_left_to_answer() {
     let text = "FromDevice(in) -> SetIPAddress(192.0.2.7)
                     -> q :: ARPQuerier(192.0.2.1, 02:00:00:00:00:01) -> ToDevice(out);

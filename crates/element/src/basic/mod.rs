@@ -18,7 +18,7 @@ mod paint_switch;
 mod print;
 pub(crate) mod printer;
 mod pull_switch;
-mod random;
+pub(crate) mod random;
 mod random_sample;
 mod rate;
 mod set_timestamp;

@@ -7,8 +7,10 @@ use crate::class::Class;
 
 mod delay;
 mod drr;
+pub(crate) mod length;
 mod limits;
 mod rated_unqueue;
+mod red;
 mod sched;
 mod shaper;
 mod store;
@@ -22,6 +24,7 @@ pub const CLASSES: &[&Class] = &[
     &drr::CLASS,
     &rated_unqueue::BANDWIDTH_RATED_UNQUEUE,
     &rated_unqueue::RATED_UNQUEUE,
+    &red::CLASS,
     &sched::PRIO,
     &sched::ROUND_ROBIN,
     &sched::STRIDE,
@@ -36,5 +39,7 @@ pub const CLASSES: &[&Class] = &[
     &unqueue::CLASS,
 ];
 
+#[cfg(test)]
+mod red_tests;
 #[cfg(test)]
 mod tests;

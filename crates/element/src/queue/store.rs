@@ -4,9 +4,10 @@
 //! one comes. What handlers want to be dropped is dropped with the next packet in or out, since
 //! handlers have no packet pool; `length` does not count it any more.
 
+use super::length::QueueLength;
 use crate::basic::value::{no_such_handler, written};
 use crate::class::{Class, StateScope};
-use crate::configure::Configure;
+use crate::configure::{Configure, Scope};
 use crate::element::Element;
 use crate::handler::{Handler, Merge};
 use crate::vector::{Batch, Vector};
@@ -14,6 +15,7 @@ use crate::work::Work;
 use click::config::parse;
 use shm::Packet;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 macro_rules! page {
     ($name:literal, $what:literal, $difference:literal) => {
@@ -111,6 +113,7 @@ struct Queue {
     doomed: usize,
     highwater: usize,
     drops: u64,
+    published: Arc<QueueLength>,
 }
 
 /// Packets that a queue may be told to keep: 2 GB of descriptors.
@@ -120,13 +123,13 @@ fn make(cx: &mut Configure<'_>, full: Full) -> Option<Box<dyn Element>> {
     let has_overflow_output = cx.shape.outputs > 1;
     let mut args = cx.args();
     let capacity = args.positional("CAPACITY", parse::int_in(0..=MOST)).unwrap_or(1000) as usize;
-    let fine = args.finish();
-    fine.then(|| {
-        let ring = VecDeque::with_capacity(capacity);
-        let (doomed, highwater, drops) = (0, 0, 0);
-        Box::new(Queue { ring, capacity, full, has_overflow_output, doomed, highwater, drops })
-            as Box<dyn Element>
-    })
+    if !args.finish() {
+        return None;
+    }
+    let published = cx.shared(Scope::Worker, cx.name, QueueLength::default)?;
+    let ring = VecDeque::with_capacity(capacity);
+    let (doomed, highwater, drops) = (0, 0, 0);
+    Some(Box::new(Queue { ring, capacity, full, has_overflow_output, doomed, highwater, drops, published }))
 }
 
 impl Queue {
@@ -200,6 +203,7 @@ impl Element for Queue {
             Full::DropOld => self.push_over_the_front(batch, work),
         }
         self.highwater = self.highwater.max(self.ring.len());
+        self.published.set(self.length());
     }
 
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
@@ -211,6 +215,7 @@ impl Element for Queue {
             into.push(&packet);
         }
         work.release(count);
+        self.published.set(self.length());
         count
     }
 

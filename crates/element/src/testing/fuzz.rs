@@ -198,7 +198,7 @@ pub fn fuzz_packets(data: &[u8]) {
     let (class, config, inputs, outputs) = SETUPS[which];
     RIGS.with_borrow_mut(|rigs| {
         let rig = rigs.entry(which).or_insert_with(|| {
-            let rig = Rig::build(class, config, Shape { inputs, outputs }, SLOTS, |_| vec![]);
+            let rig = Rig::build(class, config, Shape { inputs, outputs }, SLOTS, |_, _| ());
             ManuallyDrop::new(rig.unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}")))
         });
         rig.renew(class, config);
