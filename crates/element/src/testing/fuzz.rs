@@ -56,6 +56,7 @@ const SETUPS: &[(&str, &str, usize, usize)] = &[
     ("SetTCPChecksum", "", 1, 1),
     ("IPPrint", "hostile, PAYLOAD HEX, ETHER true, ID true, LENGTH true", 1, 1),
     ("ARPPrint", "", 1, 1),
+    ("EtherSwitch", "TIMEOUT 2", 2, 2),
 ];
 
 /// Slots of a rig's pool: enough for what steps put in and elements hold.
