@@ -79,6 +79,8 @@ pub(super) struct Resolved {
     pub(super) classes: Vec<Class>,
     pub(super) root: Template,
     pub(super) packages: Vec<Spanned>,
+    /// Names without a meaning that were reported.
+    pub(super) unknown: Vec<String>,
 }
 
 impl Template {

@@ -51,6 +51,7 @@ pub(super) fn expand(
         connections,
         packages: resolved.packages.clone(),
         lost,
+        unknown: resolved.unknown.clone(),
         incomplete: false,
     }
 }

@@ -25,7 +25,10 @@ pub(super) fn resolve(ast: &Ast, classes: &dyn Classes, diags: &mut Diagnostics)
     let mut scope = Scope::new(Template::new(String::new(), span, 0));
     resolver.statements(&ast.statements, &mut scope);
     let root = scope.finish();
-    Resolved { classes: resolver.classes, root, packages: resolver.packages }
+    let name = |reported: String| reported.rsplit('\0').next().map(str::to_owned).unwrap_or(reported);
+    let mut unknown: Vec<String> = resolver.reported.into_iter().map(name).collect();
+    unknown.sort();
+    Resolved { classes: resolver.classes, root, packages: resolver.packages, unknown }
 }
 
 pub(super) struct Resolver<'a> {

@@ -47,6 +47,12 @@ pub fn device_direction(class: &str) -> Option<Direction> {
     }
 }
 
+/// Whether an unknown class was perhaps to be one of a device.
+fn may_be_device(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("dev") || name.starts_with("from") || name.starts_with("to")
+}
+
 /// Position of the argument that names the device, and the name.
 fn device_arg(args: &[Spanned]) -> Option<(usize, Spanned)> {
     let named = args.iter().enumerate().rev().find_map(|(at, arg)| {
@@ -127,7 +133,10 @@ pub(super) fn load_all(
         let before = diags.errors();
         let graph =
             ast.as_ref().map(|ast| click::flatten(ast, &KnownClasses, &values, diags)).unwrap_or_default();
-        let incomplete = ast.is_none() || graph.incomplete || diags.errors() > before;
+        // Other names that are unknown hide elements that are no interfaces.
+        let hides = graph.unknown.iter().any(|name| may_be_device(name));
+        let others = diags.errors() - before > graph.unknown.len();
+        let incomplete = ast.is_none() || graph.incomplete || hides || others;
         let (interfaces, pulling) = describe(&graph);
         nfs.push(Nf {
             name: declared.name.clone(),

@@ -129,6 +129,19 @@ fn defines_from_the_command_line_go_to_all_or_one() {
 }
 
 #[test]
+fn an_unknown_class_hides_no_interface_without_a_link() {
+    let text = "links = [\"in -> [e]a[f] -> out\"]\n[ports]\nin = { capture = \"i.pcap\" }\n\
+                out = { discard = true }\n[nf.a]\nclick = \"x.click\"\n";
+    let found = |click: &str| load_with(text, &[], &[("x.click", click)]).1;
+    let mistakes = found("FromDevice(e) -> Conter -> ToDevice(f); FromDevice(g) -> gone -> ToDevice(h);");
+    for part in ["`Conter`", "`gone`", "receives from `g`", "sends to `h`"] {
+        assert!(mistakes.contains(part), "{part} is missing in {mistakes}");
+    }
+    // This may have been the interface that the link means.
+    assert_eq!(found("FromDevise(e) -> ToDevice(f);").lines().count(), 1);
+}
+
+#[test]
 fn a_variable_that_nobody_has_is_refused() {
     let click = [("x.click", "define($V 1); FromDevice(e) -> Paint($V) -> Paint($TTL) -> ToDevice(f);")];
     let refused = |text: &str, defines: &[(&str, &str)], click: &[(&str, &str)]| {

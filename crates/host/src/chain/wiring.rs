@@ -19,7 +19,7 @@ pub(super) struct Wiring {
 /// Resolves all links; checks that every interface has its link and every direction makes sense.
 pub(super) fn resolve(chain: &ChainFile, nfs: &[Nf], diags: &mut Diagnostics) -> Wiring {
     let before = diags.errors();
-    let mut wirer = Wirer { chain, nfs, links: vec![], meant: Meant::default(), diags };
+    let mut wirer = Wirer { chain, nfs, links: vec![], meant: Meant::default(), unsure: false, diags };
     for text in &chain.links {
         let before = wirer.diags.errors();
         if let Some(link) = link::parse(text, wirer.diags) {
@@ -29,7 +29,7 @@ pub(super) fn resolve(chain: &ChainFile, nfs: &[Nf], diags: &mut Diagnostics) ->
             }
             wirer.loose_brackets(&link.stops);
         }
-        if wirer.diags.errors() > before {
+        if std::mem::take(&mut wirer.unsure) || wirer.diags.errors() > before {
             wirer.meant.add(text, chain);
         }
     }
@@ -78,6 +78,8 @@ struct Wirer<'a> {
     nfs: &'a [Nf],
     links: Vec<Link>,
     meant: Meant,
+    /// Whether a link names an interface that a mistake may hide.
+    unsure: bool,
     diags: &'a mut Diagnostics,
 }
 
@@ -227,6 +229,7 @@ impl<'a> Wirer<'a> {
             if let [only] = fitting.as_slice() {
                 return Some(End::Nf(at, *only));
             }
+            self.unsure |= nf.incomplete;
             if !nf.incomplete {
                 let (side, example) = if sends {
                     ("leave", format!("{name}[INTERFACE]"))
@@ -245,6 +248,7 @@ impl<'a> Wirer<'a> {
         match named.or(number.filter(|number| *number < names.len())) {
             Some(found) => Some(End::Nf(at, found)),
             None => {
+                self.unsure |= nf.incomplete;
                 if !nf.incomplete {
                     let help = did_you_mean(&interface.text, names.iter().copied()).unwrap_or(has);
                     let message = format!("`{name}` has no interface `{interface}`");
