@@ -27,6 +27,9 @@ pub struct Context {
     /// Where the tables lie that machine code walks by itself, by their numbers in the program; those of
     /// other tables are zeros. Empty unless the plan is [`crate::region::Plan::walked`].
     pub walks: *const PrefixWalk,
+    /// Where the index list ends that a region works on: the region's own note, in memory because
+    /// registers are scarce.
+    pub list_end: *const u16,
     /// The burst's clock.
     pub now_ns: u64,
 }

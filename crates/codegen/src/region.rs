@@ -243,6 +243,7 @@ fn find_lists(program: &Program, walked: bool, layout: &ListLayout, sites: &[Sit
             Term::Emit(port) => Some(usize::from(*port)),
             Term::Drop(reason) => Some(layout.reason(*reason)),
             Term::Slow(slow) => Some(layout.slow(*slow)),
+            Term::EmitTo(..) if program.outputs == 1 => Some(0),
             Term::EmitTo(..) => {
                 dynamic = true;
                 None

@@ -121,6 +121,7 @@ fn native(
         records: scratch.records.as_mut_ptr(),
         carry: scratch.carry.as_mut_ptr(),
         walks: scratch.walks.as_ptr(),
+        list_end: std::ptr::null(),
         now_ns: state.now_ns,
     };
     // Folded, so that the compiler compares many at once.

@@ -115,7 +115,8 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
 
 /// A program made from a string of choices: some checks, then instructions, branches and a lookup.
 fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
-    let mut f = Builder::new("Random", 3);
+    let outputs: usize = if choices.len() % 4 == 1 { 1 } else { 3 };
+    let mut f = Builder::new("Random", outputs);
     let short = f.drop_block("short");
     // A cell is used on one side of the lookup only: stages run one after the other over the batch.
     let cells = [f.cell("before", 3), f.cell("behind", 4)];
@@ -139,7 +140,7 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
             _ => [field::L4_SPORT, field::L4_PORTS][usize::from(a) % 2],
         };
         let fits = |limit: u16| field.is_valid() && field.end_byte() <= limit;
-        match what % 17 {
+        match what % 18 {
             0 => values.push(f.constant(number)),
             1 | 2 => {
                 let op = BinOp::ALL[usize::from(a) % BinOp::ALL.len()].0;
@@ -182,7 +183,7 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
                 let old = f.value(Inst::RecLoad(new, 8, 4));
                 f.act(Inst::StoreAnno(anno::AGGREGATE, old));
                 f.act(Inst::RecStore(new, 8, 4, y));
-                f.emit(2);
+                f.emit(outputs - 1);
                 f.at(here);
                 record = Some(found);
                 values.push(f.value(Inst::RecLoad(found, 0, 8)));
@@ -212,6 +213,19 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
                 f.act(Inst::Take(keep));
                 let few = f.bin_const(BinOp::And, x, 3);
                 f.act(Inst::Pull(few));
+            }
+            17 => {
+                f.need(Base::Data, 34, short);
+                let header = f.constant(14);
+                f.act(Inst::SetBase(Base::Net, header));
+                let (first, all) = (f.value(Inst::Avail(Base::Data)), f.value(Inst::Len));
+                let single = f.bin(BinOp::Eq, first, all);
+                let els = f.bad_block(usize::from(a) % 3, "segments");
+                f.check(single, els);
+                // Some cut the header off.
+                let keep = f.bin_const(BinOp::Or, x, u64::from(a % 60));
+                f.act(Inst::Take(keep));
+                values.push(f.value(Inst::IpSum));
             }
             _ => {}
         }

@@ -12,21 +12,32 @@
 
 #include "internal.h"
 
-/* Flags of an mbuf that say where its data lies; all others speak of offloads and are set anew. */
+/* Flags of an mbuf that say where its data lies; all others speak of offloads. */
 #define MR_KEPT_FLAGS (RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT)
+
+/* Functions of which there is one for vector registers of 32 bytes as well, chosen when the program starts. */
+#if defined(__x86_64__)
+#define MR_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define MR_WIDE
+#endif
+
+/* How far a buffer lies behind the pool's first one; more than `span` when it is not the pool's (below the
+ * first it wraps to a huge number). */
+static inline uint64_t mr_distance(const struct mr_pool *pool, uint64_t buf)
+{
+	return buf - pool->first;
+}
 
 static inline bool mr_holds(const struct mr_pool *pool, const struct rte_mbuf *mbuf)
 {
-	/* Below the first buffer it wraps to a huge number: one comparison for both ends. */
-	return (uint64_t)mbuf->buf_addr - (pool->base + MR_META_BYTES) <= pool->span;
+	return mr_distance(pool, (uint64_t)mbuf->buf_addr) <= pool->span;
 }
 
-static inline uint32_t mr_slot(const struct mr_pool *pool, uint64_t buf)
+/* The distance over the distance of slots, by multiplication with its inverse. */
+static inline uint64_t mr_slot(const struct mr_pool *pool, uint64_t distance)
 {
-	uint64_t at = buf - MR_META_BYTES - pool->base;
-
-	/* Both divisors are constants, so neither is a division. */
-	return pool->external ? at / MR_SLOT_BYTES : at / MR_FOREIGN_STRIDE;
+	return (unsigned __int128)distance * pool->slots_per_byte >> 64;
 }
 
 /* Eight bytes of a descriptor, written at once: written field by field they are 28 stores. The words are
@@ -35,46 +46,70 @@ static inline uint32_t mr_slot(const struct mr_pool *pool, uint64_t buf)
 
 _Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words of descriptors");
 
-/* What all packets of a burst have in common. */
+/* A quarter of a descriptor. */
+typedef uint64_t mr_quarter __attribute__((vector_size(32), may_alias));
+
+/* What all packets of a burst have in common: the last three quarters of their descriptors. */
 struct mr_common {
-	uint64_t origin;	/* the word at flow_hash */
-	uint64_t generation;	/* the word at generation */
+	mr_quarter annotations;
+	mr_quarter origin;	/* annotations, timestamp, the word at flow_hash */
+	mr_quarter generation;	/* next, the word at segments, the word at generation, reserved1 */
 };
 
 static inline struct mr_common mr_common(const struct mr_pool *pool, uint16_t origin)
 {
 	return (struct mr_common){
-		.origin = (uint64_t)origin << 32,
-		.generation = (uint64_t)MR_LAYOUT_VERSION << 32 | (uint64_t)pool->region << 48,
+		.origin = { 0, 0, 0, (uint64_t)origin << 32 },
+		.generation = { 0, 0, (uint64_t)MR_LAYOUT_VERSION << 32 | (uint64_t)pool->region << 48, 0 },
 	};
 }
 
-static inline void mr_fill(struct mr_packet *packet, const struct rte_mbuf *mbuf, const struct mr_pool *pool,
-			   const struct mr_common *common, uint8_t packet_type)
-{
-	uint64_t buf = (uint64_t)mbuf->buf_addr;
+_Static_assert(offsetof(struct mr_packet, flow_hash) % sizeof(mr_quarter) == 24, "quarters");
+_Static_assert(offsetof(struct mr_packet, segments) % sizeof(mr_quarter) == 8, "quarters");
 
-	packet->buf = buf;
+/* `mac` is where the MAC header is; the other headers are not known. */
+static inline void mr_fill(struct mr_packet *packet, const struct rte_mbuf *mbuf, uint64_t slot,
+			   const struct mr_common *common, uint64_t mac)
+{
+	mr_quarter *quarters = (mr_quarter *)packet;
+
+	packet->buf = (uint64_t)mbuf->buf_addr;
 	packet->handle = (uint64_t)mbuf;
-	/* The MAC header is where the data starts; the others are not known. */
-	*MR_WORD(packet, data) = (uint64_t)mbuf->data_off * 0x10001 | UINT64_C(0xffffffff00000000);
+	*MR_WORD(packet, data) = mbuf->data_off | mac << 16 | UINT64_C(0xffffffff00000000);
 	*MR_WORD(packet, len) = mbuf->data_len | (uint64_t)mbuf->pkt_len << 32;
-	memset(packet->anno, 0, sizeof(packet->anno) + sizeof(packet->timestamp_ns));
-	*MR_WORD(packet, flow_hash) = common->origin;
-	packet->next = 0;
-	*MR_WORD(packet, segments) = 1 | (uint64_t)packet_type << 16 | (uint64_t)mr_slot(pool, buf) << 32;
-	*MR_WORD(packet, generation) = common->generation;
-	packet->reserved1 = 0;
+	quarters[1] = common->annotations;
+	quarters[2] = common->origin;
+	quarters[3] = common->generation;
+	*MR_WORD(packet, segments) = 1 | slot << 32;
+}
+
+/* Where the mbuf headers of a pool lie: of the one that the last descriptor spoke of. */
+struct mr_headers {
+	uint64_t low, span;
+	uint32_t region;
+};
+
+/* No handle is right here, whose addresses are multiples of a cache line. */
+#define MR_NO_HEADERS ((struct mr_headers){ .low = 1, .span = 0, .region = UINT32_MAX })
+
+static void __rte_noinline mr_look_up(struct mr_headers *headers, uint16_t region)
+{
+	const struct mr_pool *pool = mr_pools[region % MR_MAX_REGIONS];
+
+	*headers = MR_NO_HEADERS;
+	if (pool != NULL)
+		*headers = (struct mr_headers){ pool->headers, pool->headers_span, region };
 }
 
 /* The mbuf that a descriptor speaks of, or NULL when it speaks of none. */
-static inline struct rte_mbuf *mr_mbuf(const struct mr_packet *packet)
+static inline struct rte_mbuf *mr_mbuf(const struct mr_packet *packet, struct mr_headers *headers)
 {
-	const struct mr_pool *pool = mr_pools[packet->region % MR_MAX_REGIONS];
 	struct rte_mbuf *mbuf = (struct rte_mbuf *)packet->handle;
 
-	if (unlikely(pool == NULL || packet->handle - pool->headers > pool->headers_span ||
-		     packet->handle % RTE_CACHE_LINE_SIZE != 0 || (uint64_t)mbuf->buf_addr != packet->buf))
+	if (unlikely(packet->region != headers->region))
+		mr_look_up(headers, packet->region);
+	if (unlikely(packet->handle - headers->low > headers->span || packet->handle % RTE_CACHE_LINE_SIZE != 0 ||
+		     (uint64_t)mbuf->buf_addr != packet->buf))
 		return NULL;
 	return mbuf;
 }
@@ -98,7 +133,7 @@ static inline void mr_unlink(struct rte_mbuf *mbuf)
 	mbuf->nb_segs = 1;
 }
 
-uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count)
+MR_WIDE uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count)
 {
 	const struct mr_common common = mr_common(pool, MR_NO_PORT);
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
@@ -114,8 +149,9 @@ uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count)
 			got++;
 	}
 	for (uint32_t i = 0; i < got; i++) {
-		mr_fill(&out[i], mbufs[i], pool, &common, MR_HOST);
-		out[i].mac = MR_NO_HEADER;
+		uint64_t slot = mr_slot(pool, mr_distance(pool, (uint64_t)mbufs[i]->buf_addr));
+
+		mr_fill(&out[i], mbufs[i], slot, &common, MR_NO_HEADER);
 	}
 	return got;
 }
@@ -123,10 +159,11 @@ uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count)
 /* Frees the segments of a chain one by one: the descriptors say what is in it. */
 static void __rte_noinline mr_free_chain(const struct mr_packet *packet, struct mr_burst *burst)
 {
+	struct mr_headers headers = MR_NO_HEADERS;
 	uint32_t left = RTE_MAX(packet->segments, 1);
 
 	for (; packet != NULL && left > 0; left--) {
-		struct rte_mbuf *mbuf = mr_mbuf(packet);
+		struct rte_mbuf *mbuf = mr_mbuf(packet, &headers);
 
 		if (mbuf == NULL) {
 			burst->bad++;
@@ -141,6 +178,7 @@ void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *li
 	     struct mr_burst *burst)
 {
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
+	struct mr_headers headers = MR_NO_HEADERS;
 	struct rte_mempool *mempool = NULL;
 	uint32_t held = 0;
 
@@ -156,7 +194,7 @@ void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *li
 			mr_free_chain(packet, burst);
 			continue;
 		}
-		mbuf = mr_mbuf(packet);
+		mbuf = mr_mbuf(packet, &headers);
 		if (unlikely(mbuf == NULL)) {
 			burst->bad++;
 			continue;
@@ -180,8 +218,7 @@ void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *li
 
 /* Parks the segments after the first in their slots, last to first, and takes the chain apart: from here
  * on the descriptors say what is in it. */
-static bool __rte_noinline mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf,
-					 const struct mr_pool *pool)
+static bool mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf, const struct mr_pool *pool)
 {
 	const struct mr_common common = mr_common(pool, MR_NO_PORT);
 	struct rte_mbuf *segment, *following;
@@ -193,11 +230,12 @@ static bool __rte_noinline mr_fill_chain(struct mr_packet *head, struct rte_mbuf
 			return false;
 	for (segment = mbuf->next; segment != NULL; segment = following) {
 		struct mr_packet *parked = (struct mr_packet *)((uint8_t *)segment->buf_addr - MR_META_BYTES);
+		uint64_t slot = mr_slot(pool, mr_distance(pool, (uint64_t)segment->buf_addr));
 
-		mr_fill(parked, segment, pool, &common, MR_HOST);
+		mr_fill(parked, segment, slot, &common, MR_NO_HEADER);
 		parked->total = segment->data_len;
-		parked->mac = MR_NO_HEADER;
-		*link = (uint64_t)parked->slot + 1;
+		segment->ol_flags &= MR_KEPT_FLAGS;
+		*link = slot + 1;
 		link = &parked->next;
 		segments++;
 		following = segment->next;
@@ -212,71 +250,71 @@ static inline uint8_t mr_packet_type(const uint8_t *frame)
 {
 	uint64_t mac = 0;
 
-	if (likely((frame[0] & 1) == 0))
-		return MR_HOST;
 	memcpy(&mac, frame, 6);
 	return mac == UINT64_C(0xffffffffffff) ? MR_BROADCAST : MR_MULTICAST;
 }
 
-uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out, uint32_t count,
-		    struct mr_burst *burst)
+/* The rest of receiving a packet that has more to it than most: a group's address, offload flags, several
+ * segments, a buffer from elsewhere. Whether it was received. */
+static bool __rte_noinline mr_receive_odd(const struct mr_queue *queue, struct rte_mbuf *mbuf,
+					  struct mr_packet *packet, struct mr_burst *burst)
+{
+	uint64_t flags = mbuf->ol_flags;
+
+	if (!mr_holds(queue->pool, mbuf) ||
+	    (mbuf->nb_segs > 1 && !mr_fill_chain(packet, mbuf, queue->pool))) {
+		burst->foreign++;
+		rte_pktmbuf_free(mbuf);
+		return false;
+	}
+	mbuf->ol_flags &= MR_KEPT_FLAGS;
+	if (packet->len >= 6 && (*rte_pktmbuf_mtod(mbuf, const uint8_t *) & 1) != 0)
+		packet->packet_type = mr_packet_type(rte_pktmbuf_mtod(mbuf, const uint8_t *));
+	if (flags & RTE_MBUF_F_RX_RSS_HASH)
+		packet->flow_hash = mbuf->hash.rss;
+	/* "Not good in the packet, but its integrity is verified": a sender on this machine left it to a
+	 * device. */
+	if ((flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE)
+		packet->flags |= MR_PARTIAL_CHECKSUM;
+	if (flags & RTE_MBUF_F_RX_LRO)
+		packet->flags |= MR_GSO;
+	if (queue->microseconds && (flags & mr_timestamp_flag))
+		packet->timestamp_ns = 1000 * *RTE_MBUF_DYNFIELD(mbuf, mr_timestamp_offset, rte_mbuf_timestamp_t *);
+	burst->flagged += packet->flags != 0;
+	return true;
+}
+
+MR_WIDE uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out, uint32_t count,
+			    struct mr_burst *burst)
 {
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
 	const struct mr_pool *pool = queue->pool;
 	const struct mr_common common = mr_common(pool, queue->origin);
-	uint32_t kept = 0, got;
+	const uint64_t first = pool->first, span = pool->span;
+	struct mr_packet *packet = out;
 	uint64_t bytes = 0;
+	uint32_t got;
 
 	mr_thread();
 	got = rte_eth_rx_burst(queue->port, queue->queue, mbufs, RTE_MIN(count, (uint32_t)MR_MAX_BURST));
-	for (uint32_t i = 0; i < got; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void *));
+	if (queue->prefetch)
+		for (uint32_t i = 0; i < got; i++)
+			rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void *));
 	for (uint32_t i = 0; i < got; i++) {
 		struct rte_mbuf *mbuf = mbufs[i];
-		struct mr_packet *packet = &out[kept];
-		uint64_t flags = mbuf->ol_flags;
-		uint8_t packet_type = MR_HOST;
+		uint64_t distance = (uint64_t)mbuf->buf_addr - first;
 
-		if (unlikely(!mr_holds(pool, mbuf))) {
-			burst->foreign++;
-			rte_pktmbuf_free(mbuf);
+		mr_fill(packet, mbuf, mr_slot(pool, distance), &common, mbuf->data_off);
+		/* The first byte of an empty frame is one of its buffer, too. */
+		if (unlikely(distance > span || mbuf->ol_flags != 0 || mbuf->nb_segs != 1 ||
+			     (*rte_pktmbuf_mtod(mbuf, const uint8_t *) & 1) != 0) &&
+		    !mr_receive_odd(queue, mbuf, packet, burst))
 			continue;
-		}
-		if (likely(mbuf->data_len >= 6))
-			packet_type = mr_packet_type(rte_pktmbuf_mtod(mbuf, const uint8_t *));
-		mr_fill(packet, mbuf, pool, &common, packet_type);
-		bytes += mbuf->pkt_len;
-		if (unlikely(mbuf->nb_segs > 1) && !mr_fill_chain(packet, mbuf, pool)) {
-			bytes -= mbuf->pkt_len;
-			burst->foreign++;
-			rte_pktmbuf_free(mbuf);
-			continue;
-		}
-		if (flags & ~MR_KEPT_FLAGS) {
-			if (flags & RTE_MBUF_F_RX_RSS_HASH)
-				packet->flow_hash = mbuf->hash.rss;
-			/* "Not good in the packet, but its integrity is verified": a sender on this machine
-			 * left it to a device. */
-			if ((flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_NONE)
-				packet->flags |= MR_PARTIAL_CHECKSUM;
-			if (flags & RTE_MBUF_F_RX_LRO)
-				packet->flags |= MR_GSO;
-			if (queue->microseconds && (flags & mr_timestamp_flag))
-				packet->timestamp_ns = 1000 *
-					*RTE_MBUF_DYNFIELD(mbuf, mr_timestamp_offset, rte_mbuf_timestamp_t *);
-			burst->flagged += packet->flags != 0;
-		}
-		kept++;
+		bytes += packet->total;
+		packet++;
 	}
 	burst->bytes = bytes;
-	return kept;
-}
-
-static inline void mr_set(struct rte_mbuf *mbuf, const struct mr_packet *packet)
-{
-	mbuf->data_off = packet->data;
-	mbuf->data_len = packet->len;
-	mbuf->ol_flags &= MR_KEPT_FLAGS;
+	return packet - out;
 }
 
 static void __rte_noinline mr_unlink_chain(struct rte_mbuf *mbuf)
@@ -289,9 +327,17 @@ static void __rte_noinline mr_unlink_chain(struct rte_mbuf *mbuf)
 	}
 }
 
+static inline void mr_set(struct rte_mbuf *mbuf, const struct mr_packet *packet)
+{
+	mbuf->data_off = packet->data;
+	mbuf->data_len = packet->len;
+}
+
+/* Links the mbufs of a chain, or returns NULL when one of its descriptors speaks of none. */
 static struct rte_mbuf *__rte_noinline mr_set_chain(const struct mr_packet *packet)
 {
-	struct rte_mbuf *head = mr_mbuf(packet), *last = head;
+	struct mr_headers headers = MR_NO_HEADERS;
+	struct rte_mbuf *head = mr_mbuf(packet, &headers), *last = head;
 	uint32_t left = packet->segments, segments = 1, total = packet->len;
 
 	if (head == NULL)
@@ -301,8 +347,8 @@ static struct rte_mbuf *__rte_noinline mr_set_chain(const struct mr_packet *pack
 		struct rte_mbuf *mbuf;
 
 		packet = mr_following(packet);
-		mbuf = packet != NULL ? mr_mbuf(packet) : NULL;
-		if (mbuf == NULL || packet->data + packet->len > MR_BUF_BYTES) {
+		mbuf = packet != NULL ? mr_mbuf(packet, &headers) : NULL;
+		if (mbuf == NULL || (uint64_t)packet->data + packet->len > MR_BUF_BYTES) {
 			mr_unlink_chain(head);
 			return NULL;
 		}
@@ -323,6 +369,7 @@ uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets,
 		 const uint16_t *list, uint32_t listed, struct mr_burst *burst)
 {
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
+	struct mr_headers headers = MR_NO_HEADERS;
 	uint32_t ready, sent;
 	uint64_t bytes = 0;
 
@@ -330,27 +377,32 @@ uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets,
 	listed = RTE_MIN(listed, (uint32_t)MR_MAX_BURST);
 	for (ready = 0; ready < listed; ready++) {
 		const struct mr_packet *packet = &packets[list[ready]];
+		uint32_t len;
 		struct rte_mbuf *mbuf;
 
-		if (unlikely(list[ready] >= count || packet->data + packet->len > MR_BUF_BYTES))
+		if (unlikely(list[ready] >= count))
+			break;
+		len = packet->len;
+		if (unlikely((uint64_t)packet->data + len > MR_BUF_BYTES))
 			break;
 		if (unlikely(packet->segments > 1)) {
 			mbuf = mr_set_chain(packet);
 		} else {
-			mbuf = mr_mbuf(packet);
+			mbuf = mr_mbuf(packet, &headers);
 			if (likely(mbuf != NULL)) {
-				mr_set(mbuf, packet);
-				mbuf->pkt_len = packet->len;
+				mbuf->data_off = packet->data;
+				mbuf->data_len = len;
+				mbuf->pkt_len = len;
 			}
 		}
 		if (unlikely(mbuf == NULL))
 			break;
 		mbufs[ready] = mbuf;
-		bytes += packet->total;
+		bytes += mbuf->pkt_len;
 	}
 	sent = ready > 0 ? rte_eth_tx_burst(port, queue, mbufs, ready) : 0;
 	for (uint32_t i = sent; i < ready; i++) {
-		bytes -= packets[list[i]].total;
+		bytes -= mbufs[i]->pkt_len;
 		if (mbufs[i]->nb_segs > 1)
 			mr_unlink_chain(mbufs[i]);
 	}

@@ -87,7 +87,10 @@ int mr_pool_create(const char *name, void *base, uint64_t bytes, uint64_t page_b
 	}
 	rte_mempool_obj_iter(pool->mempool, mr_widen, &bounds);
 	pool->base = (base != NULL ? (uint64_t)base + MR_META_BYTES : bounds.buf_low) - MR_META_BYTES;
-	pool->span = bounds.buf_high - (pool->base + MR_META_BYTES);
+	pool->first = pool->base + MR_META_BYTES;
+	pool->span = bounds.buf_high - pool->first;
+	/* Rounded up: right for all distances below 2^52. */
+	pool->slots_per_byte = UINT64_MAX / (pool->external ? MR_SLOT_BYTES : MR_FOREIGN_STRIDE) + 1;
 	pool->headers = bounds.low;
 	pool->headers_span = bounds.high - bounds.low;
 	pool->capacity = slots;

@@ -1,8 +1,8 @@
 /* What the shim offers to Rust. It works by burst; descriptors are filled and read here.
  *
  * Invariants: a packet that Rust holds is an mbuf with a reference count of 1 that is no part of a chain
- * (or one such mbuf per segment: descriptors say which follows, and mbufs are linked only while a driver
- * has them); `handle` is its address and `buf` its buf_addr. Both are checked against
+ * and has no offload flag (or one such mbuf per segment: descriptors say which follows, and mbufs are linked
+ * only while a driver has them); `handle` is its address and `buf` its buf_addr. Both are checked against
  * the pool before they are used: an address that is not one of the pool's headers is refused.
  */
 #ifndef MILLRACE_SHIM_H
@@ -65,7 +65,9 @@ struct rte_mempool;
 struct mr_pool {
 	struct rte_mempool *mempool;
 	uint64_t base;		/* first metadata block */
+	uint64_t first;		/* first buffer */
 	uint64_t span;		/* from the first to the last buffer, in bytes */
+	uint64_t slots_per_byte;	/* in units of 2^-64 */
 	uint64_t headers;	/* lowest address of an mbuf header */
 	uint64_t headers_span;	/* to the highest */
 	uint32_t capacity;
@@ -79,6 +81,7 @@ struct mr_queue {
 	uint16_t port, queue;
 	uint16_t origin;
 	bool microseconds;	/* the driver stamps frames, in microseconds since the epoch */
+	bool prefetch;		/* a device wrote the frames, not a core: they are not in its caches */
 };
 
 /* What a burst did beyond its return value; the caller hands it over as zeros. */

@@ -188,6 +188,7 @@ impl Device {
                 queue,
                 origin: shm::descriptor::NO_PORT,
                 microseconds: self.raw.microseconds,
+                prefetch: matches!(self.bus, Bus::Pci),
             },
             device: Arc::clone(self),
         };

@@ -13,7 +13,9 @@ use std::ffi::{c_char, c_int, c_void};
 pub struct RawPool {
     pub mempool: *mut c_void,
     pub base: u64,
+    pub first: u64,
     pub span: u64,
+    pub slots_per_byte: u64,
     pub headers: u64,
     pub headers_span: u64,
     pub capacity: u32,
@@ -30,6 +32,7 @@ pub struct RawQueue {
     pub queue: u16,
     pub origin: u16,
     pub microseconds: bool,
+    pub prefetch: bool,
 }
 
 /// `struct mr_burst`.

@@ -66,7 +66,9 @@ impl Mempool {
         let raw = Box::leak(Box::new(RawPool {
             mempool: std::ptr::null_mut(),
             base: 0,
+            first: 0,
             span: 0,
+            slots_per_byte: 0,
             headers: 0,
             headers_span: 0,
             capacity: 0,

@@ -20,6 +20,9 @@ fn base_offset(base: Base) -> i32 {
 impl Lowering<'_, '_> {
     /// Reads the addresses that the region needs.
     pub(super) fn load_bases(&mut self) {
+        if !self.touched.read.contains(&true) {
+            return;
+        }
         let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
         for base in Base::ALL.into_iter().filter(|base| self.touched.read[*base as usize]) {
             let at = self.f.ins().uload16(types::I64, flags(), self.packet, base_offset(base));
@@ -308,9 +311,13 @@ impl Lowering<'_, '_> {
     fn take(&mut self, keep: clif::Value) {
         let (single, after) = (self.f.create_block(), self.f.create_block());
         let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
-        let total = self.f.ins().uload32(flags(), self.packet, offset::TOTAL);
-        let is_single = self.f.ins().icmp(IntCC::Equal, len, total);
-        self.f.ins().brif(is_single, single, &[], after, &[]);
+        if self.known.is_single() {
+            self.f.ins().jump(single, &[]);
+        } else {
+            let total = self.f.ins().uload32(flags(), self.packet, offset::TOTAL);
+            let is_single = self.f.ins().icmp(IntCC::Equal, len, total);
+            self.f.ins().brif(is_single, single, &[], after, &[]);
+        }
         self.f.switch_to_block(single);
         let new = self.f.ins().umin(len, keep);
         self.f.ins().istore32(flags(), new, self.packet, offset::LEN);

@@ -13,6 +13,8 @@ pub(super) struct Touched {
     pub read: [bool; 4],
     /// Whether it uses the end of the first segment.
     pub end: bool,
+    /// Whether it moves bases or the packet's ends, or asks for room.
+    moves: bool,
 }
 
 impl Touched {
@@ -34,8 +36,10 @@ impl Touched {
         }
         touched.read = wanted[region.head.index()];
         // The end is counted from the packet's first byte, and so is where headers are set.
-        touched.bases[Base::Data as usize] = true;
-        touched.read[Base::Data as usize] = true;
+        if touched.end || touched.moves || touched.bases.contains(&true) {
+            touched.bases[Base::Data as usize] = true;
+            touched.read[Base::Data as usize] = true;
+        }
         touched
     }
 
@@ -45,9 +49,14 @@ impl Touched {
             self.uses(base, want);
             self.end = true;
         }
+        self.moves |= matches!(block.term, Term::Room { .. });
         for (_, inst) in block.insts.iter().rev() {
             match *inst {
-                Inst::SetBase(base, _) | Inst::ClearBase(base) => want[base as usize] = false,
+                Inst::SetBase(base, _) | Inst::ClearBase(base) => {
+                    self.moves = true;
+                    want[base as usize] = false;
+                }
+                Inst::Pull(_) | Inst::Push(_) => self.moves = true,
                 Inst::Load(field) | Inst::Store(field, _) => self.uses(field.base, want),
                 Inst::Avail(base) => {
                     self.uses(base, want);

@@ -11,6 +11,7 @@ mod arith;
 mod bounds;
 mod entry;
 mod header_sum;
+mod known;
 mod walk;
 
 use crate::abi::Context;
@@ -22,6 +23,7 @@ use cranelift_frontend::{FunctionBuilder, Switch, Variable};
 use entry::Touched;
 use ir::LIST_CAPACITY;
 use ir::program::{BinOp, BlockId, Inst, Program, Term, Value};
+use known::Known;
 use packet::field::Base;
 use shm::descriptor::META_BYTES;
 use std::collections::BTreeMap;
@@ -43,8 +45,7 @@ pub(crate) struct Lowering<'a, 'b> {
     f: &'a mut FunctionBuilder<'b>,
     context: Pointers,
     blocks: BTreeMap<BlockId, clif::Block>,
-    /// The header of the loop and its counter.
-    next_packet: clif::Block,
+    list: ListWalk,
     packet: clif::Value,
     /// Where the packet's index stands in the list.
     index_at: clif::Value,
@@ -57,6 +58,9 @@ pub(crate) struct Lowering<'a, 'b> {
     values: BTreeMap<Value, clif::Value>,
     /// The most that values can be, where that is known.
     bounds: Bounds,
+    /// What is known at each block's start, and at the place that is being emitted.
+    known_at: BTreeMap<BlockId, Known>,
+    known: Known,
     /// Sums of IP headers before they were folded.
     header_sums: BTreeMap<Value, clif::Value>,
     /// Ends of lists that this region alone appends to while it runs: in registers, since a count in
@@ -67,12 +71,14 @@ pub(crate) struct Lowering<'a, 'b> {
 /// Lists whose ends are kept in registers, at the most: more would push hotter values out of them.
 const REGISTER_ENDS: usize = 2;
 
+/// Regions of more blocks have more values at hand than there are registers: what can lie in memory does.
+const CROWDED_BLOCKS: usize = 8;
+
 /// Pointers of [`Context`]. Those that every packet needs are read once, before the loop; the others
 /// where they are used, since each would take a register from values that all packets need.
 #[derive(Clone, Copy)]
 struct Pointers {
     context: clif::Value,
-    packets: clif::Value,
     counts: Option<clif::Value>,
     keys: Option<clif::Value>,
     records: Option<clif::Value>,
@@ -91,7 +97,8 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let often = |list: &&usize| **list < layout.outputs || **list >= layout.site(0);
     let (sites, sole) = (region_has_sites(program, plan, region), region.sole_list.is_some());
     let many_lists = region.lists.iter().filter(often).count() > REGISTER_ENDS;
-    let to_port = region.blocks.iter().any(|block| matches!(program.block(*block).term, Term::EmitTo(..)));
+    let to_port = program.outputs > 1
+        && region.blocks.iter().any(|block| matches!(program.block(*block).term, Term::EmitTo(..)));
     let pointers = [
         (offset_of!(Context, counts), !sole && (many_lists || to_port)),
         (offset_of!(Context, keys), sites),
@@ -100,20 +107,17 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     ];
     let [counts, keys, records, carry] =
         pointers.map(|(at, often)| often.then(|| load_pointer(f, context, at)));
-    let context = Pointers {
-        context,
-        packets: load_pointer(f, context, offset_of!(Context, packets)),
-        counts,
-        keys,
-        records,
-        carry,
-    };
+    let context = Pointers { context, counts, keys, records, carry };
     let position = f.declare_var(types::I64);
-    let end_of_list = f.declare_var(types::I64);
     f.def_var(position, list);
     let list_bytes = f.ins().ishl_imm_s(count, 1);
     let list_end = f.ins().iadd(list, list_bytes);
-    f.def_var(end_of_list, list_end);
+    let crowded = region.blocks.len() > CROWDED_BLOCKS;
+    if crowded {
+        let at = offset_of!(Context, list_end) as i32;
+        f.ins().store(MemFlagsData::trusted(), list_end, context.context, at);
+    }
+    let list_end = (!crowded).then_some(list_end);
     let mut ends = BTreeMap::new();
     if !sole {
         let counts = load_pointer(f, context.context, offset_of!(Context, counts));
@@ -128,13 +132,9 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
             ends.insert(list, end);
         }
     }
-    let (head, body, done) = (f.create_block(), f.create_block(), f.create_block());
-    f.ins().jump(head, &[]);
-
-    f.switch_to_block(head);
-    let (at, end) = (f.use_var(position), f.use_var(end_of_list));
-    let more = f.ins().icmp(IntCC::UnsignedLessThan, at, end);
-    f.ins().brif(more, body, &[], done, &[]);
+    let (body, done) = (f.create_block(), f.create_block());
+    let list = ListWalk { position, end: list_end, body, done };
+    list.go_on(f, context.context);
     f.switch_to_block(done);
     if !ends.is_empty() {
         let counts = load_pointer(f, context.context, offset_of!(Context, counts));
@@ -150,13 +150,18 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     f.ins().return_(&[]);
 
     f.switch_to_block(body);
+    let at = f.use_var(position);
     let index = f.ins().uload16(types::I64, flags(), at, 0);
     let next = f.ins().iadd_imm_s(at, 2);
     f.def_var(position, next);
     let from_first = f.ins().imul_imm_s(index, META_BYTES as i64);
-    // The sum of an instruction with two results is not taken apart again into base and index of each
-    // access to the descriptor, which would take two registers instead of one.
-    let (packet, _) = f.ins().uadd_overflow(context.packets, from_first);
+    let packets = load_pointer(f, context.context, offset_of!(Context, packets));
+    let packet = match crowded {
+        false => f.ins().iadd(packets, from_first),
+        // The sum of an instruction with two results is not taken apart again into base and index of each
+        // access to the descriptor, which would take two registers instead of one.
+        true => f.ins().uadd_overflow(from_first, packets).0,
+    };
     let bases = [(); 4].map(|()| f.declare_var(types::I64));
     let (data, end) = (f.declare_var(types::I64), f.declare_var(types::I64));
     let blocks: BTreeMap<BlockId, clif::Block> =
@@ -167,6 +172,7 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
             f.set_cold_block(*native);
         }
     }
+    let bounds = Bounds::of(program, region);
     let mut lowering = Lowering {
         program,
         plan,
@@ -174,7 +180,7 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         f,
         context,
         blocks,
-        next_packet: head,
+        list,
         packet,
         index_at: at,
         index,
@@ -183,7 +189,9 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         end,
         touched: Touched::of(program, plan, region),
         values: BTreeMap::new(),
-        bounds: Bounds::of(program, region),
+        known_at: known::at_blocks(program, plan, region, &bounds),
+        known: Known::default(),
+        bounds,
         header_sums: BTreeMap::new(),
         ends,
     };
@@ -195,6 +203,28 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         lowering.block(block);
     }
     f.seal_all_blocks();
+}
+
+/// The loop over the index list.
+#[derive(Clone, Copy)]
+struct ListWalk {
+    /// Where the next packet's index stands.
+    position: Variable,
+    /// The list's end, where it is kept in a register.
+    end: Option<clif::Value>,
+    /// The loop's body, and what follows it.
+    body: clif::Block,
+    done: clif::Block,
+}
+
+impl ListWalk {
+    /// Ends a block with the test for another packet. It stands at each exit: one jump less for each packet.
+    fn go_on(self, f: &mut FunctionBuilder<'_>, context: clif::Value) {
+        let at = f.use_var(self.position);
+        let end = self.end.unwrap_or_else(|| load_pointer(f, context, offset_of!(Context, list_end)));
+        let more = f.ins().icmp(IntCC::UnsignedLessThan, at, end);
+        f.ins().brif(more, self.body, &[], self.done, &[]);
+    }
 }
 
 /// Reads a field of [`Context`] at an offset.
@@ -279,8 +309,10 @@ impl Lowering<'_, '_> {
             let value = self.f.append_block_param(native, types::I64);
             self.values.insert(param, value);
         }
+        self.known = self.known_at.get(&id).copied().unwrap_or_default();
         for &(result, inst) in &block.insts {
             let value = self.inst(result, inst);
+            self.known.pass(inst, &self.bounds);
             if let (Some(result), Some(value)) = (result, value) {
                 self.values.insert(result, value);
             }
@@ -347,7 +379,10 @@ impl Lowering<'_, '_> {
                 let (out, els) = (self.f.create_block(), self.blocks[els]);
                 self.f.ins().brif(known, out, &[], els, &[]);
                 self.f.switch_to_block(out);
-                self.append(port);
+                match self.program.outputs {
+                    1 => self.exit(0),
+                    _ => self.append(port),
+                }
             }
             Term::Lookup { table, key, rec, hit, miss }
                 if !is_border(self.program, self.plan.walked, term) =>
@@ -361,10 +396,8 @@ impl Lowering<'_, '_> {
 
     /// Puts the packet on an exit list and goes on with the next one.
     fn exit(&mut self, list: usize) {
-        let next = self.next_packet;
         if self.region.sole_list.is_some() {
-            self.f.ins().jump(next, &[]);
-            return;
+            return self.go_on();
         }
         // Read again: kept from the start on, it would take a register all the way.
         let index = self.f.ins().uload16(types::I64, flags(), self.index_at, 0);
@@ -382,7 +415,11 @@ impl Lowering<'_, '_> {
             let count = self.f.ins().iadd_imm_s(count, 1);
             self.f.ins().istore32(flags(), count, counts, 4 * list as i32);
         }
-        self.f.ins().jump(next, &[]);
+        self.go_on();
+    }
+
+    fn go_on(&mut self) {
+        self.list.go_on(self.f, self.context.context);
     }
 
     /// The same for a list whose number is known only now.
@@ -400,8 +437,7 @@ impl Lowering<'_, '_> {
         self.f.ins().istore16(flags(), index, entry, 0);
         let count = self.f.ins().iadd_imm_s(count, 1);
         self.f.ins().istore32(flags(), count, count_at, 0);
-        let next = self.next_packet;
-        self.f.ins().jump(next, &[]);
+        self.go_on();
     }
 
     /// Leaves the region for a lookup: key and carried values go to their lanes.

@@ -1,13 +1,11 @@
 //! `EtherMirror`: swaps source and destination.
 
-use super::header::{BACK_ADDRESS, FRONT};
 use crate::class::{Class, StateScope};
 use crate::configure::Shape;
 use crate::element::Element;
-use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Program};
-use packet::field::Base;
+use packet::field::{Base, Field};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -35,16 +33,13 @@ impl Element for EtherMirror {
         let mut f = Builder::new("EtherMirror", shape.outputs);
         let short = f.drop_block("short-frame");
         f.need(Base::Data, 12, short);
-        let (front, back) = (f.load(FRONT), f.load(BACK_ADDRESS));
-        // The source: the low 16 bits of the front, then the back.
-        let src_high = f.bin_const(BinOp::Shl, front, 48);
-        let src_low = f.bin_const(BinOp::Shl, back, 16);
-        let src = f.bin(BinOp::Or, src_high, src_low);
-        let dst_high = f.bin_const(BinOp::Shr, front, 48);
-        let front_now = f.bin(BinOp::Or, src, dst_high);
-        let back_now = f.bin_const(BinOp::Shr, front, 16);
-        f.store(FRONT, front_now);
-        f.store(BACK_ADDRESS, back_now);
+        // In pieces that machine code moves as they are.
+        let pieces = |at: u16| [(at, 32), (at + 32, 16)].map(|(bit, bits)| Field::new(Base::Data, bit, bits));
+        let (dst, src) = (pieces(0), pieces(48));
+        let [old_dst, old_src] = [dst, src].map(|address| address.map(|piece| f.load(piece)));
+        for (piece, value) in dst.into_iter().zip(old_src).chain(src.into_iter().zip(old_dst)) {
+            f.store(piece, value);
+        }
         f.emit(0);
         Some(f.finish())
     }

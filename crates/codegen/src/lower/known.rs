@@ -1,0 +1,91 @@
+//! What is known of a packet at each place of a region, so that machine code does not ask again.
+
+use super::bounds::Bounds;
+use crate::region::{Plan, Region, is_border};
+use ir::program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
+use packet::field::Base;
+use std::collections::BTreeMap;
+
+/// What is known at one place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Known {
+    /// Bytes that the packet's first segment has from each base.
+    there: [u64; 4],
+    /// Whether the packet has one segment only.
+    single: bool,
+}
+
+impl Known {
+    /// Whether the first segment has that many bytes from a base.
+    pub fn has(&self, base: Base, bytes: u64) -> bool {
+        self.there[base as usize] >= bytes
+    }
+
+    /// Whether the packet has one segment only.
+    pub fn is_single(&self) -> bool {
+        self.single
+    }
+
+    /// Behind an instruction. One that moves the packet's ends leaves nothing known of its bytes; none
+    /// changes the number of segments.
+    pub fn pass(&mut self, inst: Inst, bounds: &Bounds) {
+        match inst {
+            Inst::SetBase(base, by) => {
+                let data = self.there[Base::Data as usize];
+                self.there[base as usize] = bounds.constant(by).map_or(0, |by| data.saturating_sub(by));
+            }
+            Inst::ClearBase(base) => self.there[base as usize] = 0,
+            Inst::Pull(_) | Inst::Push(_) | Inst::Take(_) => self.there = [0; 4],
+            _ => {}
+        }
+    }
+
+    fn meet(&mut self, other: Known) {
+        for (mine, theirs) in self.there.iter_mut().zip(other.there) {
+            *mine = (*mine).min(theirs);
+        }
+        self.single &= other.single;
+    }
+}
+
+/// What is known at the start of each block of a region. Of a packet that enters the region nothing is.
+pub(super) fn at_blocks(
+    program: &Program,
+    plan: &Plan,
+    region: &Region,
+    bounds: &Bounds,
+) -> BTreeMap<BlockId, Known> {
+    let mut at = BTreeMap::from([(region.head, Known::default())]);
+    for &id in &region.blocks {
+        let block = program.block(id);
+        let mut known = at.get(&id).copied().unwrap_or_default();
+        block.insts.iter().for_each(|&(_, inst)| known.pass(inst, bounds));
+        if is_border(program, plan.walked, &block.term) {
+            continue;
+        }
+        for (which, next) in block.term.successors().into_iter().enumerate() {
+            let mut there = known;
+            match block.term {
+                Term::Need { base, bytes, .. } if which == 0 => {
+                    let bytes = u64::from(bytes).max(there.there[base as usize]);
+                    there.there[base as usize] = bytes;
+                }
+                Term::Branch(value, ..) if which == 0 && asks_for_segments(block, value) => {
+                    there.single = true;
+                }
+                _ => {}
+            }
+            at.entry(next).and_modify(|known| known.meet(there)).or_insert(there);
+        }
+    }
+    at
+}
+
+/// Whether a value of a block says that the first segment holds the whole packet, as it is at its end.
+fn asks_for_segments(block: &Block, value: Value) -> bool {
+    let moves = |inst: &Inst| matches!(inst, Inst::Pull(_) | Inst::Push(_) | Inst::Take(_));
+    let find = |value| block.insts.iter().find(|(result, _)| *result == Some(value)).map(|(_, inst)| *inst);
+    let Some(Inst::Bin(BinOp::Eq, one, other)) = find(value) else { return false };
+    matches!((find(one), find(other)), (Some(Inst::Avail(Base::Data)), Some(Inst::Len)))
+        && !block.insts.iter().any(|(_, inst)| moves(inst))
+}
