@@ -161,6 +161,8 @@ pub struct TestHost {
     pool: PacketPool,
     emitted: Vec<(usize, Packet)>,
     dropped: Vec<(usize, Packet)>,
+    /// Packets that were freed and then counted as dropped.
+    counted_dropped: usize,
     /// What pulls from an input get.
     upstream: HashMap<usize, VecDeque<Packet>>,
     /// Counts by [`Account`].
@@ -190,6 +192,9 @@ impl Host for TestHost {
     }
     fn drop(&mut self, _node: usize, reason: usize, packets: &[Packet]) {
         self.dropped.extend(packets.iter().map(|packet| (reason, *packet)));
+    }
+    fn count_dropped(&mut self, _node: usize, _reason: usize, count: usize) {
+        self.counted_dropped += count;
     }
     fn pull(&mut self, _node: usize, input: usize, most: usize, into: &mut Vector) -> usize {
         let queue = self.upstream.entry(input).or_default();
@@ -300,6 +305,7 @@ impl Instance {
             pool: PacketPool::Native(SharedPool::new(region).worker()),
             emitted: vec![],
             dropped: vec![],
+            counted_dropped: 0,
             upstream: HashMap::new(),
             accounts: [0; 6],
             fire_at: None,
@@ -330,7 +336,8 @@ impl Instance {
 
     /// The accounts, and the packets that were emitted and dropped beside a batch and not removed yet.
     fn books(&self) -> ([usize; 6], usize) {
-        (self.host.accounts, self.host.emitted.len() + self.host.dropped.len())
+        let left = self.host.emitted.len() + self.host.dropped.len() + self.host.counted_dropped;
+        (self.host.accounts, left)
     }
 
     /// Holds the element to its books: since `before`, `came` packets went in and `left` came out or were

@@ -18,6 +18,8 @@ pub trait Host {
     fn emit(&mut self, node: usize, port: usize, packet: &Packet);
     /// Frees packets and counts them as dropped for a reason.
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]);
+    /// Counts packets as dropped for a reason that were freed already.
+    fn count_dropped(&mut self, node: usize, reason: usize, count: usize);
     /// Pulls up to `most` packets from what is wired to an input into a vector.
     fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize;
     /// Changes the element's accounts.
@@ -125,6 +127,11 @@ impl<'a> Work<'a> {
     /// Drops packets that are not in the batch.
     pub fn drop(&mut self, reason: usize, packets: &[Packet]) {
         self.host.drop(self.node, reason, packets);
+    }
+
+    /// Counts packets as dropped whose slots were freed already.
+    pub fn count_dropped(&mut self, reason: usize, count: usize) {
+        self.host.count_dropped(self.node, reason, count);
     }
 
     /// Says that so many packets are kept from now on.

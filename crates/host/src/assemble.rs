@@ -5,7 +5,7 @@
 
 use crate::node::{Books, End, Lowered, Node};
 use crate::packages;
-use crate::services::{PortOpener, SharedState, WorkerServices};
+use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
 use click::config::NameTable;
 use click::flow::{self, PortSpec, Processing};
 use click::{ElementId, Graph};
@@ -110,7 +110,7 @@ pub fn assemble(
     packages::check(&graph.packages, diags);
     let names = take_names(graph, diags);
     let flow = flow::resolve(graph, &|id| spec(graph, id), diags);
-    let (wires, index) = (Wires::new(graph), graph.index());
+    let (wires, index, neighbours) = (Wires::new(graph), graph.index(), Neighbours::new(graph));
     let mut shared = SharedState::new();
     let mut graphs = vec![];
     for worker in 0..options.workers.max(1) {
@@ -122,6 +122,7 @@ pub fn assemble(
             graph,
             flow: &flow,
             index: &index,
+            neighbours: &neighbours,
         };
         // The mistakes of the first worker's elements are those of all.
         let mut later = Diagnostics::new();

@@ -273,12 +273,16 @@ impl Host for Worker {
     }
 
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]) {
+        self.count_dropped(node, reason, packets.len());
+        self.pool.free_all(packets);
+    }
+
+    fn count_dropped(&mut self, node: usize, reason: usize, count: usize) {
         let this = &self.nodes[node];
         let first = this.lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
-        if let Some(count) = this.books.dropped.get(first + reason) {
-            count.add(packets.len());
+        if let Some(dropped) = this.books.dropped.get(first + reason) {
+            dropped.add(count);
         }
-        self.pool.free_all(packets);
     }
 
     fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize {

@@ -50,6 +50,28 @@ pub struct WorkerServices<'a> {
     pub flow: &'a Flow,
     /// Its elements by name.
     pub index: &'a NameIndex<'a>,
+    /// Who is wired to whom.
+    pub neighbours: &'a Neighbours,
+}
+
+/// Who is wired to whom, for elements that look for others along the wires.
+pub struct Neighbours {
+    /// What each element's outputs lead to, with the output.
+    after: HashMap<ElementId, Vec<(u32, ElementId)>>,
+    /// What leads to each element's inputs.
+    before: HashMap<ElementId, Vec<(u32, ElementId)>>,
+}
+
+impl Neighbours {
+    /// Those of a configuration.
+    pub fn new(graph: &Graph) -> Neighbours {
+        let (mut after, mut before) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        for wire in &graph.connections {
+            after.entry(wire.from).or_default().push((wire.from_port, wire.to));
+            before.entry(wire.to).or_default().push((wire.to_port, wire.from));
+        }
+        Neighbours { after, before }
+    }
 }
 
 impl Services for WorkerServices<'_> {
@@ -87,18 +109,15 @@ impl Services for WorkerServices<'_> {
     fn queues_near(&self, element: &str) -> (Vec<String>, bool) {
         let Some(id) = self.index.find(element, "") else { return (vec![], true) };
         let downstream = self.flow.ports(id).outputs.first() != Some(&Processing::Pull);
-        let mut wires: HashMap<ElementId, Vec<ElementId>> = HashMap::new();
-        for wire in &self.graph.connections {
-            match downstream {
-                // What leaves by other outputs goes elsewhere.
-                true if wire.from == id && wire.from_port > 0 => {}
-                true => wires.entry(wire.from).or_default().push(wire.to),
-                false => wires.entry(wire.to).or_default().push(wire.from),
-            }
-        }
+        let wires = if downstream { &self.neighbours.after } else { &self.neighbours.before };
+        let asking = id;
         let (mut queues, mut seen, mut open) = (vec![], HashSet::from([id]), vec![id]);
         while let Some(id) = open.pop() {
-            for &next in wires.get(&id).into_iter().flatten() {
+            for &(port, next) in wires.get(&id).into_iter().flatten() {
+                // What leaves the asking element by other outputs goes elsewhere.
+                if downstream && id == asking && port > 0 {
+                    continue;
+                }
                 let Some(element) = self.graph.element(next).filter(|_| seen.insert(next)) else { continue };
                 match element::class::is_queue(element.class.as_str()) {
                     true => queues.push(element.name.clone()),

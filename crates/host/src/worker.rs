@@ -238,10 +238,11 @@ impl Worker {
             let busy = if idle_turns == 0 { now_ns - first } else { busy };
             self.pulse.busy_ns.store(busy, Ordering::Relaxed);
         }
+        // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
+        self.take_handed();
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));
         }
-        self.take_handed();
         self.mailbox.close();
         self.answer_requests();
         self.pulse.ended.store(true, Ordering::Release);

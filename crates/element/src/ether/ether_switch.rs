@@ -12,6 +12,7 @@ use crate::handler::{Handler, Merge};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;
+use ir::LIST_CAPACITY;
 use packet::access::Access;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -35,7 +36,8 @@ other address, or to a group, by all but the one that it came from.
 - **drop reasons**: `same-port`: to an address in the LAN that the frame came from; `no-other-port`: there is
   one LAN only; `short-frame`: no two addresses in it
 - **difference**: learns 16,384 addresses at most, frames to others go everywhere; group addresses are no
-  sources; time is the run's, not the packets'
+  sources; time is the run's, not the packets'. Copies leave after the batch that they were made from: a
+  frame that goes everywhere can be overtaken by later ones of the same batch
 ",
     ports: "1-/=",
     processing: "h/h",
@@ -115,8 +117,9 @@ impl Element for EtherSwitch {
 
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
-        let lans = Arc::clone(&self.lans);
-        let mut lans = lans.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (mut flooded, mut floods) = ([0; LIST_CAPACITY], 0);
+        let last = (0..self.ports).rfind(|port| *port != input);
+        let mut lans = self.lock();
         for &index in batch.list() {
             let mut addresses = [0; 12];
             if !batch.bytes(index).copy_out(0, &mut addresses) {
@@ -134,18 +137,23 @@ impl Element for EtherSwitch {
             match known {
                 Some(port) if port == input => batch.drop(index, SAME_PORT),
                 Some(port) => batch.emit(index, port),
+                None if last.is_none() => batch.drop(index, NO_OTHER_PORT),
                 None => {
-                    let mut others = (0..self.ports).filter(|port| *port != input);
-                    let Some(last) = others.next_back() else {
-                        batch.drop(index, NO_OTHER_PORT);
-                        continue;
-                    };
-                    for port in others {
-                        self.copier.send_copy(batch.packet(index), port, work);
-                    }
-                    batch.emit(index, last);
+                    flooded[floods] = index;
+                    floods += 1;
                 }
             }
+        }
+        drop(lans);
+        let Some(last) = last else { return };
+        // Port by port, so that the copies travel on as bursts.
+        for port in (0..last).filter(|port| *port != input) {
+            for &index in &flooded[..floods] {
+                self.copier.send_copy(batch.packet(index), port, work);
+            }
+        }
+        for &index in &flooded[..floods] {
+            batch.emit(index, last);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use click::config::{parse, split_words};
 use diag::{Spanned, did_you_mean};
+use ir::LIST_CAPACITY;
 use packet::access::Access;
 use packet::anno::EXTRA_LENGTH;
 use port::capture::CaptureWriter;
@@ -52,11 +53,8 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
 
 const WRITE_FAILED: usize = 0;
 const DEFAULT_SNAP_BYTES: u32 = 2000;
-/// Packets that wait to be in the file, at most, and as a share of the pool: so many share a system call.
-const MOST_WAITING: usize = 1024;
-const POOL_SHARE: usize = 8;
-/// How long they wait.
-const WAIT_NS: u64 = 1_000_000;
+/// How long packets wait to be in the file: those of that time share a system call.
+const WAIT_NS: u64 = 50_000_000;
 
 struct ToDump {
     shown: String,
@@ -70,8 +68,10 @@ struct ToDump {
     unbuffered: bool,
     forwards: bool,
     failed: bool,
-    /// Packets that were given to the writer and are perhaps not in the file yet: only then are they sent.
-    waiting: Vec<Packet>,
+    /// How many packets the writer has copied that are perhaps not in the file yet: held until they are.
+    waiting: usize,
+    /// Whether the run ends: nothing may wait any more.
+    stopped: bool,
     /// Packets in the file that do not wait any more.
     settled: u64,
     count: u64,
@@ -138,7 +138,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         unbuffered,
         forwards: cx.shape.outputs > 0,
         failed: false,
-        waiting: Vec::with_capacity(MOST_WAITING + ir::LIST_CAPACITY),
+        waiting: 0,
+        stopped: false,
         settled: 0,
         count: 0,
         stats: PortStats::default(),
@@ -205,32 +206,31 @@ impl ToDump {
         }
     }
 
-    /// Keeps a packet that was stored until it is in the file.
-    fn keep(&mut self, packet: &Packet, work: &mut Work<'_>) {
-        if self.waiting.is_empty() {
+    /// Holds packets that were stored, by number: the writer has copied them.
+    fn hold(&mut self, stored: usize, work: &mut Work<'_>) {
+        if self.waiting == 0 && stored > 0 {
             work.fire_at(work.now_ns() + WAIT_NS);
         }
-        self.waiting.push(*packet);
-        work.hold(1);
+        self.waiting += stored;
+        work.hold(stored);
+        if self.unbuffered || self.stopped {
+            self.flush();
+        }
+        self.settle(work);
     }
 
     /// Counts packets that wait as sent when they are in the file, and as dropped when they never will be.
     fn settle(&mut self, work: &mut Work<'_>) {
-        let most = MOST_WAITING.min(work.pool().capacity() / POOL_SHARE);
-        if self.unbuffered || self.waiting.len() >= most {
-            self.flush();
-        }
         let written = self.writer.as_ref().map_or(0, CaptureWriter::written_frames);
-        let sent = ((written - self.settled) as usize).min(self.waiting.len());
+        let sent = ((written - self.settled) as usize).min(self.waiting);
         self.settled += sent as u64;
+        self.waiting -= sent;
         work.release(sent);
         work.count_sent(sent);
-        work.pool().free_all(&self.waiting[..sent]);
-        self.waiting.drain(..sent);
         if self.failed {
-            work.release(self.waiting.len());
-            work.drop(WRITE_FAILED, &self.waiting);
-            self.waiting.clear();
+            work.release(self.waiting);
+            work.count_dropped(WRITE_FAILED, self.waiting);
+            self.waiting = 0;
         }
     }
 
@@ -276,13 +276,15 @@ impl Element for ToDump {
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let (now_ns, list) = (work.now_ns(), batch.list());
+        let (mut stored, mut count) = ([0; LIST_CAPACITY], 0);
         for &index in list {
-            let stored = self.store(batch.packet(index), now_ns);
+            let is_stored = self.store(batch.packet(index), now_ns);
             if self.forwards {
-                self.stats.tx_errors += u64::from(!stored);
+                self.stats.tx_errors += u64::from(!is_stored);
                 batch.emit(index, 0);
-            } else if stored {
-                self.keep(batch.packet(index), work);
+            } else if is_stored {
+                stored[count] = index;
+                count += 1;
             } else {
                 batch.drop(index, WRITE_FAILED);
             }
@@ -291,7 +293,8 @@ impl Element for ToDump {
             self.flush();
         }
         if !self.forwards {
-            self.settle(work);
+            work.pool().free(batch.packets(), &stored[..count]);
+            self.hold(count, work);
         }
     }
 
@@ -307,15 +310,17 @@ impl Element for ToDump {
             return Progress::Idle;
         }
         let now_ns = work.now_ns();
+        let mut stored = 0;
         for packet in vector.iter() {
             if self.store(packet, now_ns) {
-                self.keep(packet, work);
+                work.pool().free_all(std::slice::from_ref(packet));
+                stored += 1;
             } else {
                 work.drop(WRITE_FAILED, std::slice::from_ref(packet));
             }
         }
         vector.clear();
-        self.settle(work);
+        self.hold(stored, work);
         Progress::Worked
     }
 
@@ -332,6 +337,7 @@ impl Element for ToDump {
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {
+        self.stopped = true;
         self.flush();
         self.settle(work);
     }

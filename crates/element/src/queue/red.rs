@@ -35,7 +35,8 @@ from MAX_P to 1. Marked packets are dropped, or leave by output 1 where that is 
 - **handlers**: `min_thresh`, `max_thresh`, `max_p` (read/write); `drops`, `avg_queue_size`, `queues`, `stats`
   (read)
 - **drop reasons**: `early-drop`
-- **difference**: each worker has an average of its own queues; while they are empty the average falls as if a
+- **difference**: each worker has an average of its own queues, whose length a pushed packet sees as it was
+  before its batch; while they are empty the average falls as if a
   packet came each millisecond. Random numbers depend on the element's name and worker only
 ",
     ports: "1/1-2",
@@ -193,16 +194,14 @@ impl Element for Red {
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let (now_ns, list, queued) = (work.now_ns(), batch.list(), self.length());
-        let mut passed = 0;
         for (at, &index) in list.iter().enumerate() {
-            // What passed before it in this batch has still to get to the queues; what comes after it has
-            // left them already.
-            let beside = if self.downstream { passed } else { list.len() - at - 1 };
+            // What comes after it in this batch has left the queues already. What came before it on its way
+            // there does not count: a batch that is fetched at once is no queue.
+            let beside = if self.downstream { 0 } else { list.len() - at - 1 };
             if self.marks(queued + beside, now_ns) {
                 self.drops += 1;
                 batch.emit_or_drop(index, 1, EARLY_DROP);
             } else {
-                passed += 1;
                 batch.emit(index, 0);
             }
         }

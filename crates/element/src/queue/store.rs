@@ -265,6 +265,7 @@ impl Element for Queue {
             }
             _ => return no_such_handler(handler),
         }
+        self.published.set(self.length());
         Ok(())
     }
 }

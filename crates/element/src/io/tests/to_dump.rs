@@ -99,11 +99,8 @@ fn packets_are_sent_when_they_are_in_the_file() {
         [Account::Held, Account::Released, Account::Sent].map(|a| rig.host().accounts[a as usize])
     };
     assert_eq!(accounts(&mut rig), [100, 0, 0]);
-    rig.advance(1_000_000);
+    rig.advance(50_000_000);
     assert_eq!((accounts(&mut rig), frames_of(&path).len()), ([100, 100, 100], 100));
-    // As many as would take a lot of the pool are written at once.
-    assert_eq!(rig.push(0, &vec![stamped(&[1; 60], 1); 300]), []);
-    assert!(accounts(&mut rig)[2] >= 300, "{:?}", accounts(&mut rig));
 }
 
 #[test]
