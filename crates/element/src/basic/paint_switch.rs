@@ -115,7 +115,7 @@ impl Element for PaintSwitch {
         let Some(last) = batch.outputs().checked_sub(1) else {
             return batch.list().iter().for_each(|index| batch.drop(*index, 0));
         };
-        self.copier.send_to_all(batch, last, work);
+        self.copier.send_to_all(batch, batch.list(), 0..last, last, work);
     }
 
     fn handlers(&self) -> &'static [Handler] {

@@ -64,15 +64,22 @@ impl Copier {
         }
     }
 
-    /// Sends the packets of a batch out of port `last`, and copies of them out of all before it.
-    pub(super) fn send_to_all(&mut self, batch: &mut Batch<'_>, last: usize, work: &mut Work<'_>) {
+    /// Sends listed packets of a batch out of port `last`, and copies of them out of other ports.
+    pub(crate) fn send_to_all(
+        &mut self,
+        batch: &mut Batch<'_>,
+        list: &[u16],
+        others: impl Iterator<Item = usize>,
+        last: usize,
+        work: &mut Work<'_>,
+    ) {
         // Port by port, so that the copies travel on as bursts.
-        for port in 0..last {
-            for &index in batch.list() {
+        for port in others {
+            for &index in list {
                 self.send_copy(batch.packet(index), port, work);
             }
         }
-        for &index in batch.list() {
+        for &index in list {
             batch.emit(index, last);
         }
     }
@@ -106,7 +113,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 
 impl Element for Tee {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        self.copier.send_to_all(batch, self.outputs - 1, work);
+        let last = self.outputs - 1;
+        self.copier.send_to_all(batch, batch.list(), 0..last, last, work);
     }
 
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {

@@ -146,15 +146,8 @@ impl Element for EtherSwitch {
         }
         drop(lans);
         let Some(last) = last else { return };
-        // Port by port, so that the copies travel on as bursts.
-        for port in (0..last).filter(|port| *port != input) {
-            for &index in &flooded[..floods] {
-                self.copier.send_copy(batch.packet(index), port, work);
-            }
-        }
-        for &index in &flooded[..floods] {
-            batch.emit(index, last);
-        }
+        let others = (0..last).filter(|port| *port != input);
+        self.copier.send_to_all(batch, &flooded[..floods], others, last, work);
     }
 
     fn tick(&mut self, now_ns: u64) {
