@@ -82,8 +82,14 @@ pub struct BenchArgs {
     #[arg(long, hide = true, default_value_t = 16_384)]
     slots: u32,
 
-    #[arg(long, hide = true, value_parser = crate::check::definition)]
-    write: Vec<(String, String)>,
+    #[arg(long, hide = true, value_parser = write)]
+    write: Vec<(String, PathBuf)>,
+}
+
+/// A handler, and the file with what is written to it.
+fn write(text: &str) -> Result<(String, PathBuf), String> {
+    let (handler, file) = text.split_once('=').ok_or("HANDLER=FILE")?;
+    Ok((handler.into(), file.into()))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -149,7 +155,7 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
         core: args.core.unwrap_or(0),
         warm_packets: args.warm_packets,
         slots: args.slots,
-        writes: args.write.iter().map(|(handler, file)| (handler.clone(), file.into())).collect(),
+        writes: args.write.clone(),
     };
     let sample = speed::measure_chain(chain, &options)?;
     print(&format!("{}\n", serde_json::to_string(&sample)?))?;

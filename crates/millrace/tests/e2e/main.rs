@@ -6,6 +6,7 @@
 mod accounts;
 mod acl;
 mod bad_input;
+mod bench;
 mod cable;
 mod captures;
 mod chain;
