@@ -21,9 +21,10 @@ pub struct Region {
     pub carried: BTreeSet<Value>,
     /// Exit lists that it appends to by a fixed number.
     pub lists: BTreeSet<usize>,
-    /// The list that all its packets go to, when there is only one: then the function appends nothing,
-    /// and its caller hands the whole index list on.
-    pub sole_list: Option<usize>,
+    /// The list of the packets that are on none of its other lists, where there is such a one: the function
+    /// does not write it. Its caller knows which packets the function worked on and where the others went,
+    /// and most of the time there are no others.
+    pub main_list: Option<usize>,
 }
 
 /// A border: a lookup that is done between two stages.
@@ -91,6 +92,11 @@ impl ListLayout {
     /// Number of the list of a border.
     pub fn site(&self, site: usize) -> usize {
         self.outputs + self.reasons + self.slow + site
+    }
+
+    /// Whether many packets may go to a list: drops and slow paths are rare.
+    pub fn is_often(&self, list: usize) -> bool {
+        list < self.outputs || list >= self.site(0)
     }
 
     /// Lists that are neither port nor reason.
@@ -164,7 +170,7 @@ pub fn plan(program: &Program, walked: bool) -> Plan {
             record,
             carried: BTreeSet::new(),
             lists: BTreeSet::new(),
-            sole_list: None,
+            main_list: None,
         })
         .collect();
     carry(program, walked, &mut regions, &sites);
@@ -255,8 +261,14 @@ fn find_lists(program: &Program, walked: bool, layout: &ListLayout, sites: &[Sit
         };
         region.lists.extend(list);
     }
-    if !dynamic && region.lists.len() == 1 {
-        region.sole_list = region.lists.first().copied();
+    if !dynamic {
+        // Where packets can take several ways out that are no exceptions, lists are written.
+        let mut often = region.lists.iter().copied().filter(|list| layout.is_often(*list));
+        region.main_list = match (often.next(), often.next()) {
+            (Some(only), None) => Some(only),
+            (None, _) if region.lists.len() == 1 => region.lists.first().copied(),
+            _ => None,
+        };
     }
     if dynamic {
         // Ports are appended to by number there: their counts stay in memory.

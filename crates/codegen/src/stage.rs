@@ -6,7 +6,7 @@
 
 use crate::abi::Context;
 use crate::code::{Code, ProgramId};
-use crate::region::Site;
+use crate::region::{ListLayout, Region, Site};
 use ir::eval::{self, Buffer, Exit, State};
 use ir::program::Matching;
 use ir::table::PrefixWalk;
@@ -132,9 +132,7 @@ fn native(
     // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); the program was
     // verified, so that it touches only bytes, cells and records that are there.
     unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };
-    if let Some(sole) = plan.regions[plan.entries[input]].sole_list {
-        exits.extend(sole, list);
-    }
+    hand_on(&plan.lists, &plan.regions[plan.entries[input]], list, exits);
     for (number, site) in plan.sites.iter().enumerate() {
         let pending = plan.lists.slow + number;
         if exits.other(pending).is_empty() {
@@ -143,13 +141,37 @@ fn native(
         look_up(site, plan.key_stride, exits.other(pending), state, scratch);
         exits.clear_other(pending);
         for (region, list) in [(site.hit, &scratch.hits), (site.miss, &scratch.misses)] {
-            if let Some(sole) = plan.regions[region].sole_list {
-                exits.extend(sole, list);
-            }
             if !list.is_empty() {
                 // SAFETY: as above; the list is a part of one that machine code wrote from the first.
                 unsafe { form.region(region)(&raw mut context, list.as_ptr(), list.len() as u64) };
+                hand_on(&plan.lists, &plan.regions[region], list, exits);
             }
+        }
+    }
+}
+
+/// Writes the list that the region's function leaves to its caller: those of its packets that it put on no
+/// other list.
+#[inline]
+fn hand_on(layout: &ListLayout, region: &Region, list: &[u16], exits: &mut Exits) {
+    let Some(main) = region.main_list else { return };
+    // Its other lists are drops and slow paths, by the choice of the main one.
+    if !exits.has_exceptions(layout.slow) {
+        return exits.extend(main, list);
+    }
+    hand_on_rest(region, main, list, exits);
+}
+
+#[cold]
+fn hand_on_rest(region: &Region, main: usize, list: &[u16], exits: &mut Exits) {
+    // Packets of other regions may be on those lists, too; they are not on this one's index list.
+    let mut elsewhere = [false; LIST_CAPACITY];
+    for other in region.lists.iter().copied().filter(|other| *other != main) {
+        exits.list(other).iter().for_each(|index| elsewhere[usize::from(*index) % LIST_CAPACITY] = true);
+    }
+    for &index in list {
+        if !elsewhere[usize::from(index) % LIST_CAPACITY] {
+            exits.push(main, index);
         }
     }
 }

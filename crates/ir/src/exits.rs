@@ -70,6 +70,13 @@ impl Exits {
         counts.iter().fold(0, |all, count| all | count) != 0
     }
 
+    /// Whether any packet is dropped or on one of the first `slow` lists of the third kind.
+    #[inline]
+    pub fn has_exceptions(&self, slow: usize) -> bool {
+        let counts = self.counts.get(self.outputs..self.outputs + self.reasons + slow).unwrap_or(&[]);
+        counts.iter().fold(0, |all, count| all | count) != 0
+    }
+
     /// Packets of a list of the third kind.
     pub fn other(&self, other: usize) -> &[u16] {
         self.list(self.outputs + self.reasons + other)

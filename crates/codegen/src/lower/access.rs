@@ -28,16 +28,32 @@ impl Lowering<'_, '_> {
             let at = self.f.ins().uload16(types::I64, flags(), self.packet, base_offset(base));
             let address = self.f.ins().iadd(buf, at);
             self.f.def_var(self.bases[base as usize], address);
-            if base == Base::Data {
-                self.f.def_var(self.data, at);
-            }
+            self.f.def_var(self.offsets[base as usize], at);
         }
         if self.touched.end {
             let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
-            let data = self.base(Base::Data);
-            let end = self.f.ins().iadd(data, len);
-            self.f.def_var(self.end, end);
+            self.f.def_var(self.len, len);
         }
+    }
+
+    /// Whether the first segment has at least so many bytes from a base on. An unset header's offset lies
+    /// behind every end.
+    pub(super) fn is_there(&mut self, base: Base, bytes: clif::Value) -> clif::Value {
+        let condition = IntCC::UnsignedLessThanOrEqual;
+        if base == Base::Data {
+            let len = self.f.use_var(self.len);
+            return self.f.ins().icmp(condition, bytes, len);
+        }
+        let start = self.f.use_var(self.offsets[base as usize]);
+        let (needed, end) = (self.f.ins().iadd(start, bytes), self.end());
+        self.f.ins().icmp(condition, needed, end)
+    }
+
+    /// The first segment's end, counted from the buffer's start.
+    fn end(&mut self) -> clif::Value {
+        let data = self.f.use_var(self.offsets[Base::Data as usize]);
+        let len = self.f.use_var(self.len);
+        self.f.ins().iadd(data, len)
     }
 
     pub(super) fn access(&mut self, inst: Inst) -> Option<clif::Value> {
@@ -72,8 +88,12 @@ impl Lowering<'_, '_> {
             }
             Inst::Push(bytes) => self.push(bytes),
             Inst::Take(value) => {
+                let fits = self.known.is_single() && self.known.is_within(value);
                 let value = self.value(value);
-                self.take(value);
+                self.take(value, fits);
+            }
+            Inst::CellLoad(cell) if self.cells.contains_key(&cell) => {
+                return self.cells.get(&cell).copied();
             }
             Inst::CellLoad(cell) => {
                 let cells = self.cells();
@@ -132,13 +152,15 @@ impl Lowering<'_, '_> {
     }
 
     fn store_sized(&mut self, address: clif::Value, at: i32, bytes: u8, value: clif::Value) {
-        let ins = self.f.ins();
-        match bytes {
-            1 => ins.istore8(flags(), value, address, at),
-            2 => ins.istore16(flags(), value, address, at),
-            4 => ins.istore32(flags(), value, address, at),
-            _ => ins.store(flags(), value, address, at),
+        let width = match bytes {
+            1 => types::I8,
+            2 => types::I16,
+            4 => types::I32,
+            _ => types::I64,
         };
+        // Made narrow first: the compiler sees through that, where the number was narrow before.
+        let narrow = if width == types::I64 { value } else { self.f.ins().ireduce(width, value) };
+        self.f.ins().store(flags(), narrow, address, at);
     }
 
     /// A big-endian number of 1, 2, 4 or 8 bytes.
@@ -228,7 +250,7 @@ impl Lowering<'_, '_> {
         if base == Base::Data {
             return self.f.ins().uload32(flags(), self.packet, offset::LEN);
         }
-        let (start, end) = (self.base(base), self.f.use_var(self.end));
+        let (start, end) = (self.f.use_var(self.offsets[base as usize]), self.end());
         let between = self.f.ins().isub(end, start);
         let zero = self.f.ins().iconst(types::I64, 0);
         let inside = self.f.ins().icmp(IntCC::UnsignedLessThan, start, end);
@@ -236,10 +258,9 @@ impl Lowering<'_, '_> {
     }
 
     fn offset(&mut self, base: Base) -> clif::Value {
-        let (start, data) = (self.base(base), self.base(Base::Data));
+        let [start, data] = [base, Base::Data].map(|base| self.f.use_var(self.offsets[base as usize]));
         let distance = self.f.ins().isub(start, data);
-        let stored = self.f.ins().uload16(types::I64, flags(), self.packet, base_offset(base));
-        let unset = self.f.ins().icmp_imm_s(IntCC::Equal, stored, i64::from(NO_HEADER));
+        let unset = self.f.ins().icmp_imm_s(IntCC::Equal, start, i64::from(NO_HEADER));
         let none = self.f.ins().iconst(types::I64, -1);
         self.f.ins().select(unset, none, distance)
     }
@@ -253,12 +274,13 @@ impl Lowering<'_, '_> {
         let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
         let address = self.f.ins().iadd(buf, at);
         self.f.def_var(self.bases[base as usize], address);
+        self.f.def_var(self.offsets[base as usize], at);
     }
 
     /// An offset that is known to be small cannot reach [`NO_HEADER`], and its address does not wait for
     /// the descriptor.
     fn set_base(&mut self, base: Base, from_data: clif::Value, most: u64) {
-        let data = self.f.use_var(self.data);
+        let data = self.f.use_var(self.offsets[Base::Data as usize]);
         let at = self.f.ins().iadd(data, from_data);
         if most > BUF_BYTES as u64 {
             let none = self.f.ins().iconst(types::I64, i64::from(NO_HEADER));
@@ -270,6 +292,7 @@ impl Lowering<'_, '_> {
             let data = self.base(Base::Data);
             let address = self.f.ins().iadd(data, from_data);
             self.f.def_var(self.bases[base as usize], address);
+            self.f.def_var(self.offsets[base as usize], at);
         }
     }
 
@@ -282,9 +305,13 @@ impl Lowering<'_, '_> {
     fn pull(&mut self, bytes: clif::Value) {
         let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
         let bytes = self.f.ins().umin(bytes, len);
-        let data = self.f.use_var(self.data);
+        if self.touched.end {
+            let left = self.f.ins().isub(len, bytes);
+            self.f.def_var(self.len, left);
+        }
+        let data = self.f.use_var(self.offsets[Base::Data as usize]);
         let data = self.f.ins().iadd(data, bytes);
-        self.f.def_var(self.data, data);
+        self.f.def_var(self.offsets[Base::Data as usize], data);
         self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
         let less = self.f.ins().ineg(bytes);
         self.add_to(offset::LEN, less);
@@ -296,9 +323,14 @@ impl Lowering<'_, '_> {
 
     fn push(&mut self, bytes: u16) {
         let more = self.f.ins().iconst(types::I64, i64::from(bytes));
-        let data = self.f.use_var(self.data);
+        if self.touched.end {
+            let len = self.f.use_var(self.len);
+            let len = self.f.ins().iadd(len, more);
+            self.f.def_var(self.len, len);
+        }
+        let data = self.f.use_var(self.offsets[Base::Data as usize]);
         let data = self.f.ins().isub(data, more);
-        self.f.def_var(self.data, data);
+        self.f.def_var(self.offsets[Base::Data as usize], data);
         self.f.ins().istore16(flags(), data, self.packet, offset::DATA);
         self.add_to(offset::LEN, more);
         self.add_to(offset::TOTAL, more);
@@ -307,8 +339,9 @@ impl Lowering<'_, '_> {
         self.f.def_var(self.bases[Base::Data as usize], address);
     }
 
-    /// Only packets of one segment are cut: there `total` equals `len`.
-    fn take(&mut self, keep: clif::Value) {
+    /// Only packets of one segment are cut: there `total` equals `len`. With `fits` it is known that the
+    /// packet is one, and no shorter.
+    fn take(&mut self, keep: clif::Value, fits: bool) {
         let (single, after) = (self.f.create_block(), self.f.create_block());
         let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
         if self.known.is_single() {
@@ -319,12 +352,10 @@ impl Lowering<'_, '_> {
             self.f.ins().brif(is_single, single, &[], after, &[]);
         }
         self.f.switch_to_block(single);
-        let new = self.f.ins().umin(len, keep);
+        let new = if fits { keep } else { self.f.ins().umin(len, keep) };
         self.f.ins().istore32(flags(), new, self.packet, offset::LEN);
         self.f.ins().istore32(flags(), new, self.packet, offset::TOTAL);
-        let data = self.base(Base::Data);
-        let end = self.f.ins().iadd(data, new);
-        self.f.def_var(self.end, end);
+        self.f.def_var(self.len, new);
         self.f.ins().jump(after, &[]);
         self.f.switch_to_block(after);
     }

@@ -9,6 +9,11 @@ impl Lowering<'_, '_> {
     pub(super) fn arithmetic(&mut self, inst: Inst) -> clif::Value {
         match inst {
             Inst::Const(number) => self.f.ins().iconst(types::I64, number as i64),
+            Inst::Bin(BinOp::Sub, a, b) if let Some(less) = self.bounds.constant(b) => {
+                // An addition needs no copy of what is left.
+                let a = self.value(a);
+                self.f.ins().iadd_imm_s(a, (less as i64).wrapping_neg())
+            }
             Inst::Bin(op, a, b) => {
                 let (a, b) = (self.value(a), self.value(b));
                 self.binary(op, a, b)
@@ -82,6 +87,9 @@ impl Lowering<'_, '_> {
     /// RFC 1624 equation 3.
     fn checksum_update(&mut self, sum: Value, old: Value, new: Value, bits: u8) -> clif::Value {
         let mask: u64 = if bits == 16 { 0xffff } else { 0xffff_ffff };
+        if let (Some(old), Some(new)) = (self.bounds.constant(old), self.bounds.constant(new)) {
+            return self.checksum_step(sum, (!old & mask) + (new & mask));
+        }
         let most = 0xffff + self.complement_most(old, mask) + self.bounds.most(new).min(mask);
         let sum = self.low_bits(sum, 0xffff);
         let sum = self.f.ins().bxor_imm_s(sum, 0xffff);
@@ -92,6 +100,29 @@ impl Lowering<'_, '_> {
         let total = self.f.ins().iadd(total, new);
         let folded = self.fold(total, most);
         self.f.ins().bxor_imm_s(folded, 0xffff)
+    }
+
+    /// The same for a change that is always the same: `step` is its one's complement sum. With it, the
+    /// equation is an addition with an end-around carry, in any byte order (RFC 1071 section 2 B): this one
+    /// is in the order of the packet, so that a checksum that was read from there and goes back is not
+    /// swapped.
+    fn checksum_step(&mut self, sum: Value, step: u64) -> clif::Value {
+        let fold = |sum: u64| (sum & 0xffff) + (sum >> 16);
+        let step = 0xffff - fold(fold(fold(step)));
+        let sum = self.value(sum);
+        let sum = self.swap_16(sum);
+        let stepped = self.f.ins().iadd_imm_s(sum, i64::from((step as u16).swap_bytes()));
+        let next = self.f.ins().iadd_imm_s(stepped, 1);
+        let carry = self.f.ins().ushr_imm_s(next, 16);
+        let sum = self.f.ins().iadd(stepped, carry);
+        self.swap_16(sum)
+    }
+
+    /// A value's low two bytes, swapped.
+    pub(super) fn swap_16(&mut self, value: clif::Value) -> clif::Value {
+        let narrow = self.f.ins().ireduce(types::I16, value);
+        let swapped = self.f.ins().bswap(narrow);
+        self.f.ins().uextend(types::I64, swapped)
     }
 
     /// The most that the complement of a value's low bits can be.

@@ -3,6 +3,31 @@
 use crate::region::{Plan, Region, is_border};
 use ir::program::{Block, Inst, Program, Term};
 use packet::field::Base;
+use std::collections::BTreeSet;
+
+/// Cells that are read before the loop over the batch, at the most: more would push hotter values out of
+/// registers.
+const CONSTANT_CELLS: usize = 3;
+
+/// Cells that a region reads and the program never writes: handlers write them, between batches.
+pub(super) fn constant_cells(program: &Program, region: &Region) -> BTreeSet<u16> {
+    let insts = |block: &Block| block.insts.iter().map(|(_, inst)| *inst).collect::<Vec<_>>();
+    let written: BTreeSet<u16> = program.blocks.iter().flat_map(insts).filter_map(writes).collect();
+    let inside = region.blocks.iter().flat_map(|block| insts(program.block(*block)));
+    let read = inside.filter_map(|inst| match inst {
+        Inst::CellLoad(cell) => Some(cell),
+        _ => None,
+    });
+    let read: BTreeSet<u16> = read.filter(|cell| !written.contains(cell)).collect();
+    if read.len() > CONSTANT_CELLS { BTreeSet::new() } else { read }
+}
+
+fn writes(inst: Inst) -> Option<u16> {
+    match inst {
+        Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => Some(cell),
+        _ => None,
+    }
+}
 
 /// Addresses that a region works with.
 #[derive(Clone, Copy, Default)]

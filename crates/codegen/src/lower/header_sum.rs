@@ -8,6 +8,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
 use ir::program::Value;
 use packet::field::Base;
+use shm::descriptor::offset;
 
 /// `x * INVERSE` is `x / 0xffff` for the multiples of 0xffff, and larger than [`MOST`] for all others.
 const INVERSE: u64 = {
@@ -30,13 +31,13 @@ impl Lowering<'_, '_> {
         let blocks = [(); 6].map(|()| self.f.create_block());
         let [there, usual, long, more, last, done] = blocks;
         let sum = self.f.append_block_param(done, types::I64);
-        let (net, end) = (self.base(Base::Net), self.f.use_var(self.end));
+        let net = self.base(Base::Net);
         let zero = self.f.ins().iconst(types::I64, 0);
-        let least = self.f.ins().iadd_imm_s(net, 20);
         if self.known.has(Base::Net, 20) {
             self.f.ins().jump(there, &[]);
         } else {
-            let is_there = self.f.ins().icmp(IntCC::UnsignedLessThanOrEqual, least, end);
+            let bytes = self.f.ins().iconst(types::I64, 20);
+            let is_there = self.is_there(Base::Net, bytes);
             self.f.ins().brif(is_there, there, &[], done, &[zero.into()]);
         }
 
@@ -49,17 +50,19 @@ impl Lowering<'_, '_> {
         let fixed = self.five_words(net);
         self.f.ins().jump(done, &[fixed.into()]);
 
-        // Options, or a header length that is no good.
+        // Options, or a header length that is no good. All from the start, and from a pointer of its own: what
+        // this block wants would take registers from the packets that go past it.
         self.f.set_cold_block(long);
         self.f.switch_to_block(long);
+        let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
+        let at = self.f.use_var(self.offsets[Base::Net as usize]);
+        let start = self.f.ins().iadd(buf, at);
         let bytes = self.f.ins().ishl_imm_s(words, 2);
-        let header_end = self.f.ins().iadd(net, bytes);
-        let fits = self.f.ins().icmp(IntCC::UnsignedLessThanOrEqual, header_end, end);
+        let header_end = self.f.ins().iadd(start, bytes);
+        let fits = self.is_there(Base::Net, bytes);
         let enough = self.f.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, words, 5);
         let good = self.f.ins().band(fits, enough);
-        // Added up again, so that the words need no registers across the branch.
-        let fixed = self.five_words(net);
-        self.f.ins().brif(good, more, &[least.into(), fixed.into()], done, &[zero.into()]);
+        self.f.ins().brif(good, more, &[start.into(), zero.into()], done, &[zero.into()]);
         self.f.set_cold_block(more);
         self.f.switch_to_block(more);
         let at = self.f.append_block_param(more, types::I64);
@@ -78,9 +81,7 @@ impl Lowering<'_, '_> {
             self.header_sums.insert(result, sum);
         }
         let folded = self.fold_64(sum);
-        let narrow = self.f.ins().ireduce(types::I16, folded);
-        let swapped = self.f.ins().bswap(narrow);
-        self.f.ins().uextend(types::I64, swapped)
+        self.swap_16(folded)
     }
 
     fn five_words(&mut self, net: clif::Value) -> clif::Value {

@@ -13,6 +13,8 @@ pub(super) struct Known {
     there: [u64; 4],
     /// Whether the packet has one segment only.
     single: bool,
+    /// A number that the packet has at least that many bytes of.
+    within: Option<Value>,
 }
 
 impl Known {
@@ -26,6 +28,11 @@ impl Known {
         self.single
     }
 
+    /// Whether the packet is known to have as many bytes as a value says.
+    pub fn is_within(&self, bytes: Value) -> bool {
+        self.within == Some(bytes)
+    }
+
     /// Behind an instruction. One that moves the packet's ends leaves nothing known of its bytes; none
     /// changes the number of segments.
     pub fn pass(&mut self, inst: Inst, bounds: &Bounds) {
@@ -35,7 +42,7 @@ impl Known {
                 self.there[base as usize] = bounds.constant(by).map_or(0, |by| data.saturating_sub(by));
             }
             Inst::ClearBase(base) => self.there[base as usize] = 0,
-            Inst::Pull(_) | Inst::Push(_) | Inst::Take(_) => self.there = [0; 4],
+            Inst::Pull(_) | Inst::Push(_) | Inst::Take(_) => (self.there, self.within) = ([0; 4], None),
             _ => {}
         }
     }
@@ -45,6 +52,7 @@ impl Known {
             *mine = (*mine).min(theirs);
         }
         self.single &= other.single;
+        self.within = self.within.filter(|_| self.within == other.within);
     }
 }
 
@@ -70,9 +78,11 @@ pub(super) fn at_blocks(
                     let bytes = u64::from(bytes).max(there.there[base as usize]);
                     there.there[base as usize] = bytes;
                 }
-                Term::Branch(value, ..) if which == 0 && asks_for_segments(block, value) => {
-                    there.single = true;
-                }
+                Term::Branch(value, ..) if which == 0 => match question(block, value) {
+                    Some(Question::Single) => there.single = true,
+                    Some(Question::Within(bytes)) => there.within = Some(bytes),
+                    None => {}
+                },
                 _ => {}
             }
             at.entry(next).and_modify(|known| known.meet(there)).or_insert(there);
@@ -81,11 +91,30 @@ pub(super) fn at_blocks(
     at
 }
 
-/// Whether a value of a block says that the first segment holds the whole packet, as it is at its end.
-fn asks_for_segments(block: &Block, value: Value) -> bool {
+/// What a branch asks of a packet.
+enum Question {
+    /// Whether the first segment holds the whole packet.
+    Single,
+    /// Whether the packet has so many bytes.
+    Within(Value),
+}
+
+/// What a value of a block says of the packet, as that is at the block's end.
+fn question(block: &Block, value: Value) -> Option<Question> {
     let moves = |inst: &Inst| matches!(inst, Inst::Pull(_) | Inst::Push(_) | Inst::Take(_));
+    if block.insts.iter().any(|(_, inst)| moves(inst)) {
+        return None;
+    }
     let find = |value| block.insts.iter().find(|(result, _)| *result == Some(value)).map(|(_, inst)| *inst);
-    let Some(Inst::Bin(BinOp::Eq, one, other)) = find(value) else { return false };
-    matches!((find(one), find(other)), (Some(Inst::Avail(Base::Data)), Some(Inst::Len)))
-        && !block.insts.iter().any(|(_, inst)| moves(inst))
+    match find(value)? {
+        Inst::Bin(BinOp::Eq, one, other)
+            if matches!((find(one), find(other)), (Some(Inst::Avail(Base::Data)), Some(Inst::Len))) =>
+        {
+            Some(Question::Single)
+        }
+        Inst::Bin(BinOp::Le, bytes, len) if matches!(find(len), Some(Inst::Len)) => {
+            Some(Question::Within(bytes))
+        }
+        _ => None,
+    }
 }

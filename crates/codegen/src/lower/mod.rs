@@ -1,8 +1,7 @@
 //! A region as a native function: the loop over the batch, the blocks and their ends.
 //!
-//! The function is `for i in list { packet = packets[i]; … }`. The addresses of the headers that the
-//! region touches and of the end of the first segment live in variables that the compiler keeps in
-//! registers; instructions that move them ([`super::lower::access`]) update both the variable and the
+//! The function is `for i in list { packet = packets[i]; … }`. The addresses and offsets of the headers that
+//! the region touches and the first segment's length live in variables that the compiler keeps in registers; instructions that move them ([`super::lower::access`]) update both the variable and the
 //! descriptor. An unset header has offset 0xffff, which lies behind the end of every buffer, so the
 //! bounds check of `need` refuses it without a check of its own.
 
@@ -26,7 +25,7 @@ use ir::program::{BinOp, BlockId, Inst, Program, Term, Value};
 use known::Known;
 use packet::field::Base;
 use shm::descriptor::META_BYTES;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
 /// Accesses that cannot fault (the verifier and the plan uphold it) and need not be aligned.
@@ -51,9 +50,10 @@ pub(crate) struct Lowering<'a, 'b> {
     index_at: clif::Value,
     index: clif::Value,
     bases: [Variable; 4],
-    /// The first byte's offset from the buffer's start, as the descriptor has it.
-    data: Variable,
-    end: Variable,
+    /// The same as offsets from the buffer's start, as the descriptor has them.
+    offsets: [Variable; 4],
+    /// Bytes of the first segment.
+    len: Variable,
     touched: Touched,
     values: BTreeMap<Value, clif::Value>,
     /// The most that values can be, where that is known.
@@ -66,13 +66,17 @@ pub(crate) struct Lowering<'a, 'b> {
     /// Ends of lists that this region alone appends to while it runs: in registers, since a count in
     /// memory would make each packet wait for the one before.
     ends: BTreeMap<usize, Variable>,
+    /// Cells that the program never writes, as they were when the function was called.
+    cells: BTreeMap<u16, clif::Value>,
+    /// Where the tables lie that are walked here, in the order of the program's tables.
+    walks: Vec<Option<walk::Pointers>>,
 }
 
 /// Lists whose ends are kept in registers, at the most: more would push hotter values out of them.
 const REGISTER_ENDS: usize = 2;
 
 /// Regions of more blocks have more values at hand than there are registers: what can lie in memory does.
-const CROWDED_BLOCKS: usize = 8;
+const CROWDED_BLOCKS: usize = 15;
 
 /// Pointers of [`Context`]. Those that every packet needs are read once, before the loop; the others
 /// where they are used, since each would take a register from values that all packets need.
@@ -92,15 +96,14 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     f.switch_to_block(entry);
     let params = f.block_params(entry).to_vec();
     let (context, list, count) = (params[0], params[1], params[2]);
-    // Drops and slow paths are rare: their counts stay in memory.
-    let layout = &plan.lists;
-    let often = |list: &&usize| **list < layout.outputs || **list >= layout.site(0);
-    let (sites, sole) = (region_has_sites(program, plan, region), region.sole_list.is_some());
+    // Drops and slow paths are rare: their counts stay in memory. The main list is not written at all.
+    let often = |list: &&usize| plan.lists.is_often(**list) && region.main_list != Some(**list);
+    let sites = region_has_sites(program, plan, region);
     let many_lists = region.lists.iter().filter(often).count() > REGISTER_ENDS;
     let to_port = program.outputs > 1
         && region.blocks.iter().any(|block| matches!(program.block(*block).term, Term::EmitTo(..)));
     let pointers = [
-        (offset_of!(Context, counts), !sole && (many_lists || to_port)),
+        (offset_of!(Context, counts), many_lists || to_port),
         (offset_of!(Context, keys), sites),
         (offset_of!(Context, records), region.record.is_some()),
         (offset_of!(Context, carry), sites || !region.carried.is_empty()),
@@ -118,19 +121,27 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         f.ins().store(MemFlagsData::trusted(), list_end, context.context, at);
     }
     let list_end = (!crowded).then_some(list_end);
+    let packets_at = offset_of!(Context, packets);
+    let packets = (!crowded).then(|| load_pointer(f, context.context, packets_at));
+    let walks = if plan.walked { walk::Pointers::read(f, program, region, context.context) } else { vec![] };
+    let cells = if crowded { BTreeSet::new() } else { entry::constant_cells(program, region) };
+    let cells_at = (!cells.is_empty()).then(|| load_pointer(f, context.context, offset_of!(Context, cells)));
+    let cells = cells.into_iter().flat_map(|cell| {
+        let at = cells_at?;
+        Some((cell, f.ins().load(types::I64, flags(), at, 8 * i32::from(cell))))
+    });
+    let cells = cells.collect();
     let mut ends = BTreeMap::new();
-    if !sole {
+    for &list in region.lists.iter().filter(often).take(REGISTER_ENDS) {
         let counts = load_pointer(f, context.context, offset_of!(Context, counts));
         let lists = load_pointer(f, context.context, offset_of!(Context, lists));
-        for &list in region.lists.iter().filter(often).take(REGISTER_ENDS) {
-            let end = f.declare_var(types::I64);
-            let entries = f.ins().uload32(flags(), counts, 4 * list as i32);
-            let bytes = f.ins().ishl_imm_s(entries, 1);
-            let start = f.ins().iadd_imm_s(lists, (list * LIST_BYTES) as i64);
-            let address = f.ins().iadd(start, bytes);
-            f.def_var(end, address);
-            ends.insert(list, end);
-        }
+        let end = f.declare_var(types::I64);
+        let entries = f.ins().uload32(flags(), counts, 4 * list as i32);
+        let bytes = f.ins().ishl_imm_s(entries, 1);
+        let start = f.ins().iadd_imm_s(lists, (list * LIST_BYTES) as i64);
+        let address = f.ins().iadd(start, bytes);
+        f.def_var(end, address);
+        ends.insert(list, end);
     }
     let (body, done) = (f.create_block(), f.create_block());
     let list = ListWalk { position, end: list_end, body, done };
@@ -155,7 +166,7 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let next = f.ins().iadd_imm_s(at, 2);
     f.def_var(position, next);
     let from_first = f.ins().imul_imm_s(index, META_BYTES as i64);
-    let packets = load_pointer(f, context.context, offset_of!(Context, packets));
+    let packets = packets.unwrap_or_else(|| load_pointer(f, context.context, packets_at));
     let packet = match crowded {
         false => f.ins().iadd(packets, from_first),
         // The sum of an instruction with two results is not taken apart again into base and index of each
@@ -163,7 +174,8 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         true => f.ins().uadd_overflow(from_first, packets).0,
     };
     let bases = [(); 4].map(|()| f.declare_var(types::I64));
-    let (data, end) = (f.declare_var(types::I64), f.declare_var(types::I64));
+    let offsets = [(); 4].map(|()| f.declare_var(types::I64));
+    let len = f.declare_var(types::I64);
     let blocks: BTreeMap<BlockId, clif::Block> =
         region.blocks.iter().map(|block| (*block, f.create_block())).collect();
     for (block, native) in &blocks {
@@ -185,8 +197,8 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         index_at: at,
         index,
         bases,
-        data,
-        end,
+        offsets,
+        len,
         touched: Touched::of(program, plan, region),
         values: BTreeMap::new(),
         known_at: known::at_blocks(program, plan, region, &bounds),
@@ -194,6 +206,8 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
         bounds,
         header_sums: BTreeMap::new(),
         ends,
+        cells,
+        walks,
     };
     lowering.load_bases();
     lowering.load_lanes();
@@ -345,14 +359,17 @@ impl Lowering<'_, '_> {
                 self.f.ins().brif(value, yes, &[], no, &[]);
             }
             Term::Need { base, bytes, then, els } => {
-                let (start, end) = (self.base(*base), self.f.use_var(self.end));
-                let needed = self.f.ins().iadd_imm_s(start, i64::from(*bytes));
-                let there = self.f.ins().icmp(IntCC::UnsignedLessThanOrEqual, needed, end);
                 let (then, els) = (self.blocks[then], self.blocks[els]);
+                if self.known.has(*base, u64::from(*bytes)) {
+                    self.f.ins().jump(then, &[]);
+                    return;
+                }
+                let bytes = self.f.ins().iconst(types::I64, i64::from(*bytes));
+                let there = self.is_there(*base, bytes);
                 self.f.ins().brif(there, then, &[], els, &[]);
             }
             Term::Room { bytes, then, els } => {
-                let data = self.f.use_var(self.data);
+                let data = self.f.use_var(self.offsets[Base::Data as usize]);
                 let bytes = i64::from(*bytes);
                 let free = self.f.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, data, bytes);
                 let (then, els) = (self.blocks[then], self.blocks[els]);
@@ -396,7 +413,7 @@ impl Lowering<'_, '_> {
 
     /// Puts the packet on an exit list and goes on with the next one.
     fn exit(&mut self, list: usize) {
-        if self.region.sole_list.is_some() {
+        if self.region.main_list == Some(list) {
             return self.go_on();
         }
         // Read again: kept from the start on, it would take a register all the way.

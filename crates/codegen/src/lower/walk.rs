@@ -3,9 +3,11 @@
 
 use super::{Lowering, flags, load_pointer};
 use crate::abi::Context;
+use crate::region::Region;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
-use ir::program::{BlockId, Value};
+use cranelift_frontend::FunctionBuilder;
+use ir::program::{BlockId, Matching, Program, TableDecl, Term, Value};
 use ir::table::PrefixWalk;
 use std::mem::offset_of;
 use table::lpm::Layout4;
@@ -15,29 +17,68 @@ const NODE_BITS: i64 = Layout4::FAN.ilog2() as i64;
 
 const _: () = assert!(Layout4::ROOT_BITS == 16 && Layout4::FAN == 256);
 
+/// Where a table lies, read before the loop over the batch.
+#[derive(Clone, Copy)]
+pub(super) struct Pointers {
+    root: clif::Value,
+    entries: clif::Value,
+    /// As if the record of code 0 lay in front of the first: codes count from 1.
+    records: clif::Value,
+}
+
+impl Pointers {
+    /// Of all tables of prefixes that a region looks into; by the numbers of the program's tables.
+    pub fn read(
+        f: &mut FunctionBuilder<'_>,
+        program: &Program,
+        region: &Region,
+        context: clif::Value,
+    ) -> Vec<Option<Pointers>> {
+        let looks = |number: usize| {
+            region.blocks.iter().any(|block| match program.block(*block).term {
+                Term::Lookup { table, .. } => usize::from(table) == number,
+                _ => false,
+            })
+        };
+        let tables = program.tables.iter().enumerate();
+        let read = tables.map(|(number, decl)| {
+            if decl.matching != Matching::Prefixes4 || !looks(number) {
+                return None;
+            }
+            let walks = load_pointer(f, context, offset_of!(Context, walks));
+            let mut field = |at| load_pointer(f, walks, number * size_of::<PrefixWalk>() + at);
+            let root = field(offset_of!(PrefixWalk, root));
+            let entries = field(offset_of!(PrefixWalk, entries));
+            let records = field(offset_of!(PrefixWalk, records));
+            let records = f.ins().iadd_imm_s(records, -record_bytes(decl));
+            Some(Pointers { root, entries, records })
+        });
+        read.collect()
+    }
+}
+
+/// Bytes from one record to the next.
+fn record_bytes(decl: &TableDecl) -> i64 {
+    i64::from(decl.record_bytes.next_multiple_of(8))
+}
+
 impl Lowering<'_, '_> {
     /// Ends a block with a lookup in a table of IPv4 prefixes.
     pub(super) fn walk(&mut self, table: u16, key: &[Value], rec: Value, hit: BlockId, miss: BlockId) {
         let Some(&key) = key.first() else { return };
+        let number = usize::from(table);
+        let (Some(Some(Pointers { root, entries, records })), Some(decl)) =
+            (self.walks.get(number).copied(), self.program.tables.get(number))
+        else {
+            return;
+        };
         let address = self.low_bits(key, u64::from(u32::MAX));
-        let walks = load_pointer(self.f, self.context.context, offset_of!(Context, walks));
-        let own = usize::from(table) * size_of::<PrefixWalk>();
-        let [root, entries, above, records] = [
-            offset_of!(PrefixWalk, root),
-            offset_of!(PrefixWalk, entries),
-            offset_of!(PrefixWalk, above),
-            offset_of!(PrefixWalk, records),
-        ]
-        .map(|field| (own + field) as i32);
-
         let first = self.f.ins().ushr_imm_s(address, 16);
-        let root = self.f.ins().load(types::I64, flags(), walks, root);
         let entry = self.element(root, first, 3);
         let entry = self.f.ins().load(types::I64, flags(), entry, 0);
         let so_far = self.f.ins().band_imm_s(entry, 0xffff_ffff);
         let node = self.f.ins().ushr_imm_s(entry, 32);
         let second = self.f.ins().ushr_imm_s(address, 8);
-        let entries = self.f.ins().load(types::I64, flags(), walks, entries);
         let entry = self.node_entry(entries, node, second);
 
         let [deep, found, there] = [(); 3].map(|()| self.f.create_block());
@@ -50,7 +91,9 @@ impl Lowering<'_, '_> {
         self.f.set_cold_block(deep);
         self.f.switch_to_block(deep);
         let node = self.f.ins().band_imm_s(entry, i64::from(!Layout4::BELOW));
-        let above = self.f.ins().load(types::I64, flags(), walks, above);
+        let walks = load_pointer(self.f, self.context.context, offset_of!(Context, walks));
+        let at = number * size_of::<PrefixWalk>() + offset_of!(PrefixWalk, above);
+        let above = load_pointer(self.f, walks, at);
         let above = self.element(above, node, 2);
         let above = self.f.ins().uload32(flags(), above, 0);
         let so_far = self.f.ins().select(above, above, so_far);
@@ -63,12 +106,7 @@ impl Lowering<'_, '_> {
         let miss = self.blocks[&miss];
         self.f.ins().brif(is_found, there, &[], miss, &[]);
         self.f.switch_to_block(there);
-        let bytes = self.program.tables.get(usize::from(table)).map_or(8, |decl| decl.record_bytes);
-        let bytes = i64::from(bytes.next_multiple_of(8));
-        let records = self.f.ins().load(types::I64, flags(), walks, records);
-        // Codes count from 1.
-        let records = self.f.ins().iadd_imm_s(records, -bytes);
-        let from_first = self.f.ins().imul_imm_s(code, bytes);
+        let from_first = self.f.ins().imul_imm_s(code, record_bytes(decl));
         let record = self.f.ins().iadd(records, from_first);
         self.values.insert(rec, record);
         let hit = self.blocks[&hit];
