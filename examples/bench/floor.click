@@ -1,2 +1,2 @@
-// The I/O floor: receive and drop.
+// The floor: receive and drop.
 FromDevice(in) -> Discard;

@@ -72,7 +72,6 @@ impl Scratch {
 ///
 /// # Panics
 /// When the list names packets outside the vector, or the vector is longer than [`LIST_CAPACITY`].
-#[inline]
 #[expect(clippy::too_many_arguments, reason = "the packet path; each is a different thing")]
 pub fn run(
     engine: &Engine,
@@ -84,10 +83,35 @@ pub fn run(
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) {
+    if let Some(port) = pass(engine, program, input, packets, list, state, scratch, exits) {
+        exits.extend(port, list);
+    }
+}
+
+/// The same for who goes on with the batch as it came: where all packets leave by one port, as they mostly
+/// do, the port is returned and no list is written.
+///
+/// # Panics
+/// As [`run`].
+#[inline]
+#[expect(clippy::too_many_arguments, reason = "as `run`")]
+pub fn pass(
+    engine: &Engine,
+    program: &Program,
+    input: usize,
+    packets: &mut [Packet],
+    list: &[u16],
+    state: &mut State<'_>,
+    scratch: &mut Scratch,
+    exits: &mut Exits,
+) -> Option<usize> {
     assert!(packets.len() <= LIST_CAPACITY && list.len() <= LIST_CAPACITY);
     match engine {
         Engine::Native(code, id) => native(program, code, *id, input, packets, list, state, scratch, exits),
-        Engine::Evaluator => evaluate(program, input, packets, list, state, exits),
+        Engine::Evaluator => {
+            evaluate(program, input, packets, list, state, exits);
+            None
+        }
     }
 }
 
@@ -102,7 +126,7 @@ fn native(
     state: &mut State<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
-) {
+) -> Option<usize> {
     let compiled = code.program(id);
     let form = match compiled.walked() {
         Some(walked) if scratch.find_walks(program, state) => walked,
@@ -124,15 +148,23 @@ fn native(
         list_end: std::ptr::null(),
         now_ns: state.now_ns,
     };
-    // Folded, so that the compiler compares many at once.
-    let highest = usize::from(list.iter().fold(0u16, |highest, index| highest.max(*index)));
-    assert!(list.is_empty() || highest < packets.len(), "list names packet {highest} of {}", packets.len());
+    // No index is larger than all their bits together, and those are quickly found.
+    let bits = list.iter().fold(0, |bits, index| bits | index);
+    if usize::from(bits) >= packets.len() {
+        check_indices(list, packets.len());
+    }
     let region = form.region(plan.entries[input]);
     // SAFETY: the list names packets of the vector (asserted), each of which is live (the caller's);
     // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); the program was
     // verified, so that it touches only bytes, cells and records that are there.
     unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };
-    hand_on(&plan.lists, &plan.regions[plan.entries[input]], list, exits);
+    let entry = &plan.regions[plan.entries[input]];
+    match entry.main_list {
+        Some(port) if port < plan.lists.outputs && !exits.has_exceptions(plan.lists.slow) => {
+            return Some(port);
+        }
+        _ => hand_on(&plan.lists, entry, list, exits),
+    }
     for (number, site) in plan.sites.iter().enumerate() {
         let pending = plan.lists.slow + number;
         if exits.other(pending).is_empty() {
@@ -148,6 +180,13 @@ fn native(
             }
         }
     }
+    None
+}
+
+#[cold]
+fn check_indices(list: &[u16], packets: usize) {
+    let highest = list.iter().copied().max();
+    assert!(highest.is_none_or(|index| usize::from(index) < packets), "list names {highest:?} of {packets}");
 }
 
 /// Writes the list that the region's function leaves to its caller: those of its packets that it put on no

@@ -224,8 +224,16 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
                 f.check(single, els);
                 // Some cut the header off.
                 let keep = f.bin_const(BinOp::Or, x, u64::from(a % 60));
+                let keep = if b % 2 == 0 { keep } else { f.bin_const(BinOp::And, keep, 127) };
+                if b % 4 == 1 {
+                    let len = f.value(Inst::Len);
+                    let fits = f.bin(BinOp::Le, keep, len);
+                    let els = f.bad_block(usize::from(b) % 3, "longer");
+                    f.check(fits, els);
+                }
                 f.act(Inst::Take(keep));
                 values.push(f.value(Inst::IpSum));
+                values.push(f.value(Inst::Avail(Base::Net)));
             }
             _ => {}
         }
@@ -265,5 +273,45 @@ proptest! {
         let native = Engine::Native(builder.finish().expect("memory"), id);
         let expected = run(&program, &Engine::Evaluator, &frames, refuse_odd);
         prop_assert_eq!(run(&program, &native, &frames, refuse_odd), expected);
+    }
+}
+
+/// Checksum words of a frame, behind its headers.
+const WORDS: u16 = 64;
+
+/// Changes each word as a checksum over a number that changes from `old` to `new`, always the same.
+fn step(old: u64, new: u64, bits: u8) -> Program {
+    let mut f = Builder::new("Step", 1);
+    let short = f.drop_block("short");
+    f.need(Base::Data, usize::from(2 * WORDS), short);
+    let (old, new) = (f.constant(old), f.constant(new));
+    for word in 0..WORDS {
+        let field = Field::bytes(Base::Data, 2 * word, 2);
+        let sum = f.load(field);
+        let sum = f.value(Inst::CsumUpdate(sum, old, new, bits));
+        f.store(field, sum);
+    }
+    f.emit(0);
+    f.finish().expect("a valid program")
+}
+
+#[test]
+fn constant_changes_of_every_checksum() {
+    let (all, ones) = (0xffff, 0xffff_ffff);
+    let narrow = [(256, 0), (0, 0), (all, 0), (0, all), (all, all), (1, 0x1234), (0xfffe, 0x80ff)];
+    let wide = [(0, 0), (ones, 0), (0, ones), (ones, ones), (0x0a00_0001, 0xc633_6401), (1, 0xffff_0000)];
+    let narrow = narrow.map(|(old, new)| (old, new, 16));
+    for (old, new, bits) in narrow.into_iter().chain(wide.map(|(old, new)| (old, new, 32))) {
+        let program = step(old, new, bits);
+        let mut builder = CodeBuilder::new().expect("this machine");
+        let id = builder.add(&program).expect("compiles");
+        let native = Engine::Native(builder.finish().expect("memory"), id);
+        for batch in 0..4u16 {
+            let frame =
+                |frame: u16| (0..WORDS).flat_map(move |n| ((batch * 256 + frame) * WORDS + n).to_be_bytes());
+            let frames: Vec<Vec<u8>> = (0..256).map(|at| frame(at).collect()).collect();
+            let expected = run(&program, &Engine::Evaluator, &frames, false);
+            assert_eq!(run(&program, &native, &frames, false), expected, "{old:#x} to {new:#x}, {bits} bits");
+        }
     }
 }

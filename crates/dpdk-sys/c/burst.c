@@ -60,56 +60,61 @@ static inline struct mr_common mr_common(const struct mr_pool *pool, uint16_t or
 {
 	return (struct mr_common){
 		.origin = { 0, 0, 0, (uint64_t)origin << 32 },
-		.generation = { 0, 0, (uint64_t)MR_LAYOUT_VERSION << 32 | (uint64_t)pool->region << 48, 0 },
+		.generation = { 0, 1, (uint64_t)MR_LAYOUT_VERSION << 32 | (uint64_t)pool->region << 48, 0 },
 	};
 }
 
 _Static_assert(offsetof(struct mr_packet, flow_hash) % sizeof(mr_quarter) == 24, "quarters");
 _Static_assert(offsetof(struct mr_packet, segments) % sizeof(mr_quarter) == 8, "quarters");
 
-/* `mac` is where the MAC header is; the other headers are not known. */
+/* A descriptor of one segment. The MAC header is where the data begins; the other headers are not known. */
 static inline void mr_fill(struct mr_packet *packet, const struct rte_mbuf *mbuf, uint64_t slot,
-			   const struct mr_common *common, uint64_t mac)
+			   const struct mr_common *common)
 {
 	mr_quarter *quarters = (mr_quarter *)packet;
 
 	packet->buf = (uint64_t)mbuf->buf_addr;
 	packet->handle = (uint64_t)mbuf;
-	*MR_WORD(packet, data) = mbuf->data_off | mac << 16 | UINT64_C(0xffffffff00000000);
-	*MR_WORD(packet, len) = mbuf->data_len | (uint64_t)mbuf->pkt_len << 32;
+	*MR_WORD(packet, data) = mbuf->data_off * UINT64_C(0x10001) | UINT64_C(0xffffffff00000000);
+	packet->len = mbuf->data_len;
+	packet->total = mbuf->data_len;
 	quarters[1] = common->annotations;
 	quarters[2] = common->origin;
 	quarters[3] = common->generation;
-	*MR_WORD(packet, segments) = 1 | slot << 32;
+	packet->slot = slot;
 }
 
 /* Where the mbuf headers of a pool lie: of the one that the last descriptor spoke of. */
 struct mr_headers {
-	uint64_t low, span;
+	uint64_t low, lines;	/* the first one's address; cache lines from there to the last one */
 	uint32_t region;
 };
 
-/* No handle is right here, whose addresses are multiples of a cache line. */
-#define MR_NO_HEADERS ((struct mr_headers){ .low = 1, .span = 0, .region = UINT32_MAX })
+/* Of no region. */
+#define MR_NO_HEADERS ((struct mr_headers){ .region = UINT32_MAX })
 
-static void __rte_noinline mr_look_up(struct mr_headers *headers, uint16_t region)
+static bool __rte_noinline mr_look_up(struct mr_headers *headers, uint16_t region)
 {
 	const struct mr_pool *pool = mr_pools[region % MR_MAX_REGIONS];
 
 	*headers = MR_NO_HEADERS;
 	if (pool != NULL)
-		*headers = (struct mr_headers){ pool->headers, pool->headers_span, region };
+		*headers = (struct mr_headers){ pool->headers, pool->headers_span / RTE_CACHE_LINE_SIZE, region };
+	return pool != NULL;
 }
 
 /* The mbuf that a descriptor speaks of, or NULL when it speaks of none. */
 static inline struct rte_mbuf *mr_mbuf(const struct mr_packet *packet, struct mr_headers *headers)
 {
 	struct rte_mbuf *mbuf = (struct rte_mbuf *)packet->handle;
+	uint64_t from_low, line;
 
-	if (unlikely(packet->region != headers->region))
-		mr_look_up(headers, packet->region);
-	if (unlikely(packet->handle - headers->low > headers->span || packet->handle % RTE_CACHE_LINE_SIZE != 0 ||
-		     (uint64_t)mbuf->buf_addr != packet->buf))
+	if (unlikely(packet->region != headers->region) && !mr_look_up(headers, packet->region))
+		return NULL;
+	/* An address in the middle of a line turns into a huge number. */
+	from_low = packet->handle - headers->low;
+	line = from_low / RTE_CACHE_LINE_SIZE | from_low << (64 - RTE_CACHE_LINE_SIZE_LOG2);
+	if (unlikely(line > headers->lines || (uint64_t)mbuf->buf_addr != packet->buf))
 		return NULL;
 	return mbuf;
 }
@@ -151,7 +156,8 @@ MR_WIDE uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t 
 	for (uint32_t i = 0; i < got; i++) {
 		uint64_t slot = mr_slot(pool, mr_distance(pool, (uint64_t)mbufs[i]->buf_addr));
 
-		mr_fill(&out[i], mbufs[i], slot, &common, MR_NO_HEADER);
+		mr_fill(&out[i], mbufs[i], slot, &common);
+		out[i].mac = MR_NO_HEADER;
 	}
 	return got;
 }
@@ -232,8 +238,8 @@ static bool mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf, const s
 		struct mr_packet *parked = (struct mr_packet *)((uint8_t *)segment->buf_addr - MR_META_BYTES);
 		uint64_t slot = mr_slot(pool, mr_distance(pool, (uint64_t)segment->buf_addr));
 
-		mr_fill(parked, segment, slot, &common, MR_NO_HEADER);
-		parked->total = segment->data_len;
+		mr_fill(parked, segment, slot, &common);
+		parked->mac = MR_NO_HEADER;
 		segment->ol_flags &= MR_KEPT_FLAGS;
 		*link = slot + 1;
 		link = &parked->next;
@@ -243,6 +249,7 @@ static bool mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf, const s
 	}
 	mr_unlink(mbuf);
 	head->segments = segments;
+	head->total = mbuf->pkt_len;
 	return true;
 }
 
@@ -304,7 +311,7 @@ MR_WIDE uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out,
 		struct rte_mbuf *mbuf = mbufs[i];
 		uint64_t distance = (uint64_t)mbuf->buf_addr - first;
 
-		mr_fill(packet, mbuf, mr_slot(pool, distance), &common, mbuf->data_off);
+		mr_fill(packet, mbuf, mr_slot(pool, distance), &common);
 		/* The first byte of an empty frame is one of its buffer, too. */
 		if (unlikely(distance > span || mbuf->ol_flags != 0 || mbuf->nb_segs != 1 ||
 			     (*rte_pktmbuf_mtod(mbuf, const uint8_t *) & 1) != 0) &&
@@ -363,6 +370,22 @@ static struct rte_mbuf *__rte_noinline mr_set_chain(const struct mr_packet *pack
 	return head;
 }
 
+/* How many entries at the front of a list are below `count`. */
+static inline uint32_t mr_within(const uint16_t *list, uint32_t listed, uint32_t count)
+{
+	uint16_t bits = 0;
+	uint32_t within = 0;
+
+	for (uint32_t i = 0; i < listed; i++)
+		bits |= list[i];
+	/* No entry is larger than all their bits together. */
+	if (likely(bits < count))
+		return listed;
+	while (within < listed && list[within] < count)
+		within++;
+	return within;
+}
+
 /* Returns how many from the front of the list were sent. Stops in front of the first descriptor that
  * speaks of no packet of a pool here, which the caller then looks at. */
 uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets, uint32_t count,
@@ -370,35 +393,33 @@ uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets,
 {
 	struct rte_mbuf *mbufs[MR_MAX_BURST];
 	struct mr_headers headers = MR_NO_HEADERS;
-	uint32_t ready, sent;
+	uint32_t within, ready, sent;
 	uint64_t bytes = 0;
 
 	mr_thread();
 	listed = RTE_MIN(listed, (uint32_t)MR_MAX_BURST);
-	for (ready = 0; ready < listed; ready++) {
+	within = mr_within(list, listed, count);
+	for (ready = 0; ready < within; ready++) {
 		const struct mr_packet *packet = &packets[list[ready]];
-		uint32_t len;
+		uint64_t data = packet->data, len = packet->len;
 		struct rte_mbuf *mbuf;
 
-		if (unlikely(list[ready] >= count))
-			break;
-		len = packet->len;
-		if (unlikely((uint64_t)packet->data + len > MR_BUF_BYTES))
+		if (unlikely(data + len > MR_BUF_BYTES))
 			break;
 		if (unlikely(packet->segments > 1)) {
 			mbuf = mr_set_chain(packet);
+			if (mbuf == NULL)
+				break;
+			len = mbuf->pkt_len;
 		} else {
 			mbuf = mr_mbuf(packet, &headers);
-			if (likely(mbuf != NULL)) {
-				mbuf->data_off = packet->data;
-				mbuf->data_len = len;
-				mbuf->pkt_len = len;
-			}
+			if (unlikely(mbuf == NULL))
+				break;
+			mr_set(mbuf, packet);
+			mbuf->pkt_len = len;
 		}
-		if (unlikely(mbuf == NULL))
-			break;
 		mbufs[ready] = mbuf;
-		bytes += mbuf->pkt_len;
+		bytes += len;
 	}
 	sent = ready > 0 ? rte_eth_tx_burst(port, queue, mbufs, ready) : 0;
 	for (uint32_t i = sent; i < ready; i++) {

@@ -45,22 +45,27 @@ impl Worker {
             return self.hand_over(node, input, packets, list);
         }
         self.depth += 1;
-        let mut exits = self.exits.pop().unwrap_or_else(|| Exits::with_capacity(4));
+        let mut exits = self.exits.pop().unwrap_or_else(|| Box::new(Exits::with_capacity(4)));
         let outbox_start = self.outbox.len();
-        self.run_element(node, input, packets, list, &mut exits);
-        for port in 0..exits.outputs() {
-            let list = exits.output(port);
-            if !list.is_empty() {
-                self.leave(node, port, packets, list);
+        if let Some(port) = self.run_element(node, input, packets, list, &mut exits) {
+            self.exits.push(exits);
+            self.leave(node, port, packets, list);
+        } else {
+            for port in 0..exits.outputs() {
+                let list = exits.output(port);
+                if !list.is_empty() {
+                    self.leave(node, port, packets, list);
+                }
             }
+            self.exits.push(exits);
         }
         self.flush_outbox(node, outbox_start);
-        self.exits.push(exits);
         self.depth -= 1;
     }
 
-    /// Runs a node's element over a batch: afterwards `exits` holds the packets that leave by ports;
-    /// those that were dropped are counted and freed.
+    /// Runs a node's element over a batch, and returns the port that all packets leave by. Where there is no
+    /// such one, `exits` holds the packets that leave by ports; those that were dropped are counted and
+    /// freed.
     fn run_element(
         &mut self,
         node: usize,
@@ -68,13 +73,17 @@ impl Worker {
         packets: &mut [Packet],
         list: &[u16],
         exits: &mut Exits,
-    ) {
+    ) -> Option<usize> {
         let this = &mut self.nodes[node];
         if let Some(Lowered { program, engine, own_reasons }) = &this.lowered {
-            let Some(element) = &mut this.element else { return };
+            let element = this.element.as_mut()?;
             let mut tables = ElementTables(element.as_mut());
             let mut state = State { cells: &mut this.cells, tables: &mut tables, now_ns: self.now_ns };
-            codegen::run(engine, program, input, packets, list, &mut state, &mut self.scratch, exits);
+            let scratch = &mut self.scratch;
+            let through = codegen::pass(engine, program, input, packets, list, &mut state, scratch, exits);
+            if through.is_some() {
+                return through;
+            }
             let (slow_paths, own_reasons) = (program.slow.len(), *own_reasons);
             self.settle_drops(node, 0, packets, exits);
             if slow_paths > 0 {
@@ -88,6 +97,7 @@ impl Worker {
             });
             self.settle_drops(node, 0, packets, exits);
         }
+        None
     }
 
     /// Has the element's own code work on what its program sent to slow paths, and adds what leaves to
@@ -106,7 +116,7 @@ impl Worker {
             if list.is_empty() {
                 continue;
             }
-            let mut slow = self.exits.pop().unwrap_or_else(|| Exits::with_capacity(4));
+            let mut slow = self.exits.pop().unwrap_or_else(|| Box::new(Exits::with_capacity(4)));
             slow.reset(self.nodes[node].outputs.len(), self.nodes[node].books.reasons.len() - own_reasons, 0);
             self.with_element(node, |element, work| {
                 element.slow(path, &mut Batch::new(packets, &list, &mut slow), work);
@@ -235,10 +245,12 @@ impl Worker {
             return 0;
         }
         self.nodes[node].books.input.add(pulled);
-        let mut exits = self.exits.pop().unwrap_or_else(|| Exits::with_capacity(4));
+        let mut exits = self.exits.pop().unwrap_or_else(|| Box::new(Exits::with_capacity(4)));
         let outbox_start = self.outbox.len();
         let (packets, list) = into.parts();
-        self.run_element(node, 0, packets, &list[kept..], &mut exits);
+        if let Some(through) = self.run_element(node, 0, packets, &list[kept..], &mut exits) {
+            exits.extend(through, &list[kept..]);
+        }
         for other in (0..exits.outputs()).filter(|other| *other != port) {
             if !exits.output(other).is_empty() {
                 self.leave(node, other, packets, exits.output(other));

@@ -122,7 +122,8 @@ pub struct Worker {
     /// Lines that elements print.
     pub print: fn(&str),
     pub(crate) scratch: Scratch,
-    pub(crate) exits: Vec<Exits>,
+    #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
+    pub(crate) exits: Vec<Box<Exits>>,
     pub(crate) vectors: Vec<Vector>,
     pub(crate) outbox: Vec<(usize, Packet)>,
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,

@@ -8,6 +8,9 @@
 /// The most packets that a vector holds, and so the capacity of each list.
 pub const LIST_CAPACITY: usize = 256;
 
+/// Most elements have no more exits.
+const FEW_LISTS: usize = 16;
+
 /// The lists of one run of one element. Reused from run to run.
 #[derive(Debug)]
 pub struct Exits {
@@ -20,7 +23,7 @@ pub struct Exits {
 impl Exits {
     /// Lists for elements of up to `lists` exits of any kind.
     pub fn with_capacity(lists: usize) -> Exits {
-        let lists = lists.max(1);
+        let lists = lists.max(FEW_LISTS);
         Exits { lists: vec![0; lists * LIST_CAPACITY], counts: vec![0; lists], outputs: 0, reasons: 0 }
     }
 
@@ -28,11 +31,15 @@ impl Exits {
     /// others (slow paths, lookups).
     pub fn reset(&mut self, outputs: usize, reasons: usize, others: usize) {
         let lists = outputs + reasons + others;
-        if lists > self.counts.len() {
-            self.lists.resize(lists * LIST_CAPACITY, 0);
-            self.counts.resize(lists, 0);
+        match self.counts.first_chunk_mut::<FEW_LISTS>() {
+            // By a few stores of a fixed width.
+            Some(few) if lists <= FEW_LISTS => *few = [0; FEW_LISTS],
+            _ => {
+                self.lists.resize(self.lists.len().max(lists * LIST_CAPACITY), 0);
+                self.counts.resize(self.counts.len().max(lists), 0);
+                self.counts.fill(0);
+            }
         }
-        self.counts[..lists].fill(0);
         (self.outputs, self.reasons) = (outputs, reasons);
     }
 

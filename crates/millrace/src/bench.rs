@@ -68,7 +68,7 @@ pub struct BenchArgs {
     #[arg(long)]
     markdown: bool,
 
-    /// Fails unless FastClick's share of the I/O floor is reached
+    /// Fails unless FastClick's share of I/O is reached
     #[arg(long)]
     gate: bool,
 
@@ -162,7 +162,7 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The workloads with these names, or whose names begin so; with the floor, which shares are taken of.
+/// The workloads with these names, or whose names begin so; with those that shares are taken of.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> {
     for name in names {
         if !workload::all().any(|workload| workload.name.starts_with(name.as_str())) {
@@ -176,7 +176,8 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> 
             Some(_) => workload.name == name,
             None => workload.name.starts_with(name.as_str()),
         };
-        names.is_empty() || workload.name == "floor" || names.iter().any(meant)
+        let shared = ["floor", "forward"].contains(&workload.name);
+        names.is_empty() || shared || names.iter().any(meant)
     };
     Ok(workload::all().filter(|workload| is_meant(workload)).collect())
 }
@@ -214,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn the_floor_is_always_measured() {
-        assert_eq!(names(&["l3-10"]), ["floor", "l3-10"]);
-        assert_eq!(names(&["napt"]), ["floor", "napt-1", "napt-2", "napt-4", "napt-10"]);
+    fn what_shares_are_taken_of_is_always_measured() {
+        assert_eq!(names(&["l3-10"]), ["floor", "forward", "l3-10"]);
+        assert_eq!(names(&["napt"]), ["floor", "forward", "napt-1", "napt-2", "napt-4", "napt-10"]);
         assert_eq!(names(&[]).len(), workload::all().count());
     }
 

@@ -2,7 +2,7 @@
 //!
 //! All measured in November 2026 by one person on one machine: 2 virtual cores of an AMD EPYC (Zen 3),
 //! TSC 2.445 GHz, no NIC, 64-byte frames, one core, median of at least 3 runs. Absolute figures do not
-//! carry over to another machine; shares of the I/O floor do.
+//! carry over to another machine; shares of the floor do.
 
 /// FastClick (2026), in its fastest build for each row, over DPDK's net_pcap with `infinite_rx=1`, what is
 /// sent dropped: workload, flows, Mpps. "60 k" and "64 k" flows stand as 65,536.

@@ -23,7 +23,7 @@ pub struct Workload {
     pub name: &'static str,
     /// What it does, in a few words.
     pub about: &'static str,
-    /// Whether it has to reach FastClick's share of the I/O floor.
+    /// Whether it has to reach FastClick's share.
     pub gated: bool,
     /// Whether any frame will do, also one of zeros: what a port without contents can measure.
     pub any_frame: bool,
@@ -66,9 +66,9 @@ const NAPT: &str = example!("bench/napt.click");
 static WORKLOADS: &[Workload] = &[
     Workload {
         any_frame: true,
-        ..file("floor", "receive and drop: the I/O floor", example!("bench/floor.click"))
+        ..file("floor", "receive and drop: the floor", example!("bench/floor.click"))
     },
-    Workload { any_frame: true, ..file("forward", "receive and send", example!("bench/forward.click")) },
+    Workload { any_frame: true, ..file("forward", "receive and send: I/O", example!("bench/forward.click")) },
     Workload {
         any_frame: true,
         gated: true,
