@@ -18,7 +18,7 @@ pub mod memory;
 pub mod offload;
 
 pub use capture::{CaptureOptions, CapturePort};
-pub use dpdk::{Dpdk, DpdkPort, DpdkSpec};
+pub use dpdk::{Dpdk, DpdkPort, DpdkSpec, driver_names};
 pub use file::{FileKey, OutputFile, same_file};
 pub use frames::FrameSet;
 pub use memory::MemoryPort;

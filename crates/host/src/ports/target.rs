@@ -2,7 +2,7 @@
 
 use crate::chain::PortDecl;
 use diag::did_you_mean;
-use port::DpdkSpec;
+use port::{DpdkSpec, driver_names};
 use std::path::{Path, PathBuf};
 
 /// Folder in which Linux shows network interfaces.
@@ -80,11 +80,34 @@ pub(super) fn interface_mac(name: &str) -> Option<[u8; 6]> {
     bytes?.try_into().ok()
 }
 
+/// Virtual devices whose driver is in a plug-in of another name.
+const IN_OTHER_PLUG_INS: [&str; 1] = ["net_tun"];
+
+/// Why a virtual device cannot be made: DPDK has no driver of that name here. Nothing is known where no
+/// plug-ins are found.
+fn driver_is_missing(device: &str, drivers: &[String]) -> Option<String> {
+    let name = device.split(',').next().unwrap_or_default();
+    let mut known = drivers.iter().map(String::as_str).chain(IN_OTHER_PLUG_INS);
+    if drivers.is_empty() || !name.starts_with("net_") || known.any(|driver| name.starts_with(driver)) {
+        return None;
+    }
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let remedy = did_you_mean(base, drivers).unwrap_or_else(|| {
+        "virtual devices are net_af_packet, net_af_xdp, net_memif, net_null, net_pcap, net_ring and net_tap, each \
+         with a number behind it"
+            .to_string()
+    });
+    Some(format!("DPDK has no driver for `{name}` on this machine; {remedy}"))
+}
+
 /// The DPDK device string of what stands in `device = "..."` or in a configuration: an interface of the
 /// machine is opened through a packet socket, with a queue for each worker.
 pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String> {
     if DpdkSpec::is_meant(device) {
-        return Ok(device.to_string());
+        return match driver_is_missing(device, &driver_names()) {
+            None => Ok(device.to_string()),
+            Some(why) => Err(why),
+        };
     }
     if !is_interface(device) {
         return Err(format!(
@@ -94,4 +117,22 @@ pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String
     }
     let queues = if workers > 1 { format!(",qpairs={workers}") } else { String::new() };
     Ok(format!("net_af_packet_{device},iface={device}{queues}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_a_driver_is_told_apart() {
+        let drivers = ["net_null", "net_pcap", "net_virtio", "net_bond"].map(String::from);
+        let why = |device| driver_is_missing(device, &drivers);
+        for device in ["net_null0,size=60", "net_virtio_user1", "net_bonding0", "net_tun0", "0000:01:00.0"] {
+            assert_eq!(why(device), None, "{device}");
+        }
+        let told = why("net_pcpa0,rx_pcap=x.pcap").expect("no such driver");
+        assert!(told.contains("`net_pcpa0`") && told.contains("net_pcap"), "{told}");
+        assert!(why("net_nonsense0").is_some_and(|told| told.contains("net_af_packet")));
+        assert_eq!(driver_is_missing("net_nonsense0", &[]), None);
+    }
 }
