@@ -6,7 +6,10 @@
 //! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
 //! because another process may write the same memory at the same time.
 //!
-//! Unsafe code is confined to `region` (mapping) and `slot` (raw copies).
+//! [`ring`] has the rings that descriptors go from one process to another by.
+//!
+//! Unsafe code is confined to `region` (mapping), `slot` (raw copies) and `ring::mapped` (atomics of mapped
+//! memory).
 
 pub mod bytes;
 pub mod chain;
@@ -15,6 +18,7 @@ mod edit;
 pub mod ledger;
 pub mod pool;
 pub mod region;
+pub mod ring;
 mod slot;
 pub mod span;
 

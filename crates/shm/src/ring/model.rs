@@ -1,0 +1,156 @@
+//! Rings under every interleaving of two threads that the memory model allows: run by `scripts/model`.
+
+use super::sync::{Cells, Word, Word64};
+use super::*;
+use loom::sync::Arc;
+use loom::thread;
+
+/// A ring whose words the model watches.
+#[derive(Clone)]
+struct Model {
+    words: Arc<[Word; 4]>,
+    entries: Arc<Vec<[Word64; 2]>>,
+}
+
+impl Model {
+    fn new(capacity: usize) -> Model {
+        let entries = (0..capacity).map(|_| [Word64::new(0), Word64::new(0)]).collect();
+        Model { words: Arc::new([(); 4].map(|()| Word::new(0))), entries: Arc::new(entries) }
+    }
+}
+
+impl Cells for Model {
+    fn capacity(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    fn tail(&self) -> &Word {
+        &self.words[0]
+    }
+
+    fn head(&self) -> &Word {
+        &self.words[1]
+    }
+
+    fn taken(&self) -> &Word {
+        &self.words[2]
+    }
+
+    fn asleep(&self) -> &Word {
+        &self.words[3]
+    }
+
+    fn entry(&self, index: u32) -> [&Word64; 2] {
+        let [first, second] = &self.entries[index as usize % self.entries.len()];
+        [first, second]
+    }
+}
+
+fn claim(slot: u32) -> Claim {
+    Claim { slot, generation: slot + 100, destination: slot as u16, ..Claim::default() }
+}
+
+/// Takes what is there, at most two.
+fn take(consumer: &mut Consumer<Model>) -> Vec<Claim> {
+    let mut out = [Claim::default(); 2];
+    let count = consumer.take(&mut out).expect("sound");
+    out[..count].to_vec()
+}
+
+#[test]
+fn claims_come_out_once_and_in_order() {
+    loom::model(|| {
+        let ring = Model::new(2);
+        let mut producer = Producer::new(ring.clone());
+        let sent = thread::spawn(move || {
+            let mut next = 1;
+            for count in [2, 1, 1] {
+                let claims: Vec<Claim> = (next..next + count).map(claim).collect();
+                next += producer.push(&claims).expect("sound").0 as u32;
+            }
+            (producer, next - 1)
+        });
+        let mut consumer = Consumer::new(ring);
+        let mut got = take(&mut consumer);
+        consumer.release(2);
+        got.extend(take(&mut consumer));
+        let (_producer, sent) = sent.join().expect("ends");
+        consumer.release(2);
+        loop {
+            let more = take(&mut consumer);
+            if more.is_empty() {
+                break;
+            }
+            got.extend(more);
+        }
+        assert_eq!(got, (1..=sent).map(claim).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn nobody_sleeps_beside_what_came() {
+    loom::model(|| {
+        let ring = Model::new(2);
+        let mut producer = Producer::new(ring.clone());
+        let woken = thread::spawn(move || producer.push(&[claim(1)]).expect("sound").1);
+        let mut consumer = Consumer::new(ring);
+        let slept = consumer.doze();
+        let woken = woken.join().expect("ends");
+        assert!(!slept || woken, "it sleeps, and nobody wakes it");
+    });
+}
+
+/// Where an NF dies.
+const STEPS: usize = 5;
+
+/// An NF that hands two claims on, and ends in front of a step.
+fn forward(
+    mut from: Consumer<Model>,
+    mut to: Producer<Model>,
+    last: usize,
+) -> (Consumer<Model>, Producer<Model>) {
+    let mut claims = vec![];
+    for step in 0..last {
+        match step {
+            0 => claims = take(&mut from),
+            1 => assert_eq!(to.write(&claims), Ok(claims.len())),
+            2 => {
+                to.publish();
+            }
+            3 => from.release(claims.len()),
+            _ => claims = take(&mut from),
+        }
+    }
+    (from, to)
+}
+
+/// However far an NF came, each claim is in the next ring, or taken by the dead, or untouched; and what is
+/// in the next ring is known to the host by the time it looks at the other.
+#[test]
+fn a_dead_nf_leaves_each_claim_in_one_place() {
+    for last in 0..=STEPS {
+        loom::model(move || {
+            let (receive, transmit) = (Model::new(4), Model::new(4));
+            let mut host_out = Producer::new(receive.clone());
+            let mut host_in = Consumer::new(transmit.clone());
+            let (nf_in, nf_out) = (Consumer::new(receive), Producer::new(transmit));
+            let nf = thread::spawn(move || forward(nf_in, nf_out, last));
+            host_out.push(&[claim(1), claim(2)]).expect("sound");
+            let mut back = take(&mut host_in);
+            host_in.release(back.len());
+            // Dead: nothing of it runs any more.
+            let _nf = nf.join().expect("ends");
+            back.extend(take(&mut host_in));
+            let found = host_out.autopsy();
+            let untouched: Vec<Claim> = host_out.untouched(found).collect();
+            // What came back and was taken and not released is history: its slot is the host's again.
+            let all = [claim(1), claim(2)];
+            let taken = all.len() - untouched.len();
+            assert_eq!(untouched, all[taken..], "the untouched are the last ones");
+            assert!(back.len() <= taken && found.taken as usize <= taken);
+            assert_eq!(back, all[..back.len()], "nothing comes back twice, or in another order");
+            let released = taken - found.taken as usize;
+            assert!(released <= back.len(), "nothing is released that is not in the next ring");
+        });
+    }
+}

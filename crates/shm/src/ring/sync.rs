@@ -1,0 +1,27 @@
+//! The words of a ring, wherever they lie: in mapped memory, or in a model that runs every interleaving.
+
+#[cfg(loom)]
+pub(super) use loom::sync::atomic::{AtomicU32 as Word32, AtomicU64, fence};
+#[cfg(not(loom))]
+pub(super) use std::sync::atomic::{AtomicU32 as Word32, AtomicU64, fence};
+
+/// A 32-bit word of a ring.
+pub type Word = Word32;
+/// A 64-bit word of a ring.
+pub type Word64 = AtomicU64;
+
+/// Where a ring's words are. Whoever else has them may write anything at any time.
+pub trait Cells {
+    /// Claims that fit: a power of two, at most [`super::MOST_CLAIMS`]. Never changes.
+    fn capacity(&self) -> u32;
+    /// Behind the last claim that the producer published. The producer's.
+    fn tail(&self) -> &Word;
+    /// Behind the last claim that the consumer released. The consumer's.
+    fn head(&self) -> &Word;
+    /// Behind the last claim that the consumer took. The consumer's.
+    fn taken(&self) -> &Word;
+    /// Not 0 while the consumer sleeps, or is about to. Set by the consumer, cleared by either.
+    fn asleep(&self) -> &Word;
+    /// The entry of an index, taken modulo the capacity.
+    fn entry(&self, index: u32) -> [&Word64; 2];
+}
