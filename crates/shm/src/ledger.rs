@@ -97,6 +97,12 @@ impl Ledger {
         self.holders.get(slot as usize).map(|entry| entry.store(holder, Ordering::Relaxed)).is_some()
     }
 
+    /// The slots that a holder has.
+    pub fn held_by(&self, holder: u16) -> impl Iterator<Item = u32> + '_ {
+        let holders = self.holders.iter().zip(0u32..);
+        holders.filter(move |(held_by, _)| held_by.load(Ordering::Relaxed) == holder).map(|(_, slot)| slot)
+    }
+
     /// Whether a claim holds: the slot exists, is in that life, and is that holder's.
     ///
     /// # Errors

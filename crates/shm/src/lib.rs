@@ -6,16 +6,19 @@
 //! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
 //! because another process may write the same memory at the same time.
 //!
-//! [`ring`] has the rings that descriptors go from one process to another by.
+//! [`ring`] has the rings that claims on packets go from one process to another by, [`lend`] the host's end
+//! of an NF's rings.
 //!
-//! Unsafe code is confined to `region` (mapping), `slot` (raw copies) and `ring::mapped` (atomics of mapped
-//! memory).
+//! Unsafe code is confined to `region` and `ring::file` (mapping), `slot` (raw copies) and `ring::mapped`
+//! (atomics of mapped memory).
 
 pub mod bytes;
 pub mod chain;
 pub mod descriptor;
 mod edit;
 pub mod ledger;
+#[cfg(not(loom))]
+pub mod lend;
 pub mod pool;
 pub mod region;
 pub mod ring;
@@ -63,6 +66,22 @@ pub enum ShmError {
         pages: usize,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// A ring of a size that there is not.
+    #[error("a ring of {claims} claims is not possible; ask for a power of two up to {most}")]
+    RingSize {
+        /// How many were asked for.
+        claims: u32,
+        /// The most that a ring can hold.
+        most: u32,
+    },
+    /// Shared memory that its other owners could take away.
+    #[error(
+        "the file is not one of {bytes} bytes or more that is sealed against shrinking; it is not mapped"
+    )]
+    NotSealed {
+        /// How many bytes are needed.
+        bytes: usize,
     },
     /// More regions at once than descriptors can number.
     #[error("no more than {most} packet regions can be open at once; drop one first")]

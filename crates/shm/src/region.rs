@@ -22,6 +22,9 @@ use std::sync::{Arc, Mutex};
 /// Size of the huge pages that regions use, and the alignment of every region.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// The kernel's number for the file system of huge pages.
+const HUGETLBFS: u32 = 0x9584_58f6;
+
 /// The most slots that a region can have: far more than machines have memory for, and few enough that
 /// no sum of addresses overflows.
 pub const MOST_SLOTS: u32 = 1 << 28;
@@ -92,6 +95,41 @@ impl Region {
             return Err(ShmError::TooManyRegions { most: span::MAX_SPANS - 1 });
         };
         Ok(Arc::new(Region { file, address, bytes, slots: options.slots, number, huge, notes }))
+    }
+
+    /// Maps a region that another process made. Without `write` the memory can only be read: an attempt to
+    /// write it ends the process.
+    ///
+    /// The number that this process knows the region by is its own; slots have the same numbers everywhere.
+    ///
+    /// # Errors
+    ///
+    /// When the file could shrink or is smaller than such a region, or the system refuses.
+    pub fn attach(file: OwnedFd, slots: u32, write: bool) -> Result<Arc<Region>, ShmError> {
+        if slots == 0 || slots > MOST_SLOTS {
+            return Err(ShmError::SlotCount { slots, most: MOST_SLOTS });
+        }
+        let bytes = (slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
+        let seals = rustix::fs::fcntl_get_seals(&file).map_err(|error| failed("look at", bytes, error))?;
+        let stat = rustix::fs::fstat(&file).map_err(|error| failed("look at", bytes, error))?;
+        if !seals.contains(SealFlags::SHRINK) || (stat.st_size as u64) < bytes as u64 {
+            return Err(ShmError::NotSealed { bytes });
+        }
+        let address = reserve(bytes)?;
+        let rights = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        // SAFETY: replaces a mapping of the same length that this module reserved or vacated.
+        let mapped = unsafe {
+            let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE;
+            rustix::mm::mmap(address as *mut c_void, bytes, rights, flags, &file, 0)
+        };
+        mapped.map_err(|error| failed("map", bytes, error)).inspect_err(|_| vacate(address, bytes))?;
+        let used_bytes = slots as usize * SLOT_BYTES;
+        let Some(number) = span::enter(address as u64, used_bytes as u64, SLOT_BYTES as u32) else {
+            vacate(address, bytes);
+            return Err(ShmError::TooManyRegions { most: span::MAX_SPANS - 1 });
+        };
+        let huge = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type as u32 == HUGETLBFS);
+        Ok(Arc::new(Region { file, address, bytes, slots, number, huge, notes: vec![] }))
     }
 
     /// The number that descriptors know this region by.

@@ -5,8 +5,10 @@
 #![expect(unsafe_code, reason = "makes atomics of mapped memory")]
 
 use super::MOST_CLAIMS;
+use super::file::Mapping;
 use super::sync::{Cells, Word, Word64};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// Bytes in front of a ring's entries.
 pub const RING_HEADER_BYTES: usize = 256;
@@ -22,33 +24,28 @@ pub fn ring_bytes(claims: u32) -> Option<usize> {
     fits.then(|| RING_HEADER_BYTES + claims as usize * ENTRY_BYTES)
 }
 
-/// The words of a ring in memory that stays mapped, and that other processes may write.
-#[derive(Clone, Copy, Debug)]
+/// The words of a ring in memory that other processes may write.
+#[derive(Clone, Debug)]
 pub struct Mapped {
     start: NonNull<u8>,
     mask: u32,
+    /// What `start` points into.
+    _mapping: Arc<Mapping>,
 }
 
 // SAFETY: only atomics are ever made of the memory, and they may be used from any thread.
 unsafe impl Send for Mapped {}
 
 impl Mapped {
-    /// A ring for `claims` claims. `None` when there is no such ring, or `start` is not at a cache line.
-    ///
-    /// # Safety
-    ///
-    /// From `start` on, [`ring_bytes`] bytes are mapped for reading and writing for as long as the ring or a
-    /// copy of it is used, from a file that cannot shrink; this process has no reference to them that is
-    /// not atomic.
-    pub unsafe fn new(start: NonNull<u8>, claims: u32) -> Option<Mapped> {
-        ring_bytes(claims)?;
-        (start.as_ptr() as usize).is_multiple_of(64).then_some(Mapped { start, mask: claims - 1 })
+    /// From `start` on, [`ring_bytes`] bytes lie in the mapping; `claims` is a number that has such.
+    pub(super) fn new(start: NonNull<u8>, claims: u32, mapping: Arc<Mapping>) -> Mapped {
+        Mapped { start, mask: claims - 1, _mapping: mapping }
     }
 
     #[inline(always)]
     fn word(&self, at: usize) -> &Word {
-        // SAFETY: inside the header, aligned, mapped while `self` is used (the caller of `new`), and only
-        // ever seen as an atomic.
+        // SAFETY: inside the header, aligned (rings start at cache lines), mapped as long as `self` lives, and
+        // only ever seen as an atomic.
         unsafe { Word::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 }
@@ -82,7 +79,7 @@ impl Cells for Mapped {
     #[inline(always)]
     fn entry(&self, index: u32) -> [&Word64; 2] {
         let at = RING_HEADER_BYTES + (index & self.mask) as usize * ENTRY_BYTES;
-        // SAFETY: the masked index lies among the entries, which are mapped while `self` is used, aligned to
+        // SAFETY: the masked index lies among the entries, which are mapped as long as `self` lives, aligned to
         // 16 bytes, and only ever seen as atomics.
         [at, at + 8].map(|at| unsafe { Word64::from_ptr(self.start.as_ptr().add(at).cast()) })
     }

@@ -17,6 +17,8 @@
 mod claim;
 mod consumer;
 #[cfg(not(loom))]
+mod file;
+#[cfg(not(loom))]
 mod mapped;
 #[cfg(all(test, loom))]
 mod model;
@@ -27,6 +29,8 @@ mod tests;
 
 pub use claim::{Action, Claim};
 pub use consumer::Consumer;
+#[cfg(not(loom))]
+pub use file::RingFile;
 #[cfg(not(loom))]
 pub use mapped::{Mapped, RING_HEADER_BYTES, ring_bytes};
 pub use producer::{Autopsy, Producer};

@@ -1,0 +1,214 @@
+//! An NF in a process of its own that is killed: at each step of the protocol, and at any moment.
+//!
+//! The NF is this program again, started with the test `the_nf` and the memory that it needs.
+
+use packet::access::Access;
+use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use rustix::process::{Signal, getpid, kill_process};
+use shm::lend::{Estate, Lender, Returned};
+use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::{
+    HugePages, NativePool, Packet, PacketBytes, PacketBytesMut, Pool, Region, RegionOptions, SharedPool,
+};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const SLOTS: u32 = 1024;
+const CLAIMS: u32 = 256;
+const BURST: usize = 32;
+const NF: u16 = 7;
+/// Which burst, counted from 0, an NF dies in.
+const LAST_BURST: u32 = 1;
+
+fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// Memory that was left open for this process.
+fn inherited(name: &str) -> OwnedFd {
+    let number: RawFd = variable(name).expect("a descriptor");
+    #[expect(unsafe_code, reason = "takes over a descriptor that the parent left open for it")]
+    // SAFETY: the parent opened it for this process, which takes it once.
+    unsafe {
+        OwnedFd::from_raw_fd(number)
+    }
+}
+
+/// What an NF does: takes packets, counts their first byte up, gives them back.
+#[test]
+fn the_nf() {
+    let Some(step) = variable::<u32>("NF_STEP") else { return };
+    let region = Region::attach(inherited("NF_REGION"), SLOTS, true).expect("packet memory");
+    let rings = RingFile::open(inherited("NF_RINGS"), 2, CLAIMS).expect("rings");
+    let mut from = Consumer::new(rings.ring(0).expect("to the NF"));
+    let mut to = Producer::new(rings.ring(1).expect("from the NF"));
+    let mut claims = [Claim::default(); BURST];
+    for burst in 0u32.. {
+        let die_at = |here| {
+            if (burst, here) == (LAST_BURST, step) {
+                kill_process(getpid(), Signal::KILL).expect("own process");
+            }
+        };
+        die_at(0);
+        let count = loop {
+            match from.take(&mut claims).expect("a sound host") {
+                0 => std::thread::yield_now(),
+                count => break count,
+            }
+        };
+        die_at(1);
+        for claim in &mut claims[..count] {
+            claim.action = Action::Emit as u8;
+            let mut packet = shm::unpark(region.number(), claim.slot).expect("a slot");
+            let mut first = [0];
+            assert!(PacketBytes::new(&packet).copy_out(0, &mut first));
+            assert!(PacketBytesMut::new(&mut packet).copy_in(0, &[first[0].wrapping_add(1)]));
+            // Long enough that many are killed here.
+            (0..100).for_each(|_| std::hint::spin_loop());
+        }
+        let mut written = to.write(&claims[..count]).expect("a sound host");
+        die_at(2);
+        to.publish();
+        while written < count {
+            written += to.push(&claims[written..count]).expect("a sound host").0;
+            std::thread::yield_now();
+        }
+        die_at(3);
+        from.release(count);
+        die_at(4);
+    }
+}
+
+/// The host's side, with one NF running.
+struct Host {
+    pool: NativePool,
+    shared: Arc<SharedPool>,
+    lender: Lender<Mapped>,
+    nf: Child,
+    _rings: RingFile,
+}
+
+impl Host {
+    fn start(shared: &Arc<SharedPool>, step: u32) -> Host {
+        let rings = RingFile::create(2, CLAIMS).expect("rings");
+        // Copies of descriptors that a new program keeps.
+        let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
+        let rings_fd = rustix::io::dup(rings.as_fd()).expect("descriptors");
+        let number = |fd: &OwnedFd| rustix::fd::AsRawFd::as_raw_fd(fd).to_string();
+        let nf = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "the_nf", "--nocapture"])
+            .env("NF_STEP", step.to_string())
+            .env("NF_REGION", number(&region_fd))
+            .env("NF_RINGS", number(&rings_fd))
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("this program starts again");
+        let (to, from) = (rings.ring(0).expect("one"), rings.ring(1).expect("two"));
+        let lender = Lender::new(to, from, NF, shared.region().number());
+        Host { pool: shared.worker(), shared: Arc::clone(shared), lender, nf, _rings: rings }
+    }
+
+    /// Lends up to `count` packets, each with a byte of 5; how many.
+    fn lend(&mut self, count: usize) -> usize {
+        let mut packets = vec![Packet::EMPTY; count];
+        let made = self.pool.alloc(&mut packets);
+        for packet in &mut packets[..made] {
+            (packet.len, packet.total) = (60, 60);
+            assert!(PacketBytesMut::new(packet).copy_in(0, &[5]));
+        }
+        let list: Vec<u16> = (0..made as u16).collect();
+        let (lent, _) = self.lender.lend(self.shared.ledger(), &packets, &list).expect("a sound NF");
+        self.pool.free_all(&packets[lent..made]);
+        lent
+    }
+
+    fn take_back(&mut self) -> usize {
+        let mut back = Vec::with_capacity(2 * BURST);
+        let count = self.lender.take_back(self.shared.ledger(), &mut back).expect("a sound NF");
+        self.free(&back);
+        count
+    }
+
+    /// Frees packets that came back, which the NF has worked on.
+    fn free(&mut self, back: &[Returned]) {
+        for Returned { packet, action, .. } in back {
+            assert_eq!((first_byte(packet), *action), (6, Action::Emit));
+            self.pool.free_all(&[*packet]);
+        }
+    }
+
+    /// Buries the dead NF and frees what it held.
+    fn bury(&mut self) -> Estate {
+        assert!(!self.nf.wait().expect("a child").success());
+        let estate = self.lender.bury(self.shared.ledger());
+        self.free(&estate.returned);
+        // Nobody touched them.
+        assert!(estate.untouched.iter().all(|packet| first_byte(packet) == 5));
+        self.pool.free_all(&estate.untouched);
+        self.pool.free_all(&estate.lost);
+        assert_eq!(self.lender.held(), 0, "{:?}", self.lender.stats());
+        assert_eq!(self.pool.stats().bad_frees, 0);
+        assert_eq!(self.pool.available(), SLOTS as usize, "a slot is lost");
+        estate
+    }
+}
+
+fn first_byte(packet: &Packet) -> u8 {
+    let mut first = [0];
+    assert!(PacketBytes::new(packet).copy_out(0, &mut first));
+    first[0]
+}
+
+fn pool() -> Arc<SharedPool> {
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+    SharedPool::new(Region::create(options).expect("memory"))
+}
+
+#[test]
+fn an_nf_that_dies_at_a_step_leaves_what_that_step_left() {
+    let shared = pool();
+    // Before it takes, taken, written, published, released: what came back, is lost, is untouched.
+    let steps = [(32, 0, 68), (32, 32, 36), (32, 32, 36), (64, 0, 36), (64, 0, 36)];
+    for (step, expected) in (0..).zip(steps) {
+        let mut host = Host::start(&shared, step);
+        assert_eq!(host.lend(100), 100);
+        let estate = host.bury();
+        let found = (estate.returned.len(), estate.lost.len(), estate.untouched.len());
+        assert_eq!(found, expected, "step {step}");
+        let stats = host.lender.stats();
+        assert_eq!((stats.lent, stats.returned as usize), (100, expected.0));
+        assert_eq!((stats.stale, stats.not_held, stats.out_of_range, stats.malformed), (0, 0, 0, 0));
+    }
+}
+
+#[test]
+fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
+    let shared = pool();
+    let (mut through, mut lost) = (0, 0);
+    for round in 0..40u64 {
+        let mut host = Host::start(&shared, u32::MAX);
+        // Until packets flow, and then some microseconds more, never the same.
+        let patience = Instant::now() + Duration::from_secs(30);
+        while host.lender.stats().returned == 0 {
+            host.lend(BURST);
+            host.take_back();
+            assert!(Instant::now() < patience, "the NF does nothing");
+        }
+        let end = Instant::now() + Duration::from_micros(37 * (round * round % 41));
+        while Instant::now() < end {
+            host.lend(BURST);
+            host.take_back();
+        }
+        host.nf.kill().expect("it runs");
+        // The host goes on while it dies.
+        host.lend(BURST);
+        let estate = host.bury();
+        let stats = host.lender.stats();
+        assert_eq!(stats.lent, stats.returned + stats.lost + stats.untouched, "{stats:?}");
+        assert!(estate.lost.len() <= BURST, "it never takes more");
+        through += stats.returned;
+        lost += stats.lost;
+    }
+    println!("{through} packets came back, {lost} were lost with 40 NFs");
+}
