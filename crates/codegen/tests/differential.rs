@@ -315,3 +315,66 @@ fn constant_changes_of_every_checksum() {
         }
     }
 }
+
+/// Frames of which way are not asked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Skip {
+    Nobody,
+    Odd,
+    Even,
+}
+
+/// A frame's first byte says how much of it to keep, after a question whether it has as much; between the
+/// two, bytes may be taken off its front, or the question left out on one way.
+fn cut(pull: bool, skip: Skip) -> Program {
+    let mut f = Builder::new("Cut", 1);
+    let short = f.drop_block("short");
+    f.need(Base::Data, 2, short);
+    let keep = f.load(Field::bytes(Base::Data, 0, 1));
+    let which = f.load(Field::bytes(Base::Data, 1, 1));
+    let (first, all) = (f.value(Inst::Avail(Base::Data)), f.value(Inst::Len));
+    let single = f.bin(BinOp::Eq, first, all);
+    let [segments, longer] = [0, 1].map(|reason| f.bad_block(reason, ["segments", "longer"][reason]));
+    f.check(single, segments);
+    let join = f.block();
+    let odd = f.bin_const(BinOp::And, which, 1);
+    let (asked, other) = (f.block(), f.block());
+    match skip {
+        Skip::Nobody => f.end(Term::Jump(asked, vec![])),
+        Skip::Odd => f.end(Term::Branch(odd, other, asked)),
+        Skip::Even => f.end(Term::Branch(odd, asked, other)),
+    }
+    if skip != Skip::Nobody {
+        f.at(other);
+        f.end(Term::Jump(join, vec![]));
+    }
+    f.at(asked);
+    let len = f.value(Inst::Len);
+    let fits = f.bin(BinOp::Le, keep, len);
+    f.check(fits, longer);
+    f.end(Term::Jump(join, vec![]));
+    f.at(join);
+    if pull {
+        let few = f.bin_const(BinOp::And, which, 7);
+        f.act(Inst::Pull(few));
+    }
+    f.act(Inst::Take(keep));
+    f.emit(0);
+    f.finish().expect("a valid program")
+}
+
+#[test]
+fn what_was_asked_holds_no_longer_than_the_packet_stays_as_it_was() {
+    let frames: Vec<Vec<u8>> = (0..200u8)
+        .map(|at| (0..40).map(|byte| if byte == 0 { at % 50 } else { at ^ byte }).collect())
+        .collect();
+    let skips = [Skip::Nobody, Skip::Odd, Skip::Even];
+    for (pull, skip) in skips.into_iter().flat_map(|skip| [(false, skip), (true, skip)]) {
+        let program = cut(pull, skip);
+        let mut builder = CodeBuilder::new().expect("this machine");
+        let id = builder.add(&program).expect("compiles");
+        let native = Engine::Native(builder.finish().expect("memory"), id);
+        let expected = run(&program, &Engine::Evaluator, &frames, false);
+        assert_eq!(run(&program, &native, &frames, false), expected, "pull {pull}, skip {skip:?}");
+    }
+}

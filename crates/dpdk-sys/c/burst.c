@@ -42,7 +42,8 @@ static inline uint64_t mr_slot(const struct mr_pool *pool, uint64_t distance)
 
 /* Eight bytes of a descriptor, written at once: written field by field they are 28 stores. The words are
  * put together for a little-endian machine, as DPDK's own are. */
-#define MR_WORD(packet, field) ((uint64_t *)(void *)((uint8_t *)(packet) + offsetof(struct mr_packet, field)))
+typedef uint64_t mr_word __attribute__((may_alias));
+#define MR_WORD(packet, field) ((mr_word *)(void *)((uint8_t *)(packet) + offsetof(struct mr_packet, field)))
 
 _Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "words of descriptors");
 
@@ -119,16 +120,32 @@ static inline struct rte_mbuf *mr_mbuf(const struct mr_packet *packet, struct mr
 	return mbuf;
 }
 
-/* The descriptor of the segment after this one: it lies in its slot's metadata block. */
-static const struct mr_packet *mr_following(const struct mr_packet *packet)
+/* Whether a packet's buffer is one of its pool's: a handle alone may also name another line among the headers. */
+static bool mr_has_buffer(const struct mr_packet *packet)
+{
+	const struct mr_pool *pool = mr_pools[packet->region % MR_MAX_REGIONS];
+	uint64_t stride, distance;
+
+	if (pool == NULL)
+		return false;
+	stride = pool->external ? MR_SLOT_BYTES : MR_FOREIGN_STRIDE;
+	distance = mr_distance(pool, packet->buf);
+	return distance <= pool->span && distance % stride == 0;
+}
+
+/* The descriptor of the segment after this one, copied once out of its slot's metadata block. */
+static bool mr_following(struct mr_packet *packet)
 {
 	const struct mr_pool *pool = mr_pools[packet->region % MR_MAX_REGIONS];
 	uint64_t at;
 
 	if (pool == NULL || packet->next == 0)
-		return NULL;
+		return false;
 	at = (packet->next - 1) * (pool->external ? MR_SLOT_BYTES : MR_FOREIGN_STRIDE);
-	return packet->next - 1 > UINT32_MAX || at > pool->span ? NULL : (struct mr_packet *)(pool->base + at);
+	if (packet->next - 1 > UINT32_MAX || at > pool->span)
+		return false;
+	memcpy(packet, (const void *)(pool->base + at), sizeof(*packet));
+	return mr_has_buffer(packet);
 }
 
 /* Back to what every mbuf is that Rust holds: no part of a chain. */
@@ -163,19 +180,21 @@ MR_WIDE uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t 
 }
 
 /* Frees the segments of a chain one by one: the descriptors say what is in it. */
-static void __rte_noinline mr_free_chain(const struct mr_packet *packet, struct mr_burst *burst)
+static void __rte_noinline mr_free_chain(const struct mr_packet *head, struct mr_burst *burst)
 {
 	struct mr_headers headers = MR_NO_HEADERS;
-	uint32_t left = RTE_MAX(packet->segments, 1);
+	struct mr_packet packet = *head;
+	uint32_t left = RTE_MAX(packet.segments, 1);
+	bool there = true;
 
-	for (; packet != NULL && left > 0; left--) {
-		struct rte_mbuf *mbuf = mr_mbuf(packet, &headers);
+	for (; there && left > 0; left--) {
+		struct rte_mbuf *mbuf = mr_mbuf(&packet, &headers);
 
 		if (mbuf == NULL) {
 			burst->bad++;
 			return;
 		}
-		packet = left > 1 ? mr_following(packet) : NULL;
+		there = left > 1 && mr_following(&packet);
 		rte_pktmbuf_free_seg(mbuf);
 	}
 }
@@ -340,30 +359,31 @@ static inline void mr_set(struct rte_mbuf *mbuf, const struct mr_packet *packet)
 	mbuf->data_len = packet->len;
 }
 
-/* Links the mbufs of a chain, or returns NULL when one of its descriptors speaks of none. */
-static struct rte_mbuf *__rte_noinline mr_set_chain(const struct mr_packet *packet)
+/* Links the mbufs of a chain, or returns NULL when one of its descriptors speaks of none, or of one that is
+ * in the chain already. */
+static struct rte_mbuf *__rte_noinline mr_set_chain(const struct mr_packet *first)
 {
 	struct mr_headers headers = MR_NO_HEADERS;
-	struct rte_mbuf *head = mr_mbuf(packet, &headers), *last = head;
-	uint32_t left = packet->segments, segments = 1, total = packet->len;
+	struct mr_packet packet = *first;
+	struct rte_mbuf *head = mr_mbuf(&packet, &headers), *last = head;
+	uint32_t left = packet.segments, segments = 1, total = packet.len;
 
 	if (head == NULL)
 		return NULL;
-	mr_set(head, packet);
+	mr_set(head, &packet);
 	while (--left > 0) {
-		struct rte_mbuf *mbuf;
+		struct rte_mbuf *mbuf = mr_following(&packet) ? mr_mbuf(&packet, &headers) : NULL;
 
-		packet = mr_following(packet);
-		mbuf = packet != NULL ? mr_mbuf(packet, &headers) : NULL;
-		if (mbuf == NULL || (uint64_t)packet->data + packet->len > MR_BUF_BYTES) {
+		if (mbuf == NULL || mbuf == last || mbuf->next != NULL ||
+		    (uint64_t)packet.data + packet.len > MR_BUF_BYTES) {
 			mr_unlink_chain(head);
 			return NULL;
 		}
-		mr_set(mbuf, packet);
+		mr_set(mbuf, &packet);
 		last->next = mbuf;
 		last = mbuf;
 		segments++;
-		total += packet->len;
+		total += packet.len;
 	}
 	head->nb_segs = segments;
 	head->pkt_len = total;

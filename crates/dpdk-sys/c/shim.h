@@ -2,8 +2,9 @@
  *
  * Invariants: a packet that Rust holds is an mbuf with a reference count of 1 that is no part of a chain
  * and has no offload flag (or one such mbuf per segment: descriptors say which follows, and mbufs are linked
- * only while a driver has them); `handle` is its address and `buf` its buf_addr. Both are checked against
- * the pool before they are used: an address that is not one of the pool's headers is refused.
+ * only while a driver has them); `handle` is its address and `buf` its buf_addr. A handle is used only when
+ * it is a cache line among the pool's headers that begins with that buf. This tells stale handles from live
+ * ones; it does not withstand an attack, so that a handle is never taken out of memory that others write.
  */
 #ifndef MILLRACE_SHIM_H
 #define MILLRACE_SHIM_H

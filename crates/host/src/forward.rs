@@ -76,7 +76,15 @@ impl Worker {
     ) -> Option<usize> {
         let this = &mut self.nodes[node];
         if let Some(Lowered { program, engine, own_reasons }) = &this.lowered {
-            let element = this.element.as_mut()?;
+            let Some(element) = &mut this.element else {
+                // It is at work further up, and cannot be at work here, too.
+                exits.reset(0, 0, 0);
+                if let Some(count) = this.books.dropped.last() {
+                    count.add(list.len());
+                }
+                self.pool.free(packets, list);
+                return None;
+            };
             let mut tables = ElementTables(element.as_mut());
             let mut state = State { cells: &mut this.cells, tables: &mut tables, now_ns: self.now_ns };
             let scratch = &mut self.scratch;

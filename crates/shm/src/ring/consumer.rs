@@ -50,8 +50,8 @@ impl<C: Cells> Consumer<C> {
             return Ok(0);
         }
         for (claim, at) in out[..count].iter_mut().zip(0u32..) {
-            let words = self.cells.entry(self.taken.wrapping_add(at));
-            *claim = Claim::from_words(words.map(|cell| cell.load(Relaxed)));
+            let [first, second] = self.cells.entry(self.taken.wrapping_add(at));
+            *claim = Claim::from_words([first.load(Relaxed), second.load(Relaxed)]);
         }
         self.taken = self.taken.wrapping_add(count as u32);
         self.cells.taken().store(self.taken, Relaxed);

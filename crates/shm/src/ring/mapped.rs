@@ -81,6 +81,9 @@ impl Cells for Mapped {
         let at = RING_HEADER_BYTES + (index & self.mask) as usize * ENTRY_BYTES;
         // SAFETY: the masked index lies among the entries, which are mapped as long as `self` lives, aligned to
         // 16 bytes, and only ever seen as atomics.
-        [at, at + 8].map(|at| unsafe { Word64::from_ptr(self.start.as_ptr().add(at).cast()) })
+        unsafe {
+            let entry = self.start.as_ptr().add(at);
+            [Word64::from_ptr(entry.cast()), Word64::from_ptr(entry.add(8).cast())]
+        }
     }
 }

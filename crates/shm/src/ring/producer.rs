@@ -66,10 +66,9 @@ impl<C: Cells> Producer<C> {
     pub fn write(&mut self, claims: &[Claim]) -> Result<usize, Broken> {
         let count = self.room(claims.len())?.min(claims.len());
         for claim in &claims[..count] {
-            let words = claim.words();
-            for (cell, word) in self.cells.entry(self.written).into_iter().zip(words) {
-                cell.store(word, Relaxed);
-            }
+            let ([first, second], words) = (self.cells.entry(self.written), claim.words());
+            first.store(words[0], Relaxed);
+            second.store(words[1], Relaxed);
             self.written = self.written.wrapping_add(1);
         }
         Ok(count)
@@ -124,7 +123,8 @@ impl<C: Cells> Producer<C> {
     pub fn untouched(&self, found: Autopsy) -> impl Iterator<Item = Claim> + '_ {
         let first = self.tail.wrapping_sub(found.untouched);
         (0..found.untouched).map(move |at| {
-            Claim::from_words(self.cells.entry(first.wrapping_add(at)).map(|cell| cell.load(Relaxed)))
+            let [one, two] = self.cells.entry(first.wrapping_add(at));
+            Claim::from_words([one.load(Relaxed), two.load(Relaxed)])
         })
     }
 
