@@ -6,7 +6,7 @@
 use packet::access::Access;
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::thread::CpuSet;
-use shm::lend::Lender;
+use shm::lend::{Lender, Loans};
 use shm::ring::{Action, Claim, Consumer, Producer, RingFile};
 use shm::{Packet, Pool, Region, RegionOptions, SharedPool};
 use std::process::Command;
@@ -87,6 +87,7 @@ fn measure(cores: [usize; 2], burst: usize, what: Work, ticks: f64) -> f64 {
     pin(cores[0]);
     let mut pool = shared.worker();
     let (to, from) = (rings.ring(0).expect("one"), rings.ring(1).expect("two"));
+    let loans = Loans::new(SLOTS);
     let mut lender = Lender::new(to, from, 1, shared.region().number());
     let list: Vec<u16> = (0..burst as u16).collect();
     let mut packets = vec![Packet::EMPTY; burst];
@@ -100,7 +101,7 @@ fn measure(cores: [usize; 2], burst: usize, what: Work, ticks: f64) -> f64 {
             for packet in &mut packets[..made] {
                 (packet.len, packet.total) = (60, 60);
             }
-            let (lent, _) = lender.lend(shared.ledger(), &packets[..made], &list[..made]).expect("sound");
+            let (lent, _) = lender.lend(&loans, &packets[..made], &list[..made], 0).expect("sound");
             pool.free_all(&packets[lent..made]);
         }
         if cores[0] == cores[1] {
@@ -108,7 +109,7 @@ fn measure(cores: [usize; 2], burst: usize, what: Work, ticks: f64) -> f64 {
         }
         loop {
             back.clear();
-            let count = lender.take_back(shared.ledger(), &mut back).expect("a sound NF");
+            let count = lender.take_back(&loans, &mut back).expect("a sound NF");
             through += count as u64;
             back.iter().for_each(|returned| pool.free_all(std::slice::from_ref(&returned.packet)));
             if count < burst {

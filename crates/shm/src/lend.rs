@@ -1,21 +1,76 @@
 //! Lending packets to an NF: the host's end of an NF's two rings.
 //!
 //! A packet that is lent lies in its slot, with its descriptor parked in front of it, and the private
-//! [`Ledger`] says who holds it. What comes back is a claim: the slot must be one that this NF holds, in the
-//! life that the ledger knows, and the descriptor must be one that can be. Then, and only then, the ledger
-//! says that the host holds it again, and a second claim on it is a bad one.
+//! [`Loans`] say who holds it. What comes back is a claim: the slot must be one that this NF holds, in the
+//! loan that the ledger knows, and the descriptor must be one that can be. Then, and only then, the ledger
+//! says that the host holds it again, and a second claim on it is a bad one. What only the host may know of a
+//! packet (its pool's handle) never lies where an NF can write it.
 //!
 //! When an NF has died, [`Lender::bury`] finds every slot that it held, each once: what stands in the ring
 //! from the NF came back, what the NF had not taken is untouched, the rest is lost with it. It must not be
 //! called before nothing of the NF runs any more.
 
-use crate::descriptor::{BUF_BYTES, LAYOUT_VERSION, NO_HEADER, Packet, PacketType, flag};
+use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, PacketType, flag};
 use crate::ledger::{ClaimError, HOST, Ledger};
 use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
 use crate::slot::{park, unpark};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Claims that are looked at at a time.
 const BURST: usize = 64;
+
+/// Who holds each slot of a region, and what the host knows of the packets that are lent. Private to the
+/// host; shared by all that lend out of a region. Whoever has a slot at the moment writes its entry.
+#[derive(Debug)]
+pub struct Loans {
+    ledger: Ledger,
+    kept: Box<[Kept]>,
+}
+
+/// What the host keeps of a packet that is lent.
+#[derive(Debug, Default)]
+struct Kept {
+    handle: AtomicU64,
+    generation: AtomicU32,
+}
+
+impl Loans {
+    /// Of a region's slots, none of which is lent.
+    pub fn new(slots: u32) -> Loans {
+        Loans { ledger: Ledger::new(slots), kept: (0..slots).map(|_| Kept::default()).collect() }
+    }
+
+    /// Which loan each slot is in, and who has it.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Notes a loan; its number.
+    fn begin(&self, packet: &Packet, holder: u16) -> Option<u32> {
+        let kept = self.kept.get(packet.slot as usize)?;
+        if self.ledger.holder(packet.slot) != Some(HOST) {
+            return None;
+        }
+        kept.handle.store(packet.handle, Relaxed);
+        kept.generation.store(packet.generation, Relaxed);
+        self.ledger.grant(packet.slot, holder);
+        Some(self.ledger.generation(packet.slot))
+    }
+
+    /// Ends a loan; the packet as the host knows it, with nothing that an NF can write.
+    fn end(&self, region: u16, slot: u32) -> Packet {
+        self.ledger.end(slot, self.ledger.generation(slot));
+        self.ledger.grant(slot, HOST);
+        let buf = unpark(region, slot).map_or(0, |parked| parked.buf);
+        let mut packet = Packet { buf, slot, region, ..Packet::EMPTY };
+        if let Some(kept) = self.kept.get(slot as usize) {
+            packet.handle = kept.handle.load(Relaxed);
+            packet.generation = kept.generation.load(Relaxed);
+        }
+        packet
+    }
+}
 
 /// A packet that an NF gave back.
 #[derive(Clone, Copy, Debug)]
@@ -90,35 +145,32 @@ impl<C: Cells> Lender<C> {
         lent.saturating_sub(returned + lost + untouched + malformed)
     }
 
-    /// Lends packets of one segment, the front ones of the list, as many as fit; how many, and whether the NF
-    /// sleeps and is to be woken. Stops in front of a packet that is no slot of the region in its present
-    /// life, which is a mistake of the caller.
+    /// Lends packets of one segment, the front ones of the list, as many as fit, with a number that the NF
+    /// reads; how many, and whether the NF sleeps and is to be woken. Stops in front of a packet that has
+    /// several segments, or no slot of the region that is the host's to lend.
     ///
     /// # Errors
     ///
     /// When the NF's index cannot be: it is to be evicted.
     pub fn lend(
         &mut self,
-        ledger: &Ledger,
+        loans: &Loans,
         packets: &[Packet],
         list: &[u16],
+        destination: u16,
     ) -> Result<(usize, bool), Broken> {
         let room = self.to.room(list.len()).inspect_err(|_| self.stats.broken += 1)?;
         let mut lent = 0;
         for &index in list.iter().take(room) {
             let Some(packet) = packets.get(usize::from(index)) else { break };
-            let own = packet.region == self.region && packet.segments == 1;
-            if !own || ledger.check(packet.slot, packet.generation, HOST).is_err() || !park(packet) {
+            // Parked without what is nobody else's business.
+            let parked = Packet { handle: 0, generation: 0, ..*packet };
+            if packet.region != self.region || packet.segments != 1 || !park(&parked) {
                 break;
             }
-            ledger.grant(packet.slot, self.holder);
-            let claim = Claim {
-                slot: packet.slot,
-                generation: packet.generation,
-                data: packet.data,
-                len: packet.len as u16,
-                ..Claim::default()
-            };
+            let Some(generation) = loans.begin(packet, self.holder) else { break };
+            let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
+            let claim = Claim { slot, generation, data, len, destination, ..Claim::default() };
             // There is room: it was asked for.
             self.to.write(&[claim])?;
             lent += 1;
@@ -133,14 +185,14 @@ impl<C: Cells> Lender<C> {
     /// # Errors
     ///
     /// When the NF's index cannot be: it is to be evicted.
-    pub fn take_back(&mut self, ledger: &Ledger, out: &mut Vec<Returned>) -> Result<usize, Broken> {
+    pub fn take_back(&mut self, loans: &Loans, out: &mut Vec<Returned>) -> Result<usize, Broken> {
         let before = out.len();
         while out.len() < out.capacity() {
             let mut claims = [Claim::default(); BURST];
             let room = (out.capacity() - out.len()).min(BURST);
             let count = self.from.take(&mut claims[..room]).inspect_err(|_| self.stats.broken += 1)?;
             for claim in &claims[..count] {
-                out.extend(self.accept(ledger, claim));
+                out.extend(self.accept(loans, claim));
             }
             // Ours now: should this process die, all slots die with it.
             self.from.release(count);
@@ -152,8 +204,8 @@ impl<C: Cells> Lender<C> {
     }
 
     /// Checks a claim; the slot is the host's from here on when it is a good one.
-    fn accept(&mut self, ledger: &Ledger, claim: &Claim) -> Option<Returned> {
-        match ledger.check(claim.slot, claim.generation, self.holder) {
+    fn accept(&mut self, loans: &Loans, claim: &Claim) -> Option<Returned> {
+        match loans.ledger.check(claim.slot, claim.generation, self.holder) {
             Ok(()) => {}
             Err(ClaimError::OutOfRange { .. }) => {
                 self.stats.out_of_range += 1;
@@ -168,47 +220,39 @@ impl<C: Cells> Lender<C> {
                 return None;
             }
         }
-        ledger.grant(claim.slot, HOST);
+        let own = loans.end(self.region, claim.slot);
         // One read of what the NF can write, then only the copy is used.
-        let parked = unpark(self.region, claim.slot)?;
-        let packet = sound(parked, claim);
-        let action = Action::from_number(claim.action);
-        let (Some(packet), Some(action)) = (packet, action) else {
+        let packet = unpark(self.region, claim.slot).and_then(|parked| sound(parked, claim, &own));
+        let (Some(packet), Some(action)) = (packet, Action::from_number(claim.action)) else {
             self.stats.malformed += 1;
             // It is a packet of ours all the same, and somebody has to free it.
-            let packet = Packet {
-                slot: claim.slot,
-                generation: claim.generation,
-                region: self.region,
-                ..Packet::EMPTY
-            };
-            return Some(Returned { packet, action: Action::Drop, destination: 0 });
+            return Some(Returned { packet: own, action: Action::Drop, destination: 0 });
         };
         self.stats.returned += 1;
         Some(Returned { packet, action, destination: claim.destination })
     }
 
     /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
-    pub fn bury(&mut self, ledger: &Ledger) -> Estate {
+    pub fn bury(&mut self, loans: &Loans) -> Estate {
         let mut estate = Estate::default();
         estate.returned.reserve(self.held() as usize + 1);
         // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
-        let _ = self.take_back(ledger, &mut estate.returned);
+        let _ = self.take_back(loans, &mut estate.returned);
         let found = self.to.autopsy();
         for claim in self.to.untouched(found) {
-            if ledger.check(claim.slot, claim.generation, self.holder).is_err() {
+            if loans.ledger.check(claim.slot, claim.generation, self.holder).is_err() {
                 continue;
             }
-            if let Some(packet) = unpark(self.region, claim.slot).and_then(|parked| sound(parked, &claim)) {
-                ledger.grant(claim.slot, HOST);
-                estate.untouched.push(packet);
+            let own = loans.end(self.region, claim.slot);
+            let packet = unpark(self.region, claim.slot).and_then(|parked| sound(parked, &claim, &own));
+            match packet {
+                Some(packet) => estate.untouched.push(packet),
+                None => estate.lost.push(own),
             }
         }
         self.stats.untouched += estate.untouched.len() as u64;
-        for slot in ledger.held_by(self.holder) {
-            ledger.grant(slot, HOST);
-            let generation = ledger.generation(slot);
-            estate.lost.push(Packet { slot, generation, region: self.region, ..Packet::EMPTY });
+        for slot in loans.ledger.held_by(self.holder) {
+            estate.lost.push(loans.end(self.region, slot));
         }
         self.stats.lost += estate.lost.len() as u64;
         estate
@@ -217,27 +261,24 @@ impl<C: Cells> Lender<C> {
 
 /// A descriptor that an NF left, when it can be one: what the host knows better is set, what it relies on is
 /// checked, what cannot be is unset.
-fn sound(parked: Packet, claim: &Claim) -> Option<Packet> {
+fn sound(parked: Packet, claim: &Claim, own: &Packet) -> Option<Packet> {
     if usize::from(claim.data) + usize::from(claim.len) > BUF_BYTES {
         return None;
     }
     let header = |at: u16| if usize::from(at) > BUF_BYTES { NO_HEADER } else { at };
     Some(Packet {
-        handle: u64::from(claim.slot) + 1,
         data: claim.data,
         mac: header(parked.mac),
         net: header(parked.net),
         trans: header(parked.trans),
         len: u32::from(claim.len),
         total: u32::from(claim.len),
+        anno: parked.anno,
+        timestamp_ns: parked.timestamp_ns,
+        flow_hash: parked.flow_hash,
+        origin: parked.origin,
         flags: parked.flags & (flag::PARTIAL_CHECKSUM | flag::GSO),
-        next: 0,
-        segments: 1,
         packet_type: parked.packet_type.min(PacketType::Outgoing as u8),
-        reserved0: 0,
-        generation: claim.generation,
-        version: LAYOUT_VERSION,
-        reserved1: 0,
-        ..parked
+        ..*own
     })
 }

@@ -2,7 +2,7 @@
 //! loses none.
 
 use proptest::prelude::*;
-use shm::lend::{Lender, Returned};
+use shm::lend::{Lender, Loans, Returned};
 use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{HugePages, Packet, Pool, Region, RegionOptions, SharedPool};
 use std::collections::BTreeSet;
@@ -58,7 +58,8 @@ proptest! {
     fn no_slot_is_lost_or_freed_twice(steps in steps()) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(Region::create(options).expect("memory"));
-        let (mut pool, ledger, region) = (shared.worker(), shared.ledger(), shared.region().number());
+        let (mut pool, loans, region) = (shared.worker(), Loans::new(SLOTS), shared.region().number());
+        let ledger = loans.ledger();
         let rings = RingFile::create(2, CLAIMS).expect("rings");
         let sides = [rings.ring(0).expect("one"), rings.ring(1).expect("two")];
         let mut lender = Lender::new(sides[0].clone(), sides[1].clone(), NF, region);
@@ -81,14 +82,14 @@ proptest! {
                     let mut packets = vec![Packet::EMPTY; count];
                     let made = pool.alloc(&mut packets);
                     let list: Vec<u16> = (0..made as u16).collect();
-                    let lent = lender.lend(ledger, &packets, &list).map_or(0, |(lent, _)| lent);
+                    let lent = lender.lend(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
                     out.extend(packets[..lent].iter().map(|packet| packet.slot));
                     pool.free_all(&packets[lent..made]);
                 }
                 Step::TakeBack(count) => {
                     let mut back = Vec::with_capacity(count);
                     // An NF that breaks its indices is evicted; this host goes on, to see what happens.
-                    let _ = lender.take_back(ledger, &mut back);
+                    let _ = lender.take_back(&loans, &mut back);
                     settle(&mut out, &mut pool, &back);
                 }
                 Step::Forward(count) => {
@@ -125,7 +126,7 @@ proptest! {
             let held: BTreeSet<u32> = ledger.held_by(NF).collect();
             prop_assert_eq!(&held, &out);
         }
-        let estate = lender.bury(ledger);
+        let estate = lender.bury(&loans);
         settle(&mut out, &mut pool, &estate.returned);
         for packet in estate.untouched.iter().chain(&estate.lost) {
             prop_assert!(out.remove(&packet.slot));

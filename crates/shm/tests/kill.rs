@@ -5,7 +5,7 @@
 use packet::access::Access;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use rustix::process::{Signal, getpid, kill_process};
-use shm::lend::{Estate, Lender, Returned};
+use shm::lend::{Estate, Lender, Loans, Returned};
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{
     HugePages, NativePool, Packet, PacketBytes, PacketBytesMut, Pool, Region, RegionOptions, SharedPool,
@@ -83,7 +83,7 @@ fn the_nf() {
 /// The host's side, with one NF running.
 struct Host {
     pool: NativePool,
-    shared: Arc<SharedPool>,
+    loans: Loans,
     lender: Lender<Mapped>,
     nf: Child,
     _rings: RingFile,
@@ -106,7 +106,7 @@ impl Host {
             .expect("this program starts again");
         let (to, from) = (rings.ring(0).expect("one"), rings.ring(1).expect("two"));
         let lender = Lender::new(to, from, NF, shared.region().number());
-        Host { pool: shared.worker(), shared: Arc::clone(shared), lender, nf, _rings: rings }
+        Host { pool: shared.worker(), loans: Loans::new(SLOTS), lender, nf, _rings: rings }
     }
 
     /// Lends up to `count` packets, each with a byte of 5; how many.
@@ -118,14 +118,14 @@ impl Host {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let (lent, _) = self.lender.lend(self.shared.ledger(), &packets, &list).expect("a sound NF");
+        let (lent, _) = self.lender.lend(&self.loans, &packets, &list, 0).expect("a sound NF");
         self.pool.free_all(&packets[lent..made]);
         lent
     }
 
     fn take_back(&mut self) -> usize {
         let mut back = Vec::with_capacity(2 * BURST);
-        let count = self.lender.take_back(self.shared.ledger(), &mut back).expect("a sound NF");
+        let count = self.lender.take_back(&self.loans, &mut back).expect("a sound NF");
         self.free(&back);
         count
     }
@@ -141,7 +141,7 @@ impl Host {
     /// Buries the dead NF and frees what it held.
     fn bury(&mut self) -> Estate {
         assert!(!self.nf.wait().expect("a child").success());
-        let estate = self.lender.bury(self.shared.ledger());
+        let estate = self.lender.bury(&self.loans);
         self.free(&estate.returned);
         // Nobody touched them.
         assert!(estate.untouched.iter().all(|packet| first_byte(packet) == 5));
