@@ -6,7 +6,7 @@ use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::IP_HL;
 use shm::Packet;
 use shm::bytes::PacketBytes;
-use shm::descriptor::{NO_HEADER, PacketType};
+use shm::descriptor::NO_HEADER;
 use std::net::Ipv4Addr;
 
 /// Source, destination, identification, protocol (RFC 791).
@@ -214,7 +214,6 @@ impl Datagram {
         packet.mac = mac.map_or(NO_HEADER, |at| packet.data + at);
         (packet.anno, packet.packet_type) = (model.anno, model.packet_type);
         (packet.origin, packet.flow_hash) = (model.origin, model.flow_hash);
-        debug_assert!(packet.packet_type <= PacketType::Outgoing as u8);
         if let Some(anno) = mtu_anno {
             let at = usize::from(anno.offset).min(ANNO_BYTES - 2);
             packet.anno[at..at + 2].copy_from_slice(&(self.longest as u16).to_le_bytes());
