@@ -1,6 +1,7 @@
 //! What an element learns when it is made: its name, arguments, wiring, worker, and the services of
 //! the host.
 
+use crate::nf::NfLink;
 use click::config::{Args, Names};
 use diag::{Diagnostics, Entry, Span, Spanned};
 use port::Port;
@@ -33,6 +34,14 @@ pub trait Services {
     /// # Errors
     /// A sentence that says what is missing and what to do.
     fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String>;
+
+    /// A way to this worker's instance of an NF that runs in a process of its own.
+    ///
+    /// # Errors
+    /// A sentence that says that there is no such NF.
+    fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
+        Err(format!("there is no NF `{name}` in a process of its own: chain files say `runs = \"process\"`"))
+    }
 
     /// The capture file behind a port, in a direction, where it is one.
     fn port_file(&self, _name: &str, _direction: Direction) -> Option<std::path::PathBuf> {
@@ -120,6 +129,17 @@ impl Configure<'_> {
             None => Arc::new(()),
         });
         state.downcast().ok()
+    }
+
+    /// A way to an NF in a process of its own, or records why there is none.
+    pub fn open_nf(&mut self, name: &Spanned) -> Option<Box<dyn NfLink>> {
+        match self.services.open_nf(name.as_str()) {
+            Ok(link) => Some(link),
+            Err(message) => {
+                self.diags.error(name.span, message);
+                None
+            }
+        }
     }
 
     /// Opens a port, or records why it cannot be.

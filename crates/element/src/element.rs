@@ -59,6 +59,11 @@ pub trait Element: Send {
         false
     }
 
+    /// Whether its task has something to do although packets are pushed into it: something comes back to it.
+    fn works_alone(&self) -> bool {
+        false
+    }
+
     /// Does a piece of work: receives, pulls, makes packets. What it leaves in the (empty) vector
     /// leaves by output 0.
     fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {

@@ -6,6 +6,7 @@
 //! - [`configure`]: what an element learns when it is made
 //! - [`vector`]: packets in the hands of a worker
 //! - [`work`]: what an element asks of the worker while it runs
+//! - [`nf`]: what runs as a process of its own, and what becomes of packets there
 //! - [`handler`]: values that can be read and written from outside
 //! - [`record`]: records for tables that programs read
 //!
@@ -15,6 +16,7 @@ pub mod class;
 pub mod configure;
 pub mod element;
 pub mod handler;
+pub mod nf;
 pub mod record;
 pub mod vector;
 pub mod work;

@@ -28,6 +28,8 @@ pub trait Host {
     fn fire_at(&mut self, node: usize, at_ns: u64);
     /// Asks for the end of the run.
     fn stop(&mut self);
+    /// Asks sources to wait for a turn of the worker.
+    fn hold_sources(&mut self);
     /// Prints a line for the user. Never called for each packet of a fast path: only by elements that
     /// are there to print.
     fn print(&mut self, line: &str);
@@ -132,6 +134,11 @@ impl<'a> Work<'a> {
     /// Counts packets as dropped whose slots were freed already.
     pub fn count_dropped(&mut self, reason: usize, count: usize) {
         self.host.count_dropped(self.node, reason, count);
+    }
+
+    /// Asks the worker's sources to wait for a turn: what they bring in would only be dropped later.
+    pub fn hold_sources(&mut self) {
+        self.host.hold_sources();
     }
 
     /// Says that so many packets are kept from now on.

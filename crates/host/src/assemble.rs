@@ -213,7 +213,7 @@ fn make_node(
         name: declared.name.clone(),
         class,
         config: declared.config.as_str().to_string(),
-        has_task: element.has_task() && (shape.inputs == 0 || pulls) && !elsewhere,
+        has_task: element.has_task() && (shape.inputs == 0 || pulls || element.works_alone()) && !elsewhere,
         element: Some(element),
         lowered: lowered.map(|program| Lowered {
             program: Arc::new(program),

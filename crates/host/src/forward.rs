@@ -321,6 +321,10 @@ impl Host for Worker {
         self.timers.push(Reverse((at_ns, node)));
     }
 
+    fn hold_sources(&mut self) {
+        self.sources_wait = true;
+    }
+
     fn stop(&mut self) {
         self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     }

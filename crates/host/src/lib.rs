@@ -11,6 +11,7 @@
 //! - [`forward`]: pushing and pulling through the graph
 //! - [`control`]: handlers and stops, from other threads
 //! - [`running`]: a chain that runs
+//! - [`nf`]: NFs in processes of their own
 //! - [`report`]: what went where
 //! - [`services`]: ports and shared state
 
@@ -19,6 +20,7 @@ pub mod chain;
 pub mod clock;
 pub mod control;
 pub mod forward;
+pub mod nf;
 pub mod node;
 pub mod packages;
 pub mod ports;

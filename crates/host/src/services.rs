@@ -3,6 +3,7 @@
 use click::flow::{Flow, Processing};
 use click::{ElementId, Graph, NameIndex};
 use element::configure::Direction;
+use element::nf::NfLink;
 use element::{Scope, Services};
 use port::Port;
 use std::any::Any;
@@ -17,6 +18,14 @@ pub trait PortOpener {
     /// # Errors
     /// A sentence that says what is missing and what to do.
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String>;
+
+    /// A way to a worker's instance of an NF that runs in a process of its own.
+    ///
+    /// # Errors
+    /// A sentence that says that there is no such NF.
+    fn open_nf(&mut self, name: &str, _worker: usize) -> Result<Box<dyn NfLink>, String> {
+        Err(format!("there is no NF `{name}` in a process of its own"))
+    }
 
     /// The capture file behind a port, in a direction, where it is one.
     fn file(&self, _name: &str, _direction: Direction) -> Option<PathBuf> {
@@ -77,6 +86,10 @@ impl Neighbours {
 impl Services for WorkerServices<'_> {
     fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String> {
         self.ports.open(name, direction, self.worker)
+    }
+
+    fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
+        self.ports.open_nf(name, self.worker)
     }
 
     fn port_file(&self, name: &str, direction: Direction) -> Option<PathBuf> {

@@ -129,6 +129,8 @@ pub struct Worker {
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
     pub(crate) depth: usize,
+    /// Whether sources are to wait for a turn.
+    pub(crate) sources_wait: bool,
 }
 
 impl Worker {
@@ -156,6 +158,7 @@ impl Worker {
             outbox: vec![],
             timers: BinaryHeap::new(),
             depth: 0,
+            sources_wait: false,
         }
     }
 
@@ -173,9 +176,10 @@ impl Worker {
         while !self.stop.load(Ordering::Relaxed) {
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
+            let sources_wait = std::mem::take(&mut self.sources_wait);
             let mut worked = self.take_handed();
             for (at, &node) in tasks.iter().enumerate() {
-                if finished[at] {
+                if finished[at] || (sources_wait && self.nodes[node].inputs.is_empty()) {
                     continue;
                 }
                 match self.run_task(node) {

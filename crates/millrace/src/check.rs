@@ -99,6 +99,7 @@ fn assemble_dry(chain: &Chain, evaluator: bool, diags: &mut Diagnostics) -> anyh
     let memory = shm::region::RegionOptions::slots(512);
     let mut ports = Ports::new(chain, 1, memory, Box::new(crate::run::made_traffic)).dry();
     ports.prepare(diags);
+    host::nf::check(chain, &options, diags)?;
     Ok(host::assemble(&chain.graph, &options, &mut ports, diags)?)
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod doctor;
 mod elements;
 mod r#gen;
+mod nf_process;
 mod run;
 mod text;
 
@@ -38,6 +39,8 @@ enum Command {
     Elements(elements::ElementsArgs),
     /// Rewrites a Click configuration in the standard layout
     Fmt(check::FmtArgs),
+    #[command(hide = true)]
+    NfProcess(nf_process::NfProcessArgs),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
         Command::Elements(args) => elements::run(&args),
         Command::Fmt(args) => check::format(&args),
+        Command::NfProcess(args) => nf_process::run(args),
     };
     match result {
         Ok(code) => code,

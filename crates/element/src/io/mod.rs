@@ -7,6 +7,7 @@ mod files;
 mod from_device;
 mod from_dump;
 mod link_type;
+mod process_nf;
 mod replay;
 mod summary;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub const CLASSES: &[&Class] = &[
     &from_device::FROM_DEVICE,
     &from_device::FROM_DPDK_DEVICE,
     &from_dump::CLASS,
+    &process_nf::PROCESS_NF,
     &summary::from::CLASS,
     &to_device::TO_DEVICE,
     &to_device::TO_DPDK_DEVICE,

@@ -3,11 +3,16 @@
 //! A device element that is linked to a port gets that port for a device. One that is linked to another NF
 //! stays, under its name, as an element that passes packets on: `Null`, or `Unqueue` where it pulled what
 //! it sent. One that is idle becomes `Idle` or `Discard`.
+//!
+//! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it; its
+//! own configuration is kept aside.
 
 use super::file::ChainFile;
+use super::file::Form;
 use super::nf::{Nf, with_device};
 use super::wiring::Wiring;
-use super::{Chain, End, NfInfo};
+use super::{Chain, End, NfInfo, ProcessNf};
+use click::config::quote;
 use click::{Connection, ElementId, Graph};
 use diag::{Span, Spanned};
 use std::path::{Path, PathBuf};
@@ -25,7 +30,12 @@ pub(super) fn compose(
     let mut infos = vec![];
     // Element that an end's packets come to or leave from, in the whole graph.
     let mut places: Vec<Place> = vec![];
-    for (number, nf) in nfs.into_iter().enumerate() {
+    let mut processes = vec![];
+    for (number, mut nf) in nfs.into_iter().enumerate() {
+        if nf.form == Form::Process {
+            let process = stand_in(&mut nf);
+            processes.push(process);
+        }
         let start = graph.elements.len();
         let moved = |id: ElementId| ElementId(start + id.0);
         graph.elements.extend(nf.graph.elements.into_iter().map(|mut element| {
@@ -80,9 +90,44 @@ pub(super) fn compose(
         burst: declared.burst,
         folder,
         nfs: infos,
+        processes,
         links: wiring.links,
         entries: wiring.entries,
     }
+}
+
+/// Puts the element that stands for a process in the place of an NF's configuration, and returns that.
+fn stand_in(nf: &mut Nf) -> ProcessNf {
+    let span = nf.span;
+    let generated = |text: &str| Spanned::derived(text, span);
+    let mut graph = Graph::default();
+    let mut add = |name: String, class: &str, config: &str| {
+        let (class, config) = (generated(class), generated(config));
+        graph.elements.push(click::Element { name, class, config, span });
+        ElementId(graph.elements.len() - 1)
+    };
+    let process = add("process".into(), "ProcessNF", &quote(&nf.name));
+    let (mut inputs, mut outputs, mut wires) = (vec![], vec![], vec![]);
+    for interface in &mut nf.interfaces {
+        let config = quote(&interface.name);
+        if !interface.ingress.is_empty() {
+            let element = add(format!("from-{}", interface.name), "FromDevice", &config);
+            wires.push((element, 0, process, inputs.len() as u32));
+            inputs.push(interface.name.clone());
+            interface.ingress = vec![element];
+        }
+        if !interface.egress.is_empty() {
+            let element = add(format!("to-{}", interface.name), "ToDevice", &config);
+            wires.push((process, outputs.len() as u32, element, 0));
+            outputs.push(interface.name.clone());
+            interface.egress = vec![element];
+        }
+    }
+    let wire = |(from, from_port, to, to_port)| Connection { from, from_port, to, to_port, span };
+    graph.connections.extend(wires.into_iter().map(wire));
+    nf.pulling.clear();
+    let graph = std::mem::replace(&mut nf.graph, graph);
+    ProcessNf { name: nf.name.clone(), graph, inputs, outputs }
 }
 
 /// A device element.
@@ -150,6 +195,7 @@ pub(super) fn alone(graph: Graph, path: &Path) -> Chain {
         burst: None,
         folder: crate::assemble::folder_of(path),
         nfs: vec![info],
+        processes: vec![],
         links: vec![],
         entries: vec![],
     }

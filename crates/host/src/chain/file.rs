@@ -7,8 +7,18 @@ use super::table::{self, Keys, Value};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::Path;
 
-/// The ways in which an NF can run; only the first is there.
+/// The ways in which an NF can run; [`Form`] has those that are there.
 const FORMS: [&str; 5] = ["modular", "fused", "process", "container", "vm"];
+
+/// How an NF runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Form {
+    /// In this process, element by element.
+    #[default]
+    Modular,
+    /// In a process of its own.
+    Process,
+}
 /// More workers than any machine has cores are a typing mistake.
 const MOST_WORKERS: u64 = 1024;
 
@@ -34,6 +44,7 @@ pub(super) struct NfDecl {
     pub defines: Vec<Define>,
     /// Interfaces that stay without a link.
     pub idle: Vec<Spanned>,
+    pub form: Form,
 }
 
 /// Where an NF's Click text is.
@@ -167,9 +178,8 @@ fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
             NfText::Missing
         }
     };
-    if let Some(form) = keys.take("run").and_then(|run| run.text(diags)) {
-        check_form(&form, diags);
-    }
+    let form = keys.take("runs").and_then(|runs| runs.text(diags));
+    let form = form.map_or(Form::Modular, |form| read_form(&form, diags));
     let mut defines = vec![];
     let table = keys.take("defines").and_then(|defines| defines.keys("`defines`", diags));
     for define in table.map_or(vec![], |mut table| table.rest()) {
@@ -182,20 +192,22 @@ fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
     }
     let idle = keys.take("idle").map_or(vec![], |idle| idle.texts(diags));
     keys.finish(diags, misplaced);
-    Some(NfDecl { name: nf.key.to_string(), span: nf.key_span, text, defines, idle })
+    Some(NfDecl { name: nf.key.to_string(), span: nf.key_span, text, defines, idle, form })
 }
 
-fn check_form(form: &Spanned, diags: &mut Diagnostics) {
+fn read_form(form: &Spanned, diags: &mut Diagnostics) -> Form {
     match form.as_str() {
-        "modular" => {}
+        "modular" => return Form::Modular,
+        "process" => return Form::Process,
         known if FORMS.contains(&known) => {
             diags
                 .error(form.span, format!("an NF cannot run as `{known}` yet"))
-                .help("`modular` is the only form there is: leave `run` out");
+                .help("write `modular`, which is the default, or `process`");
         }
         unknown => {
-            let help = did_you_mean(unknown, FORMS).unwrap_or_else(|| "write `modular`".into());
+            let help = did_you_mean(unknown, FORMS).unwrap_or_else(|| "write `modular` or `process`".into());
             diags.error(form.span, format!("there is no form `{unknown}` for an NF")).help(help);
         }
     }
+    Form::Modular
 }

@@ -15,6 +15,7 @@
 //! click = "nat.click"                  # or inline = '''...'''
 //! defines = { IP = "10.0.0.1" }
 //! idle = ["spare"]                     # interfaces that stay without a link
+//! runs = "process"                     # in a process of its own; "modular", in this one, by default
 //! ```
 //!
 //! An NF's interfaces are what its Click file calls them in `FromDevice(NAME)` and `ToDevice(NAME)`; a
@@ -66,6 +67,8 @@ pub struct Chain {
     pub folder: PathBuf,
     /// The NFs, in the order of the chain file.
     pub nfs: Vec<NfInfo>,
+    /// The NFs that run in processes of their own.
+    pub processes: Vec<ProcessNf>,
     /// The links, one for each direction.
     pub links: Vec<Link>,
     /// Links at which packets enter the chain, as indices of `links`.
@@ -83,6 +86,19 @@ pub struct NfInfo {
     pub elements: Range<usize>,
     /// What its Click file calls its interfaces, in the order of the file.
     pub interfaces: Vec<String>,
+}
+
+/// An NF that runs in a process of its own. In the chain's graph stands an element for it.
+#[derive(Clone, Debug)]
+pub struct ProcessNf {
+    /// Its name.
+    pub name: String,
+    /// Its own elements, whose devices are its interfaces.
+    pub graph: click::Graph,
+    /// Interfaces that it receives from, in the order of the element's inputs.
+    pub inputs: Vec<String>,
+    /// Interfaces that it sends to, in the order of the element's outputs.
+    pub outputs: Vec<String>,
 }
 
 /// A link, in one direction.

@@ -1,6 +1,6 @@
 //! The NFs' Click files, and the interfaces they have.
 
-use super::file::{ChainFile, NfText};
+use super::file::{ChainFile, Form, NfText};
 use super::{Define, Files, variables};
 use crate::assemble::KnownClasses;
 use click::ast::Ast;
@@ -24,6 +24,8 @@ pub(super) struct Nf {
     pub idle: Vec<Spanned>,
     /// Elements that pull what they send.
     pub pulling: Vec<ElementId>,
+    /// How it runs.
+    pub form: Form,
     /// Whether mistakes in its text may hide interfaces.
     pub incomplete: bool,
 }
@@ -146,6 +148,7 @@ pub(super) fn load_all(
             interfaces,
             idle: declared.idle.clone(),
             pulling,
+            form: declared.form,
             incomplete,
         });
     }

@@ -16,9 +16,12 @@ mod tests;
 pub use target::is_capture_name;
 
 use crate::chain::{Chain, PortDecl, PortKind, Sink, Source, TrafficDecl, device_direction, device_name};
+use crate::nf;
+use crate::nf::link::{Memory, ProcessLink};
 use crate::services::PortOpener;
 use diag::Diagnostics;
 use element::configure::Direction;
+use element::nf::NfLink;
 use handle::Queue;
 use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
@@ -28,7 +31,7 @@ use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use target::Target;
 
 /// Makes the frames of a port with made-up traffic; with any mistake, which it records, there are none.
@@ -54,7 +57,15 @@ pub struct Ports {
     frames: HashMap<usize, Arc<FrameSet>>,
     opened: HashMap<Key, Queue>,
     notes: Vec<String>,
+    /// Names of the NFs that run in processes of their own, and how to start those.
+    processes: Vec<String>,
+    starter: Option<Starter>,
+    /// What packets lie in, for those who share it.
+    shared_memory: Arc<OnceLock<Memory>>,
 }
+
+/// Says how the process of an NF is started.
+pub type Starter = Box<dyn Fn(&str) -> nf::Command>;
 
 /// What elements that open the same thing share.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -98,7 +109,17 @@ impl Ports {
             frames: HashMap::new(),
             opened: HashMap::new(),
             notes: vec![],
+            processes: chain.processes.iter().map(|process| process.name.clone()).collect(),
+            starter: None,
+            shared_memory: Arc::default(),
         }
+    }
+
+    /// Says how the processes of NFs are started.
+    #[must_use]
+    pub fn start_by(mut self, starter: Starter) -> Ports {
+        self.starter = Some(starter);
+        self
     }
 
     /// For checking a chain without running it: captures are opened for reading, but no file is written
@@ -123,9 +144,13 @@ impl Ports {
     /// When there is no memory.
     pub fn pools(&self) -> Result<Pools, PortError> {
         if let Some(dpdk) = self.dpdk.clone() {
+            if let Some(region) = dpdk.region() {
+                let _ = self.shared_memory.set(Memory::new(Arc::clone(region)));
+            }
             return Ok(Box::new(move |_| dpdk.pool()));
         }
         let pool = SharedPool::new(Region::create(self.memory)?);
+        let _ = self.shared_memory.set(Memory::new(Arc::clone(pool.region())));
         Ok(Box::new(move |_| PacketPool::Native(pool.worker())))
     }
 
@@ -341,6 +366,19 @@ fn share_of(count: u64, worker: usize, workers: usize) -> u64 {
 }
 
 impl PortOpener for Ports {
+    fn open_nf(&mut self, name: &str, _worker: usize) -> Result<Box<dyn NfLink>, String> {
+        if !self.processes.iter().any(|process| process == name) {
+            return Err(format!("there is no NF `{name}` in a process of its own"));
+        }
+        match &self.starter {
+            Some(starter) if !self.dry => {
+                let memory = Arc::clone(&self.shared_memory);
+                Ok(Box::new(ProcessLink::new(name, starter(name), memory)))
+            }
+            _ => Ok(Box::new(nf::link::NoLink)),
+        }
+    }
+
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
         match self.target(name)? {
             Target::Declared(number) => self.open_declared(number, direction, worker),

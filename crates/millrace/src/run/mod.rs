@@ -95,7 +95,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let options =
         Options { workers, evaluator: args.engine == EngineArg::Evaluator, folder: chain.folder.clone() };
     let memory = shm::region::RegionOptions::slots(args.slots);
-    let mut ports = host::ports::Ports::new(&chain, workers, memory, Box::new(made_traffic));
+    let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
+    let mut ports = host::ports::Ports::new(&chain, workers, memory, Box::new(made_traffic))
+        .start_by(Box::new(starter(args, burst)?));
+    host::nf::check(&chain, &options, &mut loaded.diags)?;
     ports.prepare(&mut loaded.diags);
     if loaded.diags.has_errors() {
         // What else is wrong is looked for, and nothing opened.
@@ -110,7 +113,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if assembly.graphs[0].iter().all(|node| node.class.ports == "0/0" && !node.has_task) {
         bail!("{} has no elements for packets: there is nothing to run", args.chain.display());
     }
-    let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
     let mut pools = ports.pools().context("packet memory")?;
     // What elements print goes where Click's goes; standard output is for the accounts.
     let print = |line: &str| eprintln!("{line}");
@@ -157,6 +159,20 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
     Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Says how the process of an NF is started: this program, with what it needs to find the NF again.
+fn starter(args: &RunArgs, burst: usize) -> anyhow::Result<impl Fn(&str) -> host::nf::Command + use<>> {
+    let program = std::env::current_exe().context("this program's own file")?;
+    let mut common: Vec<String> = args.defines.iter().map(|define| format!("--define={define}")).collect();
+    common.push(format!("--burst={burst}"));
+    common.extend((args.engine == EngineArg::Evaluator).then(|| "--evaluator".into()));
+    let chain = args.chain.display().to_string();
+    Ok(move |nf: &str| {
+        let mut arguments = vec!["nf-process".into(), chain.clone(), nf.into()];
+        arguments.extend(common.iter().cloned());
+        host::nf::Command { program: program.clone(), arguments }
+    })
 }
 
 /// Signals that end a run with its accounts: Ctrl-C, `kill`, and a terminal that is closed, unless `nohup`

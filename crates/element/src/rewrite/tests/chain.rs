@@ -73,6 +73,8 @@ impl Host for Worker {
     fn account(&mut self, _: usize, _: Account, _: usize) {}
     fn fire_at(&mut self, _: usize, _: u64) {}
     fn stop(&mut self) {}
+
+    fn hold_sources(&mut self) {}
     fn print(&mut self, _: &str) {}
     fn read_handler(&mut self, _: usize, handler: &str) -> Result<String, String> {
         Err(handler.to_string())

@@ -1,0 +1,227 @@
+//! `ProcessNF`: a network function that runs in a process of its own.
+
+use crate::class::{Class, StateScope};
+use crate::configure::Configure;
+use crate::element::{Element, Progress};
+use crate::handler::Handler;
+use crate::nf::{Back, Fate, NfLink};
+use crate::vector::{Batch, Vector};
+use crate::work::Work;
+use click::config::parse;
+use shm::Packet;
+use std::collections::VecDeque;
+
+/// The class.
+pub const PROCESS_NF: Class = Class {
+    name: "ProcessNF",
+    summary: "stands for a network function in a process of its own",
+    page: "\
+# ProcessNF(NAME)
+
+Lends packets to an NF that a chain file runs with `runs = \"process\"`, and emits what comes back. The chain
+file puts it into the configuration; there is no other use for it.
+
+- **ports**: an input for each interface that the NF receives from, an output for each that it sends to
+- **arguments**: `NAME`: the NF
+- **handlers**: `up` (whether the NF runs), `restarts` (read)
+- **drop reasons**: `dropped-by-nf`: the NF dropped it, for reasons that its own accounts tell; `nf-down`: no NF
+  runs; `ring-full`: the NF does not keep up, and has moved nothing for 100 ms; `not-taken`: the NF died before it took the packet;
+  `lost-with-nf`: the NF died while it had the packet; `no-such-output`: the NF named an output that it does
+  not have; `not-back`: the run ended before the packet came back
+",
+    ports: "-/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const REASONS: &[&str] =
+    &["dropped-by-nf", "nf-down", "ring-full", "not-taken", "lost-with-nf", "no-such-output", "not-back"];
+const DROPPED: usize = 0;
+const DOWN: usize = 1;
+const FULL: usize = 2;
+const NOT_TAKEN: usize = 3;
+const LOST: usize = 4;
+const NO_OUTPUT: usize = 5;
+const NOT_BACK: usize = 6;
+
+/// Packets that may wait for room in the ring.
+const MOST_WAITING: usize = 4096;
+/// Packets that are lent out of those at a time.
+const BURST: usize = 64;
+/// How long an NF may move nothing while packets wait for it.
+const PATIENCE_NS: u64 = 100_000_000;
+
+struct ProcessNf {
+    link: Box<dyn NfLink>,
+    outputs: usize,
+    /// Packets that came back, while they are sorted.
+    back: Vec<Back>,
+    /// Packets that found the ring full, with the input that they came by, oldest first.
+    waiting: VecDeque<(usize, Packet)>,
+    /// When the NF last took or gave a packet.
+    moved_ns: u64,
+    failed: Option<String>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name = args.mandatory_positional("NAME", parse::string);
+    let fine = args.finish();
+    let link = cx.open_nf(&name?)?;
+    let outputs = cx.shape.outputs;
+    fine.then(|| {
+        Box::new(ProcessNf {
+            link,
+            outputs,
+            back: vec![],
+            waiting: VecDeque::new(),
+            moved_ns: 0,
+            failed: None,
+        }) as Box<dyn Element>
+    })
+}
+
+impl ProcessNf {
+    /// Lends what waits, as much as there is room for; how much. While some is left, sources wait, but not for
+    /// an NF that is not there or has stopped moving: others want their packets.
+    fn lend_waiting(&mut self, work: &mut Work<'_>) -> usize {
+        if self.waiting.is_empty() {
+            return 0;
+        }
+        if !self.link.is_up() {
+            self.drop_waiting(DOWN, work);
+            return 0;
+        }
+        let mut lent = 0;
+        while let Some(&(input, _)) = self.waiting.front() {
+            let run = self.waiting.iter().take_while(|(other, _)| *other == input).take(BURST);
+            let packets: Vec<Packet> = run.map(|(_, packet)| *packet).collect();
+            let list: Vec<u16> = (0..packets.len() as u16).collect();
+            let done = self.link.lend(input, &packets, &list);
+            self.waiting.drain(..done);
+            lent += done;
+            if done < packets.len() {
+                break;
+            }
+        }
+        if lent == 0 && work.now_ns().saturating_sub(self.moved_ns) > PATIENCE_NS {
+            self.drop_waiting(FULL, work);
+        } else if !self.waiting.is_empty() {
+            work.hold_sources();
+        }
+        lent
+    }
+
+    fn drop_waiting(&mut self, reason: usize, work: &mut Work<'_>) {
+        work.release(self.waiting.len());
+        for (_, packet) in self.waiting.drain(..) {
+            work.drop(reason, std::slice::from_ref(&packet));
+        }
+    }
+
+    /// Sends on or drops everything that came back; how much it was. With `late`, nothing is sent on.
+    fn settle(&mut self, late: bool, work: &mut Work<'_>) -> usize {
+        let count = self.back.len();
+        work.release(count);
+        for Back { packet, fate } in self.back.drain(..) {
+            let reason = match fate {
+                Fate::Output(port) if port < self.outputs && !late => {
+                    work.emit(port, &packet);
+                    continue;
+                }
+                Fate::Output(port) if port < self.outputs => NOT_BACK,
+                Fate::Output(_) => NO_OUTPUT,
+                Fate::Dropped => DROPPED,
+                Fate::NotTaken if late => NOT_BACK,
+                Fate::NotTaken => NOT_TAKEN,
+                Fate::Lost if late => NOT_BACK,
+                Fate::Lost => LOST,
+            };
+            work.drop(reason, std::slice::from_ref(&packet));
+        }
+        count
+    }
+}
+
+impl Element for ProcessNf {
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn start(&mut self, _work: &mut Work<'_>) {
+        self.failed = self.link.start().err();
+    }
+
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let list = batch.list();
+        // Nobody overtakes who waits.
+        let lent = if self.waiting.is_empty() { self.link.lend(input, batch.packets(), list) } else { 0 };
+        let mut kept = lent;
+        if self.waiting.is_empty() {
+            self.moved_ns = work.now_ns();
+        }
+        for &index in &list[lent..] {
+            match self.link.is_up() {
+                true if self.waiting.len() < MOST_WAITING => {
+                    self.waiting.push_back((input, *batch.packet(index)));
+                    kept += 1;
+                }
+                true => batch.drop(index, FULL),
+                false => batch.drop(index, DOWN),
+            }
+        }
+        work.hold(kept);
+        if !self.waiting.is_empty() {
+            work.hold_sources();
+        }
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn works_alone(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, _vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        self.link.collect(&mut self.back);
+        let moved = self.settle(false, work) + self.lend_waiting(work);
+        if moved == 0 {
+            return Progress::Idle;
+        }
+        self.moved_ns = work.now_ns();
+        Progress::Worked
+    }
+
+    fn tick(&mut self, _now_ns: u64) {
+        self.link.tick();
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        self.link.stop(&mut self.back);
+        self.settle(true, work);
+        self.drop_waiting(NOT_BACK, work);
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const HANDLERS: &[Handler] = &[Handler::read("up"), Handler::sum("restarts")];
+        HANDLERS
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "up" => Some(self.link.is_up().to_string()),
+            "restarts" => Some(self.link.restarts().to_string()),
+            _ => None,
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        let mut findings: Vec<String> = self.failed.take().into_iter().collect();
+        findings.extend(self.link.take_findings());
+        findings
+    }
+}

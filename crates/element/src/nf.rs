@@ -1,0 +1,58 @@
+//! What runs as an NF of its own, seen from the element that stands for it.
+//!
+//! The host gives an element of class `ProcessNF` a link to its NF; the element lends packets and settles
+//! what becomes of each.
+
+use shm::Packet;
+
+/// A way to an NF that runs elsewhere, for one worker.
+pub trait NfLink: Send {
+    /// Makes the NF ready. Called once, before any packet.
+    ///
+    /// # Errors
+    /// A sentence that says why the NF does not run.
+    fn start(&mut self) -> Result<(), String>;
+
+    /// Whether there is an NF to lend to.
+    fn is_up(&self) -> bool;
+
+    /// Lends packets that came in by an input, the front ones of the list, as many as can be; how many.
+    fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
+
+    /// Appends what came back, and what a dead NF held. Every packet that was lent comes up once.
+    fn collect(&mut self, out: &mut Vec<Back>);
+
+    /// Called every millisecond or so.
+    fn tick(&mut self);
+
+    /// Ends the NF, and appends everything that it still held.
+    fn stop(&mut self, out: &mut Vec<Back>);
+
+    /// What is worth telling, in sentences; each once.
+    fn take_findings(&mut self) -> Vec<String>;
+
+    /// How often the NF was started anew.
+    fn restarts(&self) -> u64;
+}
+
+/// A packet that is the host's again.
+#[derive(Clone, Copy, Debug)]
+pub struct Back {
+    /// The packet.
+    pub packet: Packet,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a packet that was lent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// The NF sends it out of an output.
+    Output(usize),
+    /// The NF dropped it.
+    Dropped,
+    /// The NF died, and had not taken it.
+    NotTaken,
+    /// The NF died with it.
+    Lost,
+}

@@ -1,0 +1,304 @@
+//! The host's side of an NF in a process of its own.
+
+use super::{Command, READY, RING_CLAIMS};
+use element::nf::{Back, Fate, NfLink};
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::process::Signal;
+use shm::Packet;
+use shm::lend::{Lender, Loans, Returned};
+use shm::region::Region;
+use shm::ring::{Action, Mapped, RingFile};
+use std::io::Read;
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long a process may take until it is ready.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a process may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// Packets taken back at a time.
+const BURST: usize = 64;
+/// The shortest and the longest wait before a process is started anew; each failure doubles it.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+/// A process that lived so long did not fail at once.
+const LONG_LIFE: Duration = Duration::from_secs(2);
+
+/// Packet memory that is lent out of, known once the chain's pool is made.
+#[derive(Debug)]
+pub struct Memory {
+    region: Arc<Region>,
+    loans: Loans,
+    /// Numbers of holders; 0 is the host.
+    holders: AtomicU16,
+}
+
+impl Memory {
+    /// Of a region that packets lie in.
+    pub fn new(region: Arc<Region>) -> Memory {
+        let loans = Loans::new(region.slots());
+        Memory { region, loans, holders: AtomicU16::new(1) }
+    }
+}
+
+/// A way to an NF in a process of its own.
+pub struct ProcessLink {
+    name: String,
+    command: Command,
+    memory: Arc<OnceLock<Memory>>,
+    process: Option<Process>,
+    back_off: Duration,
+    /// When to start anew.
+    restart_at: Option<Instant>,
+    restarts: u64,
+    /// Whether to look after the process at the next chance.
+    look: bool,
+    returned: Vec<Returned>,
+    findings: Vec<String>,
+}
+
+/// A process, and what it was given.
+struct Process {
+    child: Child,
+    out: ChildStdout,
+    lender: Lender<Mapped>,
+    since: Instant,
+    ready: bool,
+    _rings: RingFile,
+}
+
+impl ProcessLink {
+    /// To the NF of that name, started by `command`; `memory` is there when packets are.
+    pub fn new(name: &str, command: Command, memory: Arc<OnceLock<Memory>>) -> ProcessLink {
+        ProcessLink {
+            name: name.into(),
+            command,
+            memory,
+            process: None,
+            back_off: BACK_OFF.0,
+            restart_at: None,
+            restarts: 0,
+            look: false,
+            returned: Vec::with_capacity(BURST),
+            findings: vec![],
+        }
+    }
+
+    fn spawn(&self) -> Result<Process, String> {
+        let failed =
+            |what: &str, why: &dyn std::fmt::Display| format!("NF `{}`: cannot {what}: {why}", self.name);
+        let memory =
+            self.memory.get().ok_or_else(|| failed("start", &"there is no packet memory to share"))?;
+        let rings = RingFile::create(2, RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
+        // Copies that stay open in the new program, and nowhere else.
+        let copy = |fd: rustix::fd::BorrowedFd<'_>| {
+            rustix::io::dup(fd).map_err(|error| failed("share memory", &error))
+        };
+        let (region_fd, rings_fd) = (copy(memory.region.as_fd())?, copy(rings.as_fd())?);
+        let mut child = std::process::Command::new(&self.command.program)
+            .args(&self.command.arguments)
+            .args(["--region", &region_fd.as_raw_fd().to_string()])
+            .args(["--slots", &memory.region.slots().to_string()])
+            .args(["--rings", &rings_fd.as_raw_fd().to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(&format!("start {}", self.command.program.display()), &error))?;
+        let out = child.stdout.take().ok_or_else(|| failed("hear", &"no pipe"))?;
+        let holder = memory.holders.fetch_add(1, Ordering::Relaxed).max(1);
+        let (Some(to), Some(from)) = (rings.ring(0), rings.ring(1)) else {
+            return Err(failed("make rings", &"there are two"));
+        };
+        let lender = Lender::new(to, from, holder, memory.region.number());
+        Ok(Process { child, out, lender, since: Instant::now(), ready: false, _rings: rings })
+    }
+
+    /// Collects everything that a process held that runs no more.
+    fn bury(&mut self, mut process: Process, out: &mut Vec<Back>) {
+        let Some(memory) = self.memory.get() else { return };
+        let estate = process.lender.bury(&memory.loans);
+        out.extend(estate.returned.iter().map(back));
+        out.extend(estate.untouched.iter().map(|packet| Back { packet: *packet, fate: Fate::NotTaken }));
+        out.extend(estate.lost.iter().map(|packet| Back { packet: *packet, fate: Fate::Lost }));
+    }
+
+    /// Buries a process that ended, and starts another one in a while.
+    #[cold]
+    fn look_after(&mut self, out: &mut Vec<Back>) {
+        self.look = false;
+        if self.process.as_mut().is_some_and(|process| !matches!(process.child.try_wait(), Ok(None)))
+            && let Some(process) = self.process.take()
+        {
+            if process.since.elapsed() >= LONG_LIFE {
+                self.back_off = BACK_OFF.0;
+            }
+            self.bury(process, out);
+            self.restart_at = Some(Instant::now() + self.back_off);
+            self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+        }
+        if self.restart_at.is_some_and(|at| Instant::now() >= at) {
+            self.restart_at = None;
+            match self.spawn() {
+                Ok(process) => {
+                    self.process = Some(process);
+                    self.restarts += 1;
+                }
+                Err(why) => {
+                    self.findings.push(why);
+                    self.restart_at = Some(Instant::now() + self.back_off);
+                    self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+                }
+            }
+        }
+    }
+
+    /// An NF whose indices cannot be is ended: what it does with packets is anybody's guess.
+    #[cold]
+    fn evict(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.child.kill();
+            self.findings.push(format!("NF `{}` broke its rings and was ended", self.name));
+        }
+        self.look = true;
+    }
+}
+
+/// What an NF said of a packet.
+fn back(returned: &Returned) -> Back {
+    let fate = match returned.action {
+        Action::Emit => Fate::Output(usize::from(returned.destination)),
+        // Nothing here keeps packets for an NF.
+        Action::Drop | Action::Hold => Fate::Dropped,
+    };
+    Back { packet: returned.packet, fate }
+}
+
+/// Waits for the byte that says that a process is ready.
+fn await_ready(process: &mut Process) -> bool {
+    let end = Instant::now() + PATIENCE;
+    let mut poll = [rustix::event::PollFd::new(&process.out, rustix::event::PollFlags::IN)];
+    let left = rustix::event::Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
+    if !rustix::event::poll(&mut poll, left.as_ref()).is_ok_and(|ready| ready > 0) {
+        return false;
+    }
+    let mut byte = [0];
+    process.out.read_exact(&mut byte).is_ok() && byte == [READY]
+}
+
+impl NfLink for ProcessLink {
+    fn start(&mut self) -> Result<(), String> {
+        let mut process = self.spawn()?;
+        process.ready = await_ready(&mut process);
+        if !process.ready {
+            let _ = process.child.kill();
+            let status = process.child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
+            return Err(format!("NF `{}` does not run ({status}); its process says why", self.name));
+        }
+        self.process = Some(process);
+        Ok(())
+    }
+
+    fn is_up(&self) -> bool {
+        self.process.is_some()
+    }
+
+    fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
+        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return 0 };
+        match process.lender.lend(&memory.loans, packets, list, input as u16) {
+            Ok((lent, _)) => lent,
+            Err(_) => {
+                self.evict();
+                0
+            }
+        }
+    }
+
+    fn collect(&mut self, out: &mut Vec<Back>) {
+        if self.look {
+            self.look_after(out);
+        }
+        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return };
+        self.returned.clear();
+        let sound = process.lender.take_back(&memory.loans, &mut self.returned).is_ok();
+        out.extend(self.returned.iter().map(back));
+        if !sound {
+            self.evict();
+        }
+    }
+
+    fn tick(&mut self) {
+        self.look = true;
+    }
+
+    fn stop(&mut self, out: &mut Vec<Back>) {
+        self.restart_at = None;
+        let Some(mut process) = self.process.take() else { return };
+        let pid = rustix::process::Pid::from_child(&process.child);
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        let end = Instant::now() + GRACE;
+        while matches!(process.child.try_wait(), Ok(None)) {
+            if Instant::now() >= end {
+                let _ = process.child.kill();
+                let _ = process.child.wait();
+                break;
+            }
+            // It may wait for room in the ring.
+            if let Some(memory) = self.memory.get() {
+                self.returned.clear();
+                let _ = process.lender.take_back(&memory.loans, &mut self.returned);
+                out.extend(self.returned.iter().map(back));
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.bury(process, out);
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn restarts(&self) -> u64 {
+        self.restarts
+    }
+}
+
+impl Drop for ProcessLink {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+    }
+}
+
+/// Of a chain that is not run.
+pub struct NoLink;
+
+impl NfLink for NoLink {
+    fn start(&mut self) -> Result<(), String> {
+        Err("processes of NFs are not started here".into())
+    }
+
+    fn is_up(&self) -> bool {
+        false
+    }
+
+    fn lend(&mut self, _input: usize, _packets: &[Packet], _list: &[u16]) -> usize {
+        0
+    }
+
+    fn collect(&mut self, _out: &mut Vec<Back>) {}
+
+    fn tick(&mut self) {}
+
+    fn stop(&mut self, _out: &mut Vec<Back>) {}
+
+    fn take_findings(&mut self) -> Vec<String> {
+        vec![]
+    }
+
+    fn restarts(&self) -> u64 {
+        0
+    }
+}
