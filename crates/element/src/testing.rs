@@ -208,6 +208,8 @@ impl Host for TestHost {
     fn fire_at(&mut self, _node: usize, at_ns: u64) {
         self.fire_at = Some(at_ns);
     }
+    fn hold_sources(&mut self) {}
+
     fn stop(&mut self) {
         self.stopped = true;
     }

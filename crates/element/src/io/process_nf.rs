@@ -25,9 +25,10 @@ file puts it into the configuration; there is no other use for it.
 - **arguments**: `NAME`: the NF
 - **handlers**: `up` (whether the NF runs), `restarts` (read)
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for reasons that its own accounts tell; `nf-down`: no NF
-  runs; `ring-full`: the NF does not keep up, and has moved nothing for 100 ms; `not-taken`: the NF died before it took the packet;
-  `lost-with-nf`: the NF died while it had the packet; `no-such-output`: the NF named an output that it does
-  not have; `not-back`: the run ended before the packet came back
+  runs; `ring-full`: the NF does not keep up, and has moved nothing for 100 ms; `not-taken`: the NF died before
+  it took the packet; `lost-with-nf`: the NF died while it had the packet; `no-such-output`: the NF named an
+  output that it does not have; `not-back`: the run ended before the packet came back; `segments`: the packet
+  is larger than a slot
 ",
     ports: "-/-",
     processing: "h/h",
@@ -36,8 +37,16 @@ file puts it into the configuration; there is no other use for it.
     make,
 };
 
-const REASONS: &[&str] =
-    &["dropped-by-nf", "nf-down", "ring-full", "not-taken", "lost-with-nf", "no-such-output", "not-back"];
+const REASONS: &[&str] = &[
+    "dropped-by-nf",
+    "nf-down",
+    "ring-full",
+    "not-taken",
+    "lost-with-nf",
+    "no-such-output",
+    "not-back",
+    "segments",
+];
 const DROPPED: usize = 0;
 const DOWN: usize = 1;
 const FULL: usize = 2;
@@ -45,6 +54,7 @@ const NOT_TAKEN: usize = 3;
 const LOST: usize = 4;
 const NO_OUTPUT: usize = 5;
 const NOT_BACK: usize = 6;
+const SEGMENTS: usize = 7;
 
 /// Packets that may wait for room in the ring.
 const MOST_WAITING: usize = 4096;
@@ -155,7 +165,15 @@ impl Element for ProcessNf {
     }
 
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        let list = batch.list();
+        let mut list = batch.list();
+        let singles: Vec<u16>;
+        if list.iter().any(|index| batch.packet(*index).segments != 1) {
+            let is_single = |index: &u16| batch.packet(*index).segments == 1;
+            let (single, several): (Vec<u16>, Vec<u16>) = list.iter().partition(|index| is_single(index));
+            several.iter().for_each(|index| batch.drop(*index, SEGMENTS));
+            singles = single;
+            list = &singles;
+        }
         // Nobody overtakes who waits.
         let lent = if self.waiting.is_empty() { self.link.lend(input, batch.packets(), list) } else { 0 };
         let mut kept = lent;

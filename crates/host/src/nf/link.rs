@@ -22,8 +22,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const BURST: usize = 64;
 /// The shortest and the longest wait before a process is started anew; each failure doubles it.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
-/// A process that lived so long did not fail at once.
-const LONG_LIFE: Duration = Duration::from_secs(2);
+/// A process that lived so long did not fail at its start.
+const LONG_LIFE: Duration = Duration::from_millis(100);
 
 /// Packet memory that is lent out of, known once the chain's pool is made.
 #[derive(Debug)]

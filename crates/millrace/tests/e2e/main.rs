@@ -18,6 +18,7 @@ mod library;
 mod namespaces;
 mod napt;
 mod packets;
+mod process;
 mod program;
 mod real;
 mod router;

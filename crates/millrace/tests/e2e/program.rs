@@ -68,6 +68,11 @@ impl Started {
         rustix::process::kill_process(pid, signal).expect("it runs");
     }
 
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it at once, without a chance to do anything more.
     pub fn kill(mut self) {
         self.child.kill().expect("it runs");
