@@ -19,6 +19,12 @@ pub trait NfLink: Send {
     /// Lends packets that came in by an input, the front ones of the list, as many as can be; how many.
     fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
 
+    /// How many empty slots the NF should get, to make packets in.
+    fn grants_wanted(&self) -> usize;
+
+    /// Grants empty slots, the front ones, as many as can be; how many.
+    fn grant(&mut self, packets: &[Packet]) -> usize;
+
     /// Appends what came back, and what a dead NF held. Every packet that was lent comes up once.
     fn collect(&mut self, out: &mut Vec<Back>);
 
@@ -55,4 +61,8 @@ pub enum Fate {
     NotTaken,
     /// The NF died with it.
     Lost,
+    /// The NF made it in a slot that was granted, and sends it out of an output.
+    Made(usize),
+    /// A slot that was granted and is not needed any more: no packet.
+    Unused,
 }

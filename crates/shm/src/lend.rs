@@ -15,7 +15,7 @@ use crate::ledger::{ClaimError, HOST, Ledger};
 use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
 use crate::slot::{park, unpark};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 /// Claims that are looked at at a time.
 const BURST: usize = 64;
@@ -33,6 +33,19 @@ pub struct Loans {
 struct Kept {
     handle: AtomicU64,
     generation: AtomicU32,
+    granted: AtomicBool,
+}
+
+/// The destination of a claim on an empty slot that an NF may make a packet in.
+pub const GRANT: u16 = u16::MAX;
+
+/// A packet that was lent.
+#[derive(Clone, Copy, Debug)]
+pub struct Lent {
+    /// The packet.
+    pub packet: Packet,
+    /// Whether it was an empty slot that was granted: then it is no packet that came in.
+    pub granted: bool,
 }
 
 impl Loans {
@@ -47,28 +60,31 @@ impl Loans {
     }
 
     /// Notes a loan; its number.
-    fn begin(&self, packet: &Packet, holder: u16) -> Option<u32> {
+    fn begin(&self, packet: &Packet, holder: u16, granted: bool) -> Option<u32> {
         let kept = self.kept.get(packet.slot as usize)?;
         if self.ledger.holder(packet.slot) != Some(HOST) {
             return None;
         }
         kept.handle.store(packet.handle, Relaxed);
         kept.generation.store(packet.generation, Relaxed);
+        kept.granted.store(granted, Relaxed);
         self.ledger.grant(packet.slot, holder);
         Some(self.ledger.generation(packet.slot))
     }
 
     /// Ends a loan; the packet as the host knows it, with nothing that an NF can write.
-    fn end(&self, region: u16, slot: u32) -> Packet {
+    fn end(&self, region: u16, slot: u32) -> Lent {
         self.ledger.end(slot, self.ledger.generation(slot));
         self.ledger.grant(slot, HOST);
         let buf = unpark(region, slot).map_or(0, |parked| parked.buf);
         let mut packet = Packet { buf, slot, region, ..Packet::EMPTY };
+        let mut granted = false;
         if let Some(kept) = self.kept.get(slot as usize) {
             packet.handle = kept.handle.load(Relaxed);
             packet.generation = kept.generation.load(Relaxed);
+            granted = kept.granted.load(Relaxed);
         }
-        packet
+        Lent { packet, granted }
     }
 }
 
@@ -81,6 +97,8 @@ pub struct Returned {
     pub action: Action,
     /// Where it goes, depending on the action.
     pub destination: u16,
+    /// Whether it was made in an empty slot that was granted.
+    pub granted: bool,
 }
 
 /// What an NF did, counted.
@@ -112,15 +130,17 @@ pub struct Estate {
     /// Packets that it had given back.
     pub returned: Vec<Returned>,
     /// Packets that it had not taken, oldest first.
-    pub untouched: Vec<Packet>,
+    pub untouched: Vec<Lent>,
     /// Packets that it had taken: nobody knows what it did to them. To be freed.
-    pub lost: Vec<Packet>,
+    pub lost: Vec<Lent>,
 }
 
 /// The host's end of one NF.
 #[derive(Debug)]
 pub struct Lender<C> {
     to: Producer<C>,
+    /// Of empty slots: they must not wait behind packets that wait for them.
+    grants: Option<Producer<C>>,
     from: Consumer<C>,
     holder: u16,
     region: u16,
@@ -131,7 +151,14 @@ impl<C: Cells> Lender<C> {
     /// Over two new rings, to an NF that the ledger knows as `holder` and that sees the slots of `region`.
     pub fn new(to: C, from: C, holder: u16, region: u16) -> Lender<C> {
         let (to, from) = (Producer::new(to), Consumer::new(from));
-        Lender { to, from, holder, region, stats: LendStats::default() }
+        Lender { to, grants: None, from, holder, region, stats: LendStats::default() }
+    }
+
+    /// With a third new ring, by which empty slots are granted.
+    #[must_use]
+    pub fn with_grants(mut self, grants: C) -> Lender<C> {
+        self.grants = Some(Producer::new(grants));
+        self
     }
 
     /// What was counted.
@@ -147,7 +174,8 @@ impl<C: Cells> Lender<C> {
 
     /// Lends packets of one segment, the front ones of the list, as many as fit, with a number that the NF
     /// reads; how many, and whether the NF sleeps and is to be woken. Stops in front of a packet that has
-    /// several segments, or no slot of the region that is the host's to lend.
+    /// several segments, or no slot of the region that is the host's to lend. With [`GRANT`] as the number,
+    /// packets are empty slots for the NF to fill.
     ///
     /// # Errors
     ///
@@ -159,7 +187,12 @@ impl<C: Cells> Lender<C> {
         list: &[u16],
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
-        let room = self.to.room(list.len()).inspect_err(|_| self.stats.broken += 1)?;
+        let granted = destination == GRANT;
+        let to = match &mut self.grants {
+            Some(grants) if granted => grants,
+            _ => &mut self.to,
+        };
+        let room = to.room(list.len()).inspect_err(|_| self.stats.broken += 1)?;
         let mut lent = 0;
         for &index in list.iter().take(room) {
             let Some(packet) = packets.get(usize::from(index)) else { break };
@@ -168,15 +201,15 @@ impl<C: Cells> Lender<C> {
             if packet.region != self.region || packet.segments != 1 || !park(&parked) {
                 break;
             }
-            let Some(generation) = loans.begin(packet, self.holder) else { break };
+            let Some(generation) = loans.begin(packet, self.holder, granted) else { break };
             let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
             let claim = Claim { slot, generation, data, len, destination, ..Claim::default() };
             // There is room: it was asked for.
-            self.to.write(&[claim])?;
+            to.write(&[claim])?;
             lent += 1;
         }
         self.stats.lent += lent as u64;
-        Ok((lent, self.to.publish()))
+        Ok((lent, to.publish()))
     }
 
     /// Takes back what the NF gave, at most as much as `out` has room for. Bad claims are counted and passed
@@ -222,14 +255,15 @@ impl<C: Cells> Lender<C> {
         }
         let own = loans.end(self.region, claim.slot);
         // One read of what the NF can write, then only the copy is used.
+        let Lent { packet: own, granted } = own;
         let packet = unpark(self.region, claim.slot).and_then(|parked| sound(parked, claim, &own));
         let (Some(packet), Some(action)) = (packet, Action::from_number(claim.action)) else {
             self.stats.malformed += 1;
             // It is a packet of ours all the same, and somebody has to free it.
-            return Some(Returned { packet: own, action: Action::Drop, destination: 0 });
+            return Some(Returned { packet: own, action: Action::Drop, destination: 0, granted });
         };
         self.stats.returned += 1;
-        Some(Returned { packet, action, destination: claim.destination })
+        Some(Returned { packet, action, destination: claim.destination, granted })
     }
 
     /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
@@ -244,9 +278,9 @@ impl<C: Cells> Lender<C> {
                 continue;
             }
             let own = loans.end(self.region, claim.slot);
-            let packet = unpark(self.region, claim.slot).and_then(|parked| sound(parked, &claim, &own));
-            match packet {
-                Some(packet) => estate.untouched.push(packet),
+            let parked = unpark(self.region, claim.slot);
+            match parked.and_then(|parked| sound(parked, &claim, &own.packet)) {
+                Some(packet) => estate.untouched.push(Lent { packet, ..own }),
                 None => estate.lost.push(own),
             }
         }

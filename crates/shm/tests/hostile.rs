@@ -128,9 +128,9 @@ proptest! {
         }
         let estate = lender.bury(&loans);
         settle(&mut out, &mut pool, &estate.returned);
-        for packet in estate.untouched.iter().chain(&estate.lost) {
-            prop_assert!(out.remove(&packet.slot));
-            pool.free_all(&[*packet]);
+        for lent in estate.untouched.iter().chain(&estate.lost) {
+            prop_assert!(out.remove(&lent.packet.slot));
+            pool.free_all(&[lent.packet]);
         }
         prop_assert!(out.is_empty(), "slots {:?} are with nobody", out);
         prop_assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0));

@@ -144,9 +144,10 @@ impl Host {
         let estate = self.lender.bury(&self.loans);
         self.free(&estate.returned);
         // Nobody touched them.
-        assert!(estate.untouched.iter().all(|packet| first_byte(packet) == 5));
-        self.pool.free_all(&estate.untouched);
-        self.pool.free_all(&estate.lost);
+        assert!(estate.untouched.iter().all(|lent| first_byte(&lent.packet) == 5));
+        for lent in estate.untouched.iter().chain(&estate.lost) {
+            self.pool.free_all(&[lent.packet]);
+        }
         assert_eq!(self.lender.held(), 0, "{:?}", self.lender.stats());
         assert_eq!(self.pool.stats().bad_frees, 0);
         assert_eq!(self.pool.available(), SLOTS as usize, "a slot is lost");

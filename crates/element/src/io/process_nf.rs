@@ -8,7 +8,7 @@ use crate::nf::{Back, Fate, NfLink};
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use click::config::parse;
-use shm::Packet;
+use shm::{Packet, Pool};
 use std::collections::VecDeque;
 
 /// The class.
@@ -124,6 +124,23 @@ impl ProcessNf {
         lent
     }
 
+    /// Grants the NF slots to make packets in.
+    fn grant(&mut self, work: &mut Work<'_>) {
+        loop {
+            let wanted = self.link.grants_wanted().min(BURST);
+            if wanted < BURST / 2 {
+                return;
+            }
+            let mut packets = [Packet::EMPTY; BURST];
+            let made = work.pool().alloc(&mut packets[..wanted]);
+            let granted = self.link.grant(&packets[..made]);
+            work.pool().free_all(&packets[granted..made]);
+            if granted < wanted {
+                return;
+            }
+        }
+    }
+
     fn drop_waiting(&mut self, reason: usize, work: &mut Work<'_>) {
         work.release(self.waiting.len());
         for (_, packet) in self.waiting.drain(..) {
@@ -134,8 +151,20 @@ impl ProcessNf {
     /// Sends on or drops everything that came back; how much it was. With `late`, nothing is sent on.
     fn settle(&mut self, late: bool, work: &mut Work<'_>) -> usize {
         let count = self.back.len();
-        work.release(count);
+        let is_lent = |back: &&Back| !matches!(back.fate, Fate::Made(_) | Fate::Unused);
+        work.release(self.back.iter().filter(is_lent).count());
         for Back { packet, fate } in self.back.drain(..) {
+            let fate = match fate {
+                Fate::Unused => {
+                    work.pool().free_all(std::slice::from_ref(&packet));
+                    continue;
+                }
+                Fate::Made(port) => {
+                    work.count_made(1);
+                    Fate::Output(port)
+                }
+                other => other,
+            };
             let reason = match fate {
                 Fate::Output(port) if port < self.outputs && !late => {
                     work.emit(port, &packet);
@@ -147,7 +176,8 @@ impl ProcessNf {
                 Fate::NotTaken if late => NOT_BACK,
                 Fate::NotTaken => NOT_TAKEN,
                 Fate::Lost if late => NOT_BACK,
-                Fate::Lost => LOST,
+                // Slots that were granted are settled above.
+                Fate::Lost | Fate::Made(_) | Fate::Unused => LOST,
             };
             work.drop(reason, std::slice::from_ref(&packet));
         }
@@ -207,6 +237,7 @@ impl Element for ProcessNf {
     fn task(&mut self, _vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.link.collect(&mut self.back);
         let moved = self.settle(false, work) + self.lend_waiting(work);
+        self.grant(work);
         if moved == 0 {
             return Progress::Idle;
         }

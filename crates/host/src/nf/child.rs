@@ -1,9 +1,9 @@
 //! The process's side: an NF's elements, with two rings for ports.
 //!
-//! Packets are worked on in place. An NF has no free slots: what its elements drop goes back with that word,
-//! and what would have to be made is refused, as by a pool that is empty.
+//! Packets are worked on in place. What its elements drop goes back with that word. Packets are made in slots
+//! that the host granted, of which there are always some, and dropped ones among those are used again.
 
-use super::{Attachment, READY, RING_CLAIMS};
+use super::{Attachment, READY, RING_CLAIMS, RINGS};
 use crate::assemble::{Options, assemble};
 use crate::chain::ProcessNf;
 use crate::running::{Outcome, Plan, Running};
@@ -12,6 +12,7 @@ use diag::Diagnostics;
 use element::configure::Direction;
 use port::{Moved, Port, PortError, PortInfo, PortStats};
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
+use shm::descriptor::HEADROOM;
 use shm::pool::{PacketPool, Pool, PoolStats};
 use shm::region::Region;
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
@@ -20,22 +21,34 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Claims that are taken at a time.
 const BURST: usize = 64;
+/// Empty slots that an NF which makes packets wants to have for each packet that it takes.
+const SPARE: usize = 4;
+/// How long such an NF waits for empty slots.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// What the ports and the pool of an NF share: its ends of the two rings.
 struct Rings {
     region: Arc<Region>,
     from: Consumer<Mapped>,
     to: Producer<Mapped>,
+    grants: Consumer<Mapped>,
+    /// Whether elements make packets here, and since when they wait for slots.
+    makes: bool,
+    starving_since: Option<Instant>,
     /// Packets that came, by input, and that no element has yet.
     came: Vec<VecDeque<Packet>>,
     /// Claims that did not fit into the ring.
     backlog: VecDeque<Claim>,
     /// Claims of the ring that are with elements.
     working: usize,
+    /// Empty slots to make packets in.
+    granted: Vec<Packet>,
+    /// Which slots were granted and are still here.
+    is_granted: Vec<bool>,
     /// The host's indices cannot be: nothing more is taken or given.
     broken: bool,
     _file: RingFile,
@@ -50,12 +63,27 @@ fn lock(rings: &Shared) -> MutexGuard<'_, Rings> {
 impl Rings {
     fn open(attachment: &Attachment, inputs: usize) -> Result<Rings, ShmError> {
         let region = Region::attach(inherited(attachment.region), attachment.slots, true)?;
-        let file = RingFile::open(inherited(attachment.rings), 2, RING_CLAIMS)?;
+        let file = RingFile::open(inherited(attachment.rings), RINGS, RING_CLAIMS)?;
         let missing = || ShmError::RingSize { claims: RING_CLAIMS, most: shm::ring::MOST_CLAIMS };
         let from = Consumer::new(file.ring(0).ok_or_else(missing)?);
         let to = Producer::new(file.ring(1).ok_or_else(missing)?);
+        let grants = Consumer::new(file.ring(2).ok_or_else(missing)?);
         let came = (0..inputs).map(|_| VecDeque::new()).collect();
-        Ok(Rings { region, from, to, came, backlog: VecDeque::new(), working: 0, broken: false, _file: file })
+        Ok(Rings {
+            region,
+            from,
+            to,
+            grants,
+            makes: false,
+            starving_since: None,
+            came,
+            backlog: VecDeque::new(),
+            working: 0,
+            granted: vec![],
+            is_granted: vec![false; attachment.slots as usize],
+            broken: false,
+            _file: file,
+        })
     }
 
     /// Fetches what the host lent. Whoever asks has nothing in hand any more: what came before is released.
@@ -66,26 +94,84 @@ impl Rings {
             return;
         }
         self.from.release(std::mem::take(&mut self.working));
+        self.take();
+    }
+
+    /// Takes the next claims; what was taken before stays with the elements.
+    fn take(&mut self) {
         let mut claims = [Claim::default(); BURST];
         let Ok(count) = self.from.take(&mut claims) else {
             self.broken = true;
             return;
         };
-        self.working = count;
+        self.working += count;
         for claim in &claims[..count] {
             let parked = shm::unpark(self.region.number(), claim.slot);
-            let (Some(parked), Some(queue)) = (parked, self.came.get_mut(usize::from(claim.destination)))
-            else {
-                continue;
-            };
+            let Some(parked) = parked else { continue };
             let (handle, generation) = (u64::from(claim.slot) + 1, claim.generation);
             let len = u32::from(claim.len);
-            queue.push_back(Packet { handle, generation, data: claim.data, len, total: len, ..parked });
+            let packet = Packet { handle, generation, data: claim.data, len, total: len, ..parked };
+            if let Some(queue) = self.came.get_mut(usize::from(claim.destination)) {
+                queue.push_back(packet);
+            }
+        }
+    }
+
+    /// Takes the empty slots that were granted.
+    fn take_grants(&mut self) {
+        let mut claims = [Claim::default(); BURST];
+        loop {
+            let Ok(count) = self.grants.take(&mut claims) else {
+                self.broken = true;
+                return;
+            };
+            for claim in &claims[..count] {
+                let Some(parked) = shm::unpark(self.region.number(), claim.slot) else { continue };
+                let (handle, generation) = (u64::from(claim.slot) + 1, claim.generation);
+                self.note_granted(claim.slot, true);
+                self.granted.push(Packet { handle, generation, ..parked });
+            }
+            // The ledger knows whose they are; nobody asks what was done to them.
+            self.grants.release(count);
+            if count < BURST {
+                return;
+            }
+        }
+    }
+
+    /// How many packets may be handed out: an NF that makes packets waits until it has slots for them, but not
+    /// for ever.
+    fn ready_for(&mut self, wanted: usize) -> usize {
+        if !self.makes {
+            return wanted;
+        }
+        self.take_grants();
+        let ready = self.granted.len() / SPARE;
+        if ready > 0 {
+            self.starving_since = None;
+            return wanted.min(ready);
+        }
+        let since = *self.starving_since.get_or_insert_with(Instant::now);
+        if since.elapsed() > PATIENCE { wanted } else { 0 }
+    }
+
+    /// Notes whether a slot is one that was granted; whether it was before.
+    fn note_granted(&mut self, slot: u32, granted: bool) -> bool {
+        self.is_granted.get_mut(slot as usize).is_some_and(|known| std::mem::replace(known, granted))
+    }
+
+    /// Takes a packet that is not needed any more: to be used again, or back to the host.
+    fn free(&mut self, packet: &Packet) {
+        if self.is_granted.get(packet.slot as usize) == Some(&true) {
+            self.granted.push(*packet);
+        } else {
+            self.give(packet, Action::Drop, 0);
         }
     }
 
     /// Gives a packet back.
     fn give(&mut self, packet: &Packet, action: Action, destination: usize) {
+        self.note_granted(packet.slot, false);
         // Its descriptor as the elements left it.
         let whole = packet.segments == 1 && packet.len <= u32::from(u16::MAX) && shm::park(packet);
         let claim = Claim {
@@ -147,6 +233,8 @@ impl Port for RingPort {
             rings.fetch();
         }
         let mut moved = Moved::default();
+        let most = rings.ready_for(out.len());
+        let out = &mut out[..most];
         let Some(queue) = rings.came.get_mut(self.number) else { return moved };
         for (place, packet) in out.iter_mut().zip(std::iter::from_fn(|| queue.pop_front())) {
             *place = packet;
@@ -190,21 +278,32 @@ struct LentPool {
 
 impl Pool for LentPool {
     fn alloc(&mut self, out: &mut [Packet]) -> usize {
-        self.refused += out.len() as u64;
-        0
+        let mut rings = lock(&self.rings);
+        rings.makes = true;
+        if rings.granted.len() < out.len() {
+            rings.take_grants();
+        }
+        let count = out.len().min(rings.granted.len());
+        let from = rings.granted.len() - count;
+        for (place, slot) in out.iter_mut().zip(rings.granted.drain(from..)) {
+            let Packet { buf, handle, slot, generation, region, .. } = slot;
+            *place = Packet { buf, handle, data: HEADROOM as u16, slot, generation, region, ..Packet::EMPTY };
+        }
+        self.refused += (out.len() - count) as u64;
+        count
     }
 
     fn free(&mut self, packets: &[Packet], list: &[u16]) {
         let mut rings = lock(&self.rings);
         for packet in list.iter().filter_map(|index| packets.get(usize::from(*index))) {
-            rings.give(packet, Action::Drop, 0);
+            rings.free(packet);
         }
         rings.flush();
     }
 
     fn free_all(&mut self, packets: &[Packet]) {
         let mut rings = lock(&self.rings);
-        packets.iter().for_each(|packet| rings.give(packet, Action::Drop, 0));
+        packets.iter().for_each(|packet| rings.free(packet));
         rings.flush();
     }
 
@@ -267,7 +366,8 @@ pub fn serve(
     let mut rings = lock(&rings);
     // What nobody here has had yet, and what did not fit.
     let left: Vec<Packet> = rings.came.iter_mut().flat_map(std::mem::take).collect();
-    left.iter().for_each(|packet| rings.give(packet, Action::Drop, 0));
+    let unused = std::mem::take(&mut rings.granted);
+    left.iter().chain(&unused).for_each(|packet| rings.give(packet, Action::Drop, 0));
     rings.flush();
     Ok(Some(outcome))
 }

@@ -1,11 +1,11 @@
 //! The host's side of an NF in a process of its own.
 
-use super::{Command, READY, RING_CLAIMS};
+use super::{Command, READY, RING_CLAIMS, RINGS};
 use element::nf::{Back, Fate, NfLink};
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::process::Signal;
 use shm::Packet;
-use shm::lend::{Lender, Loans, Returned};
+use shm::lend::{GRANT, Lender, Loans, Returned};
 use shm::region::Region;
 use shm::ring::{Action, Mapped, RingFile};
 use std::io::Read;
@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(2);
 /// Packets taken back at a time.
 const BURST: usize = 64;
+/// Empty slots that an NF has for packets that it makes.
+const GRANTS: usize = 512;
 /// The shortest and the longest wait before a process is started anew; each failure doubles it.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 /// A process that lived so long did not fail at its start.
@@ -65,6 +67,8 @@ struct Process {
     lender: Lender<Mapped>,
     since: Instant,
     ready: bool,
+    /// Empty slots that it has.
+    granted: usize,
     _rings: RingFile,
 }
 
@@ -90,7 +94,7 @@ impl ProcessLink {
             |what: &str, why: &dyn std::fmt::Display| format!("NF `{}`: cannot {what}: {why}", self.name);
         let memory =
             self.memory.get().ok_or_else(|| failed("start", &"there is no packet memory to share"))?;
-        let rings = RingFile::create(2, RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
+        let rings = RingFile::create(RINGS, RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
         // Copies that stay open in the new program, and nowhere else.
         let copy = |fd: rustix::fd::BorrowedFd<'_>| {
             rustix::io::dup(fd).map_err(|error| failed("share memory", &error))
@@ -107,11 +111,11 @@ impl ProcessLink {
             .map_err(|error| failed(&format!("start {}", self.command.program.display()), &error))?;
         let out = child.stdout.take().ok_or_else(|| failed("hear", &"no pipe"))?;
         let holder = memory.holders.fetch_add(1, Ordering::Relaxed).max(1);
-        let (Some(to), Some(from)) = (rings.ring(0), rings.ring(1)) else {
-            return Err(failed("make rings", &"there are two"));
+        let (Some(to), Some(from), Some(grants)) = (rings.ring(0), rings.ring(1), rings.ring(2)) else {
+            return Err(failed("make rings", &"there are three"));
         };
-        let lender = Lender::new(to, from, holder, memory.region.number());
-        Ok(Process { child, out, lender, since: Instant::now(), ready: false, _rings: rings })
+        let lender = Lender::new(to, from, holder, memory.region.number()).with_grants(grants);
+        Ok(Process { child, out, lender, since: Instant::now(), ready: false, granted: 0, _rings: rings })
     }
 
     /// Collects everything that a process held that runs no more.
@@ -119,8 +123,10 @@ impl ProcessLink {
         let Some(memory) = self.memory.get() else { return };
         let estate = process.lender.bury(&memory.loans);
         out.extend(estate.returned.iter().map(back));
-        out.extend(estate.untouched.iter().map(|packet| Back { packet: *packet, fate: Fate::NotTaken }));
-        out.extend(estate.lost.iter().map(|packet| Back { packet: *packet, fate: Fate::Lost }));
+        for (lent, fate) in [(&estate.untouched, Fate::NotTaken), (&estate.lost, Fate::Lost)] {
+            let fate = |granted| if granted { Fate::Unused } else { fate };
+            out.extend(lent.iter().map(|lent| Back { packet: lent.packet, fate: fate(lent.granted) }));
+        }
     }
 
     /// Buries a process that ended, and starts another one in a while.
@@ -166,10 +172,13 @@ impl ProcessLink {
 
 /// What an NF said of a packet.
 fn back(returned: &Returned) -> Back {
-    let fate = match returned.action {
-        Action::Emit => Fate::Output(usize::from(returned.destination)),
+    let output = usize::from(returned.destination);
+    let fate = match (returned.action, returned.granted) {
+        (Action::Emit, false) => Fate::Output(output),
+        (Action::Emit, true) => Fate::Made(output),
         // Nothing here keeps packets for an NF.
-        Action::Drop | Action::Hold => Fate::Dropped,
+        (Action::Drop | Action::Hold, false) => Fate::Dropped,
+        (Action::Drop | Action::Hold, true) => Fate::Unused,
     };
     Back { packet: returned.packet, fate }
 }
@@ -214,6 +223,20 @@ impl NfLink for ProcessLink {
         }
     }
 
+    fn grants_wanted(&self) -> usize {
+        let most = self.memory.get().map_or(0, |memory| GRANTS.min(memory.region.slots() as usize / 8));
+        self.process.as_ref().map_or(0, |process| most.saturating_sub(process.granted))
+    }
+
+    fn grant(&mut self, packets: &[Packet]) -> usize {
+        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return 0 };
+        let list: Vec<u16> = (0..packets.len() as u16).collect();
+        let granted =
+            process.lender.lend(&memory.loans, packets, &list, GRANT).map_or(0, |(granted, _)| granted);
+        process.granted += granted;
+        granted
+    }
+
     fn collect(&mut self, out: &mut Vec<Back>) {
         if self.look {
             self.look_after(out);
@@ -221,6 +244,8 @@ impl NfLink for ProcessLink {
         let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return };
         self.returned.clear();
         let sound = process.lender.take_back(&memory.loans, &mut self.returned).is_ok();
+        let granted = self.returned.iter().filter(|returned| returned.granted).count();
+        process.granted = process.granted.saturating_sub(granted);
         out.extend(self.returned.iter().map(back));
         if !sound {
             self.evict();
@@ -285,6 +310,14 @@ impl NfLink for NoLink {
     }
 
     fn lend(&mut self, _input: usize, _packets: &[Packet], _list: &[u16]) -> usize {
+        0
+    }
+
+    fn grants_wanted(&self) -> usize {
+        0
+    }
+
+    fn grant(&mut self, _packets: &[Packet]) -> usize {
         0
     }
 

@@ -22,6 +22,8 @@ use std::path::PathBuf;
 
 /// Claims that a ring of an NF holds.
 pub(crate) const RING_CLAIMS: u32 = 1024;
+/// Rings of an NF: packets to it, packets from it, empty slots to it.
+pub(crate) const RINGS: usize = 3;
 /// What a process writes when it is ready.
 pub(crate) const READY: u8 = b'!';
 

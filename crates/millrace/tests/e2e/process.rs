@@ -132,3 +132,31 @@ fn mistakes_in_an_nf_of_its_own_are_told_where_they_stand() {
     let told = folder.millrace(&["check", "form.toml"]);
     assert!(told.stderr.contains("did you mean `process`?"), "{}", told.stderr);
 }
+
+#[test]
+fn an_nf_of_its_own_makes_packets() {
+    let folder = Folder::with_examples(&["captures"]);
+    let chain = "
+links = [\"in -> [0]nf\", \"nf[1] -> one\", \"nf[2] -> two\"]
+[ports]
+in = { capture = \"captures/office.pcap\" }
+one = { write = \"one.pcap\" }
+two = { write = \"two.pcap\" }
+[nf.nf]
+inline = \"FromDevice(0) -> t :: Tee -> ToDevice(1); t[1] -> Queue -> EtherMirror -> ToDevice(2);\"
+";
+    let outputs = || ["one.pcap", "two.pcap"].map(|name| std::fs::read(folder.path(name)).expect("written"));
+    let run = |name: &str| {
+        let accounts = folder.millrace(&["run", name, "--json"]).sound().accounts();
+        accounts.assert_balanced();
+        (accounts, outputs())
+    };
+    folder.write("chain.toml", chain);
+    folder.write("process.toml", &in_processes(chain, &["nf"]));
+    let (modular, frames) = run("chain.toml");
+    let (process, same) = run("process.toml");
+    assert_eq!((process.received, process.sent), (modular.received, modular.sent));
+    assert_eq!(process.sent, 2 * process.received);
+    assert_eq!(process.element("nf/process").made, process.received);
+    assert!(frames == same, "other frames");
+}
