@@ -11,7 +11,7 @@ use shm::ring::{Action, Mapped, RingFile};
 use std::io::Read;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long a process may take until it is ready.
@@ -26,6 +26,9 @@ const GRANTS: usize = 512;
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 /// A process that lived so long did not fail at its start.
 const LONG_LIFE: Duration = Duration::from_millis(100);
+
+/// Held while a process is started.
+static STARTING: Mutex<()> = Mutex::new(());
 
 /// Packet memory that is lent out of, known once the chain's pool is made.
 #[derive(Debug)]
@@ -95,7 +98,8 @@ impl ProcessLink {
         let memory =
             self.memory.get().ok_or_else(|| failed("start", &"there is no packet memory to share"))?;
         let rings = RingFile::create(RINGS, RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
-        // Copies that stay open in the new program, and nowhere else.
+        // Copies that stay open in the new program. One start at a time, so that no other one gets them, too.
+        let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let copy = |fd: rustix::fd::BorrowedFd<'_>| {
             rustix::io::dup(fd).map_err(|error| failed("share memory", &error))
         };
