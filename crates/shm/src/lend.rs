@@ -13,7 +13,7 @@
 use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, PacketType, flag};
 use crate::ledger::{ClaimError, HOST, Ledger};
 use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
-use crate::slot::{park, unpark};
+use crate::slot::{buffer, park, prefetch, unpark};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
@@ -76,7 +76,7 @@ impl Loans {
     fn end(&self, region: u16, slot: u32) -> Lent {
         self.ledger.end(slot, self.ledger.generation(slot));
         self.ledger.grant(slot, HOST);
-        let buf = unpark(region, slot).map_or(0, |parked| parked.buf);
+        let buf = buffer(region, slot).unwrap_or(0);
         let mut packet = Packet { buf, slot, region, ..Packet::EMPTY };
         let mut granted = false;
         if let Some(kept) = self.kept.get(slot as usize) {
@@ -224,6 +224,7 @@ impl<C: Cells> Lender<C> {
             let mut claims = [Claim::default(); BURST];
             let room = (out.capacity() - out.len()).min(BURST);
             let count = self.from.take(&mut claims[..room]).inspect_err(|_| self.stats.broken += 1)?;
+            claims[..count].iter().for_each(|claim| prefetch(self.region, claim.slot));
             for claim in &claims[..count] {
                 out.extend(self.accept(loans, claim));
             }

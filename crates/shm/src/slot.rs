@@ -4,7 +4,7 @@
 //! Bytes are copied once, into or out of memory that nobody else can write.
 #![expect(unsafe_code, reason = "raw copies between packet memory and private memory")]
 
-use crate::descriptor::{BUF_BYTES, META_BYTES, Packet};
+use crate::descriptor::{BUF_BYTES, HEADROOM, META_BYTES, Packet};
 use crate::span::Span;
 use std::ptr;
 
@@ -141,6 +141,27 @@ pub fn park(packet: &Packet) -> bool {
         ptr::write_volatile((packet.buf as usize - META_BYTES) as *mut Packet, *packet);
     }
     true
+}
+
+/// The address of a slot's buffer in this process; `None` when there is no such slot.
+pub(crate) fn buffer(region: u16, slot: u32) -> Option<u64> {
+    Span::of(region).buffer(slot)
+}
+
+/// Fetches a slot's metadata block and the start of its buffer's data into the nearest cache, which takes a
+/// while when another core wrote them: for many slots before the first of them is read.
+#[inline(always)]
+pub fn prefetch(region: u16, slot: u32) {
+    let Some(buf) = Span::of(region).buffer(slot) else { return };
+    for at in [buf - META_BYTES as u64, buf - META_BYTES as u64 + 64, buf + HEADROOM as u64] {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint that reads nothing as far as the program can tell, and faults at no address.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at as *const i8);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
 }
 
 /// Reads the descriptor that was parked in a slot's metadata block.

@@ -105,6 +105,7 @@ impl Rings {
             return;
         };
         self.working += count;
+        claims[..count].iter().for_each(|claim| shm::prefetch(self.region.number(), claim.slot));
         for claim in &claims[..count] {
             let parked = shm::unpark(self.region.number(), claim.slot);
             let Some(parked) = parked else { continue };
