@@ -68,6 +68,8 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     let options = host::Options { workers: 1, evaluator: args.evaluator, folder: chain.folder.clone() };
     let outcome =
         child::serve(nf, &attachment, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
+    let findings = outcome.iter().flat_map(|outcome| &outcome.findings);
+    findings.for_each(|finding| eprintln!("millrace: NF {}: {finding}", attachment.nf));
     if outcome.is_none() {
         check::show(&loaded.map, &loaded.diags, false);
         bail!("NF `{}` has mistakes", attachment.nf);

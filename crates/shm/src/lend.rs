@@ -144,6 +144,8 @@ pub struct Lender<C> {
     from: Consumer<C>,
     holder: u16,
     region: u16,
+    /// Packets that the NF may hold.
+    most: u64,
     stats: LendStats,
 }
 
@@ -151,7 +153,15 @@ impl<C: Cells> Lender<C> {
     /// Over two new rings, to an NF that the ledger knows as `holder` and that sees the slots of `region`.
     pub fn new(to: C, from: C, holder: u16, region: u16) -> Lender<C> {
         let (to, from) = (Producer::new(to), Consumer::new(from));
-        Lender { to, grants: None, from, holder, region, stats: LendStats::default() }
+        Lender { to, grants: None, from, holder, region, most: u64::MAX, stats: LendStats::default() }
+    }
+
+    /// With a limit to the packets that the NF holds at a time: the ring is no limit to an NF that takes and
+    /// does not give. Empty slots that are granted count, too, and are not limited.
+    #[must_use]
+    pub fn limited_to(mut self, most: u64) -> Lender<C> {
+        self.most = most;
+        self
     }
 
     /// With a third new ring, by which empty slots are granted.
@@ -164,6 +174,12 @@ impl<C: Cells> Lender<C> {
     /// What was counted.
     pub fn stats(&self) -> LendStats {
         self.stats
+    }
+
+    /// Claims that were no good.
+    pub fn bad_claims(&self) -> u64 {
+        let LendStats { out_of_range, stale, not_held, malformed, .. } = self.stats;
+        out_of_range + stale + not_held + malformed
     }
 
     /// Slots that the NF holds, as far as the books say.
@@ -188,13 +204,14 @@ impl<C: Cells> Lender<C> {
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
         let granted = destination == GRANT;
+        let free = if granted { u64::MAX } else { self.most.saturating_sub(self.held()) };
         let to = match &mut self.grants {
             Some(grants) if granted => grants,
             _ => &mut self.to,
         };
         let room = to.room(list.len()).inspect_err(|_| self.stats.broken += 1)?;
         let mut lent = 0;
-        for &index in list.iter().take(room) {
+        for &index in list.iter().take(room.min(usize::try_from(free).unwrap_or(usize::MAX))) {
             let Some(packet) = packets.get(usize::from(index)) else { break };
             // Parked without what is nobody else's business.
             let parked = Packet { handle: 0, generation: 0, ..*packet };
@@ -219,10 +236,21 @@ impl<C: Cells> Lender<C> {
     ///
     /// When the NF's index cannot be: it is to be evicted.
     pub fn take_back(&mut self, loans: &Loans, out: &mut Vec<Returned>) -> Result<usize, Broken> {
-        let before = out.len();
-        while out.len() < out.capacity() {
+        self.take_back_most(loans, out, out.capacity() - out.len())
+    }
+
+    /// The same of at most so many claims, good or bad: an NF that goes on and on giving bad ones must not keep
+    /// its host here.
+    fn take_back_most(
+        &mut self,
+        loans: &Loans,
+        out: &mut Vec<Returned>,
+        most: usize,
+    ) -> Result<usize, Broken> {
+        let (before, mut left) = (out.len(), most);
+        while left > 0 {
             let mut claims = [Claim::default(); BURST];
-            let room = (out.capacity() - out.len()).min(BURST);
+            let room = left.min(BURST);
             let count = self.from.take(&mut claims[..room]).inspect_err(|_| self.stats.broken += 1)?;
             claims[..count].iter().for_each(|claim| prefetch(self.region, claim.slot));
             for claim in &claims[..count] {
@@ -230,6 +258,7 @@ impl<C: Cells> Lender<C> {
             }
             // Ours now: should this process die, all slots die with it.
             self.from.release(count);
+            left -= count;
             if count < room {
                 break;
             }
@@ -270,9 +299,9 @@ impl<C: Cells> Lender<C> {
     /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
     pub fn bury(&mut self, loans: &Loans) -> Estate {
         let mut estate = Estate::default();
-        estate.returned.reserve(self.held() as usize + 1);
         // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
-        let _ = self.take_back(loans, &mut estate.returned);
+        let most = self.from.cells().capacity() as usize;
+        let _ = self.take_back_most(loans, &mut estate.returned, most);
         let found = self.to.autopsy();
         for claim in self.to.untouched(found) {
             if loans.ledger.check(claim.slot, claim.generation, self.holder).is_err() {

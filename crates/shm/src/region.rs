@@ -286,8 +286,10 @@ fn map_file(
         )
     }
     .map_err(|e| ("map", e))?;
-    // From here on the addresses are backed, and a shrunk file could fault: seal the size.
-    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).map_err(|e| ("seal", e))?;
+    // From here on the addresses are backed, and a shrunk file could fault: seal the size, and the seals, so that
+    // nobody who shares the file adds one that keeps others from mapping it.
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals).map_err(|e| ("seal", e))?;
     let start = address as *mut c_void;
     if pages.is_empty() {
         // Transparent huge pages where the system allows them on advice; a refusal changes only speed.

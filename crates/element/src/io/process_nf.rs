@@ -72,6 +72,8 @@ struct ProcessNf {
     waiting: VecDeque<(usize, Packet)>,
     /// When the NF last took or gave a packet.
     moved_ns: u64,
+    /// The NF has moved nothing for too long: nobody waits for it until it does.
+    stuck: bool,
     failed: Option<String>,
 }
 
@@ -88,6 +90,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             back: vec![],
             waiting: VecDeque::new(),
             moved_ns: 0,
+            stuck: false,
             failed: None,
         }) as Box<dyn Element>
     })
@@ -117,6 +120,7 @@ impl ProcessNf {
             }
         }
         if lent == 0 && work.now_ns().saturating_sub(self.moved_ns) > PATIENCE_NS {
+            self.stuck = true;
             self.drop_waiting(FULL, work);
         } else if !self.waiting.is_empty() {
             work.hold_sources();
@@ -207,12 +211,12 @@ impl Element for ProcessNf {
         // Nobody overtakes who waits.
         let lent = if self.waiting.is_empty() { self.link.lend(input, batch.packets(), list) } else { 0 };
         let mut kept = lent;
-        if self.waiting.is_empty() {
-            self.moved_ns = work.now_ns();
+        if lent > 0 || (self.waiting.is_empty() && !self.stuck) {
+            (self.moved_ns, self.stuck) = (work.now_ns(), false);
         }
         for &index in &list[lent..] {
             match self.link.is_up() {
-                true if self.waiting.len() < MOST_WAITING => {
+                true if !self.stuck && self.waiting.len() < MOST_WAITING => {
                     self.waiting.push_back((input, *batch.packet(index)));
                     kept += 1;
                 }
@@ -241,7 +245,7 @@ impl Element for ProcessNf {
         if moved == 0 {
             return Progress::Idle;
         }
-        self.moved_ns = work.now_ns();
+        (self.moved_ns, self.stuck) = (work.now_ns(), false);
         Progress::Worked
     }
 

@@ -90,7 +90,8 @@ impl Rings {
     fn fetch(&mut self) {
         self.flush();
         let waiting: usize = self.came.iter().map(VecDeque::len).sum();
-        if waiting > 0 || self.broken {
+        // What does not go out must not come in.
+        if waiting > 0 || self.broken || !self.backlog.is_empty() {
             return;
         }
         self.from.release(std::mem::take(&mut self.working));

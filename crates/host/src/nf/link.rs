@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a process may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// Packets taken back at a time.
-const BURST: usize = 64;
+/// Bad claims after which an NF is ended.
+const MOST_BAD: u64 = 1024;
 /// Empty slots that an NF has for packets that it makes.
 const GRANTS: usize = 512;
 /// The shortest and the longest wait before a process is started anew; each failure doubles it.
@@ -35,15 +35,26 @@ static STARTING: Mutex<()> = Mutex::new(());
 pub struct Memory {
     region: Arc<Region>,
     loans: Loans,
-    /// Numbers of holders; 0 is the host.
+    /// The last number of a holder that was given; 0 is the host.
     holders: AtomicU16,
+    /// Packets that one NF may hold.
+    most: u64,
 }
 
 impl Memory {
-    /// Of a region that packets lie in.
-    pub fn new(region: Arc<Region>) -> Memory {
+    /// Of a region that packets lie in, shared by so many NFs.
+    pub fn new(region: Arc<Region>, nfs: usize) -> Memory {
         let loans = Loans::new(region.slots());
-        Memory { region, loans, holders: AtomicU16::new(1) }
+        // No NF may hold so much that others get none.
+        let share = u64::from(region.slots()) / (2 * nfs.max(1) as u64);
+        let most = share.clamp(64, 4 * u64::from(RING_CLAIMS));
+        Memory { region, loans, holders: AtomicU16::new(0), most }
+    }
+
+    /// A number for a holder that no other has.
+    fn holder(&self) -> Option<u16> {
+        let next = |last: u16| last.checked_add(1);
+        self.holders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().and_then(next)
     }
 }
 
@@ -53,6 +64,8 @@ pub struct ProcessLink {
     command: Command,
     memory: Arc<OnceLock<Memory>>,
     process: Option<Process>,
+    /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
+    holder: Option<u16>,
     back_off: Duration,
     /// When to start anew.
     restart_at: Option<Instant>,
@@ -61,6 +74,7 @@ pub struct ProcessLink {
     look: bool,
     returned: Vec<Returned>,
     findings: Vec<String>,
+    told: Vec<String>,
 }
 
 /// A process, and what it was given.
@@ -72,6 +86,8 @@ struct Process {
     ready: bool,
     /// Empty slots that it has.
     granted: usize,
+    /// Whether it was ended for what it did.
+    evicted: bool,
     _rings: RingFile,
 }
 
@@ -83,20 +99,27 @@ impl ProcessLink {
             command,
             memory,
             process: None,
+            holder: None,
             back_off: BACK_OFF.0,
             restart_at: None,
             restarts: 0,
             look: false,
-            returned: Vec::with_capacity(BURST),
+            // A whole ring at a time: what is lent in a turn comes back in one.
+            returned: Vec::with_capacity(RING_CLAIMS as usize),
             findings: vec![],
+            told: vec![],
         }
     }
 
-    fn spawn(&self) -> Result<Process, String> {
+    fn spawn(&mut self) -> Result<Process, String> {
         let failed =
             |what: &str, why: &dyn std::fmt::Display| format!("NF `{}`: cannot {what}: {why}", self.name);
         let memory =
             self.memory.get().ok_or_else(|| failed("start", &"there is no packet memory to share"))?;
+        let Some(holder) = self.holder.or_else(|| memory.holder()) else {
+            return Err(failed("start", &"there are too many NFs"));
+        };
+        self.holder = Some(holder);
         let rings = RingFile::create(RINGS, RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
         // Copies that stay open in the new program. One start at a time, so that no other one gets them, too.
         let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -114,12 +137,21 @@ impl ProcessLink {
             .spawn()
             .map_err(|error| failed(&format!("start {}", self.command.program.display()), &error))?;
         let out = child.stdout.take().ok_or_else(|| failed("hear", &"no pipe"))?;
-        let holder = memory.holders.fetch_add(1, Ordering::Relaxed).max(1);
         let (Some(to), Some(from), Some(grants)) = (rings.ring(0), rings.ring(1), rings.ring(2)) else {
             return Err(failed("make rings", &"there are three"));
         };
-        let lender = Lender::new(to, from, holder, memory.region.number()).with_grants(grants);
-        Ok(Process { child, out, lender, since: Instant::now(), ready: false, granted: 0, _rings: rings })
+        let lender = Lender::new(to, from, holder, memory.region.number());
+        let lender = lender.with_grants(grants).limited_to(memory.most);
+        Ok(Process {
+            child,
+            out,
+            lender,
+            since: Instant::now(),
+            ready: false,
+            granted: 0,
+            evicted: false,
+            _rings: rings,
+        })
     }
 
     /// Collects everything that a process held that runs no more.
@@ -155,7 +187,7 @@ impl ProcessLink {
                     self.restarts += 1;
                 }
                 Err(why) => {
-                    self.findings.push(why);
+                    self.tell(why);
                     self.restart_at = Some(Instant::now() + self.back_off);
                     self.back_off = (2 * self.back_off).min(BACK_OFF.1);
                 }
@@ -165,12 +197,21 @@ impl ProcessLink {
 
     /// An NF whose indices cannot be is ended: what it does with packets is anybody's guess.
     #[cold]
-    fn evict(&mut self) {
-        if let Some(process) = &mut self.process {
-            let _ = process.child.kill();
-            self.findings.push(format!("NF `{}` broke its rings and was ended", self.name));
-        }
+    fn evict(&mut self, what: &str) {
         self.look = true;
+        if let Some(process) = self.process.as_mut().filter(|process| !process.evicted) {
+            process.evicted = true;
+            let _ = process.child.kill();
+            self.tell(format!("NF `{}` {what} and was ended", self.name));
+        }
+    }
+
+    /// Notes a finding, the first time.
+    fn tell(&mut self, finding: String) {
+        if !self.told.contains(&finding) {
+            self.told.push(finding.clone());
+            self.findings.push(finding);
+        }
     }
 }
 
@@ -206,6 +247,7 @@ impl NfLink for ProcessLink {
         if !process.ready {
             let _ = process.child.kill();
             let status = process.child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
+            self.restart_at = Some(Instant::now() + self.back_off);
             return Err(format!("NF `{}` does not run ({status}); its process says why", self.name));
         }
         self.process = Some(process);
@@ -218,10 +260,13 @@ impl NfLink for ProcessLink {
 
     fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
         let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return 0 };
+        if process.evicted {
+            return 0;
+        }
         match process.lender.lend(&memory.loans, packets, list, input as u16) {
             Ok((lent, _)) => lent,
             Err(_) => {
-                self.evict();
+                self.evict("broke its rings");
                 0
             }
         }
@@ -251,8 +296,10 @@ impl NfLink for ProcessLink {
         let granted = self.returned.iter().filter(|returned| returned.granted).count();
         process.granted = process.granted.saturating_sub(granted);
         out.extend(self.returned.iter().map(back));
-        if !sound {
-            self.evict();
+        if process.lender.bad_claims() > MOST_BAD {
+            self.evict("claimed packets that it does not have");
+        } else if !sound {
+            self.evict("broke its rings");
         }
     }
 
@@ -261,7 +308,9 @@ impl NfLink for ProcessLink {
     }
 
     fn stop(&mut self, out: &mut Vec<Back>) {
-        self.restart_at = None;
+        if self.restart_at.take().is_some() {
+            self.tell(format!("NF `{}` was down when the run ended", self.name));
+        }
         let Some(mut process) = self.process.take() else { return };
         let pid = rustix::process::Pid::from_child(&process.child);
         let _ = rustix::process::kill_process(pid, Signal::TERM);

@@ -74,3 +74,11 @@ impl PortOpener for AnyPort {
         Ok(Box::new(MemoryPort::sink(name)))
     }
 }
+
+/// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it
+/// starts.
+#[expect(unsafe_code, reason = "there is no safe function for this system call")]
+pub(crate) fn close_on_exec() {
+    // SAFETY: marks descriptors, and closes none here.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}

@@ -163,7 +163,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 
 /// Says how the process of an NF is started: this program, with what it needs to find the NF again.
 fn starter(args: &RunArgs, burst: usize) -> anyhow::Result<impl Fn(&str) -> host::nf::Command + use<>> {
-    let program = std::env::current_exe().context("this program's own file")?;
+    // Also when the file was replaced meanwhile.
+    let program = PathBuf::from("/proc/self/exe");
     let mut common: Vec<String> = args.defines.iter().map(|define| format!("--define={define}")).collect();
     common.push(format!("--burst={burst}"));
     common.extend((args.engine == EngineArg::Evaluator).then(|| "--evaluator".into()));
