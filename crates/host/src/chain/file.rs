@@ -191,7 +191,8 @@ fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
         defines.extend(define.plain(diags).map(|value| Define { name, value }));
     }
     let idle = keys.take("idle").map_or(vec![], |idle| idle.texts(diags));
-    keys.finish(diags, misplaced);
+    let misspelt = |key: &str| (key == "run").then(|| "how an NF runs is said by `runs`".to_string());
+    keys.finish(diags, |key| misspelt(key).or_else(|| misplaced(key)));
     Some(NfDecl { name: nf.key.to_string(), span: nf.key_span, text, defines, idle, form })
 }
 
