@@ -63,6 +63,7 @@ impl Ledger {
     }
 
     /// How many slots it speaks of.
+    #[inline]
     pub fn slots(&self) -> u32 {
         self.generations.len() as u32
     }
@@ -88,11 +89,13 @@ impl Ledger {
     }
 
     /// Who holds a slot.
+    #[inline]
     pub fn holder(&self, slot: u32) -> Option<u16> {
         self.holders.get(slot as usize).map(|holder| holder.load(Ordering::Relaxed))
     }
 
     /// Hands a slot over. False when there is no such slot.
+    #[inline]
     pub fn grant(&self, slot: u32, holder: u16) -> bool {
         self.holders.get(slot as usize).map(|entry| entry.store(holder, Ordering::Relaxed)).is_some()
     }
@@ -108,6 +111,7 @@ impl Ledger {
     /// # Errors
     ///
     /// Says which of the three does not hold.
+    #[inline]
     pub fn check(&self, slot: u32, generation: u32, holder: u16) -> Result<(), ClaimError> {
         let Some(held_by) = self.holder(slot) else {
             return Err(ClaimError::OutOfRange { slot, slots: self.slots() });

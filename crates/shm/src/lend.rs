@@ -60,6 +60,7 @@ impl Loans {
     }
 
     /// Notes a loan; its number.
+    #[inline]
     fn begin(&self, packet: &Packet, holder: u16, granted: bool) -> Option<u32> {
         let kept = self.kept.get(packet.slot as usize)?;
         if self.ledger.holder(packet.slot) != Some(HOST) {
@@ -73,6 +74,7 @@ impl Loans {
     }
 
     /// Ends a loan; the packet as the host knows it, with nothing that an NF can write.
+    #[inline]
     fn end(&self, region: u16, slot: u32) -> Lent {
         self.ledger.end(slot, self.ledger.generation(slot));
         self.ledger.grant(slot, HOST);
@@ -183,6 +185,7 @@ impl<C: Cells> Lender<C> {
     }
 
     /// Slots that the NF holds, as far as the books say.
+    #[inline]
     pub fn held(&self) -> u64 {
         let LendStats { lent, returned, lost, untouched, malformed, .. } = self.stats;
         lent.saturating_sub(returned + lost + untouched + malformed)
@@ -196,6 +199,7 @@ impl<C: Cells> Lender<C> {
     /// # Errors
     ///
     /// When the NF's index cannot be: it is to be evicted.
+    #[inline]
     pub fn lend(
         &mut self,
         loans: &Loans,
@@ -235,12 +239,14 @@ impl<C: Cells> Lender<C> {
     /// # Errors
     ///
     /// When the NF's index cannot be: it is to be evicted.
+    #[inline]
     pub fn take_back(&mut self, loans: &Loans, out: &mut Vec<Returned>) -> Result<usize, Broken> {
         self.take_back_most(loans, out, out.capacity() - out.len())
     }
 
     /// The same of at most so many claims, good or bad: an NF that goes on and on giving bad ones must not keep
     /// its host here.
+    #[inline]
     fn take_back_most(
         &mut self,
         loans: &Loans,
@@ -267,6 +273,7 @@ impl<C: Cells> Lender<C> {
     }
 
     /// Checks a claim; the slot is the host's from here on when it is a good one.
+    #[inline]
     fn accept(&mut self, loans: &Loans, claim: &Claim) -> Option<Returned> {
         match loans.ledger.check(claim.slot, claim.generation, self.holder) {
             Ok(()) => {}
@@ -325,6 +332,7 @@ impl<C: Cells> Lender<C> {
 
 /// A descriptor that an NF left, when it can be one: what the host knows better is set, what it relies on is
 /// checked, what cannot be is unset.
+#[inline]
 fn sound(parked: Packet, claim: &Claim, own: &Packet) -> Option<Packet> {
     if usize::from(claim.data) + usize::from(claim.len) > BUF_BYTES {
         return None;

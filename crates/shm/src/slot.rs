@@ -28,6 +28,7 @@ impl Segment {
     }
 
     /// The whole buffer of the packet's slot, for edits that reach beyond its bytes.
+    #[inline]
     pub fn buffer(packet: &Packet) -> Segment {
         if Span::of(packet.region).holds(packet.buf) {
             Segment { address: packet.buf, len: BUF_BYTES }
@@ -130,6 +131,7 @@ pub fn stamp<const TEMPLATE: usize>(packet: &Packet, template: &[u8; TEMPLATE]) 
 /// Stores the descriptor in its slot's metadata block, where [`unpark`] finds it.
 ///
 /// False when the descriptor does not speak of a slot of its region.
+#[inline]
 pub fn park(packet: &Packet) -> bool {
     let span = Span::of(packet.region);
     if span.buffer(packet.slot) != Some(packet.buf) {
@@ -168,6 +170,7 @@ pub fn prefetch(region: u16, slot: u32) {
 ///
 /// What stands there is believed as far as memory safety goes without it: `buf`, `slot` and `region`
 /// are set from the arguments. The rest is what was parked.
+#[inline]
 pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     let buf = Span::of(region).buffer(slot)?;
     // SAFETY: as in `park`. Every bit pattern is a `Packet`: it holds integers only.
