@@ -31,6 +31,9 @@ fn a_chain_does_the_same_in_processes() {
     };
     let (expected, frames) = (run("chain.toml"), outputs());
     assert!(expected.1 > 2_000, "{expected:?}");
+    // The example of the repository first.
+    assert_eq!(run("processes.toml"), expected);
+    assert!(outputs() == frames, "other frames from the example");
     for nfs in [&["nat"][..], &["firewall"], &["nat", "balancer"], &["nat", "firewall", "balancer"]] {
         std::fs::write(file("processes.toml"), in_processes(&chain, nfs)).expect("written");
         assert_eq!(run("processes.toml"), expected, "{nfs:?}");
