@@ -25,7 +25,7 @@ file puts it into the configuration; there is no other use for it.
 - **arguments**: `NAME`: the NF
 - **handlers**: `up` (whether the NF runs), `restarts` (read)
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for reasons that its own accounts tell; `nf-down`: no NF
-  runs; `ring-full`: the NF does not keep up, and has moved nothing for 100 ms; `not-taken`: the NF died before
+  runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
   it took the packet; `lost-with-nf`: the NF died while it had the packet; `no-such-output`: the NF named an
   output that it does not have; `not-back`: the run ended before the packet came back; `segments`: the packet
   is larger than a slot
@@ -61,7 +61,7 @@ const MOST_WAITING: usize = 4096;
 /// Packets that are lent out of those at a time.
 const BURST: usize = 64;
 /// How long an NF may move nothing while packets wait for it.
-const PATIENCE_NS: u64 = 100_000_000;
+const PATIENCE_NS: u64 = 250_000_000;
 
 struct ProcessNf {
     link: Box<dyn NfLink>,
