@@ -9,6 +9,7 @@ use shm::lend::{GRANT, Lender, Loans, Returned};
 use shm::region::Region;
 use shm::ring::{Action, Mapped, RingFile};
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -83,7 +84,6 @@ struct Process {
     out: ChildStdout,
     lender: Lender<Mapped>,
     since: Instant,
-    ready: bool,
     /// Empty slots that it has.
     granted: usize,
     /// Whether it was ended for what it did.
@@ -142,16 +142,7 @@ impl ProcessLink {
         };
         let lender = Lender::new(to, from, holder, memory.region.number());
         let lender = lender.with_grants(grants).limited_to(memory.most);
-        Ok(Process {
-            child,
-            out,
-            lender,
-            since: Instant::now(),
-            ready: false,
-            granted: 0,
-            evicted: false,
-            _rings: rings,
-        })
+        Ok(Process { child, out, lender, since: Instant::now(), granted: 0, evicted: false, _rings: rings })
     }
 
     /// Collects everything that a process held that runs no more.
@@ -228,26 +219,43 @@ fn back(returned: &Returned) -> Back {
     Back { packet: returned.packet, fate }
 }
 
+/// How the start of a process went.
+enum Started {
+    Ready,
+    /// It ended before it was ready.
+    Ended,
+    /// It takes too long.
+    Late,
+}
+
 /// Waits for the byte that says that a process is ready.
-fn await_ready(process: &mut Process) -> bool {
-    let end = Instant::now() + PATIENCE;
+fn await_ready(process: &mut Process) -> Started {
     let mut poll = [rustix::event::PollFd::new(&process.out, rustix::event::PollFlags::IN)];
-    let left = rustix::event::Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
-    if !rustix::event::poll(&mut poll, left.as_ref()).is_ok_and(|ready| ready > 0) {
-        return false;
+    let patience = rustix::event::Timespec::try_from(PATIENCE).ok();
+    if !rustix::event::poll(&mut poll, patience.as_ref()).is_ok_and(|ready| ready > 0) {
+        return Started::Late;
     }
     let mut byte = [0];
-    process.out.read_exact(&mut byte).is_ok() && byte == [READY]
+    let ready = process.out.read_exact(&mut byte).is_ok() && byte == [READY];
+    if ready { Started::Ready } else { Started::Ended }
 }
 
 impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
         let mut process = self.spawn()?;
-        process.ready = await_ready(&mut process);
-        if !process.ready {
+        let started = await_ready(&mut process);
+        if matches!(started, Started::Late) {
             let _ = process.child.kill();
-            let status = process.child.wait().map_or_else(|error| error.to_string(), |s| s.to_string());
+        }
+        if !matches!(started, Started::Ready) {
+            let status = process.child.wait();
             self.restart_at = Some(Instant::now() + self.back_off);
+            // Killed by somebody: as at any other moment.
+            let killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
+            if killed && matches!(started, Started::Ended) {
+                return Ok(());
+            }
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
             return Err(format!("NF `{}` does not run ({status}); its process says why", self.name));
         }
         self.process = Some(process);
