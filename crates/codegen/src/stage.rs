@@ -67,66 +67,68 @@ impl Scratch {
     }
 }
 
-/// Runs a program on the packets of a batch that came in by an input port, and sorts them into
-/// `exits` (ports, reasons, then slow paths).
+/// Packets that came in by an input port of an element: those of a vector that a list names.
+pub struct Burst<'a> {
+    /// The input.
+    pub input: usize,
+    /// The vector.
+    pub packets: &'a mut [Packet],
+    /// Which of them.
+    pub list: &'a [u16],
+}
+
+/// Runs a program on a burst, and sorts its packets into `exits` (ports, reasons, then slow paths).
 ///
 /// # Panics
 /// When the list names packets outside the vector, or the vector is longer than [`LIST_CAPACITY`].
-#[expect(clippy::too_many_arguments, reason = "the packet path; each is a different thing")]
 pub fn run(
     engine: &Engine,
     program: &Program,
-    input: usize,
-    packets: &mut [Packet],
-    list: &[u16],
+    burst: Burst<'_>,
     state: &mut State<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) {
-    if let Some(port) = pass(engine, program, input, packets, list, state, scratch, exits) {
+    let list = burst.list;
+    if let Some(port) = pass(engine, program, burst, state, scratch, exits) {
         exits.extend(port, list);
     }
 }
 
-/// The same for who goes on with the batch as it came: where all packets leave by one port, as they mostly
+/// The same for who goes on with the list as it came: where all packets leave by one port, as they mostly
 /// do, the port is returned and no list is written.
 ///
 /// # Panics
 /// As [`run`].
 #[inline]
-#[expect(clippy::too_many_arguments, reason = "as `run`")]
 pub fn pass(
     engine: &Engine,
     program: &Program,
-    input: usize,
-    packets: &mut [Packet],
-    list: &[u16],
+    burst: Burst<'_>,
     state: &mut State<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
-    assert!(packets.len() <= LIST_CAPACITY && list.len() <= LIST_CAPACITY);
+    assert!(burst.packets.len() <= LIST_CAPACITY && burst.list.len() <= LIST_CAPACITY);
     match engine {
-        Engine::Native(code, id) => native(program, code, *id, input, packets, list, state, scratch, exits),
+        Engine::Native(code, id) => native(program, code, *id, burst, state, scratch, exits),
         Engine::Evaluator => {
-            evaluate(program, input, packets, list, state, exits);
+            evaluate(program, burst, state, exits);
             None
         }
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "as `run`")]
 fn native(
     program: &Program,
     code: &Code,
     id: ProgramId,
-    input: usize,
-    packets: &mut [Packet],
-    list: &[u16],
+    burst: Burst<'_>,
     state: &mut State<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
+    let Burst { input, packets, list } = burst;
     let compiled = code.program(id);
     let form = match compiled.walked() {
         Some(walked) if scratch.find_walks(program, state) => walked,
@@ -271,14 +273,8 @@ impl Buffer for SlotBuffer {
     }
 }
 
-fn evaluate(
-    program: &Program,
-    input: usize,
-    packets: &mut [Packet],
-    list: &[u16],
-    state: &mut State<'_>,
-    exits: &mut Exits,
-) {
+fn evaluate(program: &Program, burst: Burst<'_>, state: &mut State<'_>, exits: &mut Exits) {
+    let Burst { input, packets, list } = burst;
     exits.reset(usize::from(program.outputs), program.reasons.len(), program.slow.len());
     let (outputs, reasons) = (exits.outputs(), exits.reasons());
     for &index in list {

@@ -1,6 +1,6 @@
 //! Machine code against the evaluator, on programs made at random and on packets made at random.
 
-use codegen::{CodeBuilder, Engine, Exits, Scratch};
+use codegen::{Burst, CodeBuilder, Engine, Exits, Scratch};
 use ir::eval::State;
 use ir::{BinOp, Builder, Created, Inst, Program, Table, Term, Value};
 use packet::access::Access;
@@ -98,7 +98,8 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
     let mut scratch = Scratch::default();
     for now_ns in [5, 6] {
         let mut state = State { cells: &mut cells, tables: &mut tables, now_ns };
-        codegen::run(engine, program, 0, &mut packets, &list, &mut state, &mut scratch, &mut exits);
+        let burst = Burst { input: 0, packets: &mut packets, list: &list };
+        codegen::run(engine, program, burst, &mut state, &mut scratch, &mut exits);
     }
     let lists = usize::from(program.outputs) + program.reasons.len() + program.slow.len();
     let exit_of = list.iter().map(|index| (0..lists).find(|at| exits.list(*at).contains(index))).collect();

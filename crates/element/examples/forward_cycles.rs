@@ -118,7 +118,8 @@ impl Running {
         let mut tables = ElementTables(self.element.as_mut());
         let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns: 1 };
         let (scratch, exits) = (&mut self.scratch, &mut self.exits);
-        codegen::run(&self.engine, &self.program, 0, packets, list, &mut state, scratch, exits);
+        let burst = codegen::Burst { input: 0, packets, list };
+        codegen::run(&self.engine, &self.program, burst, &mut state, scratch, exits);
     }
 }
 

@@ -22,8 +22,8 @@ pub trait NfLink: Send {
     /// How many empty slots the NF should get, to make packets in.
     fn grants_wanted(&self) -> usize;
 
-    /// Grants empty slots, the front ones, as many as can be; how many.
-    fn grant(&mut self, packets: &[Packet]) -> usize;
+    /// Grants empty slots, the front ones of the list, as many as can be; how many.
+    fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize;
 
     /// Appends what came back, and what a dead NF held. Every packet that was lent comes up once.
     fn collect(&mut self, out: &mut Vec<Back>);

@@ -5,7 +5,7 @@
 
 use crate::node::Lowered;
 use crate::worker::Worker;
-use codegen::Exits;
+use codegen::{Burst, Exits};
 use element::work::Account;
 use element::{Batch, Element, Host, Vector};
 use ir::eval::State;
@@ -17,6 +17,11 @@ use std::cmp::Reverse;
 /// Elements that one packet may pass in a row: a configuration may hold loops, and one that never
 /// lets a packet go must not take the worker with it.
 const MAX_DEPTH: usize = 1_000;
+
+/// The host's own reasons to drop packets, counted from a node's last: there is no way on for them.
+const NO_WAY: usize = 1;
+/// Nothing is wired to the port.
+const UNWIRED: usize = 2;
 
 /// A packet on its way to the worker that owns an element's state.
 pub struct Handed {
@@ -79,16 +84,13 @@ impl Worker {
             let Some(element) = &mut this.element else {
                 // It is at work further up, and cannot be at work here, too.
                 exits.reset(0, 0, 0);
-                if let Some(count) = this.books.dropped.last() {
-                    count.add(list.len());
-                }
-                self.pool.free(packets, list);
+                self.give_up(node, NO_WAY, packets, list);
                 return None;
             };
             let mut tables = ElementTables(element.as_mut());
             let mut state = State { cells: &mut this.cells, tables: &mut tables, now_ns: self.now_ns };
-            let scratch = &mut self.scratch;
-            let through = codegen::pass(engine, program, input, packets, list, &mut state, scratch, exits);
+            let burst = Burst { input, packets: &mut *packets, list };
+            let through = codegen::pass(engine, program, burst, &mut state, &mut self.scratch, exits);
             if through.is_some() {
                 return through;
             }
@@ -162,15 +164,18 @@ impl Worker {
                 this.books.outputs[port].add(list.len());
                 self.push(next.node, next.port, packets, list);
             }
-            // The last two reasons of every node are the host's own.
-            unwired => {
-                let own = this.books.dropped.len().saturating_sub(if unwired.is_some() { 1 } else { 2 });
-                if let Some(count) = this.books.dropped.get(own) {
-                    count.add(list.len());
-                }
-                self.pool.free(packets, list);
-            }
+            Some(_) => self.give_up(node, NO_WAY, packets, list),
+            None => self.give_up(node, UNWIRED, packets, list),
         }
+    }
+
+    /// Drops packets for one of the host's own reasons, the last two of every node.
+    fn give_up(&mut self, node: usize, from_last: usize, packets: &[Packet], list: &[u16]) {
+        let dropped = &self.nodes[node].books.dropped;
+        if let Some(count) = dropped.get(dropped.len().saturating_sub(from_last)) {
+            count.add(list.len());
+        }
+        self.pool.free(packets, list);
     }
 
     /// Sends on what an element emitted beside its batch since the outbox had `start` packets.
@@ -190,16 +195,12 @@ impl Worker {
 
     /// Gives packets to the worker that owns the element's state.
     fn hand_over(&mut self, node: usize, input: usize, packets: &[Packet], list: &[u16]) {
-        let books = &self.nodes[node].books;
         for &index in list {
             let packet = packets[usize::from(index)];
             if self.home.push(Handed { node, input, packet }).is_ok() {
-                books.handed_over.add(1);
+                self.nodes[node].books.handed_over.add(1);
             } else {
-                if let Some(count) = books.dropped.last() {
-                    count.add(1);
-                }
-                self.pool.free_all(std::slice::from_ref(&packet));
+                self.give_up(node, NO_WAY, packets, &[index]);
             }
         }
     }
@@ -226,10 +227,7 @@ impl Worker {
     pub(crate) fn drop_handed(&mut self) {
         while let Some(Handed { node, packet, .. }) = self.incoming.pop() {
             self.nodes[node].books.input.add(1);
-            if let Some(count) = self.nodes[node].books.dropped.last() {
-                count.add(1);
-            }
-            self.pool.free_all(std::slice::from_ref(&packet));
+            self.give_up(node, NO_WAY, std::slice::from_ref(&packet), &[0]);
         }
     }
 

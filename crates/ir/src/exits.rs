@@ -73,8 +73,7 @@ impl Exits {
     /// Whether any packet is dropped.
     #[inline]
     pub fn has_drops(&self) -> bool {
-        let counts = self.counts.get(self.outputs..self.outputs + self.reasons).unwrap_or(&[]);
-        counts.iter().fold(0, |all, count| all | count) != 0
+        self.has_exceptions(0)
     }
 
     /// Whether any packet is dropped or on one of the first `slow` lists of the third kind.

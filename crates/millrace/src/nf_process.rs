@@ -64,15 +64,15 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     let nf = chain.processes.iter().find(|process| process.name == args.nf);
     let nf = nf.ok_or_else(|| anyhow!("{} has no NF `{}` in a process", args.chain.display(), args.nf))?;
     let NfProcessArgs { region, slots, rings, burst, .. } = args;
-    let attachment = Attachment { chain: args.chain, nf: args.nf, region, slots, rings, burst };
+    let attachment = Attachment { region, slots, rings, burst };
     let options = host::Options { workers: 1, evaluator: args.evaluator, folder: chain.folder.clone() };
     let outcome =
-        child::serve(nf, &attachment, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
+        child::serve(nf, attachment, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
     let findings = outcome.iter().flat_map(|outcome| &outcome.findings);
-    findings.for_each(|finding| eprintln!("millrace: NF {}: {finding}", attachment.nf));
+    findings.for_each(|finding| eprintln!("millrace: NF {}: {finding}", args.nf));
     if outcome.is_none() {
         check::show(&loaded.map, &loaded.diags, false);
-        bail!("NF `{}` has mistakes", attachment.nf);
+        bail!("NF `{}` has mistakes", args.nf);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@
 //! other, and on two; beside it the same ring inside one thread, and a bare process switch.
 
 use packet::access::Access;
-use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::thread::CpuSet;
 use shm::lend::{Lender, Loans};
 use shm::ring::{Action, Claim, Consumer, Producer, RingFile};
@@ -38,21 +38,17 @@ fn pin(core: usize) {
     rustix::thread::sched_setaffinity(None, &set).expect("a core of this machine");
 }
 
-fn inherited(number: &str) -> OwnedFd {
-    #[expect(unsafe_code, reason = "takes over a descriptor that the parent left open for it")]
-    // SAFETY: the parent opened it for this process, which takes it once.
-    unsafe {
-        OwnedFd::from_raw_fd(number.parse().expect("a descriptor"))
-    }
+fn memory(number: &str) -> OwnedFd {
+    shm::memfd::inherited(number.parse().expect("a descriptor")).expect("left open")
 }
 
 fn nf(arguments: &[String]) -> ! {
     let [region, rings, core, burst, what] = arguments else { panic!("five arguments") };
     pin(core.parse().expect("a core"));
-    let region = Region::attach(inherited(region), SLOTS, true).expect("packet memory");
-    let rings = RingFile::open(inherited(rings), 2, CLAIMS).expect("rings");
-    let mut from = Consumer::new(rings.ring(0).expect("to the NF"));
-    let mut to = Producer::new(rings.ring(1).expect("from the NF"));
+    let region = Region::attach(memory(region), SLOTS, true).expect("packet memory");
+    let rings = RingFile::<2>::open(memory(rings), CLAIMS).expect("rings");
+    let [to_nf, from_nf] = rings.rings();
+    let (mut from, mut to) = (Consumer::new(to_nf), Producer::new(from_nf));
     let mut claims = vec![Claim::default(); burst.parse().expect("a number")];
     let what = work(what);
     loop {
@@ -76,7 +72,7 @@ fn nf(arguments: &[String]) -> ! {
 /// Cycles per packet there and back, or per switch where the NF only yields.
 fn measure(cores: [usize; 2], burst: usize, what: Work, ticks: f64) -> f64 {
     let shared = SharedPool::new(Region::create(RegionOptions::slots(SLOTS)).expect("memory"));
-    let rings = RingFile::create(2, CLAIMS).expect("rings");
+    let rings = RingFile::<2>::create(CLAIMS).expect("rings");
     let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
     let rings_fd = rustix::io::dup(rings.as_fd()).expect("descriptors");
     let mut nf = Command::new(std::env::current_exe().expect("this program"))
@@ -86,7 +82,7 @@ fn measure(cores: [usize; 2], burst: usize, what: Work, ticks: f64) -> f64 {
         .expect("this program starts again");
     pin(cores[0]);
     let mut pool = shared.worker();
-    let (to, from) = (rings.ring(0).expect("one"), rings.ring(1).expect("two"));
+    let [to, from] = rings.rings();
     let loans = Loans::new(SLOTS);
     let mut lender = Lender::new(to, from, 1, shared.region().number());
     let list: Vec<u16> = (0..burst as u16).collect();
@@ -132,8 +128,8 @@ fn measure(cores: [usize; 2], burst: usize, what: Work, ticks: f64) -> f64 {
 
 /// Cycles per claim through a ring inside one thread.
 fn inside(burst: usize, ticks: f64) -> f64 {
-    let rings = RingFile::create(1, CLAIMS).expect("rings");
-    let ring = rings.ring(0).expect("one");
+    let rings = RingFile::<1>::create(CLAIMS).expect("rings");
+    let [ring] = rings.rings();
     let (mut producer, mut consumer) = (Producer::new(ring.clone()), Consumer::new(ring));
     let mut claims = vec![Claim { slot: 1, ..Claim::default() }; burst];
     let (start, mut through) = (Instant::now(), 0);

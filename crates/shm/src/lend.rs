@@ -1,4 +1,4 @@
-//! Lending packets to an NF: the host's end of an NF's two rings.
+//! Lending packets to an NF: the host's end of an NF's rings.
 //!
 //! A packet that is lent lies in its slot, with its descriptor parked in front of it, and the private
 //! [`Loans`] say who holds it. What comes back is a claim: the slot must be one that this NF holds, in the
@@ -209,13 +209,14 @@ impl<C: Cells> Lender<C> {
     ) -> Result<(usize, bool), Broken> {
         let granted = destination == GRANT;
         let free = if granted { u64::MAX } else { self.most.saturating_sub(self.held()) };
+        let free = usize::try_from(free).unwrap_or(usize::MAX);
         let to = match &mut self.grants {
             Some(grants) if granted => grants,
             _ => &mut self.to,
         };
         let room = to.room(list.len()).inspect_err(|_| self.stats.broken += 1)?;
         let mut lent = 0;
-        for &index in list.iter().take(room.min(usize::try_from(free).unwrap_or(usize::MAX))) {
+        for &index in list.iter().take(room.min(free)) {
             let Some(packet) = packets.get(usize::from(index)) else { break };
             // Parked without what is nobody else's business.
             let parked = Packet { handle: 0, generation: 0, ..*packet };
@@ -272,28 +273,31 @@ impl<C: Cells> Lender<C> {
         Ok(out.len() - before)
     }
 
-    /// Checks a claim; the slot is the host's from here on when it is a good one.
+    /// Ends the loan of a good claim: the slot is the host's from here on. The packet as the NF left it, where it
+    /// can be one, and as the host knows it.
     #[inline]
-    fn accept(&mut self, loans: &Loans, claim: &Claim) -> Option<Returned> {
-        match loans.ledger.check(claim.slot, claim.generation, self.holder) {
-            Ok(()) => {}
-            Err(ClaimError::OutOfRange { .. }) => {
-                self.stats.out_of_range += 1;
-                return None;
-            }
-            Err(ClaimError::Stale { .. }) => {
-                self.stats.stale += 1;
-                return None;
-            }
-            Err(ClaimError::NotHolder { .. }) => {
-                self.stats.not_held += 1;
-                return None;
-            }
-        }
+    fn reclaim(&self, loans: &Loans, claim: &Claim) -> Result<(Option<Packet>, Lent), ClaimError> {
+        loans.ledger.check(claim.slot, claim.generation, self.holder)?;
         let own = loans.end(self.region, claim.slot);
         // One read of what the NF can write, then only the copy is used.
-        let Lent { packet: own, granted } = own;
-        let packet = unpark(self.region, claim.slot).and_then(|parked| sound(parked, claim, &own));
+        let parked = unpark(self.region, claim.slot);
+        Ok((parked.and_then(|parked| sound(parked, claim, &own.packet)), own))
+    }
+
+    /// Takes a packet back by a claim; `None` when that is a bad one.
+    #[inline]
+    fn accept(&mut self, loans: &Loans, claim: &Claim) -> Option<Returned> {
+        let (packet, Lent { packet: own, granted }) = match self.reclaim(loans, claim) {
+            Ok(reclaimed) => reclaimed,
+            Err(error) => {
+                *match error {
+                    ClaimError::OutOfRange { .. } => &mut self.stats.out_of_range,
+                    ClaimError::Stale { .. } => &mut self.stats.stale,
+                    ClaimError::NotHolder { .. } => &mut self.stats.not_held,
+                } += 1;
+                return None;
+            }
+        };
         let (Some(packet), Some(action)) = (packet, Action::from_number(claim.action)) else {
             self.stats.malformed += 1;
             // It is a packet of ours all the same, and somebody has to free it.
@@ -311,14 +315,11 @@ impl<C: Cells> Lender<C> {
         let _ = self.take_back_most(loans, &mut estate.returned, most);
         let found = self.to.autopsy();
         for claim in self.to.untouched(found) {
-            if loans.ledger.check(claim.slot, claim.generation, self.holder).is_err() {
-                continue;
-            }
-            let own = loans.end(self.region, claim.slot);
-            let parked = unpark(self.region, claim.slot);
-            match parked.and_then(|parked| sound(parked, &claim, &own.packet)) {
-                Some(packet) => estate.untouched.push(Lent { packet, ..own }),
-                None => estate.lost.push(own),
+            match self.reclaim(loans, &claim) {
+                Ok((Some(packet), own)) => estate.untouched.push(Lent { packet, ..own }),
+                Ok((None, own)) => estate.lost.push(own),
+                // History, or scribbled over.
+                Err(_) => {}
             }
         }
         self.stats.untouched += estate.untouched.len() as u64;

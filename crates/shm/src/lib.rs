@@ -9,8 +9,8 @@
 //! [`ring`] has the rings that claims on packets go from one process to another by, [`lend`] the host's end
 //! of an NF's rings.
 //!
-//! Unsafe code is confined to `region` and `ring::file` (mapping), `slot` (raw copies) and `ring::mapped`
-//! (atomics of mapped memory).
+//! Unsafe code is confined to `region` and `ring::file` (mapping), `memfd` (descriptors by number), `slot` (raw
+//! copies) and `ring::mapped` (atomics of mapped memory).
 
 pub mod bytes;
 pub mod chain;
@@ -19,6 +19,7 @@ mod edit;
 pub mod ledger;
 #[cfg(not(loom))]
 pub mod lend;
+pub mod memfd;
 pub mod pool;
 pub mod region;
 pub mod ring;
@@ -82,6 +83,14 @@ pub enum ShmError {
     NotSealed {
         /// How many bytes are needed.
         bytes: usize,
+    },
+    /// A descriptor that was to be left open for this program.
+    #[error("there is no descriptor {number} that was left open for this program: {source}")]
+    NotInherited {
+        /// Its number.
+        number: i32,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// More regions at once than descriptors can number.
     #[error("no more than {most} packet regions can be open at once; drop one first")]

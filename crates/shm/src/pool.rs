@@ -64,15 +64,15 @@ pub struct PoolStats {
 pub enum PacketPool {
     /// Slots of a region of our own, managed here.
     Native(NativePool),
-    /// Slots that a driver library manages.
-    Dpdk(Box<dyn Pool>),
+    /// Slots that somebody else manages: a driver library, or the host of an NF.
+    Foreign(Box<dyn Pool>),
 }
 
 macro_rules! dispatch {
     ($self:ident, $pool:ident => $call:expr) => {
         match $self {
             PacketPool::Native($pool) => $call,
-            PacketPool::Dpdk($pool) => $call,
+            PacketPool::Foreign($pool) => $call,
         }
     };
 }

@@ -1,6 +1,6 @@
 //! Regions: one memfd each, mapped, cut into packet slots.
 //!
-//! Invariants: the file cannot shrink (sealed right after it got its size), so a mapped page never
+//! Invariants: the file cannot shrink (sealed as soon as it has its size), so a mapped page never
 //! turns into a bus error; the mapping starts at a 2 MiB boundary; the addresses of a dropped region
 //! stay mapped (anonymous memory takes the place of the file) until another region takes them over,
 //! so that a stale descriptor can be wrong but never point at nothing.
@@ -11,8 +11,9 @@
 
 use crate::ShmError;
 use crate::descriptor::SLOT_BYTES;
+use crate::memfd::{self, failed};
 use crate::span;
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -110,11 +111,7 @@ impl Region {
             return Err(ShmError::SlotCount { slots, most: MOST_SLOTS });
         }
         let bytes = (slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
-        let seals = rustix::fs::fcntl_get_seals(&file).map_err(|error| failed("look at", bytes, error))?;
-        let stat = rustix::fs::fstat(&file).map_err(|error| failed("look at", bytes, error))?;
-        if !seals.contains(SealFlags::SHRINK) || (stat.st_size as u64) < bytes as u64 {
-            return Err(ShmError::NotSealed { bytes });
-        }
+        memfd::check(&file, bytes)?;
         let address = reserve(bytes)?;
         let rights = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: replaces a mapping of the same length that this module reserved or vacated.
@@ -174,10 +171,6 @@ impl Drop for Region {
         span::leave(self.number);
         vacate(self.address, self.bytes);
     }
-}
-
-fn failed(action: &'static str, bytes: usize, error: rustix::io::Errno) -> ShmError {
-    ShmError::Memory { action, bytes, source: error.into() }
 }
 
 /// Finds a 2 MiB-aligned stretch of addresses that nothing else uses.
@@ -258,11 +251,7 @@ fn map_file(
     node: Option<u32>,
     notes: &mut Vec<String>,
 ) -> Result<OwnedFd, (&'static str, rustix::io::Errno)> {
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | pages;
-    let file = rustix::fs::memfd_create("millrace-region", flags).map_err(|e| ("create", e))?;
-    // 0600 from the start: a memfd's default of 0777 would let another user reopen it through /proc.
-    rustix::fs::fchmod(&file, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(|e| ("protect", e))?;
-    rustix::fs::ftruncate(&file, bytes as u64).map_err(|e| ("size", e))?;
+    let file = memfd::create("millrace-region", bytes, pages)?;
     if !pages.is_empty() {
         // The kernel unmaps what stands at a fixed address before it finds out that huge pages are
         // missing, and another thread may take the hole. So the pages are claimed for the file (whose
@@ -286,10 +275,6 @@ fn map_file(
         )
     }
     .map_err(|e| ("map", e))?;
-    // From here on the addresses are backed, and a shrunk file could fault: seal the size, and the seals, so that
-    // nobody who shares the file adds one that keeps others from mapping it.
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    rustix::fs::fcntl_add_seals(&file, seals).map_err(|e| ("seal", e))?;
     let start = address as *mut c_void;
     if pages.is_empty() {
         // Transparent huge pages where the system allows them on advice; a refusal changes only speed.

@@ -60,8 +60,8 @@ proptest! {
         let shared = SharedPool::new(Region::create(options).expect("memory"));
         let (mut pool, loans, region) = (shared.worker(), Loans::new(SLOTS), shared.region().number());
         let ledger = loans.ledger();
-        let rings = RingFile::create(2, CLAIMS).expect("rings");
-        let sides = [rings.ring(0).expect("one"), rings.ring(1).expect("two")];
+        let rings = RingFile::<2>::create(CLAIMS).expect("rings");
+        let sides = rings.rings();
         let mut lender = Lender::new(sides[0].clone(), sides[1].clone(), NF, region);
         let mut nf_from = Consumer::new(sides[0].clone());
         let mut nf_to = Producer::new(sides[1].clone());

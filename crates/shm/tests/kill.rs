@@ -3,7 +3,7 @@
 //! The NF is this program again, started with the test `the_nf` and the memory that it needs.
 
 use packet::access::Access;
-use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Signal, getpid, kill_process};
 use shm::lend::{Estate, Lender, Loans, Returned};
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
@@ -26,23 +26,18 @@ fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
 }
 
 /// Memory that was left open for this process.
-fn inherited(name: &str) -> OwnedFd {
-    let number: RawFd = variable(name).expect("a descriptor");
-    #[expect(unsafe_code, reason = "takes over a descriptor that the parent left open for it")]
-    // SAFETY: the parent opened it for this process, which takes it once.
-    unsafe {
-        OwnedFd::from_raw_fd(number)
-    }
+fn memory(name: &str) -> OwnedFd {
+    shm::memfd::inherited(variable(name).expect("a descriptor")).expect("left open")
 }
 
 /// What an NF does: takes packets, counts their first byte up, gives them back.
 #[test]
 fn the_nf() {
     let Some(step) = variable::<u32>("NF_STEP") else { return };
-    let region = Region::attach(inherited("NF_REGION"), SLOTS, true).expect("packet memory");
-    let rings = RingFile::open(inherited("NF_RINGS"), 2, CLAIMS).expect("rings");
-    let mut from = Consumer::new(rings.ring(0).expect("to the NF"));
-    let mut to = Producer::new(rings.ring(1).expect("from the NF"));
+    let region = Region::attach(memory("NF_REGION"), SLOTS, true).expect("packet memory");
+    let rings = RingFile::<2>::open(memory("NF_RINGS"), CLAIMS).expect("rings");
+    let [to_nf, from_nf] = rings.rings();
+    let (mut from, mut to) = (Consumer::new(to_nf), Producer::new(from_nf));
     let mut claims = [Claim::default(); BURST];
     for burst in 0u32.. {
         let die_at = |here| {
@@ -86,12 +81,12 @@ struct Host {
     loans: Loans,
     lender: Lender<Mapped>,
     nf: Child,
-    _rings: RingFile,
+    _rings: RingFile<2>,
 }
 
 impl Host {
     fn start(shared: &Arc<SharedPool>, step: u32) -> Host {
-        let rings = RingFile::create(2, CLAIMS).expect("rings");
+        let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         // Copies of descriptors that a new program keeps.
         let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
         let rings_fd = rustix::io::dup(rings.as_fd()).expect("descriptors");
@@ -104,7 +99,7 @@ impl Host {
             .stdout(Stdio::null())
             .spawn()
             .expect("this program starts again");
-        let (to, from) = (rings.ring(0).expect("one"), rings.ring(1).expect("two"));
+        let [to, from] = rings.rings();
         let lender = Lender::new(to, from, NF, shared.region().number());
         Host { pool: shared.worker(), loans: Loans::new(SLOTS), lender, nf, _rings: rings }
     }

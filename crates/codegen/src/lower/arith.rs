@@ -4,6 +4,7 @@ use super::Lowering;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
 use ir::program::{BinOp, Inst, Value};
+use packet::checksum::Sum;
 
 impl Lowering<'_, '_> {
     pub(super) fn arithmetic(&mut self, inst: Inst) -> clif::Value {
@@ -88,7 +89,8 @@ impl Lowering<'_, '_> {
     fn checksum_update(&mut self, sum: Value, old: Value, new: Value, bits: u8) -> clif::Value {
         let mask: u64 = if bits == 16 { 0xffff } else { 0xffff_ffff };
         if let (Some(old), Some(new)) = (self.bounds.constant(old), self.bounds.constant(new)) {
-            return self.checksum_step(sum, (!old & mask) + (new & mask));
+            let step = Sum::ZERO.add32((!old & mask) as u32).add32((new & mask) as u32);
+            return self.checksum_step(sum, step);
         }
         let most = 0xffff + self.complement_most(old, mask) + self.bounds.most(new).min(mask);
         let sum = self.low_bits(sum, 0xffff);
@@ -106,12 +108,10 @@ impl Lowering<'_, '_> {
     /// equation is an addition with an end-around carry, in any byte order (RFC 1071 section 2 B): this one
     /// is in the order of the packet, so that a checksum that was read from there and goes back is not
     /// swapped.
-    fn checksum_step(&mut self, sum: Value, step: u64) -> clif::Value {
-        let fold = |sum: u64| (sum & 0xffff) + (sum >> 16);
-        let step = 0xffff - fold(fold(fold(step)));
+    fn checksum_step(&mut self, sum: Value, step: Sum) -> clif::Value {
         let sum = self.value(sum);
         let sum = self.swap_16(sum);
-        let stepped = self.f.ins().iadd_imm_s(sum, i64::from((step as u16).swap_bytes()));
+        let stepped = self.f.ins().iadd_imm_s(sum, i64::from(step.checksum().swap_bytes()));
         let next = self.f.ins().iadd_imm_s(stepped, 1);
         let carry = self.f.ins().ushr_imm_s(next, 16);
         let sum = self.f.ins().iadd(stepped, carry);

@@ -1,9 +1,10 @@
 //! A region as a native function: the loop over the batch, the blocks and their ends.
 //!
 //! The function is `for i in list { packet = packets[i]; … }`. The addresses and offsets of the headers that
-//! the region touches and the first segment's length live in variables that the compiler keeps in registers; instructions that move them ([`super::lower::access`]) update both the variable and the
-//! descriptor. An unset header has offset 0xffff, which lies behind the end of every buffer, so the
-//! bounds check of `need` refuses it without a check of its own.
+//! the region touches and the first segment's length live in variables that the compiler keeps in registers;
+//! instructions that move them ([`super::lower::access`]) update both the variable and the descriptor. An
+//! unset header has offset 0xffff, which lies behind the end of every buffer, so the bounds check of `need`
+//! refuses it without a check of its own.
 
 mod access;
 mod arith;
@@ -69,7 +70,7 @@ pub(crate) struct Lowering<'a, 'b> {
     /// Cells that the program never writes, as they were when the function was called.
     cells: BTreeMap<u16, clif::Value>,
     /// Where the tables lie that are walked here, in the order of the program's tables.
-    walks: Vec<Option<walk::Pointers>>,
+    walks: Vec<Option<walk::TablePlace>>,
 }
 
 /// Lists whose ends are kept in registers, at the most: more would push hotter values out of them.
@@ -123,7 +124,8 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let list_end = (!crowded).then_some(list_end);
     let packets_at = offset_of!(Context, packets);
     let packets = (!crowded).then(|| load_pointer(f, context.context, packets_at));
-    let walks = if plan.walked { walk::Pointers::read(f, program, region, context.context) } else { vec![] };
+    let walks =
+        if plan.walked { walk::TablePlace::read(f, program, region, context.context) } else { vec![] };
     let cells = if crowded { BTreeSet::new() } else { entry::constant_cells(program, region) };
     let cells_at = (!cells.is_empty()).then(|| load_pointer(f, context.context, offset_of!(Context, cells)));
     let cells = cells.into_iter().flat_map(|cell| {

@@ -19,21 +19,21 @@ const _: () = assert!(Layout4::ROOT_BITS == 16 && Layout4::FAN == 256);
 
 /// Where a table lies, read before the loop over the batch.
 #[derive(Clone, Copy)]
-pub(super) struct Pointers {
+pub(super) struct TablePlace {
     root: clif::Value,
     entries: clif::Value,
     /// As if the record of code 0 lay in front of the first: codes count from 1.
     records: clif::Value,
 }
 
-impl Pointers {
+impl TablePlace {
     /// Of all tables of prefixes that a region looks into; by the numbers of the program's tables.
     pub fn read(
         f: &mut FunctionBuilder<'_>,
         program: &Program,
         region: &Region,
         context: clif::Value,
-    ) -> Vec<Option<Pointers>> {
+    ) -> Vec<Option<TablePlace>> {
         let looks = |number: usize| {
             region.blocks.iter().any(|block| match program.block(*block).term {
                 Term::Lookup { table, .. } => usize::from(table) == number,
@@ -51,7 +51,7 @@ impl Pointers {
             let entries = field(offset_of!(PrefixWalk, entries));
             let records = field(offset_of!(PrefixWalk, records));
             let records = f.ins().iadd_imm_s(records, -record_bytes(decl));
-            Some(Pointers { root, entries, records })
+            Some(TablePlace { root, entries, records })
         });
         read.collect()
     }
@@ -67,7 +67,7 @@ impl Lowering<'_, '_> {
     pub(super) fn walk(&mut self, table: u16, key: &[Value], rec: Value, hit: BlockId, miss: BlockId) {
         let Some(&key) = key.first() else { return };
         let number = usize::from(table);
-        let (Some(Some(Pointers { root, entries, records })), Some(decl)) =
+        let (Some(Some(TablePlace { root, entries, records })), Some(decl)) =
             (self.walks.get(number).copied(), self.program.tables.get(number))
         else {
             return;

@@ -24,7 +24,7 @@ file puts it into the configuration; there is no other use for it.
 - **ports**: an input for each interface that the NF receives from, an output for each that it sends to
 - **arguments**: `NAME`: the NF
 - **handlers**: `up` (whether the NF runs), `restarts` (read)
-- **drop reasons**: `dropped-by-nf`: the NF dropped it, for reasons that its own accounts tell; `nf-down`: no NF
+- **drop reasons**: `dropped-by-nf`: the NF dropped it, for reasons that it keeps to itself; `nf-down`: no NF
   runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
   it took the packet; `lost-with-nf`: the NF died while it had the packet; `no-such-output`: the NF named an
   output that it does not have; `not-back`: the run ended before the packet came back; `segments`: the packet
@@ -58,8 +58,8 @@ const SEGMENTS: usize = 7;
 
 /// Packets that may wait for room in the ring.
 const MOST_WAITING: usize = 4096;
-/// Packets that are lent out of those at a time.
-const BURST: usize = 64;
+/// Empty slots that are granted at a time.
+const GRANTS: usize = 64;
 /// How long an NF may move nothing while packets wait for it.
 const PATIENCE_NS: u64 = 250_000_000;
 
@@ -99,7 +99,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl ProcessNf {
     /// Lends what waits, as much as there is room for; how much. While some is left, sources wait, but not for
     /// an NF that is not there or has stopped moving: others want their packets.
-    fn lend_waiting(&mut self, work: &mut Work<'_>) -> usize {
+    fn lend_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
         if self.waiting.is_empty() {
             return 0;
         }
@@ -109,16 +109,18 @@ impl ProcessNf {
         }
         let mut lent = 0;
         while let Some(&(input, _)) = self.waiting.front() {
-            let run = self.waiting.iter().take_while(|(other, _)| *other == input).take(BURST);
-            let packets: Vec<Packet> = run.map(|(_, packet)| *packet).collect();
-            let list: Vec<u16> = (0..packets.len() as u16).collect();
-            let done = self.link.lend(input, &packets, &list);
+            vector.clear();
+            let run = self.waiting.iter().take_while(|(other, _)| *other == input).take(vector.room());
+            run.for_each(|(_, packet)| assert!(vector.push(packet), "there is room"));
+            let (packets, list) = vector.parts();
+            let done = self.link.lend(input, packets, list);
             self.waiting.drain(..done);
             lent += done;
-            if done < packets.len() {
+            if done < list.len() {
                 break;
             }
         }
+        vector.clear();
         if lent == 0 && work.now_ns().saturating_sub(self.moved_ns) > PATIENCE_NS {
             self.stuck = true;
             self.drop_waiting(FULL, work);
@@ -129,16 +131,18 @@ impl ProcessNf {
     }
 
     /// Grants the NF slots to make packets in.
-    fn grant(&mut self, work: &mut Work<'_>) {
+    fn grant(&mut self, vector: &mut Vector, work: &mut Work<'_>) {
         loop {
-            let wanted = self.link.grants_wanted().min(BURST);
-            if wanted < BURST / 2 {
+            let wanted = self.link.grants_wanted().min(GRANTS);
+            if wanted < GRANTS / 2 {
                 return;
             }
-            let mut packets = [Packet::EMPTY; BURST];
-            let made = work.pool().alloc(&mut packets[..wanted]);
-            let granted = self.link.grant(&packets[..made]);
-            work.pool().free_all(&packets[granted..made]);
+            vector.clear();
+            vector.fill(wanted, |packets| work.pool().alloc(packets));
+            let (packets, list) = vector.parts();
+            let granted = self.link.grant(packets, list);
+            work.pool().free(packets, &list[granted..]);
+            vector.clear();
             if granted < wanted {
                 return;
             }
@@ -199,23 +203,25 @@ impl Element for ProcessNf {
     }
 
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        let mut list = batch.list();
-        let singles: Vec<u16>;
-        if list.iter().any(|index| batch.packet(*index).segments != 1) {
-            let is_single = |index: &u16| batch.packet(*index).segments == 1;
-            let (single, several): (Vec<u16>, Vec<u16>) = list.iter().partition(|index| is_single(index));
-            several.iter().for_each(|index| batch.drop(*index, SEGMENTS));
-            singles = single;
-            list = &singles;
-        }
+        let (mut rest, mut kept) = (batch.list(), 0);
         // Nobody overtakes who waits.
-        let lent = if self.waiting.is_empty() { self.link.lend(input, batch.packets(), list) } else { 0 };
-        let mut kept = lent;
-        if lent > 0 || (self.waiting.is_empty() && !self.stuck) {
+        while self.waiting.is_empty() {
+            let lent = self.link.lend(input, batch.packets(), rest);
+            (rest, kept) = (&rest[lent..], kept + lent);
+            // What is larger than a slot stops it.
+            let Some((&index, behind)) = rest.split_first() else { break };
+            if batch.packet(index).segments == 1 {
+                break;
+            }
+            batch.drop(index, SEGMENTS);
+            rest = behind;
+        }
+        if kept > 0 || (self.waiting.is_empty() && !self.stuck) {
             (self.moved_ns, self.stuck) = (work.now_ns(), false);
         }
-        for &index in &list[lent..] {
+        for &index in rest {
             match self.link.is_up() {
+                _ if batch.packet(index).segments != 1 => batch.drop(index, SEGMENTS),
                 true if !self.stuck && self.waiting.len() < MOST_WAITING => {
                     self.waiting.push_back((input, *batch.packet(index)));
                     kept += 1;
@@ -238,10 +244,10 @@ impl Element for ProcessNf {
         true
     }
 
-    fn task(&mut self, _vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.link.collect(&mut self.back);
-        let moved = self.settle(false, work) + self.lend_waiting(work);
-        self.grant(work);
+        let moved = self.settle(false, work) + self.lend_waiting(vector, work);
+        self.grant(vector, work);
         if moved == 0 {
             return Progress::Idle;
         }

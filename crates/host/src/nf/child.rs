@@ -1,9 +1,9 @@
-//! The process's side: an NF's elements, with two rings for ports.
+//! The process's side: an NF's elements, with rings for ports.
 //!
 //! Packets are worked on in place. What its elements drop goes back with that word. Packets are made in slots
 //! that the host granted, of which there are always some, and dropped ones among those are used again.
 
-use super::{Attachment, READY, RING_CLAIMS, RINGS};
+use super::{Attachment, READY, RING_CLAIMS, Rings};
 use crate::assemble::{Options, assemble};
 use crate::chain::ProcessNf;
 use crate::running::{Outcome, Plan, Running};
@@ -11,11 +11,11 @@ use crate::services::PortOpener;
 use diag::Diagnostics;
 use element::configure::Direction;
 use port::{Moved, Port, PortError, PortInfo, PortStats};
-use rustix::fd::{FromRawFd, OwnedFd, RawFd};
 use shm::descriptor::HEADROOM;
+use shm::memfd::inherited;
 use shm::pool::{PacketPool, Pool, PoolStats};
 use shm::region::Region;
-use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::ring::{Action, Claim, Consumer, Mapped, Producer};
 use shm::{Packet, ShmError};
 use std::collections::VecDeque;
 use std::io::Write;
@@ -30,8 +30,8 @@ const SPARE: usize = 4;
 /// How long such an NF waits for empty slots.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// What the ports and the pool of an NF share: its ends of the two rings.
-struct Rings {
+/// What the ports and the pool of an NF share: its ends of the rings.
+struct Ends {
     region: Arc<Region>,
     from: Consumer<Mapped>,
     to: Producer<Mapped>,
@@ -51,29 +51,26 @@ struct Rings {
     is_granted: Vec<bool>,
     /// The host's indices cannot be: nothing more is taken or given.
     broken: bool,
-    _file: RingFile,
+    _file: Rings,
 }
 
-type Shared = Arc<Mutex<Rings>>;
+type Shared = Arc<Mutex<Ends>>;
 
-fn lock(rings: &Shared) -> MutexGuard<'_, Rings> {
+fn lock(rings: &Shared) -> MutexGuard<'_, Ends> {
     rings.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-impl Rings {
-    fn open(attachment: &Attachment, inputs: usize) -> Result<Rings, ShmError> {
-        let region = Region::attach(inherited(attachment.region), attachment.slots, true)?;
-        let file = RingFile::open(inherited(attachment.rings), RINGS, RING_CLAIMS)?;
-        let missing = || ShmError::RingSize { claims: RING_CLAIMS, most: shm::ring::MOST_CLAIMS };
-        let from = Consumer::new(file.ring(0).ok_or_else(missing)?);
-        let to = Producer::new(file.ring(1).ok_or_else(missing)?);
-        let grants = Consumer::new(file.ring(2).ok_or_else(missing)?);
+impl Ends {
+    fn open(attachment: Attachment, inputs: usize) -> Result<Ends, ShmError> {
+        let region = Region::attach(inherited(attachment.region)?, attachment.slots, true)?;
+        let file = Rings::open(inherited(attachment.rings)?, RING_CLAIMS)?;
+        let [from, to, grants] = file.rings();
         let came = (0..inputs).map(|_| VecDeque::new()).collect();
-        Ok(Rings {
+        Ok(Ends {
             region,
-            from,
-            to,
-            grants,
+            from: Consumer::new(from),
+            to: Producer::new(to),
+            grants: Consumer::new(grants),
             makes: false,
             starving_since: None,
             came,
@@ -95,25 +92,16 @@ impl Rings {
             return;
         }
         self.from.release(std::mem::take(&mut self.working));
-        self.take();
-    }
-
-    /// Takes the next claims; what was taken before stays with the elements.
-    fn take(&mut self) {
         let mut claims = [Claim::default(); BURST];
         let Ok(count) = self.from.take(&mut claims) else {
             self.broken = true;
             return;
         };
-        self.working += count;
+        self.working = count;
         claims[..count].iter().for_each(|claim| shm::prefetch(self.region.number(), claim.slot));
         for claim in &claims[..count] {
-            let parked = shm::unpark(self.region.number(), claim.slot);
-            let Some(parked) = parked else { continue };
-            let (handle, generation) = (u64::from(claim.slot) + 1, claim.generation);
-            let len = u32::from(claim.len);
-            let packet = Packet { handle, generation, data: claim.data, len, total: len, ..parked };
-            if let Some(queue) = self.came.get_mut(usize::from(claim.destination)) {
+            let queue = self.came.get_mut(usize::from(claim.destination));
+            if let (Some(packet), Some(queue)) = (claimed(&self.region, claim), queue) {
                 queue.push_back(packet);
             }
         }
@@ -128,10 +116,10 @@ impl Rings {
                 return;
             };
             for claim in &claims[..count] {
-                let Some(parked) = shm::unpark(self.region.number(), claim.slot) else { continue };
-                let (handle, generation) = (u64::from(claim.slot) + 1, claim.generation);
-                self.note_granted(claim.slot, true);
-                self.granted.push(Packet { handle, generation, ..parked });
+                if let Some(packet) = claimed(&self.region, claim) {
+                    self.note_granted(claim.slot, true);
+                    self.granted.push(packet);
+                }
             }
             // The ledger knows whose they are; nobody asks what was done to them.
             self.grants.release(count);
@@ -157,9 +145,11 @@ impl Rings {
         if since.elapsed() > PATIENCE { wanted } else { 0 }
     }
 
-    /// Notes whether a slot is one that was granted; whether it was before.
-    fn note_granted(&mut self, slot: u32, granted: bool) -> bool {
-        self.is_granted.get_mut(slot as usize).is_some_and(|known| std::mem::replace(known, granted))
+    /// Notes whether a slot is one that was granted.
+    fn note_granted(&mut self, slot: u32, granted: bool) {
+        if let Some(known) = self.is_granted.get_mut(slot as usize) {
+            *known = granted;
+        }
     }
 
     /// Takes a packet that is not needed any more: to be used again, or back to the host.
@@ -201,12 +191,12 @@ impl Rings {
     }
 }
 
-fn inherited(number: RawFd) -> OwnedFd {
-    #[expect(unsafe_code, reason = "takes over a descriptor that the host left open for this process")]
-    // SAFETY: the host opened it for this process and names it once; nothing else here has it.
-    unsafe {
-        OwnedFd::from_raw_fd(number)
-    }
+/// The packet that the host claims.
+fn claimed(region: &Region, claim: &Claim) -> Option<Packet> {
+    let parked = shm::unpark(region.number(), claim.slot)?;
+    let (handle, generation) = (u64::from(claim.slot) + 1, claim.generation);
+    let len = u32::from(claim.len);
+    Some(Packet { handle, generation, data: claim.data, len, total: len, ..parked })
 }
 
 /// One interface of the NF.
@@ -272,7 +262,7 @@ impl Port for RingPort {
     }
 }
 
-/// The pool of an NF: it has nothing to give, and what it takes back is the host's.
+/// The pool of an NF: it gives what the host granted, and what it takes back of the rest is the host's.
 struct LentPool {
     rings: Shared,
     refused: u64,
@@ -344,19 +334,19 @@ impl PortOpener for Interfaces<'_> {
 /// A sentence that says why it does not run; mistakes of its configuration are in `diags`.
 pub fn serve(
     nf: &ProcessNf,
-    attachment: &Attachment,
+    attachment: Attachment,
     options: &Options,
     stop: &AtomicBool,
     diags: &mut Diagnostics,
 ) -> Result<Option<Outcome>, String> {
-    let rings = Rings::open(attachment, nf.inputs.len()).map_err(|error| error.to_string())?;
+    let rings = Ends::open(attachment, nf.inputs.len()).map_err(|error| error.to_string())?;
     let rings: Shared = Arc::new(Mutex::new(rings));
     let mut interfaces = Interfaces { nf, rings: Arc::clone(&rings) };
     let assembly = assemble(&nf.graph, options, &mut interfaces, diags).map_err(|error| error.to_string())?;
     let Some(assembly) = assembly else { return Ok(None) };
     let print = |line: &str| eprintln!("{line}");
     let plan = Plan { burst: attachment.burst, print, ..Plan::default() };
-    let pool = |_| PacketPool::Dpdk(Box::new(LentPool { rings: Arc::clone(&rings), refused: 0 }));
+    let pool = |_| PacketPool::Foreign(Box::new(LentPool { rings: Arc::clone(&rings), refused: 0 }));
     let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
     let mut out = std::io::stdout();
     out.write_all(&[READY]).and_then(|()| out.flush()).map_err(|error| error.to_string())?;

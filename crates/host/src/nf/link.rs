@@ -1,13 +1,13 @@
 //! The host's side of an NF in a process of its own.
 
-use super::{Command, READY, RING_CLAIMS, RINGS};
+use super::{Command, READY, RING_CLAIMS, Rings};
 use element::nf::{Back, Fate, NfLink};
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::process::Signal;
 use shm::Packet;
 use shm::lend::{GRANT, Lender, Loans, Returned};
 use shm::region::Region;
-use shm::ring::{Action, Mapped, RingFile};
+use shm::ring::{Action, Mapped};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Stdio};
@@ -74,8 +74,9 @@ pub struct ProcessLink {
     /// Whether to look after the process at the next chance.
     look: bool,
     returned: Vec<Returned>,
+    /// Findings, each once, and how many of them were fetched.
     findings: Vec<String>,
-    told: Vec<String>,
+    fetched: usize,
 }
 
 /// A process, and what it was given.
@@ -88,7 +89,7 @@ struct Process {
     granted: usize,
     /// Whether it was ended for what it did.
     evicted: bool,
-    _rings: RingFile,
+    _rings: Rings,
 }
 
 impl ProcessLink {
@@ -107,7 +108,7 @@ impl ProcessLink {
             // A whole ring at a time: what is lent in a turn comes back in one.
             returned: Vec::with_capacity(RING_CLAIMS as usize),
             findings: vec![],
-            told: vec![],
+            fetched: 0,
         }
     }
 
@@ -120,9 +121,11 @@ impl ProcessLink {
             return Err(failed("start", &"there are too many NFs"));
         };
         self.holder = Some(holder);
-        let rings = RingFile::create(RINGS, RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
-        // Copies that stay open in the new program. One start at a time, so that no other one gets them, too.
+        let rings = Rings::create(RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
+        // Nothing else stays open in the new program, also nothing of driver libraries; and one start at a time,
+        // so that no other one gets the copies that do.
         let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        close_on_exec();
         let copy = |fd: rustix::fd::BorrowedFd<'_>| {
             rustix::io::dup(fd).map_err(|error| failed("share memory", &error))
         };
@@ -137,9 +140,7 @@ impl ProcessLink {
             .spawn()
             .map_err(|error| failed(&format!("start {}", self.command.program.display()), &error))?;
         let out = child.stdout.take().ok_or_else(|| failed("hear", &"no pipe"))?;
-        let (Some(to), Some(from), Some(grants)) = (rings.ring(0), rings.ring(1), rings.ring(2)) else {
-            return Err(failed("make rings", &"there are three"));
-        };
+        let [to, from, grants] = rings.rings();
         let lender = Lender::new(to, from, holder, memory.region.number());
         let lender = lender.with_grants(grants).limited_to(memory.most);
         Ok(Process { child, out, lender, since: Instant::now(), granted: 0, evicted: false, _rings: rings })
@@ -167,8 +168,7 @@ impl ProcessLink {
                 self.back_off = BACK_OFF.0;
             }
             self.bury(process, out);
-            self.restart_at = Some(Instant::now() + self.back_off);
-            self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+            self.restart_later();
         }
         if self.restart_at.is_some_and(|at| Instant::now() >= at) {
             self.restart_at = None;
@@ -179,9 +179,29 @@ impl ProcessLink {
                 }
                 Err(why) => {
                     self.tell(why);
-                    self.restart_at = Some(Instant::now() + self.back_off);
-                    self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+                    self.restart_later();
                 }
+            }
+        }
+    }
+
+    /// Has a process started in a while, each time a longer one.
+    fn restart_later(&mut self) {
+        self.restart_at = Some(Instant::now() + self.back_off);
+        self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+    }
+
+    /// Lends packets with a number for the NF; how many of the list.
+    fn lend_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
+        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return 0 };
+        if process.evicted {
+            return 0;
+        }
+        match process.lender.lend(&memory.loans, packets, list, destination) {
+            Ok((lent, _)) => lent,
+            Err(_) => {
+                self.evict("broke its rings");
+                0
             }
         }
     }
@@ -199,11 +219,18 @@ impl ProcessLink {
 
     /// Notes a finding, the first time.
     fn tell(&mut self, finding: String) {
-        if !self.told.contains(&finding) {
-            self.told.push(finding.clone());
+        if !self.findings.contains(&finding) {
             self.findings.push(finding);
         }
     }
+}
+
+/// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it
+/// starts.
+#[expect(unsafe_code, reason = "there is no safe function for this system call")]
+fn close_on_exec() {
+    // SAFETY: marks descriptors, and closes none here.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
 /// What an NF said of a packet.
@@ -249,7 +276,7 @@ impl NfLink for ProcessLink {
         }
         if !matches!(started, Started::Ready) {
             let status = process.child.wait();
-            self.restart_at = Some(Instant::now() + self.back_off);
+            self.restart_later();
             // Killed by somebody: as at any other moment.
             let killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
             if killed && matches!(started, Started::Ended) {
@@ -267,17 +294,7 @@ impl NfLink for ProcessLink {
     }
 
     fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
-        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return 0 };
-        if process.evicted {
-            return 0;
-        }
-        match process.lender.lend(&memory.loans, packets, list, input as u16) {
-            Ok((lent, _)) => lent,
-            Err(_) => {
-                self.evict("broke its rings");
-                0
-            }
-        }
+        self.lend_as(input as u16, packets, list)
     }
 
     fn grants_wanted(&self) -> usize {
@@ -285,12 +302,11 @@ impl NfLink for ProcessLink {
         self.process.as_ref().map_or(0, |process| most.saturating_sub(process.granted))
     }
 
-    fn grant(&mut self, packets: &[Packet]) -> usize {
-        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return 0 };
-        let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let granted =
-            process.lender.lend(&memory.loans, packets, &list, GRANT).map_or(0, |(granted, _)| granted);
-        process.granted += granted;
+    fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize {
+        let granted = self.lend_as(GRANT, packets, list);
+        if let Some(process) = &mut self.process {
+            process.granted += granted;
+        }
         granted
     }
 
@@ -341,7 +357,9 @@ impl NfLink for ProcessLink {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
+        let new = self.findings[self.fetched..].to_vec();
+        self.fetched = self.findings.len();
+        new
     }
 
     fn restarts(&self) -> u64 {
@@ -378,7 +396,7 @@ impl NfLink for NoLink {
         0
     }
 
-    fn grant(&mut self, _packets: &[Packet]) -> usize {
+    fn grant(&mut self, _packets: &[Packet], _list: &[u16]) -> usize {
         0
     }
 

@@ -1,11 +1,10 @@
-//! NFs in processes of their own: this program again, with packet memory and two rings.
+//! NFs in processes of their own: this program again, with packet memory and rings.
 //!
 //! - [`link`]: the host's side: starts the process, lends packets, takes them back, buries and starts anew
 //! - [`child`]: the process's side: runs the NF's elements with the rings for ports
 //!
 //! The process gets its descriptors by inheritance and what they mean by its arguments ([`Attachment`]). It
-//! says that it is ready by a byte on its standard output, and when it ends, its accounts follow there. It
-//! ends at SIGTERM, and with the host.
+//! says that it is ready by a byte on its standard output. It ends at SIGTERM, and with the host.
 
 pub mod child;
 pub mod link;
@@ -17,23 +16,20 @@ use codegen::CodegenError;
 use diag::Diagnostics;
 use element::configure::Direction;
 use port::{MemoryPort, Port};
+use shm::ring::RingFile;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 /// Claims that a ring of an NF holds.
 pub(crate) const RING_CLAIMS: u32 = 1024;
-/// Rings of an NF: packets to it, packets from it, empty slots to it.
-pub(crate) const RINGS: usize = 3;
+/// The rings of an NF: packets to it, packets from it, empty slots to it.
+pub(crate) type Rings = RingFile<3>;
 /// What a process writes when it is ready.
 pub(crate) const READY: u8 = b'!';
 
-/// What a process is told about the NF that it runs.
-#[derive(Clone, Debug)]
+/// What a process is told about the memory that its NF works on.
+#[derive(Clone, Copy, Debug)]
 pub struct Attachment {
-    /// The chain file.
-    pub chain: PathBuf,
-    /// The NF.
-    pub nf: String,
     /// Descriptor of packet memory.
     pub region: RawFd,
     /// Slots in it.
@@ -59,7 +55,8 @@ pub struct Command {
 /// # Errors
 /// When no machine code can be made.
 pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Result<(), CodegenError> {
-    let options = Options { workers: 1, ..options.clone() };
+    // By the evaluator: the processes make machine code for themselves.
+    let options = Options { workers: 1, evaluator: true, ..options.clone() };
     for nf in &chain.processes {
         assemble(&nf.graph, &options, &mut AnyPort, diags)?;
     }
@@ -73,12 +70,4 @@ impl PortOpener for AnyPort {
     fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
         Ok(Box::new(MemoryPort::sink(name)))
     }
-}
-
-/// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it
-/// starts.
-#[expect(unsafe_code, reason = "there is no safe function for this system call")]
-pub(crate) fn close_on_exec() {
-    // SAFETY: marks descriptors, and closes none here.
-    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }

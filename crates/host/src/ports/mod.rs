@@ -143,22 +143,19 @@ impl Ports {
     /// # Errors
     /// When there is no memory.
     pub fn pools(&self) -> Result<Pools, PortError> {
-        if !self.processes.is_empty() {
-            // Driver libraries leave theirs open for whoever is started: NFs are to get what they are given.
-            nf::close_on_exec();
-        }
-        if let Some(dpdk) = self.dpdk.clone() {
-            if let Some(region) = dpdk.region() {
-                let _ = self
-                    .shared_memory
-                    .set(Memory::new(Arc::clone(region), self.processes.len() * self.workers));
+        let share = |region: &Arc<Region>| {
+            if !self.processes.is_empty() {
+                let memory = Memory::new(Arc::clone(region), self.processes.len() * self.workers);
+                // It is known already when somebody asks for another pool.
+                let _ = self.shared_memory.set(memory);
             }
+        };
+        if let Some(dpdk) = self.dpdk.clone() {
+            dpdk.region().into_iter().for_each(share);
             return Ok(Box::new(move |_| dpdk.pool()));
         }
         let pool = SharedPool::new(Region::create(self.memory)?);
-        let _ = self
-            .shared_memory
-            .set(Memory::new(Arc::clone(pool.region()), self.processes.len() * self.workers));
+        share(pool.region());
         Ok(Box::new(move |_| PacketPool::Native(pool.worker())))
     }
 

@@ -321,7 +321,7 @@ fn devices_bring_their_pool() {
         }
     }
     let mut pool = ports.pools().expect("memory")(0);
-    assert!(matches!(pool, PacketPool::Dpdk(_)));
+    assert!(matches!(pool, PacketPool::Foreign(_)));
     let mut vector = vec![Packet::EMPTY; 32];
     let list: Vec<u16> = (0..32).collect();
     for pair in opened.chunks_mut(2) {

@@ -97,7 +97,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let memory = shm::region::RegionOptions::slots(args.slots);
     let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
     let mut ports = host::ports::Ports::new(&chain, workers, memory, Box::new(made_traffic))
-        .start_by(Box::new(starter(args, burst)?));
+        .start_by(Box::new(starter(args, burst)));
     host::nf::check(&chain, &options, &mut loaded.diags)?;
     ports.prepare(&mut loaded.diags);
     if loaded.diags.has_errors() {
@@ -162,18 +162,18 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Says how the process of an NF is started: this program, with what it needs to find the NF again.
-fn starter(args: &RunArgs, burst: usize) -> anyhow::Result<impl Fn(&str) -> host::nf::Command + use<>> {
+fn starter(args: &RunArgs, burst: usize) -> impl Fn(&str) -> host::nf::Command + use<> {
     // Also when the file was replaced meanwhile.
     let program = PathBuf::from("/proc/self/exe");
     let mut common: Vec<String> = args.defines.iter().map(|define| format!("--define={define}")).collect();
     common.push(format!("--burst={burst}"));
     common.extend((args.engine == EngineArg::Evaluator).then(|| "--evaluator".into()));
     let chain = args.chain.display().to_string();
-    Ok(move |nf: &str| {
+    move |nf: &str| {
         let mut arguments = vec!["nf-process".into(), chain.clone(), nf.into()];
         arguments.extend(common.iter().cloned());
         host::nf::Command { program: program.clone(), arguments }
-    })
+    }
 }
 
 /// Signals that end a run with its accounts: Ctrl-C, `kill`, and a terminal that is closed, unless `nohup`

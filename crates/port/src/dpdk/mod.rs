@@ -51,7 +51,7 @@ impl Dpdk {
     /// A worker's handle of the packet memory. A worker with a DPDK port uses this pool for everything:
     /// a packet of another pool is copied when it meets one.
     pub fn pool(&self) -> PacketPool {
-        PacketPool::Dpdk(Box::new(self.pool.worker()))
+        PacketPool::Foreign(Box::new(self.pool.worker()))
     }
 
     /// The region that packets lie in.

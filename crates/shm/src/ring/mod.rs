@@ -18,6 +18,8 @@ mod claim;
 mod consumer;
 #[cfg(not(loom))]
 mod file;
+#[cfg(test)]
+mod heap;
 #[cfg(not(loom))]
 mod mapped;
 #[cfg(all(test, loom))]

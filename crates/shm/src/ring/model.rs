@@ -1,57 +1,19 @@
 //! Rings under every interleaving of two threads that the memory model allows: run by `scripts/model`.
 
-use super::sync::{Cells, Word, Word64};
+use super::heap::Heap;
+use super::sync::Arc;
 use super::*;
-use loom::sync::Arc;
 use loom::thread;
 
 /// A ring whose words the model watches.
-#[derive(Clone)]
-struct Model {
-    words: Arc<[Word; 4]>,
-    entries: Arc<Vec<[Word64; 2]>>,
-}
-
-impl Model {
-    fn new(capacity: usize) -> Model {
-        let entries = (0..capacity).map(|_| [Word64::new(0), Word64::new(0)]).collect();
-        Model { words: Arc::new([(); 4].map(|()| Word::new(0))), entries: Arc::new(entries) }
-    }
-}
-
-impl Cells for Model {
-    fn capacity(&self) -> u32 {
-        self.entries.len() as u32
-    }
-
-    fn tail(&self) -> &Word {
-        &self.words[0]
-    }
-
-    fn head(&self) -> &Word {
-        &self.words[1]
-    }
-
-    fn taken(&self) -> &Word {
-        &self.words[2]
-    }
-
-    fn asleep(&self) -> &Word {
-        &self.words[3]
-    }
-
-    fn entry(&self, index: u32) -> [&Word64; 2] {
-        let [first, second] = &self.entries[index as usize % self.entries.len()];
-        [first, second]
-    }
-}
+type Ring = Arc<Heap>;
 
 fn claim(slot: u32) -> Claim {
     Claim { slot, generation: slot + 100, destination: slot as u16, ..Claim::default() }
 }
 
 /// Takes what is there, at most two.
-fn take(consumer: &mut Consumer<Model>) -> Vec<Claim> {
+fn take(consumer: &mut Consumer<Ring>) -> Vec<Claim> {
     let mut out = [Claim::default(); 2];
     let count = consumer.take(&mut out).expect("sound");
     out[..count].to_vec()
@@ -60,7 +22,7 @@ fn take(consumer: &mut Consumer<Model>) -> Vec<Claim> {
 #[test]
 fn claims_come_out_once_and_in_order() {
     loom::model(|| {
-        let ring = Model::new(2);
+        let ring = Heap::new(2);
         let mut producer = Producer::new(ring.clone());
         let sent = thread::spawn(move || {
             let mut next = 1;
@@ -90,7 +52,7 @@ fn claims_come_out_once_and_in_order() {
 #[test]
 fn nobody_sleeps_beside_what_came() {
     loom::model(|| {
-        let ring = Model::new(2);
+        let ring = Heap::new(2);
         let mut producer = Producer::new(ring.clone());
         let woken = thread::spawn(move || producer.push(&[claim(1)]).expect("sound").1);
         let mut consumer = Consumer::new(ring);
@@ -105,10 +67,10 @@ const STEPS: usize = 5;
 
 /// An NF that hands two claims on, and ends in front of a step.
 fn forward(
-    mut from: Consumer<Model>,
-    mut to: Producer<Model>,
+    mut from: Consumer<Ring>,
+    mut to: Producer<Ring>,
     last: usize,
-) -> (Consumer<Model>, Producer<Model>) {
+) -> (Consumer<Ring>, Producer<Ring>) {
     let mut claims = vec![];
     for step in 0..last {
         match step {
@@ -130,7 +92,7 @@ fn forward(
 fn a_dead_nf_leaves_each_claim_in_one_place() {
     for last in 0..=STEPS {
         loom::model(move || {
-            let (receive, transmit) = (Model::new(4), Model::new(4));
+            let (receive, transmit) = (Heap::new(4), Heap::new(4));
             let mut host_out = Producer::new(receive.clone());
             let mut host_in = Consumer::new(transmit.clone());
             let (nf_in, nf_out) = (Consumer::new(receive), Producer::new(transmit));

@@ -1,7 +1,11 @@
 //! The words of a ring, wherever they lie: in mapped memory, or in a model that runs every interleaving.
 
+#[cfg(all(test, loom))]
+pub(super) use loom::sync::Arc;
 #[cfg(loom)]
 pub(super) use loom::sync::atomic::{AtomicU32 as Word32, AtomicU64, fence};
+#[cfg(all(test, not(loom)))]
+pub(super) use std::sync::Arc;
 #[cfg(not(loom))]
 pub(super) use std::sync::atomic::{AtomicU32 as Word32, AtomicU64, fence};
 

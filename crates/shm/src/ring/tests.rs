@@ -1,52 +1,11 @@
 //! Rings in this process: what goes in comes out, and what a peer writes does no harm.
 
+use super::heap::Heap;
 use super::*;
-use crate::ring::sync::{Word, Word64};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// A ring on the heap, for both sides.
-#[derive(Debug)]
-struct Heap {
-    words: [Word; 4],
-    entries: Vec<[Word64; 2]>,
-}
-
-impl Heap {
-    fn new(capacity: usize) -> Arc<Heap> {
-        let entries = (0..capacity).map(|_| [Word64::new(0), Word64::new(0)]).collect();
-        Arc::new(Heap { words: [(); 4].map(|()| Word::new(0)), entries })
-    }
-}
-
-impl Cells for Arc<Heap> {
-    fn capacity(&self) -> u32 {
-        self.entries.len() as u32
-    }
-
-    fn tail(&self) -> &Word {
-        &self.words[0]
-    }
-
-    fn head(&self) -> &Word {
-        &self.words[1]
-    }
-
-    fn taken(&self) -> &Word {
-        &self.words[2]
-    }
-
-    fn asleep(&self) -> &Word {
-        &self.words[3]
-    }
-
-    fn entry(&self, index: u32) -> [&Word64; 2] {
-        let [first, second] = &self.entries[index as usize % self.entries.len()];
-        [first, second]
-    }
-}
 
 fn claim(number: u32) -> Claim {
     Claim {

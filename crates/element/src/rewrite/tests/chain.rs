@@ -175,17 +175,8 @@ impl Chain {
                 let now_ns = worker.now_ns;
                 let mut state = State { cells: &mut node.cells, tables: &mut tables, now_ns };
                 let (engine, mut scratch) = (Engine::Evaluator, Scratch::default());
-                let list = [0];
-                codegen::run(
-                    &engine,
-                    program,
-                    input,
-                    &mut packets,
-                    &list,
-                    &mut state,
-                    &mut scratch,
-                    &mut exits,
-                );
+                let burst = codegen::Burst { input, packets: &mut packets, list: &[0] };
+                codegen::run(&engine, program, burst, &mut state, &mut scratch, &mut exits);
                 slow = (0..program.slow.len()).find(|path| !exits.other(*path).is_empty());
                 if slow.is_none() {
                     names.clone_from(&program.reasons);
