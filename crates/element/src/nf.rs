@@ -28,17 +28,32 @@ pub trait NfLink: Send {
     /// Appends what came back, and what a dead NF held. Every packet that was lent comes up once.
     fn collect(&mut self, out: &mut Vec<Back>);
 
-    /// Called every millisecond or so.
-    fn tick(&mut self);
-
     /// Ends the NF, and appends everything that it still held.
     fn stop(&mut self, out: &mut Vec<Back>);
 
     /// What is worth telling, in sentences; each once.
     fn take_findings(&mut self) -> Vec<String>;
 
-    /// How often the NF was started anew.
-    fn restarts(&self) -> u64;
+    /// The output that packets of an input leave by while the NF does not run, where they pass by it.
+    fn across(&self, _input: usize) -> Option<usize> {
+        None
+    }
+
+    /// Whether packets wait for an NF that does not run.
+    fn waits_when_down(&self) -> bool {
+        false
+    }
+
+    /// Whether the NF asks for the end of the run.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// Something that is known of the NF, as handlers are called: `state`, `restarts`, `pid`, `kind`, `drops`,
+    /// `counters`.
+    fn status(&self, _what: &str) -> Option<String> {
+        None
+    }
 }
 
 /// A packet that is the host's again.

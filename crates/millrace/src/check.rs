@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
 use host::Assembly;
-use host::chain::{Chain, Define};
+use host::chain::{Chain, Define, Sources};
 use host::ports::Ports;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -75,21 +75,28 @@ pub struct Loaded {
     pub diags: Diagnostics,
     /// The chain, unless it has mistakes.
     pub chain: Option<Chain>,
+    /// The texts, to be read again.
+    pub sources: Sources,
 }
 
 /// Reads a chain. Of one with mistakes the elements are looked at, too: whoever corrects it wants to know
 /// all of them.
 pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    load_from(Sources::of_files(), path, defines)
+}
+
+/// The same, with texts from `sources`.
+pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let defines = given(defines, &mut map);
-    let mut chain = host::chain::load_to_check(path, &defines, &mut map, &mut diags);
+    let mut chain = host::chain::load_from(&mut sources, path, &defines, &mut map, &mut diags);
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {
         assemble_dry(&chain, true, &mut diags)?;
     }
-    Ok(Loaded { map, diags, chain })
+    Ok(Loaded { map, diags, chain, sources })
 }
 
 /// Makes the elements of a chain and opens nothing that could change a file or a device.

@@ -1,47 +1,70 @@
-//! The process of an NF: `millrace run` starts it for an NF that `runs = "process"`; users do not.
+//! Processes of NFs: how `millrace run` starts them, and what the process of a Click configuration does.
 
 use crate::check;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use host::nf::{Attachment, child};
-use std::os::fd::RawFd;
+use host::chain::{Body, ProcessNf, Sources};
+use host::nf::{NfSpec, child};
+use host::ports::Starter;
+use nf::ends::Ends;
+use nf::message::FromNf;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs one NF of a chain on memory that another process lends.
+/// Runs one NF of a chain on memory that another process lends. `millrace run` starts it for an NF that
+/// `runs = "process"`; users do not.
 #[derive(Debug, Args)]
 pub struct NfProcessArgs {
-    /// Chain file
-    chain: PathBuf,
-
     /// The NF
     nf: String,
+}
 
-    /// Variables, as the chain was given them
-    #[arg(short = 'D', long = "define", value_parser = check::definition)]
-    defines: Vec<String>,
+/// What the process of a Click configuration is told.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Brief {
+    /// Chain file.
+    pub chain: PathBuf,
+    /// Variables, as the chain was given them.
+    pub defines: Vec<String>,
+    /// Whether elements run by the reference evaluator.
+    pub evaluator: bool,
+    /// The texts that the chain was read from: what a user writes meanwhile is not for this run.
+    pub sources: Sources,
+}
 
-    /// Packets that are worked on at a time
-    #[arg(long)]
-    burst: usize,
-
-    /// By the reference evaluator
-    #[arg(long)]
-    evaluator: bool,
-
-    /// Descriptor of packet memory
-    #[arg(long)]
-    region: RawFd,
-
-    /// Slots in it
-    #[arg(long)]
-    slots: u32,
-
-    /// Descriptor of the rings
-    #[arg(long)]
-    rings: RawFd,
+/// Says how the process of each NF is started.
+///
+/// # Errors
+/// When the texts cannot be passed on.
+pub fn starter(brief: Brief, burst: usize) -> anyhow::Result<Starter> {
+    let brief = serde_json::to_vec(&brief).context("the texts of the chain")?;
+    Ok(Box::new(move |nf: &ProcessNf| {
+        let (command, config) = match &nf.body {
+            Body::Click(_) => {
+                let arguments = vec!["nf-process".into(), "--".into(), nf.name.clone()];
+                // Also when the file was replaced meanwhile.
+                let program = PathBuf::from("/proc/self/exe");
+                (host::nf::Command { program, arguments, folder: PathBuf::new() }, brief.clone())
+            }
+            Body::Program(program) => {
+                let (path, arguments) = (program.path.clone(), program.arguments.clone());
+                let command = host::nf::Command { program: path, arguments, folder: PathBuf::new() };
+                (command, program.config.clone().into_bytes())
+            }
+        };
+        NfSpec {
+            name: nf.name.clone(),
+            command: Some(command),
+            inputs: nf.inputs.clone(),
+            outputs: nf.outputs.clone(),
+            config,
+            burst,
+            when_down: nf.when_down,
+        }
+    }))
 }
 
 /// Runs the command.
@@ -49,27 +72,24 @@ pub struct NfProcessArgs {
 /// # Errors
 /// When the NF cannot run.
 pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
-    // With the host, everything that this process works on is gone.
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
-        .context("tie this process to its host")?;
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&stop))?;
     // Ctrl-C goes to all processes of a terminal; the host says when it is over.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
-    let mut loaded = check::load(&args.chain, &args.defines)?;
+    // Whether its elements make packets shows only when they do.
+    let mut attached = nf::attach(&nf::Options::new("click").metadata().makes_packets())?;
+    let brief: Brief = serde_json::from_slice(&std::mem::take(&mut attached.config)).context("the brief")?;
+    let ends = Ends::new(attached);
+    let mut loaded = check::load_from(brief.sources, &brief.chain, &brief.defines)?;
     let Some(chain) = loaded.chain else {
+        ends.say(&FromNf::Failed { why: "the chain has mistakes".into() });
         check::show(&loaded.map, &loaded.diags, false);
         return Ok(ExitCode::from(2));
     };
     let nf = chain.processes.iter().find(|process| process.name == args.nf);
-    let nf = nf.ok_or_else(|| anyhow!("{} has no NF `{}` in a process", args.chain.display(), args.nf))?;
-    let NfProcessArgs { region, slots, rings, burst, .. } = args;
-    let attachment = Attachment { region, slots, rings, burst };
-    let options = host::Options { workers: 1, evaluator: args.evaluator, folder: chain.folder.clone() };
-    let outcome =
-        child::serve(nf, attachment, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
-    let findings = outcome.iter().flat_map(|outcome| &outcome.findings);
-    findings.for_each(|finding| eprintln!("millrace: NF {}: {finding}", args.nf));
+    let nf = nf.ok_or_else(|| anyhow!("{} has no NF `{}` in a process", brief.chain.display(), args.nf))?;
+    let options = host::Options { workers: 1, evaluator: brief.evaluator, folder: chain.folder.clone() };
+    let outcome = child::serve(nf, ends, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
     if outcome.is_none() {
         check::show(&loaded.map, &loaded.diags, false);
         bail!("NF `{}` has mistakes", args.nf);

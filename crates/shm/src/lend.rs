@@ -331,6 +331,14 @@ impl<C: Cells> Lender<C> {
     }
 }
 
+impl Lender<crate::ring::Mapped> {
+    /// Wakes the NF: for when [`Lender::lend`] says that it sleeps. A system call.
+    #[cold]
+    pub fn wake(&self) {
+        self.to.wake();
+    }
+}
+
 /// A descriptor that an NF left, when it can be one: what the host knows better is set, what it relies on is
 /// checked, what cannot be is unset.
 #[inline]

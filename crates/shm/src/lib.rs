@@ -7,19 +7,22 @@
 //! because another process may write the same memory at the same time.
 //!
 //! [`ring`] has the rings that claims on packets go from one process to another by, [`lend`] the host's end
-//! of an NF's rings.
+//! of an NF's rings, [`page`] an NF's counters.
 //!
 //! Unsafe code is confined to `region` and `ring::file` (mapping), `memfd` (descriptors by number), `slot` (raw
-//! copies) and `ring::mapped` (atomics of mapped memory).
+//! copies), `ring::mapped` and `page` (atomics of mapped memory).
 
 pub mod bytes;
 pub mod chain;
 pub mod descriptor;
 mod edit;
+pub mod frame;
 pub mod ledger;
 #[cfg(not(loom))]
 pub mod lend;
 pub mod memfd;
+#[cfg(not(loom))]
+pub mod page;
 pub mod pool;
 pub mod region;
 pub mod ring;
@@ -29,10 +32,11 @@ pub mod span;
 pub use bytes::{PacketBytes, PacketBytesMut};
 pub use chain::{clone_packet, linearize, write_frame};
 pub use descriptor::Packet;
+pub use frame::Frame;
 pub use ledger::Ledger;
 pub use pool::{NativePool, PacketPool, Pool, PoolStats, SharedPool};
 pub use region::{HugePages, Region, RegionOptions};
-pub use slot::{park, prefetch, stamp, unpark};
+pub use slot::{empty_packet, park, prefetch, stamp, unpark};
 
 /// What can go wrong with packet memory.
 #[derive(Debug, thiserror::Error)]

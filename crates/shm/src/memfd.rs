@@ -21,6 +21,29 @@ pub(crate) fn create(name: &str, bytes: usize, pages: MemfdFlags) -> Result<Owne
     Ok(file)
 }
 
+/// A file in memory with that content, which nobody can change any more: for another process to read.
+///
+/// # Errors
+///
+/// When the system has no memory.
+pub fn with(content: &[u8]) -> Result<OwnedFd, ShmError> {
+    let bytes = content.len();
+    let make = || {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = rustix::fs::memfd_create("millrace-content", flags).map_err(|error| ("create", error))?;
+        rustix::fs::fchmod(&file, Mode::RUSR).map_err(|error| ("protect", error))?;
+        let mut left = content;
+        while !left.is_empty() {
+            let written = rustix::io::write(&file, left).map_err(|error| ("write", error))?;
+            left = left.get(written..).unwrap_or_default();
+        }
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&file, seals).map_err(|error| ("seal", error))?;
+        Ok(file)
+    };
+    make().map_err(|(action, error)| failed(action, bytes, error))
+}
+
 /// Whether a file that another process made has so many bytes for good.
 ///
 /// # Errors

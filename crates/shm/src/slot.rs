@@ -150,6 +150,12 @@ pub(crate) fn buffer(region: u16, slot: u32) -> Option<u64> {
     Span::of(region).buffer(slot)
 }
 
+/// A packet of no bytes in that slot; `None` when there is no such slot.
+#[inline]
+pub fn empty_packet(region: u16, slot: u32) -> Option<Packet> {
+    Some(Packet { buf: buffer(region, slot)?, slot, region, ..Packet::EMPTY })
+}
+
 /// Fetches a slot's metadata block and the start of its buffer's data into the nearest cache, which takes a
 /// while when another core wrote them: for many slots before the first of them is read.
 #[inline(always)]

@@ -23,9 +23,10 @@ file puts it into the configuration; there is no other use for it.
 
 - **ports**: an input for each interface that the NF receives from, an output for each that it sends to
 - **arguments**: `NAME`: the NF
-- **handlers**: `up` (whether the NF runs), `restarts` (read)
-- **drop reasons**: `dropped-by-nf`: the NF dropped it, for reasons that it keeps to itself; `nf-down`: no NF
-  runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
+- **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
+  NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
+  `bypassed` (packets that passed by the NF while it did not run)
+- **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
   it took the packet; `lost-with-nf`: the NF died while it had the packet; `no-such-output`: the NF named an
   output that it does not have; `not-back`: the run ended before the packet came back; `segments`: the packet
   is larger than a slot
@@ -74,6 +75,7 @@ struct ProcessNf {
     moved_ns: u64,
     /// The NF has moved nothing for too long: nobody waits for it until it does.
     stuck: bool,
+    bypassed: u64,
     failed: Option<String>,
 }
 
@@ -91,6 +93,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             waiting: VecDeque::new(),
             moved_ns: 0,
             stuck: false,
+            bypassed: 0,
             failed: None,
         }) as Box<dyn Element>
     })
@@ -104,7 +107,9 @@ impl ProcessNf {
             return 0;
         }
         if !self.link.is_up() {
-            self.drop_waiting(DOWN, work);
+            if !self.link.waits_when_down() {
+                self.drop_waiting(DOWN, work);
+            }
             return 0;
         }
         let mut lent = 0;
@@ -219,19 +224,27 @@ impl Element for ProcessNf {
         if kept > 0 || (self.waiting.is_empty() && !self.stuck) {
             (self.moved_ns, self.stuck) = (work.now_ns(), false);
         }
+        let (is_up, waits) = (self.link.is_up(), self.link.waits_when_down());
+        let has_room = |waiting: usize, stuck: bool| waiting < MOST_WAITING && !stuck;
         for &index in rest {
-            match self.link.is_up() {
+            if !is_up && let Some(output) = self.link.across(input).filter(|output| *output < self.outputs) {
+                self.bypassed += 1;
+                batch.emit(index, output);
+                continue;
+            }
+            match is_up || waits {
                 _ if batch.packet(index).segments != 1 => batch.drop(index, SEGMENTS),
-                true if !self.stuck && self.waiting.len() < MOST_WAITING => {
+                true if has_room(self.waiting.len(), self.stuck && is_up) => {
                     self.waiting.push_back((input, *batch.packet(index)));
                     kept += 1;
                 }
-                true => batch.drop(index, FULL),
-                false => batch.drop(index, DOWN),
+                true if is_up => batch.drop(index, FULL),
+                _ => batch.drop(index, DOWN),
             }
         }
         work.hold(kept);
-        if !self.waiting.is_empty() {
+        // Nobody waits for one that is not there.
+        if is_up && !self.waiting.is_empty() {
             work.hold_sources();
         }
     }
@@ -248,15 +261,14 @@ impl Element for ProcessNf {
         self.link.collect(&mut self.back);
         let moved = self.settle(false, work) + self.lend_waiting(vector, work);
         self.grant(vector, work);
+        if self.link.is_over() {
+            work.stop();
+        }
         if moved == 0 {
             return Progress::Idle;
         }
         (self.moved_ns, self.stuck) = (work.now_ns(), false);
         Progress::Worked
-    }
-
-    fn tick(&mut self, _now_ns: u64) {
-        self.link.tick();
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {
@@ -266,15 +278,22 @@ impl Element for ProcessNf {
     }
 
     fn handlers(&self) -> &'static [Handler] {
-        const HANDLERS: &[Handler] = &[Handler::read("up"), Handler::sum("restarts")];
+        const HANDLERS: &[Handler] = &[
+            Handler::read("state"),
+            Handler::sum("restarts"),
+            Handler::read("pid"),
+            Handler::read("kind"),
+            Handler::read("drops"),
+            Handler::read("counters"),
+            Handler::sum("bypassed"),
+        ];
         HANDLERS
     }
 
     fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
         match handler {
-            "up" => Some(self.link.is_up().to_string()),
-            "restarts" => Some(self.link.restarts().to_string()),
-            _ => None,
+            "bypassed" => Some(self.bypassed.to_string()),
+            other => self.link.status(other),
         }
     }
 

@@ -11,7 +11,7 @@ use super::file::ChainFile;
 use super::file::Form;
 use super::nf::{Nf, with_device};
 use super::wiring::Wiring;
-use super::{Chain, End, NfInfo, ProcessNf};
+use super::{Body, Chain, End, NfInfo, ProcessNf};
 use click::config::quote;
 use click::{Connection, ElementId, Graph};
 use diag::{Span, Spanned};
@@ -54,7 +54,8 @@ pub(super) fn compose(
         graph.incomplete |= nf.graph.incomplete;
         for (at, interface) in nf.interfaces.iter().enumerate() {
             let end = End::Nf(number, at);
-            let is_idle = !sound || nf.idle.iter().any(|idle| idle.text == interface.name);
+            let is_idle =
+                !sound || nf.program.is_some() || nf.idle.iter().any(|idle| idle.text == interface.name);
             let place = |id: &ElementId, sends: bool| Place {
                 end,
                 sends,
@@ -127,7 +128,8 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     graph.connections.extend(wires.into_iter().map(wire));
     nf.pulling.clear();
     let graph = std::mem::replace(&mut nf.graph, graph);
-    ProcessNf { name: nf.name.clone(), graph, inputs, outputs }
+    let body = nf.program.clone().map_or(Body::Click(graph), Body::Program);
+    ProcessNf { name: nf.name.clone(), body, inputs, outputs, when_down: nf.when_down }
 }
 
 /// A device element.

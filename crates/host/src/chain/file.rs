@@ -1,11 +1,12 @@
 //! The declarations of a chain file.
 
-use super::Define;
 use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
+use super::{Define, Program};
+use crate::nf::WhenDown;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The ways in which an NF can run; [`Form`] has those that are there.
 const FORMS: [&str; 5] = ["modular", "fused", "process", "container", "vm"];
@@ -45,6 +46,7 @@ pub(super) struct NfDecl {
     /// Interfaces that stay without a link.
     pub idle: Vec<Spanned>,
     pub form: Form,
+    pub when_down: WhenDown,
 }
 
 /// Where an NF's Click text is.
@@ -53,6 +55,8 @@ pub(super) enum NfText {
     File(Spanned),
     /// In the chain file.
     Inline(Spanned),
+    /// It has none: it is a program, with these interfaces.
+    Program(Program, Vec<Spanned>),
     /// Nowhere; that was reported.
     Missing,
 }
@@ -98,7 +102,7 @@ fn declarations(
     let ports = ports.map_or(vec![], |keys| ports::read(keys, folder, diags));
     let mut nfs = vec![];
     for nf in keys.take("nf").and_then(|nfs| nfs.keys("`nf`", diags)).map_or(vec![], |mut nfs| nfs.rest()) {
-        nfs.extend(read_nf(nf, diags));
+        nfs.extend(read_nf(nf, folder, diags));
     }
     for nf in &nfs {
         if let Some(port) = ports.iter().find(|port| port.name == nf.name) {
@@ -156,11 +160,22 @@ fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> (Option<usize>, Vec
     (workers, cores, burst)
 }
 
-fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
+fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDecl> {
     check_name("network function", nf.key, nf.key_span, diags);
     let mut keys = nf.keys(format!("NF `{}`", nf.key), diags)?;
     let (click, inline) = (keys.take("click"), keys.take("inline"));
+    let program = read_program(&mut keys, folder, diags);
     let text = match (click, inline) {
+        (Some(text), _) | (None, Some(text)) if program.is_some() => {
+            diags
+                .error(text.key_span, format!("NF `{}` has Click text and a program", nf.key))
+                .help("an NF is one or the other; make two of them and link them");
+            NfText::Missing
+        }
+        (None, None) if program.is_some() => match program {
+            Some((program, interfaces)) => NfText::Program(program, interfaces),
+            None => NfText::Missing,
+        },
         (Some(click), Some(inline)) => {
             diags
                 .error(inline.key_span, "`click` and `inline` in one NF")
@@ -174,12 +189,32 @@ fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
         (None, None) => {
             diags
                 .error(nf.key_span, format!("NF `{}` has no Click text", nf.key))
-                .help("add `click = \"FILE\"` or `inline = '''...'''`");
+                .help("add `click = \"FILE\"`, `inline = '''...'''` or `program = \"FILE\"`");
             NfText::Missing
         }
     };
+    let is_program = matches!(text, NfText::Program(..));
     let form = keys.take("runs").and_then(|runs| runs.text(diags));
-    let form = form.map_or(Form::Modular, |form| read_form(&form, diags));
+    let form = match form {
+        Some(runs) => {
+            let form = read_form(&runs, diags);
+            if is_program && form == Form::Modular && runs.as_str() == "modular" {
+                diags
+                    .error(runs.span, format!("NF `{}` is a program, which has a process of its own", nf.key))
+                    .help("write `runs = \"process\"`, or leave it out");
+            }
+            form
+        }
+        None => Form::Modular,
+    };
+    let form = if is_program { Form::Process } else { form };
+    let when_down = keys.take("when_down").map_or(WhenDown::Drop, |value| {
+        if form == Form::Modular {
+            let message = format!("NF `{}` runs in this process, and is never down by itself", nf.key);
+            diags.error(value.key_span, message).help("add `runs = \"process\"`, or leave `when_down` out");
+        }
+        value.text(diags).map_or(WhenDown::Drop, |text| read_when_down(&text, diags))
+    });
     let mut defines = vec![];
     let table = keys.take("defines").and_then(|defines| defines.keys("`defines`", diags));
     for define in table.map_or(vec![], |mut table| table.rest()) {
@@ -193,7 +228,55 @@ fn read_nf(nf: Value<'_>, diags: &mut Diagnostics) -> Option<NfDecl> {
     let idle = keys.take("idle").map_or(vec![], |idle| idle.texts(diags));
     let misspelt = |key: &str| (key == "run").then(|| "how an NF runs is said by `runs`".to_string());
     keys.finish(diags, |key| misspelt(key).or_else(|| misplaced(key)));
-    Some(NfDecl { name: nf.key.to_string(), span: nf.key_span, text, defines, idle, form })
+    Some(NfDecl { name: nf.key.to_string(), span: nf.key_span, text, defines, idle, form, when_down })
+}
+
+/// The keys of an NF that is a program.
+fn read_program(
+    keys: &mut Keys<'_>,
+    folder: &Path,
+    diags: &mut Diagnostics,
+) -> Option<(Program, Vec<Spanned>)> {
+    let program = keys.take("program");
+    let (arguments, interfaces) = (keys.take("arguments"), keys.take("interfaces"));
+    let config = keys.take("config");
+    let Some(program) = program else {
+        for only in [arguments, interfaces, config].into_iter().flatten() {
+            diags
+                .error(only.key_span, format!("`{}` is for programs, and there is no `program`", only.key))
+                .help("a Click text has its interfaces in `FromDevice(NAME)` and its values in `defines`");
+        }
+        return None;
+    };
+    let path = program.text(diags)?;
+    // A bare name is looked for as shells do; anything else is relative to the chain file.
+    let file = if path.text.contains('/') { folder.join(&path.text) } else { PathBuf::from(&path.text) };
+    let arguments = arguments.map_or(vec![], |arguments| arguments.texts(diags));
+    let given = interfaces.map(|interfaces| interfaces.texts(diags));
+    let default = || ["0", "1"].map(|name| Spanned::derived(name, program.key_span)).to_vec();
+    let interfaces = given.unwrap_or_else(default);
+    for (at, name) in interfaces.iter().enumerate() {
+        if interfaces[..at].iter().any(|other| other.text == name.text) {
+            diags.error(name.span, format!("interface `{name}` is there twice"));
+        }
+    }
+    let config = config.and_then(|config| config.text(diags)).map_or(String::new(), |text| text.text);
+    let arguments = arguments.into_iter().map(|argument| argument.text).collect();
+    Some((Program { path: file, span: path.span, arguments, config }, interfaces))
+}
+
+fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
+    match text.as_str() {
+        "drop" => WhenDown::Drop,
+        "bypass" => WhenDown::Bypass,
+        "hold" => WhenDown::Hold,
+        unknown => {
+            let help = did_you_mean(unknown, ["drop", "bypass", "hold"]);
+            let help = help.unwrap_or_else(|| "write `drop`, `bypass` or `hold`".into());
+            diags.error(text.span, format!("packets of an NF that is down cannot be `{unknown}`")).help(help);
+            WhenDown::Drop
+        }
+    }
 }
 
 fn read_form(form: &Spanned, diags: &mut Diagnostics) -> Form {

@@ -16,6 +16,13 @@
 //! defines = { IP = "10.0.0.1" }
 //! idle = ["spare"]                     # interfaces that stay without a link
 //! runs = "process"                     # in a process of its own; "modular", in this one, by default
+//!
+//! [nf.monitor]
+//! program = "./monitor"                # any program that links the SDK; it runs in a process of its own
+//! arguments = ["--every", "10"]
+//! interfaces = ["in", "out"]           # "0" and "1" by default
+//! config = "text for the program"
+//! when_down = "bypass"                 # or "drop", the default, or "hold"
 //! ```
 //!
 //! An NF's interfaces are what its Click file calls them in `FromDevice(NAME)` and `ToDevice(NAME)`; a
@@ -35,6 +42,7 @@ mod link;
 mod loops;
 mod nf;
 mod ports;
+mod sources;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -44,8 +52,10 @@ mod wiring;
 pub use fuzz::fuzz_chain;
 pub use nf::{device_direction, device_name};
 pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
+pub use sources::Sources;
 
 use crate::assemble::folder_of;
+use crate::nf::WhenDown;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -93,12 +103,36 @@ pub struct NfInfo {
 pub struct ProcessNf {
     /// Its name.
     pub name: String,
-    /// Its own elements, whose devices are its interfaces.
-    pub graph: click::Graph,
+    /// What its process runs.
+    pub body: Body,
     /// Interfaces that it receives from, in the order of the element's inputs.
     pub inputs: Vec<String>,
     /// Interfaces that it sends to, in the order of the element's outputs.
     pub outputs: Vec<String>,
+    /// What becomes of its packets while it does not run.
+    pub when_down: WhenDown,
+}
+
+/// What the process of an NF runs.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Elements, whose devices are its interfaces.
+    Click(click::Graph),
+    /// A program of somebody's.
+    Program(Program),
+}
+
+/// A program that is an NF.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// Its file; a bare name is looked for along PATH.
+    pub path: PathBuf,
+    /// Where the chain file names it.
+    pub span: Span,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What the chain file has for it to read.
+    pub config: String,
 }
 
 /// A link, in one direction.
@@ -152,11 +186,23 @@ pub fn load_to_check(
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
-    let mut files =
-        Files { read: &mut |path: &Path| std::fs::read(path), libraries: &mut click::LibraryDirs::default() };
-    match std::fs::read(path) {
+    load_from(&mut Sources::of_files(), path, defines, map, diags)
+}
+
+/// As [`load_to_check`], with texts from `sources`, which keeps those that it had to read.
+pub fn load_from(
+    sources: &mut Sources,
+    path: &Path,
+    defines: &[Define],
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let sources = std::cell::RefCell::new(sources);
+    let read = &mut |path: &Path| sources.borrow_mut().read(path);
+    match read(path) {
         Ok(bytes) => {
             let source = map.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
+            let mut files = Files { read, libraries: &mut sources::Recorded(&sources) };
             read_text(path, source, defines, &mut files, map, diags)
         }
         Err(error) => {

@@ -1,8 +1,9 @@
 //! The NFs' Click files, and the interfaces they have.
 
-use super::file::{ChainFile, Form, NfText};
-use super::{Define, Files, variables};
+use super::file::{ChainFile, Form, NfDecl, NfText};
+use super::{Define, Files, Program, variables};
 use crate::assemble::KnownClasses;
+use crate::nf::WhenDown;
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};
@@ -26,6 +27,10 @@ pub(super) struct Nf {
     pub pulling: Vec<ElementId>,
     /// How it runs.
     pub form: Form,
+    /// What becomes of its packets while it does not run.
+    pub when_down: WhenDown,
+    /// The program that it is, where it has no Click text.
+    pub program: Option<Program>,
     /// Whether mistakes in its text may hide interfaces.
     pub incomplete: bool,
 }
@@ -109,6 +114,11 @@ pub(super) fn load_all(
         let inline;
         let (file, ast) = match &declared.text {
             NfText::Missing => continue,
+            NfText::Program(program, interfaces) => {
+                known.push((declared.name.as_str(), variables::of(None)));
+                nfs.push(of_program(declared, path, program, interfaces));
+                continue;
+            }
             NfText::Inline(text) => {
                 let source = inline_source(chain.source, text, map);
                 inline = Some(click::parse_with(map, source, files.libraries, diags));
@@ -149,11 +159,46 @@ pub(super) fn load_all(
             idle: declared.idle.clone(),
             pulling,
             form: declared.form,
+            when_down: declared.when_down,
+            program: None,
             incomplete,
         });
     }
     variables::check_chain(chain, &known, defines, diags);
     nfs
+}
+
+/// An NF that is a program: every interface receives and sends, and may do without either.
+fn of_program(declared: &NfDecl, chain: &Path, program: &Program, interfaces: &[Spanned]) -> Nf {
+    let mut graph = Graph::default();
+    let mut add = |class: &str, name: &Spanned| {
+        let (id, span) = (ElementId(graph.elements.len()), name.span);
+        let class = Spanned::derived(class, span);
+        let element = click::Element { name: format!("{class}-{name}"), class, config: name.clone(), span };
+        graph.elements.push(element);
+        vec![id]
+    };
+    let all: Vec<usize> = (0..interfaces.len()).collect();
+    let interface = |name: &Spanned| Interface {
+        name: name.text.clone(),
+        ingress: add("FromDevice", name),
+        egress: add("ToDevice", name),
+        leads_to: all.clone(),
+    };
+    let interfaces = interfaces.iter().map(interface).collect();
+    Nf {
+        name: declared.name.clone(),
+        span: declared.span,
+        file: chain.to_path_buf(),
+        graph,
+        interfaces,
+        idle: declared.idle.clone(),
+        pulling: vec![],
+        form: declared.form,
+        when_down: declared.when_down,
+        program: Some(program.clone()),
+        incomplete: false,
+    }
 }
 
 /// A source for Click text that stands in the chain file: the chain file with everything else blanked

@@ -53,6 +53,15 @@ fn describe(chain: &Chain) -> String {
     for nf in &chain.nfs {
         let _ = writeln!(text, "nf {}: {:?} {}", nf.name, nf.elements, nf.interfaces.join(","));
     }
+    for nf in &chain.processes {
+        let body = match &nf.body {
+            super::Body::Click(_) => "Click".to_string(),
+            super::Body::Program(super::Program { path, arguments, config, .. }) => {
+                format!("{} {arguments:?} with {config:?}", path.display())
+            }
+        };
+        let _ = writeln!(text, "process {}: {body}, when down {:?}", nf.name, nf.when_down);
+    }
     for (at, link) in chain.links.iter().enumerate() {
         let entry = if chain.entries.contains(&at) { " (entry)" } else { "" };
         let _ = writeln!(text, "link {:?} -> {:?}{entry}", link.from, link.to);

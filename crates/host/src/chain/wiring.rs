@@ -285,11 +285,13 @@ impl<'a> Wirer<'a> {
             for (number, interface) in nf.interfaces.iter().enumerate() {
                 let end = End::Nf(at, number);
                 let idle = nf.idle.iter().any(|idle| idle.text == interface.name);
-                if nf.incomplete || idle || is_capture_name(&interface.name) {
-                    continue;
-                }
                 let from = self.links.iter().any(|link| link.from == end);
                 let to = self.links.iter().any(|link| link.to == end);
+                // Nobody knows which directions a program uses.
+                let of_program = nf.program.is_some() && (from || to);
+                if nf.incomplete || idle || of_program || is_capture_name(&interface.name) {
+                    continue;
+                }
                 self.report_unlinked(nf, interface, to, from);
             }
         }

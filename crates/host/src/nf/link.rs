@@ -1,204 +1,125 @@
-//! The host's side of an NF in a process of its own.
+//! The worker's side of an NF in a process of its own: lends packets, takes them back, buries.
+//!
+//! What has to do with processes is the supervisor's; the two share a [`Seat`].
 
-use super::{Command, READY, RING_CLAIMS, Rings};
+use super::memory::RING_CLAIMS;
+use super::seat::{Incarnation, Seat, State, WhenDown};
+use super::supervisor::Bell;
 use element::nf::{Back, Fate, NfLink};
-use rustix::fd::{AsFd, AsRawFd};
-use rustix::process::Signal;
+use nf::ends::FIRST_COUNTER;
+use nf::message::{MOST_REASONS, UNSTATED};
 use shm::Packet;
-use shm::lend::{GRANT, Lender, Loans, Returned};
-use shm::region::Region;
-use shm::ring::{Action, Mapped};
-use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdout, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use shm::lend::{GRANT, Returned};
+use shm::ring::Action;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a process may take until it is ready.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a process may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long an NF may take until it gets its first packets.
+const START_PATIENCE: Duration = Duration::from_secs(21);
+/// How long the supervisor may take to end an NF: longer than its own grace.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// Bad claims after which an NF is ended.
 const MOST_BAD: u64 = 1024;
 /// Empty slots that an NF has for packets that it makes.
 const GRANTS: usize = 512;
-/// The shortest and the longest wait before a process is started anew; each failure doubles it.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
-/// A process that lived so long did not fail at its start.
-const LONG_LIFE: Duration = Duration::from_millis(100);
-
-/// Held while a process is started.
-static STARTING: Mutex<()> = Mutex::new(());
-
-/// Packet memory that is lent out of, known once the chain's pool is made.
-#[derive(Debug)]
-pub struct Memory {
-    region: Arc<Region>,
-    loans: Loans,
-    /// The last number of a holder that was given; 0 is the host.
-    holders: AtomicU16,
-    /// Packets that one NF may hold.
-    most: u64,
-}
-
-impl Memory {
-    /// Of a region that packets lie in, shared by so many NFs.
-    pub fn new(region: Arc<Region>, nfs: usize) -> Memory {
-        let loans = Loans::new(region.slots());
-        // No NF may hold so much that others get none.
-        let share = u64::from(region.slots()) / (2 * nfs.max(1) as u64);
-        let most = share.clamp(64, 4 * u64::from(RING_CLAIMS));
-        Memory { region, loans, holders: AtomicU16::new(0), most }
-    }
-
-    /// A number for a holder that no other has.
-    fn holder(&self) -> Option<u16> {
-        let next = |last: u16| last.checked_add(1);
-        self.holders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().and_then(next)
-    }
-}
 
 /// A way to an NF in a process of its own.
 pub struct ProcessLink {
-    name: String,
-    command: Command,
-    memory: Arc<OnceLock<Memory>>,
-    process: Option<Process>,
-    /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
-    holder: Option<u16>,
-    back_off: Duration,
-    /// When to start anew.
-    restart_at: Option<Instant>,
-    restarts: u64,
-    /// Whether to look after the process at the next chance.
-    look: bool,
+    seat: Arc<Seat>,
+    bell: Bell,
+    /// Set when the whole run is to end: nobody waits for NFs then.
+    interrupted: Arc<AtomicBool>,
+    current: Option<Incarnation>,
+    /// Empty slots that the NF has.
+    granted: usize,
+    /// Whether the NF was ended for what it did.
+    evicted: bool,
     returned: Vec<Returned>,
-    /// Findings, each once, and how many of them were fetched.
-    findings: Vec<String>,
+    /// Drops by the reasons that the NF named, over all its processes.
+    dropped: [u64; MOST_REASONS],
+    /// Outputs across from inputs.
+    across: Vec<Option<usize>>,
+    /// How many of the seat's findings were fetched.
     fetched: usize,
 }
 
-/// A process, and what it was given.
-struct Process {
-    child: Child,
-    out: ChildStdout,
-    lender: Lender<Mapped>,
-    since: Instant,
-    /// Empty slots that it has.
-    granted: usize,
-    /// Whether it was ended for what it did.
-    evicted: bool,
-    _rings: Rings,
-}
-
 impl ProcessLink {
-    /// To the NF of that name, started by `command`; `memory` is there when packets are.
-    pub fn new(name: &str, command: Command, memory: Arc<OnceLock<Memory>>) -> ProcessLink {
+    /// To the NF of a seat.
+    pub fn new(seat: Arc<Seat>, bell: Bell, interrupted: Arc<AtomicBool>) -> ProcessLink {
+        let across = (0..seat.spec.inputs.len()).map(|input| across(&seat, input)).collect();
         ProcessLink {
-            name: name.into(),
-            command,
-            memory,
-            process: None,
-            holder: None,
-            back_off: BACK_OFF.0,
-            restart_at: None,
-            restarts: 0,
-            look: false,
+            seat,
+            bell,
+            interrupted,
+            current: None,
+            granted: 0,
+            evicted: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
             returned: Vec::with_capacity(RING_CLAIMS as usize),
-            findings: vec![],
+            dropped: [0; MOST_REASONS],
+            across,
             fetched: 0,
         }
     }
 
-    fn spawn(&mut self) -> Result<Process, String> {
-        let failed =
-            |what: &str, why: &dyn std::fmt::Display| format!("NF `{}`: cannot {what}: {why}", self.name);
-        let memory =
-            self.memory.get().ok_or_else(|| failed("start", &"there is no packet memory to share"))?;
-        let Some(holder) = self.holder.or_else(|| memory.holder()) else {
-            return Err(failed("start", &"there are too many NFs"));
-        };
-        self.holder = Some(holder);
-        let rings = Rings::create(RING_CLAIMS).map_err(|error| failed("make rings", &error))?;
-        // Nothing else stays open in the new program, also nothing of driver libraries; and one start at a time,
-        // so that no other one gets the copies that do.
-        let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        close_on_exec();
-        let copy = |fd: rustix::fd::BorrowedFd<'_>| {
-            rustix::io::dup(fd).map_err(|error| failed("share memory", &error))
-        };
-        let (region_fd, rings_fd) = (copy(memory.region.as_fd())?, copy(rings.as_fd())?);
-        let mut child = std::process::Command::new(&self.command.program)
-            .args(&self.command.arguments)
-            .args(["--region", &region_fd.as_raw_fd().to_string()])
-            .args(["--slots", &memory.region.slots().to_string()])
-            .args(["--rings", &rings_fd.as_raw_fd().to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| failed(&format!("start {}", self.command.program.display()), &error))?;
-        let out = child.stdout.take().ok_or_else(|| failed("hear", &"no pipe"))?;
-        let [to, from, grants] = rings.rings();
-        let lender = Lender::new(to, from, holder, memory.region.number());
-        let lender = lender.with_grants(grants).limited_to(memory.most);
-        Ok(Process { child, out, lender, since: Instant::now(), granted: 0, evicted: false, _rings: rings })
+    /// Takes over what the supervisor started, and collects what is left of what ended.
+    #[cold]
+    fn take_news(&mut self, out: &mut Vec<Back>) {
+        let (came, gone) = self.seat.take_news();
+        // A process that came and went since the last look held nothing; it is still to be reported buried.
+        if came.is_some() {
+            (self.current, self.granted, self.evicted) = (came, 0, false);
+        }
+        if gone {
+            self.bury(out);
+            self.seat.report_buried();
+            self.bell.ring();
+        }
     }
 
     /// Collects everything that a process held that runs no more.
-    fn bury(&mut self, mut process: Process, out: &mut Vec<Back>) {
-        let Some(memory) = self.memory.get() else { return };
-        let estate = process.lender.bury(&memory.loans);
-        out.extend(estate.returned.iter().map(back));
+    fn bury(&mut self, out: &mut Vec<Back>) {
+        let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
+        let estate = current.lender.bury(&memory.loans);
+        for returned in &estate.returned {
+            out.push(self.back(returned));
+        }
         for (lent, fate) in [(&estate.untouched, Fate::NotTaken), (&estate.lost, Fate::Lost)] {
             let fate = |granted| if granted { Fate::Unused } else { fate };
             out.extend(lent.iter().map(|lent| Back { packet: lent.packet, fate: fate(lent.granted) }));
         }
     }
 
-    /// Buries a process that ended, and starts another one in a while.
-    #[cold]
-    fn look_after(&mut self, out: &mut Vec<Back>) {
-        self.look = false;
-        if self.process.as_mut().is_some_and(|process| !matches!(process.child.try_wait(), Ok(None)))
-            && let Some(process) = self.process.take()
-        {
-            if process.since.elapsed() >= LONG_LIFE {
-                self.back_off = BACK_OFF.0;
+    /// What an NF said of a packet.
+    fn back(&mut self, returned: &Returned) -> Back {
+        let number = usize::from(returned.destination);
+        let fate = match (returned.action, returned.granted) {
+            (Action::Emit, false) => Fate::Output(number),
+            (Action::Emit, true) => Fate::Made(number),
+            (Action::Drop | Action::Hold, false) => {
+                self.dropped[if number < MOST_REASONS { number } else { 0 }] += 1;
+                Fate::Dropped
             }
-            self.bury(process, out);
-            self.restart_later();
-        }
-        if self.restart_at.is_some_and(|at| Instant::now() >= at) {
-            self.restart_at = None;
-            match self.spawn() {
-                Ok(process) => {
-                    self.process = Some(process);
-                    self.restarts += 1;
-                }
-                Err(why) => {
-                    self.tell(why);
-                    self.restart_later();
-                }
-            }
-        }
-    }
-
-    /// Has a process started in a while, each time a longer one.
-    fn restart_later(&mut self) {
-        self.restart_at = Some(Instant::now() + self.back_off);
-        self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+            (Action::Drop | Action::Hold, true) => Fate::Unused,
+        };
+        Back { packet: returned.packet, fate }
     }
 
     /// Lends packets with a number for the NF; how many of the list.
     fn lend_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
-        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return 0 };
-        if process.evicted {
+        let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return 0 };
+        if self.evicted {
             return 0;
         }
-        match process.lender.lend(&memory.loans, packets, list, destination) {
-            Ok((lent, _)) => lent,
+        match current.lender.lend(&memory.loans, packets, list, destination) {
+            Ok((lent, asleep)) => {
+                if asleep {
+                    current.lender.wake();
+                }
+                lent
+            }
             Err(_) => {
                 self.evict("broke its rings");
                 0
@@ -209,88 +130,70 @@ impl ProcessLink {
     /// An NF whose indices cannot be is ended: what it does with packets is anybody's guess.
     #[cold]
     fn evict(&mut self, what: &str) {
-        self.look = true;
-        if let Some(process) = self.process.as_mut().filter(|process| !process.evicted) {
-            process.evicted = true;
-            let _ = process.child.kill();
-            self.tell(format!("NF `{}` {what} and was ended", self.name));
+        if !std::mem::replace(&mut self.evicted, true) {
+            self.seat.evict(what.into());
+            self.bell.ring();
         }
     }
 
-    /// Notes a finding, the first time.
-    fn tell(&mut self, finding: String) {
-        if !self.findings.contains(&finding) {
-            self.findings.push(finding);
+    /// Takes back what the NF gave.
+    fn take_back(&mut self, out: &mut Vec<Back>) {
+        let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
+        let mut returned = std::mem::take(&mut self.returned);
+        let sound = current.lender.take_back(&memory.loans, &mut returned).is_ok();
+        let bad = current.lender.bad_claims() > MOST_BAD;
+        let granted = returned.iter().filter(|returned| returned.granted).count();
+        self.granted = self.granted.saturating_sub(granted);
+        for returned in returned.drain(..) {
+            out.push(self.back(&returned));
+        }
+        self.returned = returned;
+        if bad {
+            self.evict("claimed packets that it does not have");
+        } else if !sound {
+            self.evict("broke its rings");
         }
     }
 }
 
-/// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it
-/// starts.
-#[expect(unsafe_code, reason = "there is no safe function for this system call")]
-fn close_on_exec() {
-    // SAFETY: marks descriptors, and closes none here.
-    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-}
-
-/// What an NF said of a packet.
-fn back(returned: &Returned) -> Back {
-    let output = usize::from(returned.destination);
-    let fate = match (returned.action, returned.granted) {
-        (Action::Emit, false) => Fate::Output(output),
-        (Action::Emit, true) => Fate::Made(output),
-        // Nothing here keeps packets for an NF.
-        (Action::Drop | Action::Hold, false) => Fate::Dropped,
-        (Action::Drop | Action::Hold, true) => Fate::Unused,
+/// The output across from an input: of an NF with two interfaces the other one, of one with one that.
+fn across(seat: &Seat, input: usize) -> Option<usize> {
+    let spec = &seat.spec;
+    let from = spec.inputs.get(input)?;
+    let mut names: Vec<&String> = spec.inputs.iter().chain(&spec.outputs).collect();
+    names.sort();
+    names.dedup();
+    let to = match names.as_slice() {
+        [only] => *only,
+        [one, two] => *if *one == from { two } else { one },
+        _ => return None,
     };
-    Back { packet: returned.packet, fate }
-}
-
-/// How the start of a process went.
-enum Started {
-    Ready,
-    /// It ended before it was ready.
-    Ended,
-    /// It takes too long.
-    Late,
-}
-
-/// Waits for the byte that says that a process is ready.
-fn await_ready(process: &mut Process) -> Started {
-    let mut poll = [rustix::event::PollFd::new(&process.out, rustix::event::PollFlags::IN)];
-    let patience = rustix::event::Timespec::try_from(PATIENCE).ok();
-    if !rustix::event::poll(&mut poll, patience.as_ref()).is_ok_and(|ready| ready > 0) {
-        return Started::Late;
-    }
-    let mut byte = [0];
-    let ready = process.out.read_exact(&mut byte).is_ok() && byte == [READY];
-    if ready { Started::Ready } else { Started::Ended }
+    spec.outputs.iter().position(|output| output == to)
 }
 
 impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
-        let mut process = self.spawn()?;
-        let started = await_ready(&mut process);
-        if matches!(started, Started::Late) {
-            let _ = process.child.kill();
-        }
-        if !matches!(started, Started::Ready) {
-            let status = process.child.wait();
-            self.restart_later();
-            // Killed by somebody: as at any other moment.
-            let killed = status.as_ref().is_ok_and(|status| status.signal().is_some());
-            if killed && matches!(started, Started::Ended) {
+        self.seat.want(true);
+        self.bell.ring();
+        let end = Instant::now() + START_PATIENCE;
+        while !self.seat.has_news() {
+            if let Some(why) = self.seat.told().failure.clone() {
+                return Err(why);
+            }
+            // One that attaches by itself comes when it comes.
+            let is_ours = self.seat.spec.command.is_some();
+            if !is_ours || self.interrupted.load(Ordering::Relaxed) || Instant::now() > end {
                 return Ok(());
             }
-            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            return Err(format!("NF `{}` does not run ({status}); its process says why", self.name));
+            std::thread::sleep(Duration::from_micros(200));
         }
-        self.process = Some(process);
+        // One that came and went meanwhile had no packets yet.
+        self.take_news(&mut vec![]);
         Ok(())
     }
 
     fn is_up(&self) -> bool {
-        self.process.is_some()
+        self.current.is_some()
     }
 
     fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
@@ -298,81 +201,87 @@ impl NfLink for ProcessLink {
     }
 
     fn grants_wanted(&self) -> usize {
-        let most = self.memory.get().map_or(0, |memory| GRANTS.min(memory.region.slots() as usize / 8));
-        self.process.as_ref().map_or(0, |process| most.saturating_sub(process.granted))
+        let Some(current) = self.current.as_ref().filter(|current| current.hello.makes) else { return 0 };
+        let most = self.seat.memory.get().map_or(0, |memory| GRANTS.min(memory.region.slots() as usize / 8));
+        if current.hello.makes { most.saturating_sub(self.granted) } else { 0 }
     }
 
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize {
         let granted = self.lend_as(GRANT, packets, list);
-        if let Some(process) = &mut self.process {
-            process.granted += granted;
-        }
+        self.granted += granted;
         granted
     }
 
     fn collect(&mut self, out: &mut Vec<Back>) {
-        if self.look {
-            self.look_after(out);
+        if self.seat.has_news() {
+            self.take_news(out);
         }
-        let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return };
-        self.returned.clear();
-        let sound = process.lender.take_back(&memory.loans, &mut self.returned).is_ok();
-        let granted = self.returned.iter().filter(|returned| returned.granted).count();
-        process.granted = process.granted.saturating_sub(granted);
-        out.extend(self.returned.iter().map(back));
-        if process.lender.bad_claims() > MOST_BAD {
-            self.evict("claimed packets that it does not have");
-        } else if !sound {
-            self.evict("broke its rings");
-        }
+        self.take_back(out);
     }
 
-    fn tick(&mut self) {
-        self.look = true;
+    fn across(&self, input: usize) -> Option<usize> {
+        self.across.get(input).copied().flatten().filter(|_| self.seat.spec.when_down == WhenDown::Bypass)
+    }
+
+    fn waits_when_down(&self) -> bool {
+        self.seat.spec.when_down == WhenDown::Hold && self.seat.is_wanted()
     }
 
     fn stop(&mut self, out: &mut Vec<Back>) {
-        if self.restart_at.take().is_some() {
-            self.tell(format!("NF `{}` was down when the run ended", self.name));
+        if self.seat.is_wanted() && matches!(self.seat.state(), State::Down | State::Starting) {
+            self.seat.tell(format!("NF `{}` was down when the run ended", self.seat.spec.name));
         }
-        let Some(mut process) = self.process.take() else { return };
-        let pid = rustix::process::Pid::from_child(&process.child);
-        let _ = rustix::process::kill_process(pid, Signal::TERM);
-        let end = Instant::now() + GRACE;
-        while matches!(process.child.try_wait(), Ok(None)) {
-            if Instant::now() >= end {
-                let _ = process.child.kill();
-                let _ = process.child.wait();
-                break;
-            }
+        self.seat.want(false);
+        self.bell.ring();
+        let end = Instant::now() + STOP_PATIENCE;
+        while self.seat.state() != State::Stopped || self.seat.has_news() {
             // It may wait for room in the ring.
-            if let Some(memory) = self.memory.get() {
-                self.returned.clear();
-                let _ = process.lender.take_back(&memory.loans, &mut self.returned);
-                out.extend(self.returned.iter().map(back));
+            self.collect(out);
+            if Instant::now() > end {
+                break;
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        self.bury(process, out);
+        // Should a process withstand its end, its slots are lost with it rather than used again.
+        self.collect(out);
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        let new = self.findings[self.fetched..].to_vec();
-        self.fetched = self.findings.len();
+        let told = self.seat.told();
+        let new = told.findings.get(self.fetched..).unwrap_or_default().to_vec();
+        self.fetched = told.findings.len();
         new
     }
 
-    fn restarts(&self) -> u64 {
-        self.restarts
+    fn is_over(&self) -> bool {
+        self.seat.is_over()
     }
-}
 
-impl Drop for ProcessLink {
-    fn drop(&mut self) {
-        if let Some(process) = &mut self.process {
-            let _ = process.child.kill();
-            let _ = process.child.wait();
-        }
+    fn status(&self, what: &str) -> Option<String> {
+        let told = self.seat.told();
+        Some(match what {
+            "state" => self.seat.state().name().to_string(),
+            "restarts" => self.seat.restarts().to_string(),
+            "pid" => self.seat.pid().to_string(),
+            "kind" => told.hello.kind.clone(),
+            "drops" => {
+                let named = std::iter::once(UNSTATED).chain(told.hello.reasons.iter().map(String::as_str));
+                let mut lines = String::new();
+                for (reason, count) in named.zip(self.dropped).filter(|(_, count)| *count > 0) {
+                    let _ = writeln!(lines, "{reason} {count}");
+                }
+                lines
+            }
+            "counters" => {
+                let mut lines = String::new();
+                for (number, counter) in told.hello.counters.iter().enumerate() {
+                    let value = told.page.as_ref().map_or(0, |page| page.load(FIRST_COUNTER + number));
+                    let _ = writeln!(lines, "{counter} {value}");
+                }
+                lines
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -402,15 +311,9 @@ impl NfLink for NoLink {
 
     fn collect(&mut self, _out: &mut Vec<Back>) {}
 
-    fn tick(&mut self) {}
-
     fn stop(&mut self, _out: &mut Vec<Back>) {}
 
     fn take_findings(&mut self) -> Vec<String> {
         vec![]
-    }
-
-    fn restarts(&self) -> u64 {
-        0
     }
 }

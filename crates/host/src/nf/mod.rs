@@ -1,53 +1,31 @@
-//! NFs in processes of their own: this program again, with packet memory and rings.
+//! NFs in processes of their own, over shared packet memory and rings.
 //!
-//! - [`link`]: the host's side: starts the process, lends packets, takes them back, buries and starts anew
-//! - [`child`]: the process's side: runs the NF's elements with the rings for ports
+//! - [`seat`]: the place of an NF in a chain, shared by the two who look after it
+//! - [`supervisor`]: starts processes, shakes hands (see the crate `nf`), watches and ends them
+//! - [`link`]: the worker's side: lends packets, takes them back, buries
+//! - [`memory`]: the packet memory that is lent out of
+//! - [`child`]: the process of an NF that is a Click configuration: this program again
 //!
-//! The process gets its descriptors by inheritance and what they mean by its arguments ([`Attachment`]). It
-//! says that it is ready by a byte on its standard output. It ends at SIGTERM, and with the host.
+//! Any program that links the crate `nf` or its C library can be an NF.
 
 pub mod child;
 pub mod link;
+pub mod memory;
+pub mod seat;
+pub mod supervisor;
+
+pub use seat::{Command, NfSpec, Seat, State, WhenDown};
+pub use supervisor::Supervisor;
 
 use crate::assemble::{Options, assemble};
-use crate::chain::Chain;
+use crate::chain::{Body, Chain, Program};
 use crate::services::PortOpener;
 use codegen::CodegenError;
 use diag::Diagnostics;
 use element::configure::Direction;
 use port::{MemoryPort, Port};
-use shm::ring::RingFile;
-use std::os::fd::RawFd;
-use std::path::PathBuf;
-
-/// Claims that a ring of an NF holds.
-pub(crate) const RING_CLAIMS: u32 = 1024;
-/// The rings of an NF: packets to it, packets from it, empty slots to it.
-pub(crate) type Rings = RingFile<3>;
-/// What a process writes when it is ready.
-pub(crate) const READY: u8 = b'!';
-
-/// What a process is told about the memory that its NF works on.
-#[derive(Clone, Copy, Debug)]
-pub struct Attachment {
-    /// Descriptor of packet memory.
-    pub region: RawFd,
-    /// Slots in it.
-    pub slots: u32,
-    /// Descriptor of the rings.
-    pub rings: RawFd,
-    /// Packets to work on at a time.
-    pub burst: usize,
-}
-
-/// How to start the process of an NF: this program, and what it needs to find the NF again.
-#[derive(Clone, Debug)]
-pub struct Command {
-    /// The program.
-    pub program: PathBuf,
-    /// Its first arguments, up to those of the [`Attachment`].
-    pub arguments: Vec<String>,
-}
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Records the mistakes of all NFs that run in processes of their own: those would find them only when they
 /// are started.
@@ -58,9 +36,44 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
     // By the evaluator: the processes make machine code for themselves.
     let options = Options { workers: 1, evaluator: true, ..options.clone() };
     for nf in &chain.processes {
-        assemble(&nf.graph, &options, &mut AnyPort, diags)?;
+        match &nf.body {
+            Body::Click(graph) => {
+                assemble(graph, &options, &mut AnyPort, diags)?;
+            }
+            Body::Program(program) => check_program(&nf.name, program, diags),
+        }
     }
     Ok(())
+}
+
+/// Whether there is such a program.
+fn check_program(nf: &str, program: &Program, diags: &mut Diagnostics) {
+    let runs = |path: &Path| {
+        let mode = |found: std::fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+        std::fs::metadata(path).map(mode)
+    };
+    let shown = program.path.display();
+    if program.path.components().count() == 1 && !program.path.starts_with("/") {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if !std::env::split_paths(&path).any(|folder| runs(&folder.join(&program.path)).unwrap_or(false)) {
+            diags
+                .error(program.span, format!("there is no program `{shown}` for NF `{nf}` along PATH"))
+                .help("write its path, relative to the chain file and with a `/` in it");
+        }
+        return;
+    }
+    match runs(&program.path) {
+        Ok(true) => {}
+        Ok(false) => {
+            let message = format!("{shown}, which is NF `{nf}`, is no file that can be run");
+            diags.error(program.span, message).help("name a program that links the SDK");
+        }
+        Err(error) => {
+            diags
+                .error(program.span, format!("there is no program {shown} for NF `{nf}`: {error}"))
+                .help("build it first, or correct the path, which is relative to the chain file");
+        }
+    }
 }
 
 /// Opens nothing.

@@ -15,9 +15,13 @@ mod tests;
 
 pub use target::is_capture_name;
 
-use crate::chain::{Chain, PortDecl, PortKind, Sink, Source, TrafficDecl, device_direction, device_name};
+use crate::chain::{
+    Chain, PortDecl, PortKind, ProcessNf, Sink, Source, TrafficDecl, device_direction, device_name,
+};
 use crate::nf;
-use crate::nf::link::{Memory, ProcessLink};
+use crate::nf::link::ProcessLink;
+use crate::nf::memory::Memory;
+use crate::nf::{NfSpec, Seat, Supervisor};
 use crate::services::PortOpener;
 use diag::Diagnostics;
 use element::configure::Direction;
@@ -31,6 +35,7 @@ use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use target::Target;
 
@@ -57,15 +62,17 @@ pub struct Ports {
     frames: HashMap<usize, Arc<FrameSet>>,
     opened: HashMap<Key, Queue>,
     notes: Vec<String>,
-    /// Names of the NFs that run in processes of their own, and how to start those.
-    processes: Vec<String>,
+    /// NFs that run in processes of their own, and how to start those.
+    processes: Vec<ProcessNf>,
     starter: Option<Starter>,
+    supervisor: Option<Supervisor>,
+    interrupted: Arc<AtomicBool>,
     /// What packets lie in, for those who share it.
     shared_memory: Arc<OnceLock<Memory>>,
 }
 
-/// Says how the process of an NF is started.
-pub type Starter = Box<dyn Fn(&str) -> nf::Command>;
+/// Says how the process of an NF is started, and what it is told.
+pub type Starter = Box<dyn Fn(&ProcessNf) -> NfSpec>;
 
 /// What elements that open the same thing share.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -109,17 +116,24 @@ impl Ports {
             frames: HashMap::new(),
             opened: HashMap::new(),
             notes: vec![],
-            processes: chain.processes.iter().map(|process| process.name.clone()).collect(),
+            processes: chain.processes.clone(),
             starter: None,
+            supervisor: None,
+            interrupted: Arc::default(),
             shared_memory: Arc::default(),
         }
     }
 
-    /// Says how the processes of NFs are started.
+    /// Says how the processes of NFs are started; nobody waits for one once `interrupted` is set.
     #[must_use]
-    pub fn start_by(mut self, starter: Starter) -> Ports {
-        self.starter = Some(starter);
+    pub fn start_by(mut self, starter: Starter, interrupted: Arc<AtomicBool>) -> Ports {
+        (self.starter, self.interrupted) = (Some(starter), interrupted);
         self
+    }
+
+    /// Who looks after the processes of NFs, where there are any.
+    pub fn supervisor(&self) -> Option<&Supervisor> {
+        self.supervisor.as_ref()
     }
 
     /// For checking a chain without running it: captures are opened for reading, but no file is written
@@ -371,17 +385,20 @@ fn share_of(count: u64, worker: usize, workers: usize) -> u64 {
 }
 
 impl PortOpener for Ports {
-    fn open_nf(&mut self, name: &str, _worker: usize) -> Result<Box<dyn NfLink>, String> {
-        if !self.processes.iter().any(|process| process == name) {
-            return Err(format!("there is no NF `{name}` in a process of its own"));
+    fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {
+        let process = self.processes.iter().find(|process| process.name == name);
+        let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
+        let Some(starter) = self.starter.as_ref().filter(|_| !self.dry) else {
+            return Ok(Box::new(nf::link::NoLink));
+        };
+        if self.supervisor.is_none() {
+            let started = Supervisor::start();
+            self.supervisor = Some(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?);
         }
-        match &self.starter {
-            Some(starter) if !self.dry => {
-                let memory = Arc::clone(&self.shared_memory);
-                Ok(Box::new(ProcessLink::new(name, starter(name), memory)))
-            }
-            _ => Ok(Box::new(nf::link::NoLink)),
-        }
+        let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
+        let seat = Arc::new(Seat::new(starter(process), worker, Arc::clone(&self.shared_memory)));
+        supervisor.add(Arc::clone(&seat));
+        Ok(Box::new(ProcessLink::new(seat, supervisor.bell(), Arc::clone(&self.interrupted))))
     }
 
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {

@@ -3,7 +3,7 @@
 mod progress;
 mod show;
 
-use crate::check;
+use crate::{check, nf_process};
 use anyhow::{Context, bail};
 use clap::Args;
 use host::chain::TrafficDecl;
@@ -96,8 +96,15 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         Options { workers, evaluator: args.engine == EngineArg::Evaluator, folder: chain.folder.clone() };
     let memory = shm::region::RegionOptions::slots(args.slots);
     let burst = args.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let brief = nf_process::Brief {
+        chain: args.chain.clone(),
+        defines: args.defines.clone(),
+        evaluator: options.evaluator,
+        sources: loaded.sources,
+    };
     let mut ports = host::ports::Ports::new(&chain, workers, memory, Box::new(made_traffic))
-        .start_by(Box::new(starter(args, burst)));
+        .start_by(nf_process::starter(brief, burst)?, Arc::clone(&interrupted));
     host::nf::check(&chain, &options, &mut loaded.diags)?;
     ports.prepare(&mut loaded.diags);
     if loaded.diags.has_errors() {
@@ -117,7 +124,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     // What elements print goes where Click's goes; standard output is for the accounts.
     let print = |line: &str| eprintln!("{line}");
     let plan = Plan { burst, clock: Clock::real(), cores, print, ..Plan::default() };
-    let interrupted = Arc::new(AtomicBool::new(false));
     for signal in ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
@@ -159,21 +165,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
     Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Says how the process of an NF is started: this program, with what it needs to find the NF again.
-fn starter(args: &RunArgs, burst: usize) -> impl Fn(&str) -> host::nf::Command + use<> {
-    // Also when the file was replaced meanwhile.
-    let program = PathBuf::from("/proc/self/exe");
-    let mut common: Vec<String> = args.defines.iter().map(|define| format!("--define={define}")).collect();
-    common.push(format!("--burst={burst}"));
-    common.extend((args.engine == EngineArg::Evaluator).then(|| "--evaluator".into()));
-    let chain = args.chain.display().to_string();
-    move |nf: &str| {
-        let mut arguments = vec!["nf-process".into(), chain.clone(), nf.into()];
-        arguments.extend(common.iter().cloned());
-        host::nf::Command { program: program.clone(), arguments }
-    }
 }
 
 /// Signals that end a run with its accounts: Ctrl-C, `kill`, and a terminal that is closed, unless `nohup`

@@ -97,3 +97,19 @@ impl<C: Cells> Consumer<C> {
         &self.cells
     }
 }
+
+#[cfg(not(loom))]
+impl Consumer<super::Mapped> {
+    /// Gives up the processor until there is something to take, for so long at most. The kernel wakes a sleeper when
+    /// the producer asks it to ([`super::Producer::wake`]).
+    pub fn sleep(&mut self, most: std::time::Duration) {
+        if !self.doze() {
+            return;
+        }
+        let timeout = rustix::thread::futex::Timespec::try_from(most).ok();
+        // Whatever ends the wait, the caller looks again. The word is shared with another process: no private futex.
+        let flags = rustix::thread::futex::Flags::empty();
+        let _ = rustix::thread::futex::wait(self.cells.tail(), flags, self.taken, timeout.as_ref());
+        self.wake();
+    }
+}

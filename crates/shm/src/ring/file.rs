@@ -29,7 +29,7 @@ pub struct RingFile<const RINGS: usize> {
 
 /// A file's memory, mapped until nobody uses it any more.
 #[derive(Debug)]
-pub(super) struct Mapping {
+pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
@@ -40,7 +40,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    fn of(file: &OwnedFd, bytes: usize) -> Result<Mapping, ShmError> {
+    /// Maps so many bytes of a file that has them for good.
+    pub(crate) fn of(file: &OwnedFd, bytes: usize) -> Result<Mapping, ShmError> {
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let start = unsafe {
             let rights = ProtFlags::READ | ProtFlags::WRITE;
@@ -50,6 +51,11 @@ impl Mapping {
         let start =
             NonNull::new(start.cast()).ok_or_else(|| failed("map", bytes, rustix::io::Errno::FAULT))?;
         Ok(Mapping { start, bytes })
+    }
+
+    /// Where it begins.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
     }
 }
 

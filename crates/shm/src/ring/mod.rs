@@ -32,6 +32,8 @@ mod tests;
 pub use claim::{Action, Claim};
 pub use consumer::Consumer;
 #[cfg(not(loom))]
+pub(crate) use file::Mapping;
+#[cfg(not(loom))]
 pub use file::RingFile;
 #[cfg(not(loom))]
 pub use mapped::{Mapped, RING_HEADER_BYTES, ring_bytes};

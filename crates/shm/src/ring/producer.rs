@@ -133,3 +133,12 @@ impl<C: Cells> Producer<C> {
         &self.cells
     }
 }
+
+#[cfg(not(loom))]
+impl Producer<super::Mapped> {
+    /// Wakes a consumer that sleeps: for when [`Producer::publish`] says so. A system call.
+    pub fn wake(&self) {
+        let flags = rustix::thread::futex::Flags::empty();
+        let _ = rustix::thread::futex::wake(self.cells.tail(), flags, 1);
+    }
+}

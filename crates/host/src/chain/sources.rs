@@ -1,0 +1,78 @@
+//! The texts that a chain was read from, kept: whoever reads it again, perhaps elsewhere, reads the same.
+
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Texts by name. What is not among them is read from files, if that is allowed, and kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Sources {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    /// By name and by where it was required: the name to show, and the text.
+    libraries: BTreeMap<String, (String, String)>,
+    #[serde(skip)]
+    reads_files: bool,
+}
+
+impl Sources {
+    /// None yet; they are read from files.
+    pub fn of_files() -> Sources {
+        Sources { reads_files: true, ..Sources::default() }
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn read(&mut self, path: &Path) -> std::io::Result<Vec<u8>> {
+        if let Some(known) = self.files.get(path) {
+            return Ok(known.clone());
+        }
+        if !self.reads_files {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
+        let bytes = std::fs::read(path)?;
+        self.files.insert(path.to_path_buf(), bytes.clone());
+        Ok(bytes)
+    }
+
+    fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
+        let key = format!("{name}\n{from}");
+        if let Some(known) = self.libraries.get(&key) {
+            return Ok(known.clone());
+        }
+        if !self.reads_files {
+            return Err("it was not there when the chain was read".into());
+        }
+        let loaded = click::Libraries::load(&mut click::LibraryDirs::default(), name, from)?;
+        self.libraries.insert(key, loaded.clone());
+        Ok(loaded)
+    }
+}
+
+/// Libraries that are kept.
+pub(super) struct Recorded<'a, 'b>(pub &'a RefCell<&'b mut Sources>);
+
+impl click::Libraries for Recorded<'_, '_> {
+    fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
+        self.0.borrow_mut().load(name, from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_once_is_read_again_without_files() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "text").expect("written");
+        let mut sources = Sources::of_files();
+        assert_eq!(sources.read(file.path()).expect("there"), b"text");
+        std::fs::write(file.path(), "other").expect("written");
+        let mut kept = Sources { reads_files: false, ..sources };
+        assert_eq!(kept.read(file.path()).expect("kept"), b"text");
+        assert!(kept.read(Path::new("/etc/hostname")).is_err());
+    }
+}

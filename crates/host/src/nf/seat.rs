@@ -1,0 +1,289 @@
+//! A seat: the place of an NF in a chain, whether a process sits on it or not.
+//!
+//! Two threads share it. The worker that lends packets (see [`super::link`]) takes over what the supervisor started,
+//! and buries what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
+//! waits for the other on the packet path: each looks at one word.
+
+use super::memory::Memory;
+use nf::message::Hello;
+use shm::lend::Lender;
+use shm::page::Page;
+use shm::ring::{Mapped, RingFile};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+/// The rings of an NF: packets to it, packets from it, empty slots to it.
+pub type Rings = RingFile<3>;
+
+/// An NF that does not run as elements of this process.
+#[derive(Clone, Debug, Default)]
+pub struct NfSpec {
+    /// Its name in the chain.
+    pub name: String,
+    /// How its process is started; an NF without attaches by itself.
+    pub command: Option<Command>,
+    /// Interfaces that it receives from, in the order of the element's inputs.
+    pub inputs: Vec<String>,
+    /// Interfaces that it sends to, in the order of the element's outputs.
+    pub outputs: Vec<String>,
+    /// Its configuration.
+    pub config: Vec<u8>,
+    /// Packets to work on at a time.
+    pub burst: usize,
+    /// What becomes of its packets while it does not run.
+    pub when_down: WhenDown,
+}
+
+/// What becomes of packets of an NF that does not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WhenDown {
+    /// They are dropped.
+    #[default]
+    Drop,
+    /// They pass by it: out of the interface across.
+    Bypass,
+    /// They wait for it, as many as there is room for.
+    Hold,
+}
+
+/// How to start the process of an NF.
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The folder that it runs in.
+    pub folder: PathBuf,
+}
+
+/// Where a seat's NF is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// No process, and none is wanted.
+    Stopped = 0,
+    /// No process; one is started in a while, or attaches.
+    Down = 1,
+    /// A process that is not ready.
+    Starting = 2,
+    /// A process that gets packets.
+    Up = 3,
+    /// A process that was asked to end.
+    Ending = 4,
+}
+
+impl State {
+    /// As operators read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Stopped => "stopped",
+            State::Down => "down",
+            State::Starting => "starting",
+            State::Up => "up",
+            State::Ending => "ending",
+        }
+    }
+}
+
+/// A process that has shaken hands, and what it was given.
+#[derive(Debug)]
+pub struct Incarnation {
+    /// The host's ends of its rings.
+    pub lender: Lender<Mapped>,
+    /// Its counters.
+    pub page: Arc<Page>,
+    /// What it said of itself.
+    pub hello: Arc<Hello>,
+    /// What the lender points into.
+    pub rings: Rings,
+}
+
+/// The word that a link looks at in every turn: a process is there to be taken over.
+const CAME: u8 = 1;
+/// The last process is gone, and nothing of it runs any more: what it held is to be collected.
+const GONE: u8 = 2;
+
+/// The seat.
+#[derive(Debug)]
+pub struct Seat {
+    /// What sits here.
+    pub spec: NfSpec,
+    /// The worker that lends to it.
+    pub worker: usize,
+    /// Packet memory, known once the chain's pool is made.
+    pub memory: Arc<OnceLock<Memory>>,
+    /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
+    holder: OnceLock<Option<u16>>,
+    news: AtomicU8,
+    came: Mutex<Option<Incarnation>>,
+    state: AtomicU8,
+    /// Whether a process is wanted.
+    wanted: AtomicBool,
+    /// Why the link wants the process ended.
+    evicted: Mutex<Option<String>>,
+    has_evicted: AtomicBool,
+    /// The link has collected what the last process held.
+    buried: AtomicBool,
+    restarts: AtomicU64,
+    pid: AtomicU64,
+    /// The NF asks for the end of the run.
+    over: AtomicBool,
+    told: Mutex<Told>,
+}
+
+/// What is known of the process beside its packets.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// What it said of itself.
+    pub hello: Arc<Hello>,
+    /// Its counters.
+    pub page: Option<Arc<Page>>,
+    /// Why it did not start, the last time.
+    pub failure: Option<String>,
+    /// Findings, each once.
+    pub findings: Vec<String>,
+}
+
+impl Seat {
+    /// For an NF of a worker.
+    pub fn new(spec: NfSpec, worker: usize, memory: Arc<OnceLock<Memory>>) -> Seat {
+        Seat {
+            spec,
+            worker,
+            memory,
+            holder: OnceLock::new(),
+            news: AtomicU8::new(0),
+            came: Mutex::default(),
+            state: AtomicU8::new(State::Stopped as u8),
+            wanted: AtomicBool::new(false),
+            evicted: Mutex::default(),
+            has_evicted: AtomicBool::new(false),
+            buried: AtomicBool::new(true),
+            restarts: AtomicU64::new(0),
+            pid: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            told: Mutex::default(),
+        }
+    }
+
+    /// Its number as a holder.
+    pub fn holder(&self) -> Option<u16> {
+        *self.holder.get_or_init(|| self.memory.get()?.holder())
+    }
+
+    /// Where the NF is.
+    pub fn state(&self) -> State {
+        let all = [State::Stopped, State::Down, State::Starting, State::Up, State::Ending];
+        let number = self.state.load(Ordering::Acquire);
+        all.into_iter().find(|state| *state as u8 == number).unwrap_or(State::Stopped)
+    }
+
+    /// Sets where the NF is; the supervisor's.
+    pub fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::Release);
+    }
+
+    /// Whether a process is wanted.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Acquire)
+    }
+
+    /// Wants a process, or none.
+    pub fn want(&self, wanted: bool) {
+        self.wanted.store(wanted, Ordering::Release);
+    }
+
+    /// Its process, by number; 0 when there is none.
+    pub fn pid(&self) -> u64 {
+        self.pid.load(Ordering::Relaxed)
+    }
+
+    /// Notes its process.
+    pub fn set_pid(&self, pid: u64) {
+        self.pid.store(pid, Ordering::Relaxed);
+    }
+
+    /// How often a process was started in the place of one that ended.
+    pub fn restarts(&self) -> u64 {
+        self.restarts.load(Ordering::Relaxed)
+    }
+
+    /// Counts a start in the place of one that ended.
+    pub fn count_restart(&self) {
+        self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the NF asks for the end of the run.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it does.
+    pub fn set_over(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// What is known beside the packets.
+    pub fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Notes a finding, the first time.
+    pub fn tell(&self, finding: String) {
+        let mut told = self.told();
+        if !told.findings.contains(&finding) {
+            told.findings.push(finding);
+        }
+    }
+
+    /// Hands a process over to the link; the supervisor's.
+    pub fn hand_over(&self, incarnation: Incarnation) {
+        *self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(incarnation);
+        self.buried.store(false, Ordering::Release);
+        self.news.fetch_or(CAME, Ordering::Release);
+    }
+
+    /// Says that nothing of the process runs any more; the supervisor's.
+    pub fn report_gone(&self) {
+        self.news.fetch_or(GONE, Ordering::Release);
+    }
+
+    /// Whether the link has anything to do here beside its packets.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        self.news.load(Ordering::Relaxed) != 0
+    }
+
+    /// What came and went since the last call; the link's.
+    pub fn take_news(&self) -> (Option<Incarnation>, bool) {
+        let news = self.news.swap(0, Ordering::AcqRel);
+        let came = self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        (came, news & GONE != 0)
+    }
+
+    /// Says that what the last process held is collected; the link's.
+    pub fn report_buried(&self) {
+        self.buried.store(true, Ordering::Release);
+    }
+
+    /// Whether nobody holds anything of the last process.
+    pub fn is_buried(&self) -> bool {
+        self.buried.load(Ordering::Acquire)
+    }
+
+    /// Asks the supervisor to end the process at once; the link's.
+    pub fn evict(&self, why: String) {
+        *self.evicted.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
+        self.has_evicted.store(true, Ordering::Release);
+    }
+
+    /// Why the process is to be ended, when it is; the supervisor's.
+    pub fn take_eviction(&self) -> Option<String> {
+        if !self.has_evicted.swap(false, Ordering::AcqRel) {
+            return None;
+        }
+        self.evicted.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+}

@@ -1,0 +1,168 @@
+//! An NF's side of the handshake.
+
+use crate::message::{FromNf, Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
+use crate::socket::Socket;
+use crate::{ENVIRONMENT, NfError};
+use shm::Region;
+use shm::descriptor::LAYOUT_VERSION;
+use shm::memfd::inherited;
+use shm::page::Page;
+use shm::ring::RingFile;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the host may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What an NF says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub(crate) hello: Hello,
+    pub(crate) host: Option<String>,
+}
+
+impl Options {
+    /// Of an NF of that kind: a name for what it does, such as `firewall`.
+    pub fn new(kind: &str) -> Options {
+        let sdk = concat!("rust ", env!("CARGO_PKG_VERSION")).to_string();
+        let hello = Hello { protocol: PROTOCOL, kind: kind.into(), sdk, ..Hello::default() };
+        Options { hello, host: None }
+    }
+
+    /// A reason for which it drops packets; drops name it by its number, the first is 1. Past
+    /// [`MOST_REASONS`] further ones are left out, and their drops count as [`UNSTATED`](crate::message::UNSTATED).
+    #[must_use]
+    pub fn reason(mut self, name: &str) -> Options {
+        if self.hello.reasons.len() + 1 < MOST_REASONS {
+            self.hello.reasons.push(name.into());
+        }
+        self
+    }
+
+    /// A counter that it keeps, for [`crate::Link::count`]; the first is 0.
+    #[must_use]
+    pub fn counter(mut self, name: &str) -> Options {
+        if self.hello.counters.len() < MOST_COUNTERS {
+            self.hello.counters.push(name.into());
+        }
+        self
+    }
+
+    /// It makes packets of its own, and wants slots for them.
+    #[must_use]
+    pub fn makes_packets(mut self) -> Options {
+        self.hello.makes = true;
+        self
+    }
+
+    /// It reads and writes packets' annotations and header offsets, which takes time for each packet.
+    #[must_use]
+    pub fn metadata(mut self) -> Options {
+        self.hello.metadata = true;
+        self
+    }
+
+    /// Attaches there rather than where the environment says: `fd:N` or a path.
+    #[must_use]
+    pub fn host(mut self, host: &str) -> Options {
+        self.host = Some(host.into());
+        self
+    }
+
+    /// Which NF of the chain it is; only a daemon asks.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Options {
+        self.hello.name = Some(name.into());
+        self
+    }
+
+    /// The library that speaks to the host, where it is not this one alone.
+    #[must_use]
+    pub fn sdk(mut self, sdk: &str) -> Options {
+        self.hello.sdk = sdk.into();
+        self
+    }
+}
+
+/// What an NF has when the host has welcomed it.
+#[derive(Debug)]
+pub struct Attached {
+    /// To the host.
+    pub socket: Socket,
+    /// What the host said.
+    pub welcome: Welcome,
+    /// Packet memory.
+    pub region: Arc<Region>,
+    /// Packets to it, packets from it, empty slots to it.
+    pub rings: RingFile<3>,
+    /// Its counters.
+    pub page: Page,
+    /// Its configuration.
+    pub config: Vec<u8>,
+    /// Whether it makes packets.
+    pub makes: bool,
+    /// Whether packets come with metadata.
+    pub metadata: bool,
+    /// Reasons for drops, the unstated one among them.
+    pub reasons: usize,
+    /// Counters that it named.
+    pub counters: usize,
+}
+
+/// Shakes hands with the host, and maps what it lends. The NF says [`FromNf::Ready`] when it is.
+///
+/// # Errors
+///
+/// When there is no host, when it does not want this NF, or when memory cannot be mapped.
+pub fn attach(options: &Options) -> Result<Attached, NfError> {
+    let socket = open(options)?;
+    let mut hello = options.hello.clone();
+    hello.name = hello.name.or_else(|| std::env::var("MILLRACE_NF_NAME").ok());
+    socket.send(&FromNf::Hello(hello.clone()), &[])?;
+    let (message, descriptors) = socket.receive::<ToNf>(PATIENCE)?.ok_or(NfError::HungUp)?;
+    let welcome = match message {
+        ToNf::Welcome(welcome) => welcome,
+        ToNf::Refused { why } => return Err(NfError::Refused(why)),
+        ToNf::Stop => return Err(NfError::HungUp),
+    };
+    if welcome.protocol != PROTOCOL || welcome.layout != LAYOUT_VERSION {
+        return Err(NfError::Version { theirs: welcome.protocol, ours: PROTOCOL });
+    }
+    let mut descriptors = descriptors.into_iter();
+    let mut next = || descriptors.next().ok_or_else(|| NfError::BadMessage("a descriptor is missing".into()));
+    let region = Region::attach(next()?, welcome.slots, welcome.writable)?;
+    let rings = RingFile::open(next()?, welcome.claims)?;
+    let page = Page::open(next()?)?;
+    let mut config = vec![];
+    if welcome.config_bytes > 0 {
+        let file = std::fs::File::from(next()?);
+        let read = std::os::unix::fs::FileExt::read_exact_at;
+        config = vec![0; welcome.config_bytes.min(MOST_CONFIG_BYTES)];
+        read(&file, &mut config, 0)
+            .map_err(|source| NfError::Socket { action: "read the configuration from", source })?;
+    }
+    let (makes, metadata) = (hello.makes, hello.metadata);
+    let (reasons, counters) = (hello.reasons.len() + 1, hello.counters.len());
+    Ok(Attached { socket, welcome, region, rings, page, config, makes, metadata, reasons, counters })
+}
+
+/// The most bytes of a configuration.
+const MOST_CONFIG_BYTES: usize = 64 << 20;
+
+fn open(options: &Options) -> Result<Socket, NfError> {
+    let host = options.host.clone().or_else(|| std::env::var(ENVIRONMENT).ok());
+    let host = host.filter(|host| !host.is_empty()).ok_or(NfError::NoHost)?;
+    match host.strip_prefix("fd:") {
+        Some(number) => {
+            // With the host, everything that this process works on is gone.
+            let kill = Some(rustix::process::Signal::KILL);
+            rustix::process::set_parent_process_death_signal(kill)
+                .map_err(|error| NfError::Socket { action: "be tied to", source: error.into() })?;
+            let number = number.parse().map_err(|_| NfError::BadHost(host.clone()))?;
+            Ok(Socket::new(inherited(number)?))
+        }
+        None if host.contains('/') => Socket::connect(Path::new(&host)),
+        None => Err(NfError::BadHost(host)),
+    }
+}

@@ -1,0 +1,139 @@
+//! The callback interface: a function is called with each batch.
+
+use crate::NfError;
+use crate::attach::Options;
+use crate::link::{Held, Link};
+use crate::packet::Packet;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Packets that came together, and the way to the host.
+///
+/// What is still in the batch when the callback returns is dropped.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    packets: &'a mut VecDeque<Packet>,
+    link: &'a mut Link,
+}
+
+impl Batch<'_> {
+    /// Packets that are left in it.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// The packets that are left.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter()
+    }
+
+    /// The packets that are left, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
+        self.packets.iter_mut()
+    }
+
+    /// Takes the oldest packet out of the batch.
+    #[expect(clippy::should_implement_trait, reason = "an iterator would keep the batch from sending")]
+    pub fn next(&mut self) -> Option<Packet> {
+        self.packets.pop_front()
+    }
+
+    /// Sends everything that is left out of the interface across (see [`Link::pass`]).
+    pub fn pass(&mut self) {
+        while let Some(packet) = self.next() {
+            self.link.pass(packet);
+        }
+    }
+
+    /// See [`Link::send`].
+    pub fn send(&mut self, packet: Packet, interface: usize) {
+        self.link.send(packet, interface);
+    }
+
+    /// See [`Link::drop_for`].
+    pub fn drop_for(&mut self, packet: Packet, reason: usize) {
+        self.link.drop_for(packet, reason);
+    }
+
+    /// See [`Link::hold`].
+    pub fn hold(&mut self, packet: Packet) -> Held {
+        self.link.hold(packet)
+    }
+
+    /// The way to the host: for everything else.
+    pub fn link(&mut self) -> &mut Link {
+        self.link
+    }
+}
+
+/// An NF that is called with each batch. Functions of a batch are NFs.
+pub trait Nf {
+    /// Works on a batch.
+    fn batch(&mut self, batch: &mut Batch<'_>);
+
+    /// Called once, before the first packet.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says why the NF cannot run, for instance what is wrong with its configuration.
+    fn start(&mut self, _link: &mut Link) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Called in every turn without packets, and at least after every 64 batches: for held packets whose time
+    /// has come, and for timers.
+    fn idle(&mut self, _link: &mut Link) {}
+}
+
+impl<F: FnMut(&mut Batch<'_>)> Nf for F {
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        self(batch);
+    }
+}
+
+/// Batches after which [`Nf::idle`] is called.
+const BUSY_TURNS: u32 = 64;
+
+/// Attaches to the host and runs an NF until the host, SIGTERM or SIGINT ends it.
+///
+/// # Errors
+///
+/// When there is no host, when it does not want this NF, or when the NF cannot start.
+pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
+    let stop: Arc<AtomicBool> = Arc::default();
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|source| NfError::Socket { action: "catch signals for", source })?;
+    }
+    let mut link = Link::prepare(options)?;
+    if let Err(why) = nf.start(&mut link) {
+        link.fail(&why);
+        return Err(NfError::CannotStart(why));
+    }
+    link.ready()?;
+    let (mut packets, mut turns) = (VecDeque::with_capacity(64), 0);
+    while !link.is_over() && !stop.load(Ordering::Relaxed) {
+        let count = link.receive(&mut packets);
+        if count > 0 {
+            nf.batch(&mut Batch { packets: &mut packets, link: &mut link });
+            packets.clear();
+            turns += 1;
+        }
+        if count == 0 || turns >= BUSY_TURNS {
+            turns = 0;
+            nf.idle(&mut link);
+        }
+        if count == 0 {
+            link.wait();
+        }
+    }
+    link.close();
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! The burst interface: an NF's loop asks for packets, and says what becomes of each.
+
+use crate::NfError;
+use crate::attach::{Options, attach};
+use crate::ends::{Ends, FIRST_COUNTER};
+use crate::message::FromNf;
+use crate::packet::Packet;
+use shm::ring::Action;
+use std::time::{Duration, Instant};
+
+/// How long an NF without packets looks again and again, before it lets others have the processor, and before it
+/// sleeps.
+const SPINS: u32 = 128;
+const YIELDS: u32 = 512;
+/// The longest sleep: then the NF looks whether the host said something.
+const SLEEP: Duration = Duration::from_millis(10);
+/// Receives after which an NF that always finds packets looks whether the host said something.
+const LISTEN_AFTER: u32 = 1024;
+/// How long a stopping NF waits for room to give back what it has.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A packet that the host keeps count of as held. Let go of with [`Link::release`]; one that goes out of scope is
+/// dropped.
+#[derive(Debug)]
+pub struct Held(Packet);
+
+/// An NF's way to its host.
+#[derive(Debug)]
+pub struct Link {
+    ends: Ends,
+    config: Vec<u8>,
+    reasons: u16,
+    counters: usize,
+    /// Receives in a row that found nothing, and since the host was last listened to.
+    idle: u32,
+    unheard: u32,
+}
+
+impl Link {
+    /// Shakes hands with the host that the environment names. Packets come from now on.
+    ///
+    /// # Errors
+    ///
+    /// When there is no host, or it does not want this NF.
+    pub fn attach(options: &Options) -> Result<Link, NfError> {
+        let link = Link::prepare(options)?;
+        link.ready()?;
+        Ok(link)
+    }
+
+    /// The same for an NF that has to look at its configuration first: packets come when it is
+    /// [ready](Link::ready).
+    ///
+    /// # Errors
+    ///
+    /// When there is no host, or it does not want this NF.
+    pub fn prepare(options: &Options) -> Result<Link, NfError> {
+        let mut attached = attach(options)?;
+        let config = std::mem::take(&mut attached.config);
+        let (reasons, counters) = (attached.reasons as u16, attached.counters);
+        Ok(Link { ends: Ends::new(attached), config, reasons, counters, idle: 0, unheard: 0 })
+    }
+
+    /// Says that packets may come.
+    ///
+    /// # Errors
+    ///
+    /// When the host has hung up.
+    pub fn ready(&self) -> Result<(), NfError> {
+        self.ends.ready()
+    }
+
+    /// Tells the host that the NF cannot run, in a sentence that says why.
+    pub fn fail(&self, why: &str) {
+        self.ends.say(&FromNf::Failed { why: why.into() });
+    }
+
+    /// The NF's name in the chain.
+    pub fn name(&self) -> &str {
+        &self.ends.welcome().name
+    }
+
+    /// The interfaces that packets can be sent to, by number.
+    pub fn interfaces(&self) -> &[String] {
+        &self.ends.welcome().outputs
+    }
+
+    /// The number of an interface.
+    pub fn interface(&self, name: &str) -> Option<usize> {
+        self.interfaces().iter().position(|known| known == name)
+    }
+
+    /// The text that the chain file has for this NF (`config`), or nothing.
+    pub fn config(&self) -> &[u8] {
+        &self.config
+    }
+
+    /// Whether packets may be written: an observer's may not.
+    pub fn is_writable(&self) -> bool {
+        self.ends.welcome().writable
+    }
+
+    /// Packets that the host wants to be worked on at a time.
+    pub fn burst(&self) -> usize {
+        self.ends.welcome().burst
+    }
+
+    /// Whether the NF is to end: what it still has goes back by [`Link::close`], or when the link goes out of
+    /// scope.
+    pub fn is_over(&self) -> bool {
+        self.ends.is_over()
+    }
+
+    /// Appends the next packets, up to 64; how many. Never waits. What the NF gave since the last call is shown to
+    /// the host.
+    pub fn receive(&mut self, packets: &mut impl Extend<Packet>) -> usize {
+        self.free_abandoned();
+        self.unheard += 1;
+        if self.unheard > LISTEN_AFTER {
+            self.unheard = 0;
+            self.ends.listen();
+        }
+        let count = self.ends.fetch(|input, packet| packets.extend([Packet::new(packet, input)]));
+        self.idle = if count > 0 { 0 } else { self.idle.saturating_add(1) };
+        count
+    }
+
+    /// Waits a moment, after [`Link::receive`] found nothing: the longer that was so, the longer; at most 10 ms.
+    pub fn wait(&mut self) {
+        match self.idle {
+            0 => {}
+            1..SPINS => std::hint::spin_loop(),
+            SPINS..YIELDS => std::thread::yield_now(),
+            _ => {
+                self.ends.listen();
+                if !self.is_over() {
+                    self.ends.sleep(SLEEP);
+                }
+            }
+        }
+    }
+
+    /// Sends a packet out of an interface. The host counts one to an interface that there is not as dropped.
+    pub fn send(&mut self, packet: Packet, interface: usize) {
+        let interface = u16::try_from(interface).unwrap_or(u16::MAX);
+        self.ends.give(&packet.give(), Action::Emit, interface);
+    }
+
+    /// Sends a packet out of the interface across: of two, the one that it did not come in by; of one, that. With
+    /// more there is none, and the packet is dropped.
+    pub fn pass(&mut self, packet: Packet) {
+        match (self.interfaces().len(), packet.interface()) {
+            (1, _) => self.send(packet, 0),
+            (2, from) => self.send(packet, 1 - from.min(1)),
+            _ => drop(packet),
+        }
+    }
+
+    /// Drops a packet for one of the reasons that the NF named ([`Options::reason`]); 0 states none.
+    pub fn drop_for(&mut self, packet: Packet, reason: usize) {
+        let reason = u16::try_from(reason).ok().filter(|reason| *reason < self.reasons).unwrap_or(0);
+        self.ends.free(&packet.give(), reason);
+    }
+
+    /// Keeps a packet for later. The host counts it as held, against another quota than packets in work, and
+    /// knows that it was whole should this NF die.
+    pub fn hold(&mut self, packet: Packet) -> Held {
+        let input = packet.interface() as u16;
+        let packet = packet.give();
+        self.ends.give(&packet, Action::Hold, 0);
+        Held(Packet::new(packet, input))
+    }
+
+    /// The packet that was held, to be sent or dropped now.
+    pub fn release(&mut self, held: Held) -> Packet {
+        held.0
+    }
+
+    /// An empty packet to [`Packet::fill`]; `None` when the host has granted no more slots for now.
+    pub fn make(&mut self) -> Option<Packet> {
+        self.free_abandoned();
+        self.ends.make().map(|packet| Packet::new(packet, 0))
+    }
+
+    /// Adds to one of the counters that the NF named ([`Options::counter`]).
+    pub fn count(&mut self, counter: usize, by: u64) {
+        if counter < self.counters {
+            let word = FIRST_COUNTER + counter;
+            self.ends.page().store(word, self.ends.page().load(word).wrapping_add(by));
+        }
+    }
+
+    /// Sets one of the counters that the NF named, for what is no sum.
+    pub fn set(&mut self, counter: usize, value: u64) {
+        if counter < self.counters {
+            self.ends.page().store(FIRST_COUNTER + counter, value);
+        }
+    }
+
+    /// Shows the host what was given so far. [`Link::receive`] does that, too.
+    pub fn flush(&mut self) {
+        self.free_abandoned();
+        self.ends.flush();
+    }
+
+    /// Tells the operator something, in a sentence.
+    pub fn tell(&self, text: &str) {
+        self.ends.say(&FromNf::Finding { text: text.into() });
+    }
+
+    /// Gives back everything, drops what was received and not given, and ends.
+    pub fn close(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.free_abandoned();
+        let end = Instant::now() + PATIENCE;
+        // What was lent and not fetched goes back, too.
+        while !self.ends.is_backed_up() {
+            let mut left = vec![];
+            if self.ends.fetch(|_, packet| left.push(packet)) == 0 || Instant::now() > end {
+                break;
+            }
+            left.iter().for_each(|packet| self.ends.free(packet, 0));
+        }
+        self.ends.close(PATIENCE);
+    }
+
+    /// Gives back what went out of scope.
+    fn free_abandoned(&mut self) {
+        for packet in Packet::abandoned() {
+            self.ends.free(&packet, 0);
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

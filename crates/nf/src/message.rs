@@ -1,0 +1,112 @@
+//! The handshake's messages.
+//!
+//! The NF says [`FromNf::Hello`], the host answers [`ToNf::Welcome`] with the descriptors of memory, the NF maps it
+//! and says [`FromNf::Ready`]. From then on packets go through the rings; the socket carries what is seldom said,
+//! and a hang-up is a failure notice. Each message is one datagram of JSON.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the protocol: messages, rings, claims, the page of counters and the layout of slots.
+pub const PROTOCOL: u32 = 1;
+
+/// The most bytes of a message.
+pub const MOST_BYTES: usize = 32 << 10;
+/// The most reasons for drops that an NF may name; the first is [`UNSTATED`].
+pub const MOST_REASONS: usize = 32;
+/// The most counters that an NF may name.
+pub const MOST_COUNTERS: usize = 64;
+/// The reason of a drop for which the NF states none.
+pub const UNSTATED: &str = "dropped-by-nf";
+
+/// What an NF says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum FromNf {
+    /// The first message.
+    Hello(Hello),
+    /// Memory is mapped: packets may come.
+    Ready,
+    /// The NF cannot run.
+    Failed {
+        /// A sentence that says why.
+        why: String,
+    },
+    /// Something that an operator may want to know.
+    Finding {
+        /// A sentence.
+        text: String,
+    },
+    /// The NF has nothing left to do, and asks for the end of the run.
+    Over,
+}
+
+/// What an NF is and wants.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// What kind of NF this is, as its author calls it.
+    pub kind: String,
+    /// The NF of the chain that it is, for programs that no host started.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The library that speaks, with its version.
+    #[serde(default)]
+    pub sdk: String,
+    /// Whether it wants packets' annotations and header offsets, in the metadata block of each slot.
+    #[serde(default)]
+    pub metadata: bool,
+    /// Whether it makes packets, and wants slots for them.
+    #[serde(default)]
+    pub makes: bool,
+    /// Reasons for which it drops packets, behind [`UNSTATED`].
+    #[serde(default)]
+    pub reasons: Vec<String>,
+    /// Counters that it keeps.
+    #[serde(default)]
+    pub counters: Vec<String>,
+}
+
+/// What the host says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum ToNf {
+    /// The NF is welcome. With it come the descriptors of packet memory, of the rings, of the page of counters,
+    /// and, where `config_bytes` is not 0, of its configuration.
+    Welcome(Welcome),
+    /// It is not.
+    Refused {
+        /// A sentence that says why.
+        why: String,
+    },
+    /// The NF is to give back what it has, and to end.
+    Stop,
+}
+
+/// What an NF works on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Welcome {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// The NF's name in the chain.
+    pub name: String,
+    /// [`shm::descriptor::LAYOUT_VERSION`].
+    pub layout: u16,
+    /// Packet slots in the memory.
+    pub slots: u32,
+    /// Claims that each ring holds.
+    pub claims: u32,
+    /// Packets that the NF may have at a time, those held not counted.
+    pub quota: u64,
+    /// Packets to work on at a time.
+    pub burst: usize,
+    /// Whether packet memory may be written.
+    pub writable: bool,
+    /// Interfaces that packets come in by, in the order of their numbers.
+    pub inputs: Vec<String>,
+    /// Interfaces that packets leave by, in the order of their numbers.
+    pub outputs: Vec<String>,
+    /// Bytes of the configuration.
+    #[serde(default)]
+    pub config_bytes: usize,
+}

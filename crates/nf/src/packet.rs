@@ -1,0 +1,145 @@
+//! A packet that an NF has.
+
+use ::packet::access::Access;
+use shm::Frame;
+use shm::descriptor::HEADROOM;
+use std::cell::RefCell;
+
+thread_local! {
+    /// Packets that went out of scope, for their link to give back.
+    static ABANDONED: RefCell<Vec<shm::Packet>> = const { RefCell::new(vec![]) };
+}
+
+/// A packet that is the NF's until it gives it away. One that goes out of scope is dropped.
+///
+/// Bytes are read and written by offset from the packet's first byte, in place, through [`Access`]; the views of
+/// the crate `millrace-packet` work on it. Other NFs of the same trust group map the same memory: what was read
+/// once may read otherwise the next time.
+#[derive(Debug)]
+pub struct Packet {
+    packet: shm::Packet,
+    input: u16,
+    given: bool,
+}
+
+impl Packet {
+    pub(crate) fn new(packet: shm::Packet, input: u16) -> Packet {
+        Packet { packet, input, given: false }
+    }
+
+    /// Its descriptor; the packet is no longer the NF's.
+    pub(crate) fn give(mut self) -> shm::Packet {
+        self.given = true;
+        self.packet
+    }
+
+    /// Packets of this thread that went out of scope since the last call.
+    pub(crate) fn abandoned() -> Vec<shm::Packet> {
+        ABANDONED.with_borrow_mut(|abandoned| match abandoned.is_empty() {
+            true => vec![],
+            false => std::mem::take(abandoned),
+        })
+    }
+
+    /// Number of the interface that it came in by; 0 for one that the NF made.
+    pub fn interface(&self) -> usize {
+        usize::from(self.input)
+    }
+
+    /// Bytes in front of it that [`Packet::push`] can use.
+    pub fn headroom(&self) -> usize {
+        usize::from(self.packet.data)
+    }
+
+    /// Bytes behind it that [`Packet::append`] can use.
+    pub fn tailroom(&self) -> usize {
+        shm::descriptor::BUF_BYTES.saturating_sub(self.headroom() + self.packet.len as usize)
+    }
+
+    /// Puts bytes in front of the packet; false, and nothing done, when they do not fit.
+    pub fn push(&mut self, bytes: &[u8]) -> bool {
+        let Some(data) = self.headroom().checked_sub(bytes.len()) else { return false };
+        self.set(data, self.len() + bytes.len());
+        self.copy_in(0, bytes)
+    }
+
+    /// Takes bytes off the packet's front; false, and nothing done, when there are not so many.
+    pub fn pull(&mut self, bytes: usize) -> bool {
+        let Some(left) = self.len().checked_sub(bytes) else { return false };
+        self.set(self.headroom() + bytes, left);
+        true
+    }
+
+    /// Puts bytes behind the packet; false, and nothing done, when they do not fit.
+    pub fn append(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() > self.tailroom() {
+            return false;
+        }
+        let end = self.len();
+        self.set(self.headroom(), end + bytes.len());
+        self.copy_in(end, bytes)
+    }
+
+    /// Cuts the packet to so many bytes; one that is shorter stays as it is.
+    pub fn truncate(&mut self, len: usize) {
+        self.set(self.headroom(), self.len().min(len));
+    }
+
+    /// Makes the packet these bytes; false, and nothing done, when they do not fit.
+    pub fn fill(&mut self, bytes: &[u8]) -> bool {
+        if HEADROOM + bytes.len() > shm::descriptor::BUF_BYTES {
+            return false;
+        }
+        self.set(HEADROOM, bytes.len());
+        self.copy_in(0, bytes)
+    }
+
+    /// All its bytes, copied behind what `out` has.
+    pub fn copy_to(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + self.len(), 0);
+        let whole = out.get_mut(start..).is_some_and(|place| self.copy_out(0, place));
+        debug_assert!(whole, "a packet reads all of its length");
+    }
+
+    /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the headroom
+    /// and tailroom around them, until the packet is given away.
+    pub fn address(&self) -> usize {
+        self.packet.buf as usize + self.headroom()
+    }
+
+    /// Sets where it begins and how long it is, inside its slot's buffer.
+    fn set(&mut self, data: usize, len: usize) {
+        (self.packet.data, self.packet.len, self.packet.total) = (data as u16, len as u32, len as u32);
+    }
+
+    fn frame(&self) -> Frame {
+        Frame::of(&self.packet)
+    }
+}
+
+impl Access for Packet {
+    #[inline]
+    fn len(&self) -> usize {
+        self.packet.len as usize
+    }
+
+    #[inline]
+    fn copy_out(&self, offset: usize, out: &mut [u8]) -> bool {
+        self.frame().read(offset, out)
+    }
+
+    #[inline]
+    fn copy_in(&mut self, offset: usize, bytes: &[u8]) -> bool {
+        self.frame().write(offset, bytes)
+    }
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        if !self.given {
+            // A thread that ends has nobody to give it to any more; then the host counts it as lost.
+            let _ = ABANDONED.try_with(|abandoned| abandoned.borrow_mut().push(self.packet));
+        }
+    }
+}
