@@ -17,7 +17,7 @@ pub struct CheckArgs {
     chain: PathBuf,
 
     /// Sets a variable of the configuration, as `define` does
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = control::api::definition)]
     defines: Vec<String>,
 
     /// One line for each mistake
@@ -39,14 +39,6 @@ pub struct FmtArgs {
     /// Changes nothing; fails when a file is not in the standard layout
     #[arg(long)]
     check: bool,
-}
-
-/// Accepts `NAME=VALUE`.
-pub fn definition(text: &str) -> Result<String, String> {
-    match text.split_once('=') {
-        Some((name, _)) if !name.trim_start_matches('$').is_empty() => Ok(text.to_string()),
-        _ => Err("expected NAME=VALUE".into()),
-    }
 }
 
 /// Variables of the command line, each with its place there.
@@ -108,6 +100,19 @@ fn assemble_dry(chain: &Chain, evaluator: bool, diags: &mut Diagnostics) -> anyh
     ports.prepare(diags);
     host::nf::check(chain, &options, diags)?;
     Ok(host::assemble(&chain.graph, &options, &mut ports, diags)?)
+}
+
+/// Looks for mistakes and runs nothing; what is wrong, as text.
+///
+/// # Errors
+/// When the chain cannot be read.
+pub fn dry(path: &Path, defines: &[String]) -> anyhow::Result<Result<(), String>> {
+    let mut loaded = load(path, defines)?;
+    if let Some(chain) = &loaded.chain {
+        assemble_dry(chain, true, &mut loaded.diags)?;
+    }
+    let wrong = loaded.diags.has_errors();
+    Ok(if wrong { Err(loaded.diags.render(&loaded.map, false)) } else { Ok(()) })
 }
 
 /// Shows what is wrong with a chain.

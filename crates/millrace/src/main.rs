@@ -5,11 +5,14 @@
 
 mod bench;
 mod check;
+mod daemon;
 mod doctor;
 mod elements;
 mod r#gen;
+mod launch;
 mod nf_process;
 mod run;
+mod steer;
 mod text;
 
 use clap::{Parser, Subcommand};
@@ -27,6 +30,16 @@ struct Cli {
 enum Command {
     /// Runs a chain: a chain file (TOML) or a Click configuration
     Run(Box<run::RunArgs>),
+    /// Keeps a chain running, which `chain`, `nf`, `stats` and `top` steer and show
+    Daemon(daemon::DaemonArgs),
+    /// Loads, exchanges, shows and ends the daemon's chain
+    Chain(steer::chain::ChainArgs),
+    /// Shows, starts, stops and attaches NFs that run in processes of their own
+    Nf(steer::nf::NfArgs),
+    /// Shows the accounts of the daemon's chain
+    Stats(steer::stats::StatsArgs),
+    /// Shows the daemon's chain live
+    Top(steer::top::TopArgs),
     /// Reports all mistakes of a chain at once, and runs nothing
     Check(check::CheckArgs),
     /// Writes a capture of made-up traffic
@@ -46,6 +59,11 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Daemon(args) => daemon::run(&args),
+        Command::Chain(args) => steer::chain::run(args),
+        Command::Nf(args) => steer::nf::run(args),
+        Command::Stats(args) => steer::stats::run(&args),
+        Command::Top(args) => steer::top::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),

@@ -4,7 +4,7 @@ use crate::check;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use host::chain::{Body, ProcessNf, Sources};
-use host::nf::{NfSpec, child};
+use host::nf::{NfOutput, NfSpec, child};
 use host::ports::Starter;
 use nf::ends::Ends;
 use nf::message::FromNf;
@@ -39,7 +39,7 @@ pub struct Brief {
 ///
 /// # Errors
 /// When the texts cannot be passed on.
-pub fn starter(brief: Brief, burst: usize) -> anyhow::Result<Starter> {
+pub fn starter(brief: Brief, burst: usize, output: NfOutput) -> anyhow::Result<Starter> {
     let brief = serde_json::to_vec(&brief).context("the texts of the chain")?;
     Ok(Box::new(move |nf: &ProcessNf| {
         let (command, config) = match &nf.body {
@@ -47,22 +47,24 @@ pub fn starter(brief: Brief, burst: usize) -> anyhow::Result<Starter> {
                 let arguments = vec!["nf-process".into(), "--".into(), nf.name.clone()];
                 // Also when the file was replaced meanwhile.
                 let program = PathBuf::from("/proc/self/exe");
-                (host::nf::Command { program, arguments, folder: PathBuf::new() }, brief.clone())
+                (Some(host::nf::Command { program, arguments, folder: PathBuf::new() }), brief.clone())
             }
             Body::Program(program) => {
                 let (path, arguments) = (program.path.clone(), program.arguments.clone());
                 let command = host::nf::Command { program: path, arguments, folder: PathBuf::new() };
-                (command, program.config.clone().into_bytes())
+                (Some(command), program.config.clone().into_bytes())
             }
+            Body::Visitor(config) => (None, config.clone().into_bytes()),
         };
         NfSpec {
             name: nf.name.clone(),
-            command: Some(command),
+            command,
             inputs: nf.inputs.clone(),
             outputs: nf.outputs.clone(),
             config,
             burst,
             when_down: nf.when_down,
+            output,
         }
     }))
 }

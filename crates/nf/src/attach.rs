@@ -118,7 +118,7 @@ pub struct Attached {
 pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let socket = open(options)?;
     let mut hello = options.hello.clone();
-    hello.name = hello.name.or_else(|| std::env::var("MILLRACE_NF_NAME").ok());
+    hello.name = hello.name.or_else(|| std::env::var(crate::NAME_ENVIRONMENT).ok());
     socket.send(&FromNf::Hello(hello.clone()), &[])?;
     let (message, descriptors) = socket.receive::<ToNf>(PATIENCE)?.ok_or(NfError::HungUp)?;
     let welcome = match message {

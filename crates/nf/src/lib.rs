@@ -45,6 +45,9 @@ pub use link::{Held, Link};
 /// or the path of a daemon's socket.
 pub const ENVIRONMENT: &str = "MILLRACE_NF";
 
+/// The environment variable that says which NF of the chain a program is, where a daemon asks.
+pub const NAME_ENVIRONMENT: &str = "MILLRACE_NF_NAME";
+
 /// What can go wrong between an NF and its host. Its `Debug` form is the sentence, too: that is what a `main`
 /// which returns it shows.
 #[derive(thiserror::Error)]

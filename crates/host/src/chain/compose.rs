@@ -128,7 +128,7 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     graph.connections.extend(wires.into_iter().map(wire));
     nf.pulling.clear();
     let graph = std::mem::replace(&mut nf.graph, graph);
-    let body = nf.program.clone().map_or(Body::Click(graph), Body::Program);
+    let body = nf.program.clone().unwrap_or(Body::Click(graph));
     ProcessNf { name: nf.name.clone(), body, inputs, outputs, when_down: nf.when_down }
 }
 

@@ -3,7 +3,7 @@
 use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
-use super::{Define, Program};
+use super::{Body, Define, Program};
 use crate::nf::WhenDown;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub(super) enum NfText {
     /// In the chain file.
     Inline(Spanned),
     /// It has none: it is a program, with these interfaces.
-    Program(Program, Vec<Spanned>),
+    Program(Body, Vec<Spanned>),
     /// Nowhere; that was reported.
     Missing,
 }
@@ -232,15 +232,12 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
 }
 
 /// The keys of an NF that is a program.
-fn read_program(
-    keys: &mut Keys<'_>,
-    folder: &Path,
-    diags: &mut Diagnostics,
-) -> Option<(Program, Vec<Spanned>)> {
-    let program = keys.take("program");
+fn read_program(keys: &mut Keys<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<(Body, Vec<Spanned>)> {
+    let (program, attach) = (keys.take("program"), keys.take("attach"));
+    let attaches = attach.and_then(|attach| attach.truth(diags)).unwrap_or(false);
     let (arguments, interfaces) = (keys.take("arguments"), keys.take("interfaces"));
     let config = keys.take("config");
-    let Some(program) = program else {
+    let Some(key_span) = program.or(attach.filter(|_| attaches)).map(|key| key.key_span) else {
         for only in [arguments, interfaces, config].into_iter().flatten() {
             diags
                 .error(only.key_span, format!("`{}` is for programs, and there is no `program`", only.key))
@@ -248,12 +245,15 @@ fn read_program(
         }
         return None;
     };
-    let path = program.text(diags)?;
-    // A bare name is looked for as shells do; anything else is relative to the chain file.
-    let file = if path.text.contains('/') { folder.join(&path.text) } else { PathBuf::from(&path.text) };
+    if let (Some(program), Some(attach), true) = (program, attach, attaches) {
+        diags
+            .error(attach.key_span, "an NF is started or attaches, not both")
+            .note(program.key_span, "the program")
+            .help("leave one of them out");
+    }
     let arguments = arguments.map_or(vec![], |arguments| arguments.texts(diags));
     let given = interfaces.map(|interfaces| interfaces.texts(diags));
-    let default = || ["0", "1"].map(|name| Spanned::derived(name, program.key_span)).to_vec();
+    let default = || ["0", "1"].map(|name| Spanned::derived(name, key_span)).to_vec();
     let interfaces = given.unwrap_or_else(default);
     for (at, name) in interfaces.iter().enumerate() {
         if interfaces[..at].iter().any(|other| other.text == name.text) {
@@ -261,8 +261,13 @@ fn read_program(
         }
     }
     let config = config.and_then(|config| config.text(diags)).map_or(String::new(), |text| text.text);
+    let Some(program) = program else { return Some((Body::Visitor(config), interfaces)) };
+    let path = program.text(diags)?;
+    // A bare name is looked for as shells do; anything else is relative to the chain file.
+    let file = if path.text.contains('/') { folder.join(&path.text) } else { PathBuf::from(&path.text) };
     let arguments = arguments.into_iter().map(|argument| argument.text).collect();
-    Some((Program { path: file, span: path.span, arguments, config }, interfaces))
+    let program = Program { path: file, span: path.span, arguments, config };
+    Some((Body::Program(program), interfaces))
 }
 
 fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {

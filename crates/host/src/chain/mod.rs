@@ -23,6 +23,9 @@
 //! interfaces = ["in", "out"]           # "0" and "1" by default
 //! config = "text for the program"
 //! when_down = "bypass"                 # or "drop", the default, or "hold"
+//!
+//! [nf.guest]
+//! attach = true                        # a program that is started by somebody else, and attaches to the daemon
 //! ```
 //!
 //! An NF's interfaces are what its Click file calls them in `FromDevice(NAME)` and `ToDevice(NAME)`; a
@@ -120,6 +123,8 @@ pub enum Body {
     Click(click::Graph),
     /// A program of somebody's.
     Program(Program),
+    /// Whatever program attaches by itself, and what the chain file has for it to read.
+    Visitor(String),
 }
 
 /// A program that is an NF.

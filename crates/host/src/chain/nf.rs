@@ -1,7 +1,7 @@
 //! The NFs' Click files, and the interfaces they have.
 
 use super::file::{ChainFile, Form, NfDecl, NfText};
-use super::{Define, Files, Program, variables};
+use super::{Body, Define, Files, variables};
 use crate::assemble::KnownClasses;
 use crate::nf::WhenDown;
 use click::ast::Ast;
@@ -30,7 +30,7 @@ pub(super) struct Nf {
     /// What becomes of its packets while it does not run.
     pub when_down: WhenDown,
     /// The program that it is, where it has no Click text.
-    pub program: Option<Program>,
+    pub program: Option<Body>,
     /// Whether mistakes in its text may hide interfaces.
     pub incomplete: bool,
 }
@@ -169,7 +169,7 @@ pub(super) fn load_all(
 }
 
 /// An NF that is a program: every interface receives and sends, and may do without either.
-fn of_program(declared: &NfDecl, chain: &Path, program: &Program, interfaces: &[Spanned]) -> Nf {
+fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spanned]) -> Nf {
     let mut graph = Graph::default();
     let mut add = |class: &str, name: &Spanned| {
         let (id, span) = (ElementId(graph.elements.len()), name.span);

@@ -56,6 +56,7 @@ fn describe(chain: &Chain) -> String {
     for nf in &chain.processes {
         let body = match &nf.body {
             super::Body::Click(_) => "Click".to_string(),
+            super::Body::Visitor(config) => format!("attaches, with {config:?}"),
             super::Body::Program(super::Program { path, arguments, config, .. }) => {
                 format!("{} {arguments:?} with {config:?}", path.display())
             }

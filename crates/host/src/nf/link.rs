@@ -6,12 +6,9 @@ use super::memory::RING_CLAIMS;
 use super::seat::{Incarnation, Seat, State, WhenDown};
 use super::supervisor::Bell;
 use element::nf::{Back, Fate, NfLink};
-use nf::ends::FIRST_COUNTER;
-use nf::message::{MOST_REASONS, UNSTATED};
 use shm::Packet;
 use shm::lend::{GRANT, Returned};
 use shm::ring::Action;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -37,8 +34,6 @@ pub struct ProcessLink {
     /// Whether the NF was ended for what it did.
     evicted: bool,
     returned: Vec<Returned>,
-    /// Drops by the reasons that the NF named, over all its processes.
-    dropped: [u64; MOST_REASONS],
     /// Outputs across from inputs.
     across: Vec<Option<usize>>,
     /// How many of the seat's findings were fetched.
@@ -58,7 +53,6 @@ impl ProcessLink {
             evicted: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
             returned: Vec::with_capacity(RING_CLAIMS as usize),
-            dropped: [0; MOST_REASONS],
             across,
             fetched: 0,
         }
@@ -99,7 +93,7 @@ impl ProcessLink {
             (Action::Emit, false) => Fate::Output(number),
             (Action::Emit, true) => Fate::Made(number),
             (Action::Drop | Action::Hold, false) => {
-                self.dropped[if number < MOST_REASONS { number } else { 0 }] += 1;
+                self.seat.count_drop(number);
                 Fate::Dropped
             }
             (Action::Drop | Action::Hold, true) => Fate::Unused,
@@ -258,31 +252,21 @@ impl NfLink for ProcessLink {
     }
 
     fn status(&self, what: &str) -> Option<String> {
-        let told = self.seat.told();
         Some(match what {
             "state" => self.seat.state().name().to_string(),
             "restarts" => self.seat.restarts().to_string(),
             "pid" => self.seat.pid().to_string(),
-            "kind" => told.hello.kind.clone(),
-            "drops" => {
-                let named = std::iter::once(UNSTATED).chain(told.hello.reasons.iter().map(String::as_str));
-                let mut lines = String::new();
-                for (reason, count) in named.zip(self.dropped).filter(|(_, count)| *count > 0) {
-                    let _ = writeln!(lines, "{reason} {count}");
-                }
-                lines
-            }
-            "counters" => {
-                let mut lines = String::new();
-                for (number, counter) in told.hello.counters.iter().enumerate() {
-                    let value = told.page.as_ref().map_or(0, |page| page.load(FIRST_COUNTER + number));
-                    let _ = writeln!(lines, "{counter} {value}");
-                }
-                lines
-            }
+            "kind" => self.seat.told().hello.kind.clone(),
+            "drops" => lines(&self.seat.drops()),
+            "counters" => lines(&self.seat.counters()),
             _ => return None,
         })
     }
+}
+
+/// Named numbers, a line each.
+fn lines(named: &[(String, u64)]) -> String {
+    named.iter().map(|(name, count)| format!("{name} {count}\n")).collect()
 }
 
 /// Of a chain that is not run.

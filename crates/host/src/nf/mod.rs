@@ -4,17 +4,19 @@
 //! - [`supervisor`]: starts processes, shakes hands (see the crate `nf`), watches and ends them
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
 //! - [`memory`]: the packet memory that is lent out of
+//! - `log`: keeps what processes write
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
 //!
 //! Any program that links the crate `nf` or its C library can be an NF.
 
 pub mod child;
 pub mod link;
+mod log;
 pub mod memory;
 pub mod seat;
 pub mod supervisor;
 
-pub use seat::{Command, NfSpec, Seat, State, WhenDown};
+pub use seat::{Command, NfOutput, NfSpec, Seat, State, WhenDown};
 pub use supervisor::Supervisor;
 
 use crate::assemble::{Options, assemble};
@@ -41,6 +43,7 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
                 assemble(graph, &options, &mut AnyPort, diags)?;
             }
             Body::Program(program) => check_program(&nf.name, program, diags),
+            Body::Visitor(_) => {}
         }
     }
     Ok(())

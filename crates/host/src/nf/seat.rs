@@ -5,10 +5,13 @@
 //! waits for the other on the packet path: each looks at one word.
 
 use super::memory::Memory;
-use nf::message::Hello;
+use nf::ends::FIRST_COUNTER;
+use nf::message::{Hello, MOST_REASONS, UNSTATED};
+use nf::socket::Socket;
 use shm::lend::Lender;
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -33,6 +36,18 @@ pub struct NfSpec {
     pub burst: usize,
     /// What becomes of its packets while it does not run.
     pub when_down: WhenDown,
+    /// Where what it writes goes.
+    pub output: NfOutput,
+}
+
+/// Where what a process writes goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NfOutput {
+    /// To this process's standard error.
+    #[default]
+    Inherit,
+    /// Into the log of its seat.
+    Log,
 }
 
 /// What becomes of packets of an NF that does not run.
@@ -131,6 +146,21 @@ pub struct Seat {
     /// The NF asks for the end of the run.
     over: AtomicBool,
     told: Mutex<Told>,
+    /// Drops by the reasons that the NF named, over all its processes. Written by the link alone.
+    drops: [AtomicU64; MOST_REASONS],
+    /// A process that came by itself and was not taken in yet.
+    visitor: Mutex<Option<Visitor>>,
+}
+
+/// A process that came by itself.
+#[derive(Debug)]
+pub struct Visitor {
+    /// To it.
+    pub socket: Socket,
+    /// Its number.
+    pub pid: u64,
+    /// What it said.
+    pub hello: Hello,
 }
 
 /// What is known of the process beside its packets.
@@ -144,7 +174,16 @@ pub struct Told {
     pub failure: Option<String>,
     /// Findings, each once.
     pub findings: Vec<String>,
+    /// The last lines that it wrote.
+    pub log: VecDeque<String>,
+    /// Lines that it wrote in all.
+    pub logged: u64,
 }
+
+/// Lines of a log that are kept.
+const LOG_LINES: usize = 2000;
+/// Bytes of a line that are kept.
+const LINE_BYTES: usize = 2000;
 
 impl Seat {
     /// For an NF of a worker.
@@ -165,6 +204,8 @@ impl Seat {
             pid: AtomicU64::new(0),
             over: AtomicBool::new(false),
             told: Mutex::default(),
+            drops: std::array::from_fn(|_| AtomicU64::new(0)),
+            visitor: Mutex::default(),
         }
     }
 
@@ -215,6 +256,60 @@ impl Seat {
         self.restarts.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a drop for a reason that the NF named by its number; the link's.
+    #[inline]
+    pub fn count_drop(&self, reason: usize) {
+        if let Some(count) = self.drops.get(reason).or(self.drops.first()) {
+            count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Drops by the NF's own reasons, those that never happened left out.
+    pub fn drops(&self) -> Vec<(String, u64)> {
+        let hello = Arc::clone(&self.told().hello);
+        let named = std::iter::once(UNSTATED).chain(hello.reasons.iter().map(String::as_str));
+        let counted =
+            named.zip(&self.drops).map(|(name, count)| (name.into(), count.load(Ordering::Relaxed)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The NF's own counters.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let told = self.told();
+        let value = |number| told.page.as_ref().map_or(0, |page| page.load(FIRST_COUNTER + number));
+        told.hello.counters.iter().enumerate().map(|(number, name)| (name.clone(), value(number))).collect()
+    }
+
+    /// Offers a process that came by itself, which is taken where there is a place for it.
+    ///
+    /// # Errors
+    ///
+    /// When the NF is started by the host, is stopped, or has a process.
+    pub fn offer(&self, visitor: &mut Option<Visitor>) -> Result<(), String> {
+        let name = &self.spec.name;
+        if self.spec.command.is_some() {
+            return Err(format!(
+                "NF `{name}` is started by its host; only one with `attach = true` attaches"
+            ));
+        }
+        let mut place = self.visitor.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if place.is_some() || !matches!(self.state(), State::Down) {
+            return Err(format!("NF `{name}` is {}", self.state().name()));
+        }
+        *place = visitor.take();
+        Ok(())
+    }
+
+    /// Whether a process came.
+    pub fn has_visitor(&self) -> bool {
+        self.visitor.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
+    }
+
+    /// The process that came.
+    pub fn take_visitor(&self) -> Option<Visitor> {
+        self.visitor.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+
     /// Whether the NF asks for the end of the run.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
@@ -236,6 +331,18 @@ impl Seat {
         if !told.findings.contains(&finding) {
             told.findings.push(finding);
         }
+    }
+
+    /// Keeps a line that it wrote, or that is told of it.
+    pub fn log(&self, mut line: String) {
+        let end = (0..=LINE_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
+        line.truncate(end.unwrap_or(0));
+        let mut told = self.told();
+        if told.log.len() >= LOG_LINES {
+            told.log.pop_front();
+        }
+        told.log.push_back(line);
+        told.logged += 1;
     }
 
     /// Hands a process over to the link; the supervisor's.

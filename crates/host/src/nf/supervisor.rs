@@ -3,8 +3,9 @@
 //! Nothing of this happens on a packet thread. A process is over when the kernel says so of all that it started;
 //! only then is the link told to collect what it held.
 
+use super::log;
 use super::memory::RING_CLAIMS;
-use super::seat::{Incarnation, Rings, Seat, State};
+use super::seat::{Incarnation, NfOutput, Rings, Seat, State, Visitor};
 use nf::message::{FromNf, Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
 use nf::socket::Socket;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -27,6 +28,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 /// A process that lived so long did not fail at its start.
 const LONG_LIFE: Duration = Duration::from_millis(100);
+/// How long a process that has hung up may take to end.
+const DEAF: Duration = Duration::from_millis(200);
 /// How often evictions and burials are looked for.
 const TURN: Duration = Duration::from_millis(1);
 /// The same when nothing is under way.
@@ -114,14 +117,57 @@ struct Watched {
 }
 
 struct Process {
-    child: Child,
+    body: Body,
+    /// Its number.
+    pid: u64,
     /// Readable once the process has ended.
     pidfd: Option<OwnedFd>,
     socket: Socket,
     since: Instant,
     stage: Stage,
-    /// The socket has nothing more to say.
-    deaf: bool,
+    /// The socket has nothing more to say since then.
+    deaf_since: Option<Instant>,
+}
+
+enum Body {
+    /// Started here.
+    Child(Child),
+    /// It came by itself: all that is known of it is its descriptor.
+    Visitor,
+}
+
+impl Process {
+    fn new(body: Body, pid: u64, pidfd: Option<OwnedFd>, socket: Socket) -> Process {
+        Process { body, pid, pidfd, socket, since: Instant::now(), stage: Stage::Spawned, deaf_since: None }
+    }
+
+    /// Ends it at once.
+    fn kill(&mut self) {
+        let _ = match (&mut self.body, &self.pidfd) {
+            (Body::Child(child), _) => child.kill().ok(),
+            (Body::Visitor, Some(pidfd)) => {
+                rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL).ok()
+            }
+            (Body::Visitor, None) => None,
+        };
+    }
+
+    /// How it ended, in words; `None` while it runs.
+    fn ended(&mut self) -> Option<String> {
+        match &mut self.body {
+            Body::Child(child) => match child.try_wait() {
+                Ok(None) => None,
+                Ok(Some(status)) => Some(status.to_string()),
+                Err(error) => Some(error.to_string()),
+            },
+            Body::Visitor => {
+                let pidfd = self.pidfd.as_ref()?;
+                let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+                let ended = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now));
+                ended.is_ok_and(|ended| ended > 0).then(|| "it went away".into())
+            }
+        }
+    }
 }
 
 enum Stage {
@@ -157,8 +203,10 @@ fn run(shared: &Shared) {
     }
     for one in &mut watched {
         if let Some(mut process) = one.process.take() {
-            let _ = process.child.kill();
-            let _ = process.child.wait();
+            process.kill();
+            if let Body::Child(child) = &mut process.body {
+                let _ = child.wait();
+            }
         }
     }
 }
@@ -171,7 +219,7 @@ fn await_something(shared: &Shared, watched: &[Watched]) {
         busy |= one.start_at.is_some();
         let Some(process) = &one.process else { continue };
         busy |= !matches!(process.stage, Stage::Up);
-        if !process.deaf {
+        if process.deaf_since.is_none() {
             polls.push(PollFd::new(&process.socket, PollFlags::IN));
         }
         if let Some(pidfd) = process.pidfd.as_ref().filter(|_| !matches!(process.stage, Stage::Gone)) {
@@ -196,13 +244,13 @@ impl Watched {
 
     /// Takes what the process says.
     fn hear(&mut self) {
-        while let Some(process) = self.process.as_mut().filter(|process| !process.deaf) {
+        while let Some(process) = self.process.as_mut().filter(|process| process.deaf_since.is_none()) {
             match process.socket.receive::<FromNf>(Duration::ZERO) {
                 Ok(None) => return,
                 Ok(Some((message, _))) => self.answer(message),
-                Err(nf::NfError::HungUp) => process.deaf = true,
+                Err(nf::NfError::HungUp) => process.deaf_since = Some(Instant::now()),
                 Err(error) => {
-                    process.deaf = true;
+                    process.deaf_since = Some(Instant::now());
                     self.seat.tell(format!("NF `{}`: {error}", self.seat.spec.name));
                 }
             }
@@ -254,7 +302,7 @@ impl Watched {
             && !matches!(process.stage, Stage::Gone | Stage::Killed)
         {
             self.seat.tell(format!("NF `{}` {why} and was ended", self.seat.spec.name));
-            let _ = process.child.kill();
+            process.kill();
             process.stage = Stage::Killed;
         }
         match &process.stage {
@@ -266,13 +314,19 @@ impl Watched {
                 return;
             }
             Stage::Spawned | Stage::Welcomed(_) if process.since.elapsed() > PATIENCE => {
-                let _ = process.child.kill();
+                process.kill();
                 let name = &self.seat.spec.name;
                 let why = format!("NF `{name}` was not ready after {} s and was ended", PATIENCE.as_secs());
                 self.fail(why);
             }
             Stage::Ending(since) if since.elapsed() > GRACE => {
-                let _ = process.child.kill();
+                process.kill();
+                process.stage = Stage::Killed;
+            }
+            // Whoever does not listen any more has failed.
+            Stage::Up if process.deaf_since.is_some_and(|since| since.elapsed() > DEAF) => {
+                process.kill();
+                self.seat.tell(format!("NF `{}` hung up and was ended", self.seat.spec.name));
                 process.stage = Stage::Killed;
             }
             Stage::Spawned | Stage::Welcomed(_) | Stage::Up if !self.seat.is_wanted() => {
@@ -283,20 +337,17 @@ impl Watched {
             _ => {}
         }
         let Some(process) = &mut self.process else { return };
-        if let Ok(None) = process.child.try_wait() {
-            return;
-        }
+        let Some(status) = process.ended() else { return };
         // It may have said why on its last breath.
         self.hear();
-        self.bury();
+        self.bury(&status);
     }
 
     /// The process has ended.
-    fn bury(&mut self) {
+    fn bury(&mut self, status: &str) {
         let Some(process) = &mut self.process else { return };
         let name = &self.seat.spec.name;
-        let status = process.child.wait();
-        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        self.seat.log(format!("-- ended: {status}"));
         self.seat.set_pid(0);
         self.seat.told().page = None;
         let was_up =
@@ -333,12 +384,23 @@ impl Watched {
         if self.start_at.is_some_and(|at| Instant::now() < at) || !self.seat.is_buried() {
             return;
         }
+        if self.seat.spec.command.is_none() && !self.seat.has_visitor() {
+            self.seat.set_state(State::Down);
+            return;
+        }
         self.start_at = None;
-        match spawn(&self.seat) {
-            Ok(process) => {
-                self.seat.set_pid(u64::from(process.child.id()));
+        self.seat.told().failure = None;
+        let started = match self.seat.take_visitor() {
+            Some(visitor) => receive(visitor),
+            None => spawn(&self.seat).map(|process| (process, None)),
+        };
+        match started {
+            Ok((process, hello)) => {
+                self.seat.set_pid(process.pid);
                 self.seat.set_state(State::Starting);
+                self.seat.log(format!("-- started: process {}", process.pid));
                 self.process = Some(process);
+                hello.into_iter().for_each(|hello| self.answer(FromNf::Hello(hello)));
                 if std::mem::replace(&mut self.started, true) {
                     self.seat.count_restart();
                 }
@@ -354,7 +416,7 @@ impl Watched {
 }
 
 /// Starts the process of a seat, with a socket to it for its standard input.
-fn spawn(seat: &Seat) -> Result<Process, String> {
+fn spawn(seat: &Arc<Seat>) -> Result<Process, String> {
     let name = &seat.spec.name;
     let failed = |what: &str, why: &dyn std::fmt::Display| format!("NF `{name}`: cannot {what}: {why}");
     let Some(command) = &seat.spec.command else {
@@ -364,18 +426,38 @@ fn spawn(seat: &Seat) -> Result<Process, String> {
     // Nothing else stays open in the new program, also nothing of driver libraries.
     let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     close_on_exec();
-    let errors = rustix::io::dup(rustix::stdio::stderr()).map_err(|error| failed("share output", &error))?;
+    let (output, errors) = output(seat).map_err(|error| failed("share output", &error))?;
     let mut start = std::process::Command::new(&command.program);
     start.args(&command.arguments).env(nf::ENVIRONMENT, "fd:0").stdin(Stdio::from(theirs.into_fd()));
-    // Standard output is for the accounts of whoever runs the chain.
-    start.stdout(Stdio::from(errors));
+    start.stdout(output).stderr(errors);
     if !command.folder.as_os_str().is_empty() {
         start.current_dir(&command.folder);
     }
     let child = start.spawn();
     let child = child.map_err(|error| failed(&format!("start {}", command.program.display()), &error))?;
     let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-    Ok(Process { child, pidfd, socket: ours, since: Instant::now(), stage: Stage::Spawned, deaf: false })
+    let pid = u64::from(child.id());
+    Ok(Process::new(Body::Child(child), pid, pidfd, ours))
+}
+
+/// Where what a process writes goes, its errors and the rest. Standard output of this process is for the accounts of
+/// whoever runs the chain.
+fn output(seat: &Arc<Seat>) -> std::io::Result<(Stdio, Stdio)> {
+    let write = match seat.spec.output {
+        NfOutput::Inherit => rustix::io::dup(rustix::stdio::stderr())?,
+        NfOutput::Log => log::pipe(Arc::clone(seat))?,
+    };
+    let errors = write.try_clone()?;
+    Ok((Stdio::from(write), Stdio::from(errors)))
+}
+
+/// Takes in a process that came by itself.
+fn receive(visitor: Visitor) -> Result<(Process, Option<Hello>), String> {
+    let Visitor { socket, pid, hello } = visitor;
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
+    let pidfd = rustix::process::pidfd_open(raw, PidfdFlags::empty());
+    let pidfd = pidfd.map_err(|error| format!("process {pid} cannot be watched: {error}"))?;
+    Ok((Process::new(Body::Visitor, pid, Some(pidfd), socket), Some(hello)))
 }
 
 /// Looks at what an NF says of itself, makes its rings, and sends it what it works on.

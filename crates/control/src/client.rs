@@ -1,0 +1,209 @@
+//! Asks a daemon.
+
+use crate::api::{Act, ChainStatus, Failure, Log, NfStatus, Order, Stats, Status, Value};
+use crate::place::Place;
+use crate::platform::Refusal;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody is there.
+    #[error(
+        "no daemon answers at {at}: {why}; start one with `millrace daemon`, or say where it is with `--at`"
+    )]
+    NoDaemon {
+        /// The socket.
+        at: PathBuf,
+        /// What went wrong.
+        why: String,
+    },
+    /// The daemon hung up on this user.
+    #[error("the daemon at {0} hung up: it listens to its own user and to root only")]
+    HungUp(PathBuf),
+    /// The daemon does not do it.
+    #[error("{}", .0.text())]
+    Refused(Refusal),
+    /// The answer is none.
+    #[error("the daemon's answer cannot be read: {0}; is it of another version?")]
+    BadAnswer(String),
+}
+
+/// A way to a daemon.
+#[derive(Debug)]
+pub struct Client {
+    socket: PathBuf,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Client {
+    /// To the daemon at a place.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no descriptors.
+    pub fn new(place: &Place) -> std::io::Result<Client> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Client { socket: place.control(), runtime })
+    }
+
+    /// The daemon and its chain.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer.
+    pub fn status(&self) -> Result<Status, ClientError> {
+        self.get("/v1/status")
+    }
+
+    /// The accounts.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer.
+    pub fn stats(&self) -> Result<Stats, ClientError> {
+        self.get("/v1/stats")
+    }
+
+    /// The accounts for Prometheus.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer.
+    pub fn metrics(&self) -> Result<String, ClientError> {
+        let bytes = self.call(Method::GET, "/metrics", None::<&()>)?;
+        String::from_utf8(bytes.to_vec()).map_err(|error| ClientError::BadAnswer(error.to_string()))
+    }
+
+    /// NFs in processes.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer.
+    pub fn nfs(&self) -> Result<Vec<NfStatus>, ClientError> {
+        self.get("/v1/nfs")
+    }
+
+    /// Starts or stops an NF.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be done.
+    pub fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, ClientError> {
+        let act = match act {
+            Act::Start => "start",
+            Act::Stop => "stop",
+            Act::Restart => "restart",
+        };
+        let path = format!("/v1/nfs/{}/{act}", escaped(nf));
+        read(&self.call(Method::POST, &path, None::<&()>)?)
+    }
+
+    /// What an NF wrote from a line on.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer.
+    pub fn log(&self, nf: &str, from: u64) -> Result<Log, ClientError> {
+        self.get(&format!("/v1/nfs/{}/log/{from}", escaped(nf)))
+    }
+
+    /// Runs a chain; with `swap`, in the place of the one that runs.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be done.
+    pub fn load(&self, order: &Order, swap: bool) -> Result<ChainStatus, ClientError> {
+        let method = if swap { Method::PUT } else { Method::POST };
+        read(&self.call(method, "/v1/chain", Some(order))?)
+    }
+
+    /// Ends the chain; its accounts.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be done.
+    pub fn unload(&self) -> Result<Stats, ClientError> {
+        read(&self.call(Method::DELETE, "/v1/chain", None::<&()>)?)
+    }
+
+    /// Reads a handler.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn read(&self, handler: &str) -> Result<String, ClientError> {
+        self.get::<Value>(&format!("/v1/handlers/{}", escaped(handler))).map(|value| value.value)
+    }
+
+    /// Writes a handler.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn write(&self, handler: &str, value: &str) -> Result<(), ClientError> {
+        let path = format!("/v1/handlers/{}", escaped(handler));
+        self.call(Method::PUT, &path, Some(&Value { value: value.into() })).map(|_| ())
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        read(&self.call(Method::GET, path, None::<&()>)?)
+    }
+
+    fn call(&self, method: Method, path: &str, body: Option<&impl Serialize>) -> Result<Bytes, ClientError> {
+        let body = body.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|error| ClientError::BadAnswer(error.to_string()))?;
+        self.runtime.block_on(self.exchange(method, path, body.unwrap_or_default()))
+    }
+
+    async fn exchange(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Bytes, ClientError> {
+        let nobody = |why: String| ClientError::NoDaemon { at: self.socket.clone(), why };
+        let stream =
+            tokio::net::UnixStream::connect(&self.socket).await.map_err(|error| nobody(error.to_string()))?;
+        let shaken = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = shaken.map_err(|error| nobody(error.to_string()))?;
+        tokio::spawn(connection);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "millrace")
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| ClientError::BadAnswer(error.to_string()))?;
+        let response =
+            sender.send_request(request).await.map_err(|_| ClientError::HungUp(self.socket.clone()))?;
+        let status = response.status();
+        let body = response.into_body().collect().await;
+        let bytes = body.map_err(|_| ClientError::HungUp(self.socket.clone()))?.to_bytes();
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        let text = match serde_json::from_slice::<Failure>(&bytes) {
+            Ok(failure) => failure.error,
+            Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        };
+        Err(ClientError::Refused(Refusal::from_status(status.as_u16(), text)))
+    }
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
+    serde_json::from_slice(bytes).map_err(|error| ClientError::BadAnswer(error.to_string()))
+}
+
+/// A name as a part of a path.
+fn escaped(name: &str) -> String {
+    let mut out = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => out.push(byte as char),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}

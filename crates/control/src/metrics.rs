@@ -1,0 +1,152 @@
+//! The accounts in the text form of Prometheus (OpenMetrics).
+
+use crate::api::{Stats, Status};
+use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// The type of [`text`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Element {
+    element: String,
+    class: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Drop {
+    element: String,
+    reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Nf {
+    nf: String,
+    worker: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Named {
+    nf: String,
+    name: String,
+}
+
+type Counters<L> = Family<L, Counter>;
+
+/// The figures as Prometheus reads them.
+pub fn text(status: &Status, stats: Option<&Stats>) -> String {
+    let mut registry = Registry::with_prefix("millrace");
+    let up: Gauge = Gauge::default();
+    up.set(i64::from(status.chain.as_ref().is_some_and(|chain| chain.running)));
+    registry.register("chain_running", "Whether a chain moves packets", up);
+    if let Some(stats) = stats {
+        whole(&mut registry, stats);
+        elements(&mut registry, stats);
+        nfs(&mut registry, stats);
+    }
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+fn whole(registry: &mut Registry, stats: &Stats) {
+    let mut counter = |name: &str, help: &str, value: u64| {
+        let counter: Counter = Counter::default();
+        counter.inc_by(value);
+        registry.register(name, help, counter);
+    };
+    counter("packets_in", "Packets received by ports", stats.received);
+    counter("packets_made", "Packets made by elements and NFs", stats.made);
+    counter("packets_out", "Packets sent by ports", stats.sent);
+    counter("packets_dropped", "Packets dropped, all reasons", stats.dropped);
+    counter("packets_merged", "Packets that went into others", stats.merged);
+    let held: Gauge = Gauge::default();
+    held.set(i64::try_from(stats.held).unwrap_or(i64::MAX));
+    registry.register("packets_held", "Packets that elements and NFs keep now", held);
+}
+
+fn elements(registry: &mut Registry, stats: &Stats) {
+    let (input, drops) = (Counters::<Element>::default(), Counters::<Drop>::default());
+    for element in &stats.elements {
+        let (name, class) = (element.name.clone(), element.class.clone());
+        let packets = element.input + element.received + element.made;
+        input.get_or_create(&Element { element: name, class }).inc_by(packets);
+        for (reason, count) in &element.dropped {
+            let labels = Drop { element: element.name.clone(), reason: reason.clone() };
+            drops.get_or_create(&labels).inc_by(*count);
+        }
+    }
+    registry.register("element_packets", "Packets that came to an element", input);
+    registry.register("element_drops", "Packets dropped by an element, by reason", drops);
+}
+
+fn nfs(registry: &mut Registry, stats: &Stats) {
+    let (up, restarts) = (Family::<Nf, Gauge>::default(), Counters::<Nf>::default());
+    let (reasons, counters) = (Counters::<Named>::default(), Family::<Named, Gauge>::default());
+    for status in &stats.nfs {
+        for instance in &status.instances {
+            let nf = Nf { nf: status.name.clone(), worker: instance.worker as u64 };
+            up.get_or_create(&nf).set(i64::from(instance.state == "up"));
+            restarts.get_or_create(&nf).inc_by(instance.restarts);
+        }
+        let named = |name: &String| Named { nf: status.name.clone(), name: name.clone() };
+        for (reason, count) in &status.reasons {
+            reasons.get_or_create(&named(reason)).inc_by(*count);
+        }
+        for (counter, value) in &status.counters {
+            let value = i64::try_from(*value).unwrap_or(i64::MAX);
+            counters.get_or_create(&named(counter)).set(value);
+        }
+    }
+    registry.register("nf_up", "Whether the process of an NF gets packets", up);
+    registry.register("nf_restarts", "Starts in the place of a process that ended", restarts);
+    registry.register("nf_drops", "Packets dropped by an NF, by its own reason", reasons);
+    registry.register("nf_counter", "What an NF counts itself", counters);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api;
+
+    #[test]
+    fn figures_read_as_prometheus_reads_them() {
+        let nf = api::NfStatus {
+            name: "f".into(),
+            instances: vec![api::Instance { state: "up".into(), ..Default::default() }],
+            reasons: vec![("denied".into(), 3)],
+            counters: vec![("flows".into(), 4)],
+            ..Default::default()
+        };
+        let element = api::Element {
+            name: "f/process".into(),
+            class: "ProcessNF".into(),
+            input: 9,
+            dropped: vec![("nf-down".into(), 2)],
+            ..Default::default()
+        };
+        let stats = Stats {
+            received: 9,
+            sent: 4,
+            dropped: 5,
+            elements: vec![element],
+            nfs: vec![nf],
+            ..Stats::default()
+        };
+        let text = text(&Status::default(), Some(&stats));
+        for line in [
+            "millrace_packets_in_total 9",
+            "millrace_element_drops_total{element=\"f/process\",reason=\"nf-down\"} 2",
+            "millrace_nf_up{nf=\"f\",worker=\"0\"} 1",
+            "millrace_nf_drops_total{nf=\"f\",name=\"denied\"} 3",
+            "millrace_nf_counter{nf=\"f\",name=\"flows\"} 4",
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The thread that owns the chain, and where others leave word for it.
+
+use super::view;
+use crate::check;
+use crate::launch::{self, Launched};
+use control::api::{Act, ChainStatus, Log, NfStatus, Order, Stats, Status};
+use control::{Platform, Refusal};
+use host::Outcome;
+use host::nf::{NfOutput, Seat, State};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the chain is looked after while nobody wants anything.
+const TURN: Duration = Duration::from_millis(50);
+/// How long an NF may take to start or to stop before whoever asked gets an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Work for the owner.
+type Errand = Box<dyn FnOnce(&mut Owner) + Send>;
+
+/// The desk.
+pub struct Desk {
+    errands: Mutex<Option<Sender<Errand>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Ends waits inside the owner.
+    interrupted: Arc<AtomicBool>,
+}
+
+/// What the owner's thread has.
+struct Owner {
+    since: Instant,
+    nf_socket: PathBuf,
+    interrupted: Arc<AtomicBool>,
+    chain: Option<Chain>,
+    /// Chains that were started.
+    version: u64,
+}
+
+/// The chain.
+struct Chain {
+    status: ChainStatus,
+    since: Instant,
+    launched: Launched,
+    /// How it ended, once it has.
+    outcome: Option<Outcome>,
+}
+
+impl Desk {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub fn open(nf_socket: PathBuf) -> std::io::Result<Desk> {
+        let (errands, waiting) = channel::<Errand>();
+        let interrupted: Arc<AtomicBool> = Arc::default();
+        let flag = Arc::clone(&interrupted);
+        let thread = std::thread::Builder::new().name("desk".into()).spawn(move || {
+            let owner =
+                Owner { since: Instant::now(), nf_socket, interrupted: flag, chain: None, version: 0 };
+            owner.work(&waiting);
+        })?;
+        Ok(Desk { errands: Mutex::new(Some(errands)), thread: Mutex::new(Some(thread)), interrupted })
+    }
+
+    /// Ends the chain and the thread.
+    pub fn close(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
+        drop(lock(&self.errands).take());
+        if let Some(thread) = lock(&self.thread).take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// Has the owner do something, and waits for what comes of it.
+    fn ask<T: Send + 'static>(
+        &self,
+        errand: impl FnOnce(&mut Owner) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let ending = || Refusal::Failed("the daemon is ending".into());
+        let (reply, answer) = channel();
+        let errand: Errand = Box::new(move |owner| {
+            // Who asked may have given up waiting.
+            let _ = reply.send(errand(owner));
+        });
+        lock(&self.errands).as_ref().ok_or_else(ending)?.send(errand).map_err(|_| ending())?;
+        answer.recv().map_err(|_| ending())?
+    }
+
+    /// The places of an NF, one for each worker.
+    pub fn seats(&self, nf: &str) -> Result<Vec<Arc<Seat>>, Refusal> {
+        let nf = nf.to_string();
+        self.ask(move |owner| owner.seats(&nf))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn no_chain() -> Refusal {
+    Refusal::Conflict("no chain is loaded: load one with `millrace chain load FILE`".into())
+}
+
+impl Owner {
+    fn work(mut self, waiting: &Receiver<Errand>) {
+        loop {
+            match waiting.recv_timeout(TURN) {
+                Ok(errand) => errand(&mut self),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Some(chain) = &mut self.chain {
+                chain.settle_when_over();
+            }
+        }
+        if let Some(chain) = &mut self.chain {
+            chain.end();
+        }
+    }
+
+    fn status(&self) -> Status {
+        let chain = self.chain.as_ref().map(|chain| {
+            let mut status = chain.status.clone();
+            (status.running, status.up_s) = (chain.outcome.is_none(), chain.since.elapsed().as_secs_f64());
+            status
+        });
+        Status {
+            version: env!("CARGO_PKG_VERSION").into(),
+            pid: std::process::id(),
+            up_s: self.since.elapsed().as_secs_f64(),
+            nf_socket: self.nf_socket.clone(),
+            chain,
+        }
+    }
+
+    fn chain(&mut self) -> Result<&mut Chain, Refusal> {
+        self.chain.as_mut().ok_or_else(no_chain)
+    }
+
+    fn seats(&mut self, nf: &str) -> Result<Vec<Arc<Seat>>, Refusal> {
+        let chain = self.chain()?;
+        let seats = chain.seats();
+        let found: Vec<Arc<Seat>> = seats.iter().filter(|seat| seat.spec.name == nf).cloned().collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        if chain.launched.nfs.iter().any(|known| known == nf) {
+            return Err(Refusal::Conflict(format!(
+                "NF `{nf}` runs as elements of the daemon's process; one with `runs = \"process\"` has a process"
+            )));
+        }
+        let mut names: Vec<&str> = seats.iter().map(|seat| seat.spec.name.as_str()).collect();
+        names.dedup();
+        let known = if names.is_empty() { "there are none".into() } else { names.join(", ") };
+        Err(Refusal::Unknown(format!("there is no NF `{nf}` in a process of its own; {known}")))
+    }
+
+    fn load(&mut self, order: &Order, swap: bool) -> Result<ChainStatus, Refusal> {
+        let running = self.chain.as_ref().is_some_and(|chain| chain.outcome.is_none());
+        if running && !swap {
+            let text = "a chain runs already: exchange it with `millrace chain swap FILE`, or end it with \
+                        `millrace chain unload`";
+            return Err(Refusal::Conflict(text.into()));
+        }
+        if swap {
+            // What is wrong with the new one is found before the old one ends.
+            check::dry(&order.chain, &order.defines)
+                .map_err(|error| Refusal::Failed(format!("{error:#}")))?
+                .map_err(Refusal::Mistakes)?;
+        }
+        let ended = running.then(Instant::now);
+        if let Some(mut old) = self.chain.take() {
+            old.end();
+        }
+        let prepared = launch::prepare(order, NfOutput::Log, Arc::clone(&self.interrupted));
+        let prepared = prepared.map_err(|error| Refusal::Failed(format!("{error:#}")))?;
+        let prepared =
+            prepared.map_err(|mistakes| Refusal::Mistakes(mistakes.diags.render(&mistakes.map, false)))?;
+        let warnings = prepared.warnings.render(&prepared.map, false);
+        let started = prepared.start(|line: &str| eprintln!("{line}"));
+        let mut launched = started.map_err(|error| Refusal::Failed(format!("{error:#}")))?;
+        self.version += 1;
+        let status = ChainStatus {
+            path: order.chain.clone(),
+            running: true,
+            version: self.version,
+            gap_s: ended.map(|at| at.elapsed().as_secs_f64()),
+            nfs: launched.nfs.clone(),
+            warnings,
+            hints: launched.ports.findings(),
+            ..ChainStatus::default()
+        };
+        self.chain = Some(Chain { status, since: Instant::now(), launched, outcome: None });
+        self.status().chain.ok_or_else(no_chain)
+    }
+}
+
+impl Chain {
+    fn seats(&self) -> Vec<Arc<Seat>> {
+        self.launched.ports.supervisor().map(|supervisor| supervisor.seats()).unwrap_or_default()
+    }
+
+    /// Collects the accounts once the workers have ended by themselves.
+    fn settle_when_over(&mut self) {
+        if self.launched.running.as_ref().is_some_and(|running| running.is_over()) {
+            self.end();
+        }
+    }
+
+    /// Ends the workers, if they move packets, and collects the accounts.
+    fn end(&mut self) {
+        let Some(running) = self.launched.running.take() else { return };
+        running.stop();
+        self.outcome = Some(running.wait());
+    }
+
+    fn stats(&self) -> Stats {
+        view::stats(self.launched.running.as_ref(), self.outcome.as_ref(), &self.seats(), self.since)
+    }
+}
+
+/// Waits until every place is in one of those states.
+fn await_states(seats: &[Arc<Seat>], states: &[State]) -> bool {
+    let end = Instant::now() + PATIENCE;
+    while !seats.iter().all(|seat| states.contains(&seat.state())) {
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+impl Platform for Desk {
+    fn status(&self) -> Status {
+        self.ask(|owner| Ok(owner.status())).unwrap_or_default()
+    }
+
+    fn stats(&self) -> Result<Stats, Refusal> {
+        self.ask(|owner| Ok(owner.chain()?.stats()))
+    }
+
+    fn nfs(&self) -> Result<Vec<NfStatus>, Refusal> {
+        self.ask(|owner| Ok(owner.chain()?.stats().nfs))
+    }
+
+    fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, Refusal> {
+        let seats = self.seats(nf)?;
+        let bell = self.ask(|owner| {
+            let chain = owner.chain()?;
+            if chain.outcome.is_some() {
+                return Err(Refusal::Conflict("the chain has ended: its NFs have no work".into()));
+            }
+            Ok(chain.launched.ports.supervisor().map(|supervisor| supervisor.bell()))
+        })?;
+        let want = |wanted: bool| {
+            seats.iter().for_each(|seat| seat.want(wanted));
+            bell.iter().for_each(|bell| bell.ring());
+        };
+        if act != Act::Start {
+            want(false);
+            if !await_states(&seats, &[State::Stopped]) {
+                let seconds = PATIENCE.as_secs();
+                return Err(Refusal::Failed(format!("NF `{nf}` has not ended after {seconds} s")));
+            }
+        }
+        if act != Act::Stop {
+            want(true);
+            // One that attaches by itself comes when it comes.
+            let attaches = seats.iter().all(|seat| seat.spec.command.is_none());
+            if !attaches && !await_states(&seats, &[State::Up]) {
+                let why = seats.iter().find_map(|seat| seat.told().failure.clone());
+                let why = why.unwrap_or_else(|| format!("NF `{nf}` is not up yet"));
+                return Err(Refusal::Failed(why));
+            }
+        }
+        let nf = nf.to_string();
+        self.nfs().map(|all| all.into_iter().filter(|status| status.name == nf).collect())
+    }
+
+    fn log(&self, nf: &str, from: u64) -> Result<Log, Refusal> {
+        Ok(view::log(&self.seats(nf)?, from))
+    }
+
+    fn load(&self, order: Order, swap: bool) -> Result<ChainStatus, Refusal> {
+        self.ask(move |owner| owner.load(&order, swap))
+    }
+
+    fn unload(&self) -> Result<Stats, Refusal> {
+        self.ask(|owner| {
+            let mut chain = owner.chain.take().ok_or_else(no_chain)?;
+            chain.end();
+            Ok(chain.stats())
+        })
+    }
+
+    fn read(&self, handler: &str) -> Result<String, Refusal> {
+        let handler = handler.to_string();
+        self.ask(move |owner| {
+            let chain = owner.chain()?;
+            let value = match (&chain.launched.running, &chain.outcome) {
+                (Some(running), _) => running.read(&handler),
+                (None, Some(outcome)) => outcome.read(&handler),
+                (None, None) => return Err(no_chain()),
+            };
+            value.map_err(Refusal::Unknown)
+        })
+    }
+
+    fn write(&self, handler: &str, value: &str) -> Result<(), Refusal> {
+        let (handler, value) = (handler.to_string(), value.to_string());
+        self.ask(move |owner| match &owner.chain()?.launched.running {
+            Some(running) => running.write(&handler, &value).map_err(Refusal::Unknown),
+            None => Err(Refusal::Conflict("the chain has ended".into())),
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! `millrace daemon`: keeps a chain running, and lets others steer it.
+//!
+//! - [`desk`]: one thread owns the chain; everybody else leaves word there
+//! - [`view`]: what the chain and its NFs look like from outside
+//! - [`door`]: where NFs attach that nobody here started
+
+mod desk;
+mod door;
+mod view;
+
+use anyhow::Context;
+use clap::Args;
+use control::api::Order;
+use control::{Place, Platform, server};
+use desk::Desk;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Keeps a chain running, which `millrace chain`, `nf`, `stats` and `top` steer and show.
+///
+/// Ends at Ctrl-C (SIGINT, SIGTERM). A daemon that was killed leaves nothing that the next one minds; NFs that attach
+/// by themselves attach anew.
+#[derive(Debug, Args)]
+pub struct DaemonArgs {
+    /// Chain file or Click configuration to start with
+    chain: Option<PathBuf>,
+
+    /// Folder of the daemon's sockets
+    #[arg(long)]
+    at: Option<PathBuf>,
+}
+
+/// How often it is looked whether the daemon is to end.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Runs the command.
+///
+/// # Errors
+/// When the sockets cannot be made, or the chain to start with has mistakes.
+pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+    let place = Place::new(args.at.as_deref());
+    let _claimed = place.claim()?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in crate::run::ending_signals() {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
+    }
+    let desk = Arc::new(Desk::open(place.nf())?);
+    let _door = door::open(&place.nf(), Arc::clone(&desk))
+        .with_context(|| format!("NFs cannot attach at {}", place.nf().display()))?;
+    let (end, ended) = tokio::sync::watch::channel(false);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("control")
+        .enable_all()
+        .build()
+        .context("threads of the interface")?;
+    let serving = {
+        let (place, platform) = (place.clone(), Arc::clone(&desk) as Arc<dyn Platform>);
+        runtime.spawn(async move { server::serve(&place, platform, ended).await })
+    };
+    if let Some(chain) = &args.chain {
+        let order: Order = serde_json::from_value(serde_json::json!({ "chain": chain }))?;
+        if let Err(refusal) = desk.load(order, false) {
+            eprintln!("{}", refusal.text().trim_end());
+            return Ok(ExitCode::from(2));
+        }
+    }
+    eprintln!("millrace: steer this daemon at {}", place.control().display());
+    while !interrupted.load(Ordering::Relaxed) && !serving.is_finished() {
+        std::thread::sleep(TURN);
+    }
+    let _ = end.send(true);
+    desk.close();
+    if serving.is_finished() {
+        runtime.block_on(serving)?.with_context(|| format!("the socket {}", place.control().display()))?;
+    }
+    runtime.shutdown_timeout(TURN);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,127 @@
+//! What a chain and its NFs look like from outside.
+
+use control::api::{Element, Instance, Log, NfStatus, Stats};
+use host::nf::Seat;
+use host::running::Running;
+use host::{NodeReport, Outcome, Report};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The accounts of a chain that runs, or of one that has ended.
+pub fn stats(
+    running: Option<&Running>,
+    outcome: Option<&Outcome>,
+    seats: &[Arc<Seat>],
+    since: Instant,
+) -> Stats {
+    let live;
+    let report = match (running, outcome) {
+        (Some(running), _) => {
+            live = running.report();
+            &live
+        }
+        (None, Some(outcome)) => &outcome.report,
+        (None, None) => return Stats::default(),
+    };
+    let sum = |count: fn(&NodeReport) -> u64| report.nodes.iter().map(count).sum();
+    let mut findings = outcome.map(|outcome| outcome.findings.clone()).unwrap_or_default();
+    if outcome.is_none() {
+        findings.extend(seats.iter().flat_map(|seat| seat.told().findings.clone()));
+    }
+    Stats {
+        up_s: since.elapsed().as_secs_f64(),
+        received: report.received(),
+        made: sum(|node| node.made),
+        sent: report.sent(),
+        dropped: report.dropped(),
+        merged: sum(|node| node.merged),
+        held: sum(|node| node.held),
+        imbalance: report.imbalance() as i64,
+        running: running.is_some(),
+        elements: report.nodes.iter().map(element).collect(),
+        nfs: nfs(report, seats),
+        findings,
+    }
+}
+
+fn element(node: &NodeReport) -> Element {
+    Element {
+        name: node.name.clone(),
+        class: node.class.clone(),
+        input: node.input,
+        received: node.received,
+        made: node.made,
+        outputs: node.outputs.clone(),
+        sent: node.sent,
+        merged: node.merged,
+        held: node.held,
+        dropped: node.dropped.clone(),
+    }
+}
+
+/// One entry for each NF, in the order of the chain.
+fn nfs(report: &Report, seats: &[Arc<Seat>]) -> Vec<NfStatus> {
+    let mut found: Vec<NfStatus> = vec![];
+    for seat in seats {
+        let name = &seat.spec.name;
+        let at = found.iter().position(|status| status.name == *name).unwrap_or_else(|| {
+            let books = report.nodes.iter().find(|node| node.name == format!("{name}/process"));
+            let books = books.cloned().unwrap_or_default();
+            found.push(NfStatus {
+                name: name.clone(),
+                input: books.input,
+                output: books.outputs.iter().sum(),
+                held: books.held,
+                dropped: books.dropped,
+                ..NfStatus::default()
+            });
+            found.len() - 1
+        });
+        let Some(status) = found.get_mut(at) else { continue };
+        let told = seat.told();
+        if status.kind.is_empty() {
+            status.kind.clone_from(&told.hello.kind);
+        }
+        status.instances.push(Instance {
+            worker: seat.worker,
+            state: seat.state().name().into(),
+            pid: Some(seat.pid()).filter(|pid| *pid != 0),
+            restarts: seat.restarts(),
+            failure: told.failure.clone(),
+        });
+        drop(told);
+        add(&mut status.reasons, seat.drops());
+        add(&mut status.counters, seat.counters());
+    }
+    found
+}
+
+/// Adds named numbers up.
+fn add(sums: &mut Vec<(String, u64)>, named: Vec<(String, u64)>) {
+    for (name, count) in named {
+        match sums.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += count,
+            None => sums.push((name, count)),
+        }
+    }
+}
+
+/// What the processes of an NF wrote, those of the first worker first; lines are numbered over all.
+pub fn log(seats: &[Arc<Seat>], from: u64) -> Log {
+    // Of several workers each line says whose it is; their order in time is not known beyond a call.
+    let mut lines: BTreeMap<u64, String> = BTreeMap::new();
+    let (mut next, mut missed) = (0, 0);
+    for seat in seats {
+        let told = seat.told();
+        let first = told.logged - told.log.len() as u64;
+        for (number, line) in (first..).zip(&told.log) {
+            let line = if seats.len() > 1 { format!("[{}] {line}", seat.worker) } else { line.clone() };
+            lines.insert(number * seats.len() as u64 + seat.worker as u64, line);
+        }
+        missed += first.saturating_sub(from / seats.len() as u64);
+        next = next.max(told.logged * seats.len() as u64);
+    }
+    let lines = lines.range(from..).map(|(_, line)| line.clone()).collect();
+    Log { lines, next, missed }
+}

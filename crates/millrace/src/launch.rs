@@ -1,0 +1,116 @@
+//! From what a user asks for to a chain that runs: for `millrace run` and for the daemon.
+
+use crate::run::made_traffic;
+use crate::{check, nf_process};
+use anyhow::{Context, bail};
+use control::api::{Engine, Order};
+use diag::{Diagnostics, SourceMap};
+use host::nf::NfOutput;
+use host::ports::Ports;
+use host::running::{Plan, Running};
+use host::worker::Clock;
+use host::{Assembly, Options, assemble};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Why nothing runs.
+pub struct Mistakes {
+    /// The texts.
+    pub map: SourceMap,
+    /// What is wrong with them.
+    pub diags: Diagnostics,
+}
+
+/// A chain without mistakes, its ports open.
+pub struct Prepared {
+    /// The texts.
+    pub map: SourceMap,
+    /// What is worth knowing about them.
+    pub warnings: Diagnostics,
+    assembly: Assembly,
+    ports: Ports,
+    plan: Plan,
+    nfs: Vec<String>,
+}
+
+/// A chain that runs.
+pub struct Launched {
+    /// Its ports, and the processes of its NFs.
+    pub ports: Ports,
+    /// Its workers.
+    pub running: Option<Running>,
+    /// The names of its NFs, those in this process among them.
+    pub nfs: Vec<String>,
+}
+
+/// Reads a chain, makes its elements and opens its ports; or says what is wrong with it.
+///
+/// # Errors
+/// When it cannot be read, or the machine refuses something.
+pub fn prepare(
+    order: &Order,
+    output: NfOutput,
+    interrupted: Arc<AtomicBool>,
+) -> anyhow::Result<Result<Prepared, Mistakes>> {
+    let mut loaded = check::load(&order.chain, &order.defines)?;
+    let Some(chain) = loaded.chain else {
+        return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
+    };
+    let cores = if order.cores.is_empty() { chain.cores.clone() } else { order.cores.clone() };
+    check_cores(&cores)?;
+    let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
+    let evaluator = order.engine == Engine::Evaluator;
+    let options = Options { workers, evaluator, folder: chain.folder.clone() };
+    let memory = shm::region::RegionOptions::slots(order.slots);
+    let burst = order.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
+    let brief = nf_process::Brief {
+        chain: order.chain.clone(),
+        defines: order.defines.clone(),
+        evaluator,
+        sources: loaded.sources,
+    };
+    let mut ports = Ports::new(&chain, workers, memory, Box::new(made_traffic))
+        .start_by(nf_process::starter(brief, burst, output)?, interrupted);
+    host::nf::check(&chain, &options, &mut loaded.diags)?;
+    ports.prepare(&mut loaded.diags);
+    if loaded.diags.has_errors() {
+        // What else is wrong is looked for, and nothing opened.
+        ports = ports.dry();
+    }
+    let assembly = assemble(&chain.graph, &options, &mut ports, &mut loaded.diags)?;
+    let Some(assembly) = assembly else {
+        return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
+    };
+    // What has no ports only tells other elements something.
+    if assembly.graphs[0].iter().all(|node| node.class.ports == "0/0" && !node.has_task) {
+        bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
+    }
+    let plan = Plan { burst, clock: Clock::real(), cores, ..Plan::default() };
+    let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
+    Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, ports, plan, nfs }))
+}
+
+impl Prepared {
+    /// Starts the workers; `print` gets what elements print.
+    ///
+    /// # Errors
+    /// When the machine has no memory or no threads.
+    pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
+        let Prepared { assembly, ports, plan, nfs, .. } = self;
+        let mut pools = ports.pools().context("packet memory")?;
+        let running = Running::start(assembly, &Plan { print, ..plan }, &mut pools)?;
+        Ok(Launched { ports, running: Some(running), nfs })
+    }
+}
+
+/// A worker on a core that is not there would run anywhere, and nobody would know.
+fn check_cores(cores: &[usize]) -> anyhow::Result<()> {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
+    let is_allowed = |core: usize| core < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(core);
+    if let Some(core) = cores.iter().find(|core| !is_allowed(**core)) {
+        let all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| is_allowed(*core));
+        let all: Vec<String> = all.map(|core| core.to_string()).collect();
+        bail!("core {core} cannot be used; this process may run on {}", all.join(", "));
+    }
+    Ok(())
+}

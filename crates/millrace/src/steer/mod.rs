@@ -1,0 +1,29 @@
+//! Commands that steer and show a daemon.
+
+pub mod chain;
+pub mod nf;
+pub mod stats;
+mod table;
+pub mod top;
+
+use clap::Args;
+use control::{Client, Place};
+use std::path::PathBuf;
+
+/// Where the daemon is.
+#[derive(Clone, Debug, Args)]
+pub struct At {
+    /// Folder of the daemon's sockets
+    #[arg(long, global = true)]
+    at: Option<PathBuf>,
+}
+
+impl At {
+    fn place(&self) -> Place {
+        Place::new(self.at.as_deref())
+    }
+
+    fn client(&self) -> anyhow::Result<Client> {
+        Ok(Client::new(&self.place())?)
+    }
+}

@@ -1,0 +1,135 @@
+//! `millrace stats`: the accounts of the daemon's chain.
+
+use super::At;
+use super::nf;
+use super::table::{align_right, named, table};
+use crate::text::{count, print};
+use clap::Args;
+use control::api::Stats;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Shows the accounts of the daemon's chain: what came in, went out, and was dropped where and why.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// Shows them again every second
+    #[arg(long, short)]
+    watch: bool,
+
+    /// As JSON
+    #[arg(long, conflicts_with_all = ["watch", "prometheus"])]
+    json: bool,
+
+    /// As Prometheus reads them
+    #[arg(long, conflicts_with = "watch")]
+    prometheus: bool,
+
+    /// Shows every element, also those that no packet reached
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    at: At,
+}
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Runs the command.
+///
+/// # Errors
+/// When no daemon answers, or it has no chain.
+pub fn run(args: &StatsArgs) -> anyhow::Result<ExitCode> {
+    let client = args.at.client()?;
+    if args.prometheus {
+        print(&client.metrics()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut last: Option<Stats> = None;
+    loop {
+        let mut stats = client.stats()?;
+        if args.json {
+            print(&format!("{}\n", serde_json::to_string_pretty(&stats)?))?;
+            break;
+        }
+        if !args.all {
+            stats.elements.retain(|element| element.input + element.received + element.made > 0);
+        }
+        let text = text(&stats, last.as_ref());
+        if !args.watch {
+            print(&text)?;
+            break;
+        }
+        let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
+        print(&format!("{clear}{text}\n"))?;
+        last = Some(stats);
+        std::thread::sleep(PERIOD);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The accounts as text, with rates since the last ones.
+pub fn text(stats: &Stats, last: Option<&Stats>) -> String {
+    let mut rows = table(&["element", "class", "in", "out by port", "dropped", "why"]);
+    for element in &stats.elements {
+        let outputs: Vec<String> = element.outputs.iter().map(|packets| count(*packets)).collect();
+        let dropped: u64 = element.dropped.iter().map(|(_, count)| count).sum();
+        rows.add_row([
+            element.name.clone(),
+            element.class.clone(),
+            count(element.input + element.received + element.made),
+            if element.sent > 0 { format!("sent {}", count(element.sent)) } else { outputs.join(" / ") },
+            count(dropped),
+            named(&element.dropped),
+        ]);
+    }
+    align_right(&mut rows, 2..3);
+    align_right(&mut rows, 4..5);
+    let mut text = format!("{rows}\n\n");
+    if !stats.nfs.is_empty() {
+        text += &nf::list(&stats.nfs);
+        text.push('\n');
+    }
+    text += &sum(stats);
+    if let Some(rates) = last.and_then(|last| rates(stats, last)) {
+        text += &rates;
+    }
+    for finding in &stats.findings {
+        text += &format!("warning: {finding}\n");
+    }
+    text
+}
+
+/// The sum that must come out even.
+pub fn sum(stats: &Stats) -> String {
+    let balance = match stats.imbalance {
+        0 => String::new(),
+        under_way if stats.running => format!("   ({under_way} under way)"),
+        lost => format!("   NOT BALANCED: {lost} unaccounted for"),
+    };
+    format!(
+        "in {} + made {} = out {} + dropped {} + merged {} + held {}{balance}\n",
+        count(stats.received),
+        count(stats.made),
+        count(stats.sent),
+        count(stats.dropped),
+        count(stats.merged),
+        count(stats.held),
+    )
+}
+
+/// Packets per second, of what came in, went out and was dropped.
+pub fn rates(stats: &Stats, last: &Stats) -> Option<String> {
+    let seconds = stats.up_s - last.up_s;
+    // Another chain.
+    if seconds <= 0.0 || stats.received < last.received {
+        return None;
+    }
+    let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds / 1e6;
+    Some(format!(
+        "in {:.3} Mpps   out {:.3} Mpps   dropped {:.3} Mpps\n",
+        rate(stats.received, last.received),
+        rate(stats.sent, last.sent),
+        rate(stats.dropped, last.dropped)
+    ))
+}
