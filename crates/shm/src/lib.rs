@@ -32,7 +32,7 @@ pub use descriptor::Packet;
 pub use ledger::Ledger;
 pub use pool::{NativePool, PacketPool, Pool, PoolStats, SharedPool};
 pub use region::{HugePages, Region, RegionOptions};
-pub use slot::{park, prefetch, stamp, unpark};
+pub use slot::{claimed, park, prefetch, stamp, unpark};
 
 /// What can go wrong with packet memory.
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "raw copies between packet memory and private memory")]
 
 use crate::descriptor::{BUF_BYTES, HEADROOM, META_BYTES, Packet};
+use crate::ring::Claim;
 use crate::span::Span;
 use std::ptr;
 
@@ -133,21 +134,44 @@ pub fn stamp<const TEMPLATE: usize>(packet: &Packet, template: &[u8; TEMPLATE]) 
 /// False when the descriptor does not speak of a slot of its region.
 #[inline]
 pub fn park(packet: &Packet) -> bool {
-    let span = Span::of(packet.region);
+    park_in(&Span::of(packet.region), packet)
+}
+
+/// The same, for a region whose span is at hand.
+#[inline(always)]
+pub(crate) fn park_in(span: &Span, packet: &Packet) -> bool {
     if span.buffer(packet.slot) != Some(packet.buf) {
         return false;
     }
-    // SAFETY: `packet.buf` is a buffer inside a span, so the `META_BYTES` in front of it are mapped;
-    // buffers are aligned to 64 bytes (`SLOT_BYTES` and a span's base are).
-    unsafe {
-        ptr::write_volatile((packet.buf as usize - META_BYTES) as *mut Packet, *packet);
-    }
+    write_block(packet.buf, packet);
     true
 }
 
-/// The address of a slot's buffer in this process; `None` when there is no such slot.
-pub(crate) fn buffer(region: u16, slot: u32) -> Option<u64> {
-    Span::of(region).buffer(slot)
+/// A descriptor in words, as which it goes to and comes from shared memory: by a volatile access to each field,
+/// as the compiler makes it of the structure, it took 120 instructions.
+type Words = [u64; META_BYTES / 8];
+
+/// Writes the metadata block in front of a buffer of a span.
+#[inline(always)]
+fn write_block(buf: u64, packet: &Packet) {
+    // SAFETY: a `Packet` has no padding (its size is that of its fields), and the size of `Words`.
+    let words = unsafe { std::mem::transmute::<Packet, Words>(*packet) };
+    let block = (buf as usize - META_BYTES) as *mut u64;
+    for (at, word) in words.into_iter().enumerate() {
+        // SAFETY: `buf` is a buffer inside a span, as the callers found, so the `META_BYTES` in front of it are
+        // mapped; buffers are aligned to 64 bytes (`SLOT_BYTES` and a span's base are).
+        unsafe { ptr::write_volatile(block.add(at), word) };
+    }
+}
+
+/// Reads the metadata block in front of a buffer of a span, each word once.
+#[inline(always)]
+fn read_block(buf: u64) -> Packet {
+    let block = (buf as usize - META_BYTES) as *const u64;
+    // SAFETY: as in `write_block`.
+    let words: Words = std::array::from_fn(|at| unsafe { ptr::read_volatile(block.add(at)) });
+    // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.
+    unsafe { std::mem::transmute::<Words, Packet>(words) }
 }
 
 /// Fetches a slot's metadata block and the start of its buffer's data into the nearest cache, which takes a
@@ -156,14 +180,29 @@ pub(crate) fn buffer(region: u16, slot: u32) -> Option<u64> {
 pub fn prefetch(region: u16, slot: u32) {
     let Some(buf) = Span::of(region).buffer(slot) else { return };
     for at in [buf - META_BYTES as u64, buf - META_BYTES as u64 + 64, buf + HEADROOM as u64] {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint that reads nothing as far as the program can tell, and faults at no address.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at as *const i8);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
+        prefetch_line(at as *const u8);
     }
+}
+
+/// Fetches a cache line into the nearest cache.
+#[inline(always)]
+pub(crate) fn prefetch_line<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint that reads nothing as far as the program can tell, and faults at no address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// The packet that a claim speaks of, to whoever sees the slots of that region and knows nothing else of it; `None`
+/// when there is no such slot.
+#[inline]
+pub fn claimed(region: u16, claim: &Claim) -> Option<Packet> {
+    let Claim { slot, generation, data, len, .. } = *claim;
+    let (buf, len) = (Span::of(region).buffer(slot)?, u32::from(len));
+    Some(Packet { buf, data, len, total: len, slot, generation, region, ..Packet::EMPTY })
 }
 
 /// Reads the descriptor that was parked in a slot's metadata block.
@@ -173,9 +212,18 @@ pub fn prefetch(region: u16, slot: u32) {
 #[inline]
 pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     let buf = Span::of(region).buffer(slot)?;
-    // SAFETY: as in `park`. Every bit pattern is a `Packet`: it holds integers only.
-    let parked = unsafe { ptr::read_volatile((buf as usize - META_BYTES) as *const Packet) };
+    let parked = read_block(buf);
     Some(Packet { buf, slot, region, ..parked })
+}
+
+/// Reads what stands in a slot's metadata block into `out`, all of it unchecked; false, and nothing read, when
+/// there is no such slot.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) fn unpark_into(region: u16, slot: u32, out: &mut Packet) -> bool {
+    let Some(buf) = Span::of(region).buffer(slot) else { return false };
+    *out = read_block(buf);
+    true
 }
 
 /// The segment that follows `packet`'s, when there is one: it lies parked in its own slot.

@@ -1,11 +1,11 @@
 //! The host's side of an NF in a process of its own.
 
 use super::{Command, READY, RING_CLAIMS, Rings};
-use element::nf::{Back, Fate, NfLink};
+use element::nf::{Backs, Fate, NfLink};
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::process::Signal;
 use shm::Packet;
-use shm::lend::{GRANT, Lender, Loans, Returned};
+use shm::lend::{GRANT, Lender, Loans, Verdict};
 use shm::region::Region;
 use shm::ring::{Action, Mapped};
 use std::io::Read;
@@ -73,7 +73,7 @@ pub struct ProcessLink {
     restarts: u64,
     /// Whether to look after the process at the next chance.
     look: bool,
-    returned: Vec<Returned>,
+    verdicts: Vec<Verdict>,
     /// Findings, each once, and how many of them were fetched.
     findings: Vec<String>,
     fetched: usize,
@@ -106,7 +106,7 @@ impl ProcessLink {
             restarts: 0,
             look: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
-            returned: Vec::with_capacity(RING_CLAIMS as usize),
+            verdicts: vec![Verdict::default(); RING_CLAIMS as usize],
             findings: vec![],
             fetched: 0,
         }
@@ -142,24 +142,25 @@ impl ProcessLink {
         let out = child.stdout.take().ok_or_else(|| failed("hear", &"no pipe"))?;
         let [to, from, grants] = rings.rings();
         let lender = Lender::new(to, from, holder, memory.region.number());
-        let lender = lender.with_grants(grants).limited_to(memory.most);
+        // Elements work with annotations and header offsets.
+        let lender = lender.with_grants(grants).limited_to(memory.most).with_metadata(true);
         Ok(Process { child, out, lender, since: Instant::now(), granted: 0, evicted: false, _rings: rings })
     }
 
     /// Collects everything that a process held that runs no more.
-    fn bury(&mut self, mut process: Process, out: &mut Vec<Back>) {
+    fn bury(&mut self, mut process: Process, out: &mut Backs) {
         let Some(memory) = self.memory.get() else { return };
         let estate = process.lender.bury(&memory.loans);
-        out.extend(estate.returned.iter().map(back));
+        estate.returned.iter().for_each(|(packet, verdict)| out.push(packet, fate(verdict)));
         for (lent, fate) in [(&estate.untouched, Fate::NotTaken), (&estate.lost, Fate::Lost)] {
             let fate = |granted| if granted { Fate::Unused } else { fate };
-            out.extend(lent.iter().map(|lent| Back { packet: lent.packet, fate: fate(lent.granted) }));
+            lent.iter().for_each(|lent| out.push(&lent.packet, fate(lent.granted)));
         }
     }
 
     /// Buries a process that ended, and starts another one in a while.
     #[cold]
-    fn look_after(&mut self, out: &mut Vec<Back>) {
+    fn look_after(&mut self, out: &mut Backs) {
         self.look = false;
         if self.process.as_mut().is_some_and(|process| !matches!(process.child.try_wait(), Ok(None)))
             && let Some(process) = self.process.take()
@@ -233,17 +234,34 @@ fn close_on_exec() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-/// What an NF said of a packet.
-fn back(returned: &Returned) -> Back {
-    let output = usize::from(returned.destination);
-    let fate = match (returned.action, returned.granted) {
+/// What becomes of a packet that an NF gave back.
+fn fate(verdict: &Verdict) -> Fate {
+    let output = usize::from(verdict.destination);
+    match (verdict.action, verdict.granted) {
         (Action::Emit, false) => Fate::Output(output),
         (Action::Emit, true) => Fate::Made(output),
         // Nothing here keeps packets for an NF.
         (Action::Drop | Action::Hold, false) => Fate::Dropped,
         (Action::Drop | Action::Hold, true) => Fate::Unused,
-    };
-    Back { packet: returned.packet, fate }
+    }
+}
+
+/// Takes back what a process gave; how many granted slots are among it, and whether its rings are sound.
+fn take_back(
+    lender: &mut Lender<Mapped>,
+    loans: &Loans,
+    verdicts: &mut [Verdict],
+    out: &mut Backs,
+) -> (usize, bool) {
+    let (mut granted, mut is_sound) = (0, true);
+    out.fill(verdicts.len(), |packets| {
+        let (count, sound) = lender.take_back(loans, packets, verdicts);
+        let verdicts = &verdicts[..count];
+        granted = verdicts.iter().filter(|verdict| verdict.granted).count();
+        is_sound = sound.is_ok();
+        verdicts.iter().map(fate)
+    });
+    (granted, is_sound)
 }
 
 /// How the start of a process went.
@@ -310,16 +328,13 @@ impl NfLink for ProcessLink {
         granted
     }
 
-    fn collect(&mut self, out: &mut Vec<Back>) {
+    fn collect(&mut self, out: &mut Backs) {
         if self.look {
             self.look_after(out);
         }
         let (Some(process), Some(memory)) = (&mut self.process, self.memory.get()) else { return };
-        self.returned.clear();
-        let sound = process.lender.take_back(&memory.loans, &mut self.returned).is_ok();
-        let granted = self.returned.iter().filter(|returned| returned.granted).count();
+        let (granted, sound) = take_back(&mut process.lender, &memory.loans, &mut self.verdicts, out);
         process.granted = process.granted.saturating_sub(granted);
-        out.extend(self.returned.iter().map(back));
         if process.lender.bad_claims() > MOST_BAD {
             self.evict("claimed packets that it does not have");
         } else if !sound {
@@ -331,7 +346,7 @@ impl NfLink for ProcessLink {
         self.look = true;
     }
 
-    fn stop(&mut self, out: &mut Vec<Back>) {
+    fn stop(&mut self, out: &mut Backs) {
         if self.restart_at.take().is_some() {
             self.tell(format!("NF `{}` was down when the run ended", self.name));
         }
@@ -347,9 +362,7 @@ impl NfLink for ProcessLink {
             }
             // It may wait for room in the ring.
             if let Some(memory) = self.memory.get() {
-                self.returned.clear();
-                let _ = process.lender.take_back(&memory.loans, &mut self.returned);
-                out.extend(self.returned.iter().map(back));
+                take_back(&mut process.lender, &memory.loans, &mut self.verdicts, out);
             }
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -400,11 +413,11 @@ impl NfLink for NoLink {
         0
     }
 
-    fn collect(&mut self, _out: &mut Vec<Back>) {}
+    fn collect(&mut self, _out: &mut Backs) {}
 
     fn tick(&mut self) {}
 
-    fn stop(&mut self, _out: &mut Vec<Back>) {}
+    fn stop(&mut self, _out: &mut Backs) {}
 
     fn take_findings(&mut self) -> Vec<String> {
         vec![]
