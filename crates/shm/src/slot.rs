@@ -6,7 +6,7 @@
 
 use crate::descriptor::{BUF_BYTES, HEADROOM, META_BYTES, Packet};
 use crate::ring::Claim;
-use crate::span::Span;
+use crate::span::{self, Span};
 use std::ptr;
 
 /// One segment of a packet, its place checked: `address` for `len` bytes lies inside one slot's buffer.
@@ -143,31 +143,48 @@ pub(crate) fn park_in(span: &Span, packet: &Packet) -> bool {
     if span.buffer(packet.slot) != Some(packet.buf) {
         return false;
     }
-    write_block(packet.buf, packet);
+    write_block(packet.buf - META_BYTES as u64, packet);
     true
+}
+
+/// Stores the descriptor of a further segment of a chain, where [`linked`] finds it: in memory of this process
+/// alone, because whoever frees a chain believes it. False as for [`park`].
+pub(crate) fn link(packet: &Packet) -> bool {
+    let Some((_, block)) = span::chained(packet.region, packet.slot).filter(|&(buf, _)| buf == packet.buf)
+    else {
+        return false;
+    };
+    write_block(block, packet);
+    true
+}
+
+/// Reads what [`link`] stored.
+pub(crate) fn linked(region: u16, slot: u32) -> Option<Packet> {
+    let (buf, block) = span::chained(region, slot)?;
+    Some(Packet { buf, slot, region, ..read_block(block) })
 }
 
 /// A descriptor in words, as which it goes to and comes from shared memory: by a volatile access to each field,
 /// as the compiler makes it of the structure, it took 120 instructions.
 type Words = [u64; META_BYTES / 8];
 
-/// Writes the metadata block in front of a buffer of a span.
+/// Writes a descriptor to the block of a slot of a span: in front of its buffer, or where chains lie.
 #[inline(always)]
-fn write_block(buf: u64, packet: &Packet) {
+fn write_block(block: u64, packet: &Packet) {
     // SAFETY: a `Packet` has no padding (its size is that of its fields), and the size of `Words`.
     let words = unsafe { std::mem::transmute::<Packet, Words>(*packet) };
-    let block = (buf as usize - META_BYTES) as *mut u64;
+    let block = block as *mut u64;
     for (at, word) in words.into_iter().enumerate() {
-        // SAFETY: `buf` is a buffer inside a span, as the callers found, so the `META_BYTES` in front of it are
-        // mapped; buffers are aligned to 64 bytes (`SLOT_BYTES` and a span's base are).
+        // SAFETY: the callers got the block of a slot that is inside a span, so that its `META_BYTES` are mapped;
+        // blocks are aligned to 64 bytes (`SLOT_BYTES`, `META_BYTES`, and where spans and chains begin, are).
         unsafe { ptr::write_volatile(block.add(at), word) };
     }
 }
 
-/// Reads the metadata block in front of a buffer of a span, each word once.
+/// Reads the block of a slot of a span, each word once.
 #[inline(always)]
-fn read_block(buf: u64) -> Packet {
-    let block = (buf as usize - META_BYTES) as *const u64;
+fn read_block(block: u64) -> Packet {
+    let block = block as *const u64;
     // SAFETY: as in `write_block`.
     let words: Words = std::array::from_fn(|at| unsafe { ptr::read_volatile(block.add(at)) });
     // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.
@@ -212,7 +229,7 @@ pub fn claimed(region: u16, claim: &Claim) -> Option<Packet> {
 #[inline]
 pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     let buf = Span::of(region).buffer(slot)?;
-    let parked = read_block(buf);
+    let parked = read_block(buf - META_BYTES as u64);
     Some(Packet { buf, slot, region, ..parked })
 }
 
@@ -222,11 +239,11 @@ pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
 #[inline(always)]
 pub(crate) fn unpark_into(region: u16, slot: u32, out: &mut Packet) -> bool {
     let Some(buf) = Span::of(region).buffer(slot) else { return false };
-    *out = read_block(buf);
+    *out = read_block(buf - META_BYTES as u64);
     true
 }
 
-/// The segment that follows `packet`'s, when there is one: it lies parked in its own slot.
+/// The segment that follows `packet`'s, when there is one.
 pub(crate) fn following(packet: &Packet) -> Option<Packet> {
-    unpark(packet.region, u32::try_from(packet.next.checked_sub(1)?).ok()?)
+    linked(packet.region, u32::try_from(packet.next.checked_sub(1)?).ok()?)
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shm::descriptor::NO_HEADER;
 use shm::lend::{Lender, Loans, Verdict};
 use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
-use shm::{HugePages, Packet, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, Region, RegionOptions, SharedPool};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -52,6 +52,29 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn index(ring: &Mapped, word: u8) -> &shm::ring::Word {
     [ring.tail(), ring.head(), ring.taken(), ring.asleep()][usize::from(word) % 4]
+}
+
+/// An NF of the same region writes into the slots of a chain that it was never lent.
+#[test]
+fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let mut pool = PacketPool::Native(shared.worker());
+    let frame: Vec<u8> = (0..5000u32).map(|at| at as u8).collect();
+    let chain = shm::write_frame(&mut pool, &frame).expect("three slots");
+    let mut other = [Packet::EMPTY];
+    assert_eq!((chain.segments, pool.alloc(&mut other)), (3, 1));
+    let [other] = other;
+    for slot in 0..SLOTS {
+        // Every slot is followed by the other packet's, in the life that it is in.
+        let next = u64::from(other.slot) + 1;
+        let parked = shm::unpark(chain.region, slot).expect("a slot");
+        assert!(shm::park(&Packet { next, generation: other.generation, len: 9, ..parked }));
+    }
+    assert!(PacketBytes::new(&chain).to_vec() == frame, "other bytes");
+    pool.free_all(&[chain]);
+    assert_eq!((pool.in_use(), pool.stats().bad_frees), (1, 0));
+    assert_eq!(shared.ledger().generation(other.slot), other.generation, "the other one was freed");
 }
 
 proptest! {

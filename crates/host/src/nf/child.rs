@@ -121,7 +121,7 @@ impl Ends {
                     self.granted.push(packet);
                 }
             }
-            // The ledger knows whose they are; nobody asks what was done to them.
+            // The host knows whose they are; nobody asks what was done to them.
             self.grants.release(count);
             if count < BURST {
                 return;
