@@ -5,7 +5,7 @@
 //! memory is mapped, and the memory stays mapped for the life of the process (a dropped region's
 //! addresses are backed by anonymous memory instead, see `region`). So an access that passed the
 //! check is memory-safe even when the descriptor was stale or made up; whether it speaks of the
-//! right packet is the ledger's business.
+//! right packet is the business of the ledger and of `lend::Loans`.
 //!
 //! Reading the table takes no lock. Each entry's words are independent: an entry seen half changed
 //! gives a span that is too small, never one that reaches beyond mapped memory, because an entry is
