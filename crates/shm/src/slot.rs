@@ -195,8 +195,18 @@ fn read_block(block: u64) -> Packet {
 /// while when another core wrote them: for many slots before the first of them is read.
 #[inline(always)]
 pub fn prefetch(region: u16, slot: u32) {
-    let Some(buf) = Span::of(region).buffer(slot) else { return };
-    for at in [buf - META_BYTES as u64, buf - META_BYTES as u64 + 64, buf + HEADROOM as u64] {
+    let span = Span::of(region);
+    prefetch_block(&span, slot);
+    if let Some(buf) = span.buffer(slot) {
+        prefetch_line((buf + HEADROOM as u64) as *const u8);
+    }
+}
+
+/// The metadata block alone.
+#[inline(always)]
+pub(crate) fn prefetch_block(span: &Span, slot: u32) {
+    let Some(buf) = span.buffer(slot) else { return };
+    for at in [buf - META_BYTES as u64, buf - META_BYTES as u64 + 64] {
         prefetch_line(at as *const u8);
     }
 }

@@ -23,7 +23,7 @@ pub use loans::Loans;
 
 use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, PacketType, flag};
 use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
-use crate::slot::{park_in, prefetch, unpark_into};
+use crate::slot::{park_in, prefetch, prefetch_block, unpark_into};
 use crate::span::Span;
 use loans::{ClaimError, Kept, Loan, Place};
 
@@ -218,23 +218,40 @@ impl<C: Cells> Lender<C> {
             Some(grants) if granted => grants,
             _ => &mut self.to,
         };
+        let wanted = list.len().min(free);
+        let room = to.room(wanted).inspect_err(|_| self.stats.broken += 1)?.min(wanted);
         let span = Span::of(region);
-        let claims = list.iter().map_while(|&index| {
-            let packet = packets.get(usize::from(index))?;
-            let is_ours = packet.region == region && span.buffer(packet.slot) == Some(packet.buf);
-            let is_whole = packet.segments == 1 && is_inside(packet.data, packet.len);
-            if !(is_ours && is_whole) {
-                return None;
+        let mut lent = 0;
+        for list in list[..room].chunks(BURST) {
+            // Of a large pool nothing that belongs to a slot is in a cache.
+            for packet in list.iter().filter_map(|&index| packets.get(usize::from(index))) {
+                loans.prefetch(packet.slot);
+                if METADATA {
+                    prefetch_block(&span, packet.slot);
+                }
             }
-            let generation = loans.begin(packet, holder, granted)?;
-            if METADATA {
-                // Without what is nobody else's business.
-                park_in(&span, &Packet { handle: 0, generation: 0, ..*packet });
+            let claims = list.iter().map_while(|&index| {
+                let packet = packets.get(usize::from(index))?;
+                let is_ours = packet.region == region && span.buffer(packet.slot) == Some(packet.buf);
+                let is_whole = packet.segments == 1 && is_inside(packet.data, packet.len);
+                if !(is_ours && is_whole) {
+                    return None;
+                }
+                let generation = loans.begin(packet, holder, granted)?;
+                if METADATA {
+                    // Without what is nobody else's business.
+                    park_in(&span, &Packet { handle: 0, generation: 0, ..*packet });
+                }
+                let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
+                Some(Claim { slot, generation, data, len, destination, ..Claim::default() })
+            });
+            // There is room: it was asked for.
+            let written = to.write_from(claims, list.len())?;
+            lent += written;
+            if written < list.len() {
+                break;
             }
-            let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
-            Some(Claim { slot, generation, data, len, destination, ..Claim::default() })
-        });
-        let lent = to.write_from(claims, list.len().min(free)).inspect_err(|_| self.stats.broken += 1)?;
+        }
         self.stats.lent += lent as u64;
         Ok((lent, to.publish()))
     }
