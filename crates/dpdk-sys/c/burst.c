@@ -133,7 +133,13 @@ static bool mr_has_buffer(const struct mr_packet *packet)
 	return distance <= pool->span && distance % stride == 0;
 }
 
-/* The descriptor of the segment after this one, copied once out of its slot's metadata block. */
+/* Where the descriptor of a slot lies that is a further segment. */
+static inline struct mr_packet *mr_chained(const struct mr_pool *pool, uint64_t slot)
+{
+	return (struct mr_packet *)(pool->chains + slot * pool->chains_stride);
+}
+
+/* The descriptor of the segment after this one, copied once. */
 static bool mr_following(struct mr_packet *packet)
 {
 	const struct mr_pool *pool = mr_pools[packet->region % MR_MAX_REGIONS];
@@ -144,7 +150,7 @@ static bool mr_following(struct mr_packet *packet)
 	at = (packet->next - 1) * (pool->external ? MR_SLOT_BYTES : MR_FOREIGN_STRIDE);
 	if (packet->next - 1 > UINT32_MAX || at > pool->span)
 		return false;
-	memcpy(packet, (const void *)(pool->base + at), sizeof(*packet));
+	memcpy(packet, mr_chained(pool, packet->next - 1), sizeof(*packet));
 	return mr_has_buffer(packet);
 }
 
@@ -241,7 +247,7 @@ void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *li
 		rte_mempool_put_bulk(mempool, (void **)mbufs, held);
 }
 
-/* Parks the segments after the first in their slots, last to first, and takes the chain apart: from here
+/* Keeps the descriptors of the segments after the first, and takes the chain apart: from here
  * on the descriptors say what is in it. */
 static bool mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf, const struct mr_pool *pool)
 {
@@ -254,8 +260,8 @@ static bool mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf, const s
 		if (!mr_holds(pool, segment))
 			return false;
 	for (segment = mbuf->next; segment != NULL; segment = following) {
-		struct mr_packet *parked = (struct mr_packet *)((uint8_t *)segment->buf_addr - MR_META_BYTES);
 		uint64_t slot = mr_slot(pool, mr_distance(pool, (uint64_t)segment->buf_addr));
+		struct mr_packet *parked = mr_chained(pool, slot);
 
 		mr_fill(parked, segment, slot, &common);
 		parked->mac = MR_NO_HEADER;

@@ -48,10 +48,11 @@ static void mr_settle(struct rte_mempool *mempool, void *opaque, void *object, u
 	mbuf->ol_flags &= ~RTE_MBUF_F_EXTERNAL;
 }
 
-/* With `base`, data lies in that region of `bytes` (a buffer follows each metadata block); without, in
- * an ordinary mempool whose private area is the metadata block. */
-int mr_pool_create(const char *name, void *base, uint64_t bytes, uint64_t page_bytes, uint32_t slots,
-		   uint32_t cache, struct mr_pool *pool)
+/* With `base`, data lies in that region of `bytes` (a buffer follows each metadata block), which others may
+ * write, and descriptors of further segments lie in `chains`, which they may not; without, in an ordinary
+ * mempool whose private area is the metadata block, for both. */
+int mr_pool_create(const char *name, void *base, void *chains, uint64_t bytes, uint64_t page_bytes,
+		   uint32_t slots, uint32_t cache, struct mr_pool *pool)
 {
 	struct bounds bounds = { .low = UINT64_MAX, .buf_low = UINT64_MAX };
 	int node = (int)rte_socket_id();
@@ -91,6 +92,8 @@ int mr_pool_create(const char *name, void *base, uint64_t bytes, uint64_t page_b
 	pool->span = bounds.buf_high - pool->first;
 	/* Rounded up: right for all distances below 2^52. */
 	pool->slots_per_byte = UINT64_MAX / (pool->external ? MR_SLOT_BYTES : MR_FOREIGN_STRIDE) + 1;
+	pool->chains = pool->external ? (uint64_t)chains : pool->base;
+	pool->chains_stride = pool->external ? MR_META_BYTES : MR_FOREIGN_STRIDE;
 	pool->headers = bounds.low;
 	pool->headers_span = bounds.high - bounds.low;
 	pool->capacity = slots;

@@ -69,6 +69,8 @@ struct mr_pool {
 	uint64_t first;		/* first buffer */
 	uint64_t span;		/* from the first to the last buffer, in bytes */
 	uint64_t slots_per_byte;	/* in units of 2^-64 */
+	uint64_t chains;	/* descriptor of the first slot where it is a further segment */
+	uint64_t chains_stride;	/* to the next slot's */
 	uint64_t headers;	/* lowest address of an mbuf header */
 	uint64_t headers_span;	/* to the highest */
 	uint32_t capacity;
@@ -117,8 +119,8 @@ void mr_thread(void);
 size_t mr_log_take(char *out, size_t bytes);
 
 /* pool.c */
-int mr_pool_create(const char *name, void *base, uint64_t bytes, uint64_t page_bytes, uint32_t slots,
-		   uint32_t cache, struct mr_pool *pool);
+int mr_pool_create(const char *name, void *base, void *chains, uint64_t bytes, uint64_t page_bytes,
+		   uint32_t slots, uint32_t cache, struct mr_pool *pool);
 void mr_pool_number(struct mr_pool *pool, uint16_t region);
 uint32_t mr_pool_available(const struct mr_pool *pool);
 

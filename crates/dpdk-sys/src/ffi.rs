@@ -16,6 +16,8 @@ pub struct RawPool {
     pub first: u64,
     pub span: u64,
     pub slots_per_byte: u64,
+    pub chains: u64,
+    pub chains_stride: u64,
     pub headers: u64,
     pub headers_span: u64,
     pub capacity: u32,
@@ -124,6 +126,7 @@ shim! {
     fn mr_pool_create(
         name: *const c_char,
         base: *mut c_void,
+        chains: *mut c_void,
         bytes: u64,
         page_bytes: u64,
         slots: u32,

@@ -69,18 +69,22 @@ impl Mempool {
             first: 0,
             span: 0,
             slots_per_byte: 0,
+            chains: 0,
+            chains_stride: 0,
             headers: 0,
             headers_span: 0,
             capacity: 0,
             region: 0,
             external: false,
         }));
-        let (base, bytes) = region.map_or((0, 0), |region| (region.address(), region.bytes()));
+        let (base, chains, bytes) =
+            region.map_or((0, 0, 0), |region| (region.address(), region.chains(), region.bytes()));
         // A cache may hold two thirds of a small pool at most.
         let cache = CACHE.min(slots / 3);
         // SAFETY: the region stays mapped for the life of the process (it is leaked below); `raw` is ours.
         let code = unsafe {
-            ffi::mr_pool_create(c_name.as_ptr(), base as *mut _, bytes as u64, page_bytes, slots, cache, raw)
+            let (base, chains) = (base as *mut _, chains as *mut _);
+            ffi::mr_pool_create(c_name.as_ptr(), base, chains, bytes as u64, page_bytes, slots, cache, raw)
         };
         if code != 0 {
             return Err(DpdkError::failed("make the packet pool", &name, code));

@@ -26,10 +26,10 @@ pub trait NfLink: Send {
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize;
 
     /// Appends what came back, and what a dead NF held. Every packet that was lent comes up once.
-    fn collect(&mut self, out: &mut Vec<Back>);
+    fn collect(&mut self, out: &mut Backs);
 
     /// Ends the NF, and appends everything that it still held.
-    fn stop(&mut self, out: &mut Vec<Back>);
+    fn stop(&mut self, out: &mut Backs);
 
     /// What is worth telling, in sentences; each once.
     fn take_findings(&mut self) -> Vec<String>;
@@ -56,13 +56,62 @@ pub trait NfLink: Send {
     }
 }
 
-/// A packet that is the host's again.
-#[derive(Clone, Copy, Debug)]
-pub struct Back {
-    /// The packet.
-    pub packet: Packet,
-    /// What became of it.
-    pub fate: Fate,
+/// Packets that are the host's again, and what became of each.
+#[derive(Debug, Default)]
+pub struct Backs {
+    /// As many as there ever were at a time: those that count are as many as there are fates.
+    packets: Vec<Packet>,
+    fates: Vec<Fate>,
+}
+
+impl Backs {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.fates.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.fates.is_empty()
+    }
+
+    /// Forgets all: they went elsewhere.
+    pub fn clear(&mut self) {
+        self.fates.clear();
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, packet: &Packet, fate: Fate) {
+        self.fill(1, |place| {
+            place.fill(*packet);
+            [fate]
+        });
+    }
+
+    /// Has `fill` write up to `most` packets into free places and say what became of each.
+    pub fn fill<F: IntoIterator<Item = Fate>>(&mut self, most: usize, fill: impl FnOnce(&mut [Packet]) -> F) {
+        let (from, to) = (self.fates.len(), self.fates.len() + most);
+        if self.packets.len() < to {
+            self.packets.resize(to, Packet::EMPTY);
+        }
+        let fates = fill(&mut self.packets[from..to]);
+        self.fates.extend(fates.into_iter().take(most));
+    }
+
+    /// What became of each.
+    pub fn fates(&self) -> &[Fate] {
+        &self.fates
+    }
+
+    /// Packets in a row that became of the same, in order.
+    pub fn runs(&self) -> impl Iterator<Item = (Fate, &[Packet])> {
+        let mut rest = &self.packets[..self.fates.len()];
+        self.fates.chunk_by(|one, next| one == next).map(move |fates| {
+            let (run, behind) = rest.split_at(fates.len());
+            rest = behind;
+            (fates[0], run)
+        })
+    }
 }
 
 /// What became of a packet that was lent.
@@ -76,6 +125,8 @@ pub enum Fate {
     NotTaken,
     /// The NF died with it.
     Lost,
+    /// The NF had it kept for later, and died.
+    Kept,
     /// The NF made it in a slot that was granted, and sends it out of an output.
     Made(usize),
     /// A slot that was granted and is not needed any more: no packet.

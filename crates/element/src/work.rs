@@ -16,6 +16,10 @@ pub trait Host {
     fn burst(&self) -> usize;
     /// Sends a packet out of a port once the element has returned.
     fn emit(&mut self, node: usize, port: usize, packet: &Packet);
+    /// Sends packets out of a port once the element has returned.
+    fn emit_all(&mut self, node: usize, port: usize, packets: &[Packet]) {
+        packets.iter().for_each(|packet| self.emit(node, port, packet));
+    }
     /// Frees packets and counts them as dropped for a reason.
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]);
     /// Counts packets as dropped for a reason that were freed already.
@@ -124,6 +128,11 @@ impl<'a> Work<'a> {
     /// the packets of the batch.
     pub fn emit(&mut self, port: usize, packet: &Packet) {
         self.host.emit(self.node, port, packet);
+    }
+
+    /// Sends out packets that are not in the batch, as [`Work::emit`] does.
+    pub fn emit_all(&mut self, port: usize, packets: &[Packet]) {
+        self.host.emit_all(self.node, port, packets);
     }
 
     /// Drops packets that are not in the batch.

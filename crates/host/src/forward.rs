@@ -42,6 +42,38 @@ impl Tables for ElementTables<'_> {
     }
 }
 
+/// Packets that elements emitted beside their batches, and the port of each.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    packets: Vec<Packet>,
+    ports: Vec<usize>,
+}
+
+impl Outbox {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn push(&mut self, port: usize, packets: &[Packet]) {
+        self.packets.extend_from_slice(packets);
+        self.ports.resize(self.packets.len(), port);
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.packets.truncate(len);
+        self.ports.truncate(len);
+    }
+
+    /// The packets from `at` on that leave by the same port, as many as a vector has room for.
+    fn run(&self, at: usize) -> Option<(usize, &[Packet])> {
+        let ports = self.ports.get(at..)?;
+        let port = *ports.first()?;
+        let count = ports.iter().take(LIST_CAPACITY).take_while(|other| **other == port).count();
+        Some((port, &self.packets[at..at + count]))
+    }
+}
+
 impl Worker {
     /// Packets that come in by an input of a node.
     pub(crate) fn push(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
@@ -180,17 +212,21 @@ impl Worker {
 
     /// Sends on what an element emitted beside its batch since the outbox had `start` packets.
     pub(crate) fn flush_outbox(&mut self, node: usize, start: usize) {
-        while self.outbox.len() > start {
+        // Whoever emits further down works behind what is here, and leaves as much as it found.
+        let mut at = start;
+        while let Some((port, packets)) = self.outbox.run(at) {
             let mut vector = self.vectors.pop().unwrap_or_default();
             vector.clear();
-            let port = self.outbox[start].0;
-            let run = self.outbox[start..].iter().take_while(|(other, _)| *other == port);
-            let count = run.take(LIST_CAPACITY).map(|(_, packet)| vector.push(packet)).count();
-            self.outbox.drain(start..start + count);
+            let count = vector.fill(packets.len(), |places| {
+                places.copy_from_slice(packets);
+                packets.len()
+            });
             let (packets, list) = vector.parts();
             self.leave(node, port, packets, list);
             self.vectors.push(vector);
+            at += count;
         }
+        self.outbox.truncate(start);
     }
 
     /// Gives packets to the worker that owns the element's state.
@@ -287,7 +323,11 @@ impl Host for Worker {
     }
 
     fn emit(&mut self, _node: usize, port: usize, packet: &Packet) {
-        self.outbox.push((port, *packet));
+        self.outbox.push(port, std::slice::from_ref(packet));
+    }
+
+    fn emit_all(&mut self, _node: usize, port: usize, packets: &[Packet]) {
+        self.outbox.push(port, packets);
     }
 
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]) {

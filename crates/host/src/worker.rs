@@ -5,12 +5,11 @@
 //! for a while yields its core, then sleeps for short times.
 
 use crate::control::Mailbox;
-use crate::forward::Handed;
+use crate::forward::{Handed, Outbox};
 use crate::node::Node;
 use codegen::{Exits, Scratch};
 use crossbeam_queue::ArrayQueue;
 use element::{Progress, Vector, Work};
-use shm::Packet;
 use shm::pool::PacketPool;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -125,7 +124,7 @@ pub struct Worker {
     #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
     pub(crate) exits: Vec<Box<Exits>>,
     pub(crate) vectors: Vec<Vector>,
-    pub(crate) outbox: Vec<(usize, Packet)>,
+    pub(crate) outbox: Outbox,
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
     pub(crate) depth: usize,
@@ -155,7 +154,7 @@ impl Worker {
             scratch: Scratch::default(),
             exits: vec![],
             vectors: vec![],
-            outbox: vec![],
+            outbox: Outbox::default(),
             timers: BinaryHeap::new(),
             depth: 0,
             sources_wait: false,

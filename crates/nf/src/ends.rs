@@ -139,11 +139,13 @@ impl Ends {
     /// The packet that the host claims.
     fn claimed(&self, claim: &Claim) -> Option<Packet> {
         let number = self.region.number();
-        let known = if self.metadata { shm::unpark(number, claim.slot) } else { None };
-        let known = known.or_else(|| shm::empty_packet(number, claim.slot))?;
-        let (handle, generation) = (u64::from(claim.slot) + 1, claim.generation);
-        let len = u32::from(claim.len);
-        Some(Packet { handle, generation, data: claim.data, len, total: len, segments: 1, ..known })
+        let bare = shm::claimed(number, claim)?;
+        if !self.metadata {
+            return Some(bare);
+        }
+        let Packet { data, len, total, generation, segments, .. } = bare;
+        let parked = shm::unpark(number, claim.slot)?;
+        Some(Packet { data, len, total, generation, segments, ..parked })
     }
 
     /// Takes an empty slot to make a packet in; `None` when the host has granted no more.

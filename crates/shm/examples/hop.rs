@@ -1,35 +1,95 @@
-//! What it costs to hand packets to another process and get them back: cycles per packet.
+//! What it costs to hand packets to another process and get them back: cycles per packet, there and back.
 //!
 //! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each
-//! other, and on two; beside it the same ring inside one thread, and a bare process switch.
+//! other, and on two; beside it a ring of the same claims between two threads of one process, without books, and
+//! a bare process switch. All rows take turns, round by round; the median and the spread of the rounds count.
+#![expect(unsafe_code, reason = "reads the time stamp counter")]
 
 use packet::access::Access;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::process::Pid;
 use rustix::thread::CpuSet;
-use shm::lend::{Lender, Loans};
-use shm::ring::{Action, Claim, Consumer, Producer, RingFile};
+use shm::lend::{Lender, Loans, Verdict};
+use shm::ring::{Action, Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{Packet, Pool, Region, RegionOptions, SharedPool};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const SLOTS: u32 = 8192;
+const SLOTS: u32 = 4096;
 const CLAIMS: u32 = 1024;
-const LONG: Duration = Duration::from_millis(200);
-const ROUNDS: usize = 5;
+/// How long a row runs in a round, and how long before that.
+const LONG: Duration = Duration::from_millis(100);
+const WARM: Duration = Duration::from_millis(30);
+const ROUNDS: usize = 9;
+const FRAME_BYTES: u32 = 60;
 
 /// What an NF does with each packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Work {
     /// Nothing: it hands the claim on.
     Pass,
-    /// It reads the descriptor and writes a byte of the frame.
-    Touch,
+    /// It reads a byte of the frame.
+    Read,
+    /// It writes a byte of the frame.
+    Write,
+    /// It writes a byte of the frame, and reads the descriptor.
+    Consult,
+    /// It writes a byte of the frame, and reads and writes the descriptor.
+    Describe,
     /// It yields, and nothing comes.
     Yield,
 }
 
-fn work(name: &str) -> Work {
-    [Work::Pass, Work::Touch].into_iter().find(|work| format!("{work:?}") == name).unwrap_or(Work::Yield)
+const WORKS: [Work; 6] = [Work::Pass, Work::Read, Work::Write, Work::Consult, Work::Describe, Work::Yield];
+
+impl Work {
+    fn needs_metadata(self) -> bool {
+        matches!(self, Work::Consult | Work::Describe)
+    }
+}
+
+/// One row.
+#[derive(Clone, Copy)]
+struct Row {
+    name: &'static str,
+    two_cores: bool,
+    burst: usize,
+    what: Work,
+    kind: Kind,
+}
+
+/// How packets go.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Claims alone, between two threads, without books.
+    Threads,
+    /// To a process, the same packets again and again.
+    Process { writable: bool },
+    /// To a process, each from the pool and back to it.
+    Pooled,
+}
+
+fn rows() -> Vec<Row> {
+    let again = Kind::Process { writable: true };
+    let reading = Kind::Process { writable: false };
+    let mut rows = vec![];
+    for (two_cores, burst) in [(true, 64), (true, 256), (false, 1024)] {
+        let mut row = |name, what, kind| rows.push(Row { name, two_cores, burst, what, kind });
+        row("claims between two threads, no books", Work::Pass, Kind::Threads);
+        row("packets to a process, claims only", Work::Pass, again);
+        row("the same, from the pool and back", Work::Pass, Kind::Pooled);
+        row("a byte read, memory mapped for reading", Work::Read, reading);
+        row("a byte read, memory mapped for writing", Work::Read, again);
+        row("a byte written", Work::Write, again);
+        row("a byte written, the metadata read", Work::Consult, again);
+        row("the same, from the pool and back", Work::Consult, Kind::Pooled);
+        row("a byte and the metadata written", Work::Describe, again);
+        row("the same, from the pool and back", Work::Describe, Kind::Pooled);
+    }
+    let switch = Row { name: "", two_cores: false, burst: 64, what: Work::Yield, kind: again };
+    rows.push(Row { name: "a switch to the other process", ..switch });
+    rows
 }
 
 fn pin(core: usize) {
@@ -42,121 +102,197 @@ fn memory(number: &str) -> OwnedFd {
     shm::memfd::inherited(number.parse().expect("a descriptor")).expect("left open")
 }
 
+/// The NF: this program again.
 fn nf(arguments: &[String]) -> ! {
-    let [region, rings, core, burst, what] = arguments else { panic!("five arguments") };
+    let [region, rings, core, burst, what, writable] = arguments else { panic!("six arguments") };
     pin(core.parse().expect("a core"));
-    let region = Region::attach(memory(region), SLOTS, true).expect("packet memory");
+    let region = Region::attach(memory(region), SLOTS, writable == "true").expect("packet memory");
     let rings = RingFile::<2>::open(memory(rings), CLAIMS).expect("rings");
+    let work = WORKS.into_iter().find(|work| format!("{work:?}") == *what).expect("work");
     let [to_nf, from_nf] = rings.rings();
-    let (mut from, mut to) = (Consumer::new(to_nf), Producer::new(from_nf));
-    let mut claims = vec![Claim::default(); burst.parse().expect("a number")];
-    let what = work(what);
+    let alone = || std::thread::yield_now();
+    serve(Consumer::new(to_nf), Producer::new(from_nf), burst.parse().expect("a number"), alone, |claim| {
+        claim.action = Action::Emit as u8;
+        if matches!(work, Work::Pass | Work::Yield) {
+            return;
+        }
+        let packet = if work.needs_metadata() {
+            shm::unpark(region.number(), claim.slot)
+        } else {
+            shm::claimed(region.number(), claim)
+        };
+        let mut packet = packet.expect("a slot");
+        let mut byte = [claim.len as u8];
+        if work == Work::Read {
+            assert!(shm::PacketBytes::new(&packet).copy_out(0, &mut byte));
+            claim.destination = u16::from(byte[0]);
+            return;
+        }
+        assert!(shm::PacketBytesMut::new(&mut packet).copy_in(0, &byte));
+        if work == Work::Describe {
+            packet.anno[16] = byte[0];
+            assert!(shm::park(&packet));
+        }
+    })
+}
+
+/// Hands on whatever comes, for ever.
+fn serve<C: Cells>(
+    mut from: Consumer<C>,
+    mut to: Producer<C>,
+    burst: usize,
+    idle: impl Fn(),
+    work: impl Fn(&mut Claim),
+) -> ! {
+    let mut claims = vec![Claim::default(); burst];
     loop {
         let count = from.take(&mut claims).expect("a sound host");
         if count == 0 {
-            std::thread::yield_now();
+            idle();
             continue;
         }
-        for claim in &mut claims[..count] {
-            claim.action = Action::Emit as u8;
-            if what == Work::Touch {
-                let mut packet = shm::unpark(region.number(), claim.slot).expect("a slot");
-                assert!(shm::PacketBytesMut::new(&mut packet).copy_in(0, &[claim.len as u8]));
-            }
-        }
+        claims[..count].iter_mut().for_each(&work);
         to.push(&claims[..count]).expect("a sound host");
         from.release(count);
     }
 }
 
-/// Cycles per packet there and back, or per switch where the NF only yields.
-fn measure(cores: [usize; 2], burst: usize, what: Work, ticks: f64) -> f64 {
+/// Runs turns, each of which says how many packets came back, and measures: cycles for each packet or, where
+/// there are none, for each half of a turn.
+fn clock(ticks_per_ns: f64, mut turn: impl FnMut() -> usize) -> f64 {
+    let (mut through, mut turns, mut start, mut long) = (0, 0u64, Instant::now(), WARM);
+    loop {
+        through += turn();
+        turns += 1;
+        if turns.is_multiple_of(64) && start.elapsed() > long {
+            if long == LONG {
+                break;
+            }
+            (through, turns, start, long) = (0, 0, Instant::now(), LONG);
+        }
+    }
+    let count = if through == 0 { 2 * turns } else { through as u64 };
+    start.elapsed().as_nanos() as f64 * ticks_per_ns / count as f64
+}
+
+/// Packets on their way at a time: on one core all of a burst, on two enough for both sides to be busy.
+fn in_flight(row: &Row) -> usize {
+    if row.two_cores { CLAIMS as usize / 2 } else { row.burst }
+}
+
+fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
+    let [there, back] = RingFile::<2>::create(CLAIMS).expect("rings").rings();
+    let (mut to, mut from) = (Producer::new(there.clone()), Consumer::new(back.clone()));
+    let (stop, burst, core) = (AtomicBool::new(false), row.burst, usize::from(row.two_cores));
+    let idle = || if core == 0 { std::thread::yield_now() } else { std::hint::spin_loop() };
+    pin(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(core);
+            let (mut from, mut to) = (Consumer::new(there), Producer::new(back));
+            let mut claims = vec![Claim::default(); burst];
+            while !stop.load(Ordering::Relaxed) {
+                let count = from.take(&mut claims).expect("sound");
+                if count == 0 {
+                    idle();
+                    continue;
+                }
+                to.push(&claims[..count]).expect("sound");
+                from.release(count);
+            }
+        });
+        let mut claims = vec![Claim { slot: 1, ..Claim::default() }; in_flight(row)];
+        to.push(&claims).expect("sound");
+        let took = clock(ticks_per_ns, || {
+            let count = from.take(&mut claims[..burst]).expect("sound");
+            to.push(&claims[..count]).expect("sound");
+            from.release(count);
+            if core == 0 {
+                std::thread::yield_now();
+            }
+            count
+        });
+        stop.store(true, Ordering::Relaxed);
+        took
+    })
+}
+
+/// The host's side, and a process that is its NF.
+fn process(row: &Row, ticks_per_ns: f64) -> f64 {
     let shared = SharedPool::new(Region::create(RegionOptions::slots(SLOTS)).expect("memory"));
     let rings = RingFile::<2>::create(CLAIMS).expect("rings");
     let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
     let rings_fd = rustix::io::dup(rings.as_fd()).expect("descriptors");
+    let writable = row.kind != Kind::Process { writable: false };
     let mut nf = Command::new(std::env::current_exe().expect("this program"))
         .args([region_fd.as_raw_fd().to_string(), rings_fd.as_raw_fd().to_string()])
-        .args([cores[1].to_string(), burst.to_string(), format!("{what:?}")])
+        .args([usize::from(row.two_cores).to_string(), row.burst.to_string()])
+        .args([format!("{:?}", row.what), writable.to_string()])
         .spawn()
         .expect("this program starts again");
-    pin(cores[0]);
-    let mut pool = shared.worker();
+    pin(0);
     let [to, from] = rings.rings();
-    let loans = Loans::new(SLOTS);
-    let mut lender = Lender::new(to, from, 1, shared.region().number());
-    let list: Vec<u16> = (0..burst as u16).collect();
-    let mut packets = vec![Packet::EMPTY; burst];
-    let mut back = Vec::with_capacity(burst);
-    let (mut through, mut turns, mut start) = (0u64, 0u64, Instant::now());
-    let mut warm = false;
-    loop {
-        turns += 1;
-        if what != Work::Yield {
-            let made = pool.alloc(&mut packets);
-            for packet in &mut packets[..made] {
-                (packet.len, packet.total) = (60, 60);
-            }
-            let (lent, _) = lender.lend(&loans, &packets[..made], &list[..made], 0).expect("sound");
-            pool.free_all(&packets[lent..made]);
+    let lender = Lender::new(to, from, 1, shared.region().number());
+    let took = lend(row, &shared, lender.with_metadata(row.what.needs_metadata()), ticks_per_ns);
+    rustix::process::kill_process(Pid::from_child(&nf), rustix::process::Signal::KILL).expect("it runs");
+    nf.wait().expect("a child");
+    took
+}
+
+fn lend(
+    row: &Row,
+    shared: &std::sync::Arc<SharedPool>,
+    mut lender: Lender<Mapped>,
+    ticks_per_ns: f64,
+) -> f64 {
+    let (mut pool, loans, burst) = (shared.worker(), Loans::new(SLOTS), row.burst);
+    let most = if row.what == Work::Yield { 0 } else { in_flight(row) };
+    let list: Vec<u16> = (0..most.max(burst) as u16).collect();
+    let mut packets = vec![Packet::EMPTY; most.max(burst)];
+    let mut verdicts = vec![Verdict::default(); burst];
+    let fill = |packets: &mut [Packet]| {
+        packets.iter_mut().for_each(|packet| (packet.len, packet.total) = (FRAME_BYTES, FRAME_BYTES));
+    };
+    if row.kind != Kind::Pooled {
+        let made = pool.alloc(&mut packets[..most]);
+        fill(&mut packets);
+        lender.lend(&loans, &packets, &list[..made], 0).expect("sound");
+    }
+    clock(ticks_per_ns, || {
+        if row.kind == Kind::Pooled && lender.held() as usize + burst <= most {
+            let made = pool.alloc(&mut packets[..burst]);
+            fill(&mut packets[..made]);
+            lender.lend(&loans, &packets, &list[..made], 0).expect("sound");
         }
-        if cores[0] == cores[1] {
+        if !row.two_cores {
             std::thread::yield_now();
         }
-        loop {
-            back.clear();
-            let count = lender.take_back(&loans, &mut back).expect("a sound NF");
-            through += count as u64;
-            back.iter().for_each(|returned| pool.free_all(std::slice::from_ref(&returned.packet)));
-            if count < burst {
-                break;
-            }
+        let (back, sound) = lender.take_back(&loans, &mut packets[..burst], &mut verdicts);
+        sound.expect("a sound NF");
+        if row.kind == Kind::Pooled {
+            pool.free_all(&packets[..back]);
+        } else {
+            lender.lend(&loans, &packets, &list[..back], 0).expect("sound");
         }
-        if turns.is_multiple_of(64) && start.elapsed() > LONG {
-            if warm {
-                break;
-            }
-            (warm, through, turns, start) = (true, 0, 0, Instant::now());
-        }
-    }
-    let took = start.elapsed().as_nanos() as f64;
-    nf.kill().expect("it runs");
-    nf.wait().expect("a child");
-    let count = if what == Work::Yield { 2 * turns } else { through };
-    took * ticks / count.max(1) as f64
+        back
+    })
 }
 
-/// Cycles per claim through a ring inside one thread.
-fn inside(burst: usize, ticks: f64) -> f64 {
-    let rings = RingFile::<1>::create(CLAIMS).expect("rings");
-    let [ring] = rings.rings();
-    let (mut producer, mut consumer) = (Producer::new(ring.clone()), Consumer::new(ring));
-    let mut claims = vec![Claim { slot: 1, ..Claim::default() }; burst];
-    let (start, mut through) = (Instant::now(), 0);
-    while start.elapsed() < LONG {
-        for _ in 0..64 {
-            producer.push(&claims).expect("sound");
-            let count = consumer.take(&mut claims).expect("sound");
-            consumer.release(count);
-            through += count;
-        }
-    }
-    start.elapsed().as_nanos() as f64 * ticks / through as f64
-}
-
-/// Ticks of the time-stamp counter per nanosecond, as the kernel found them.
+/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 where there is no counter, so
+/// that figures are nanoseconds.
 fn ticks_per_ns() -> f64 {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let mhz =
-        info.lines().find_map(|line| line.strip_prefix("cpu MHz")?.split(':').nth(1)?.trim().parse().ok());
-    mhz.map_or(1.0, |mhz: f64| mhz / 1000.0)
-}
-
-fn show(name: &str, burst: usize, measure: impl Fn() -> f64) {
-    let mut figures: Vec<f64> = (0..ROUNDS).map(|_| measure()).collect();
-    figures.sort_by(f64::total_cmp);
-    let (low, middle, high) = (figures[0], figures[ROUNDS / 2], figures[ROUNDS - 1]);
-    println!("{name:<44} {burst:>5}  {middle:>8.1}  {low:.1} to {high:.1}");
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
+        let now = || unsafe { core::arch::x86_64::_rdtsc() };
+        let (start, from) = (Instant::now(), now());
+        while start.elapsed() < WARM {
+            std::hint::spin_loop();
+        }
+        (now() - from) as f64 / start.elapsed().as_nanos() as f64
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    1.0
 }
 
 fn main() {
@@ -164,14 +300,19 @@ fn main() {
     if !arguments.is_empty() {
         nf(&arguments);
     }
-    let ticks = ticks_per_ns();
-    println!("{:<44} burst    cycles  of {ROUNDS} rounds", "per packet, there and back, unless said");
-    show("a switch to the other process, on one core", 0, || measure([0, 0], 64, Work::Yield, ticks));
-    for burst in [32, 64, 256, 1024] {
-        show("one way through a ring, in one thread", burst, || inside(burst, ticks));
-        show("claims only, on one core", burst, || measure([0, 0], burst, Work::Pass, ticks));
-        show("one byte touched, on one core", burst, || measure([0, 0], burst, Work::Touch, ticks));
-        show("claims only, on two cores", burst, || measure([0, 1], burst, Work::Pass, ticks));
-        show("one byte touched, on two cores", burst, || measure([0, 1], burst, Work::Touch, ticks));
+    let (rows, ticks) = (rows(), ticks_per_ns());
+    let mut figures = vec![vec![]; rows.len()];
+    for _ in 0..ROUNDS {
+        for (row, figures) in rows.iter().zip(&mut figures) {
+            figures.push(if row.kind == Kind::Threads { threads(row, ticks) } else { process(row, ticks) });
+        }
+    }
+    println!("cycles per packet there and back, {ROUNDS} rounds, {ticks:.3} cycles per ns");
+    println!("{:<42}cores burst  median  spread", "");
+    for (row, figures) in rows.iter().zip(&mut figures) {
+        figures.sort_by(f64::total_cmp);
+        let (low, middle, high) = (figures[0], figures[ROUNDS / 2], figures[ROUNDS - 1]);
+        let (name, cores, burst) = (row.name, if row.two_cores { 2 } else { 1 }, row.burst);
+        println!("{name:<42}{cores:>5} {burst:>5} {middle:>7.1}  {low:.1} to {high:.1}");
     }
 }

@@ -1,13 +1,13 @@
 //! Frames that need more than one slot, and copies of packets.
 //!
-//! A long frame is a chain: the head's descriptor stands in a vector, each further segment's lies
-//! parked in its own slot. `next` is the number of the next slot plus one, 0 in the last segment;
+//! A long frame is a chain: the head's descriptor stands in a vector, each further segment's lies in a
+//! table of this process by its slot: nothing that others write says what a chain is made of. `next` is the number of the next slot plus one, 0 in the last segment;
 //! `segments` and `total` are right in the head. Freeing the head frees the chain.
 
 use crate::bytes::segments;
 use crate::descriptor::{BUF_BYTES, HEADROOM, Packet};
 use crate::pool::{PacketPool, Pool};
-use crate::slot::{Segment, park};
+use crate::slot::{Segment, link};
 
 /// Bytes of a frame that the first segment takes, behind the headroom. Further ones take the same, so
 /// that a header can be pushed in front of any of them.
@@ -32,7 +32,7 @@ pub fn write_frame(pool: &mut PacketPool, frame: &[u8]) -> Option<Packet> {
             return None;
         }
     }
-    link(fresh)
+    join(fresh)
 }
 
 /// A deep copy: the same bytes at the same offsets, the same annotations, in slots of its own.
@@ -47,7 +47,7 @@ pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
         (target.data, target.len) = (source.data, bytes.len() as u32);
         bytes.copy_to(&Segment::of(target));
     }
-    let mut copy = link(fresh)?;
+    let mut copy = join(fresh)?;
     let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, .. } = *packet;
     copy = Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy };
     Some(copy)
@@ -95,15 +95,15 @@ fn take_slots<'a>(pool: &mut PacketPool, out: &'a mut [Packet]) -> Option<&'a mu
     Some(out)
 }
 
-/// Makes one packet of separate slots: parks all but the first, from the last to the second.
-fn link(segments: &mut [Packet]) -> Option<Packet> {
+/// Makes one packet of separate slots: keeps the descriptors of all but the first, from the last to the second.
+fn join(segments: &mut [Packet]) -> Option<Packet> {
     let total: u32 = segments.iter().map(|segment| segment.len).sum();
     let count = segments.len() as u16;
     let mut next = 0;
     let (head, rest) = segments.split_first_mut()?;
     for segment in rest.iter_mut().rev() {
         (segment.next, segment.segments, segment.total) = (next, 1, segment.len);
-        park(segment);
+        link(segment);
         next = u64::from(segment.slot) + 1;
     }
     (head.next, head.segments, head.total) = (next, count, total);

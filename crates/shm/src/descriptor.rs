@@ -1,9 +1,8 @@
 //! The packet descriptor: what the platform knows about one packet beyond its bytes.
 //!
 //! A [`Packet`] is 128 bytes. While a packet is worked on, its descriptor stands in a worker's
-//! *vector* (an array that stays in the first-level cache); when the packet is parked (a queue, a
-//! ring, an NF in another process) the same 128 bytes stand in the metadata block at the head of its
-//! slot. The layout is versioned ([`LAYOUT_VERSION`]) and fixed (`repr(C)`): machine code reads and
+//! *vector* (an array that stays in the first-level cache); for an NF in another process that wants
+//! it, the same 128 bytes stand in the metadata block at the head of its slot. The layout is versioned ([`LAYOUT_VERSION`]) and fixed (`repr(C)`): machine code reads and
 //! writes it by the offsets in [`offset`].
 //!
 //! The first cache line holds everything that forwarding needs. `buf` and `handle` mean something in

@@ -6,7 +6,7 @@
 
 use crate::bytes::segments;
 use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet};
-use crate::slot::{Segment, park};
+use crate::slot::{Segment, link};
 
 impl Packet {
     /// Bytes that can be pushed.
@@ -116,7 +116,7 @@ impl Packet {
             return false;
         }
         last.len += n as u32;
-        if !park(&last) {
+        if !link(&last) {
             return false;
         }
         self.total += n as u32;
@@ -132,7 +132,7 @@ impl Packet {
             keep -= segment.len;
             if index == 0 {
                 self.len = segment.len;
-            } else if !park(&segment) {
+            } else if !link(&segment) {
                 return false;
             }
         }

@@ -12,7 +12,7 @@ use crate::descriptor::{
 };
 use crate::ledger::Ledger;
 use crate::region::Region;
-use crate::slot::unpark;
+use crate::slot::linked;
 use packet::anno::ANNO_BYTES;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -239,7 +239,7 @@ impl NativePool {
         let mut next = head.next;
         for _ in 1..head.segments {
             let slot = next.checked_sub(1).and_then(|slot| u32::try_from(slot).ok());
-            let Some(segment) = slot.and_then(|slot| unpark(self.region, slot)) else {
+            let Some(segment) = slot.and_then(|slot| linked(self.region, slot)) else {
                 self.stats.bad_frees += 1;
                 return;
             };

@@ -5,12 +5,16 @@
 //! stay mapped (anonymous memory takes the place of the file) until another region takes them over,
 //! so that a stale descriptor can be wrong but never point at nothing.
 //!
+//! Behind the file, at addresses that go with the region's, lies memory of this process alone: for each slot
+//! a descriptor, which counts while the slot is a further segment of a chain. Pages of it that are not used
+//! take no memory.
+//!
 //! What other processes may do with the file (write seals, read-only descriptors) is not decided
 //! here: the memfd is made sealable, and sharing adds its own seals.
 #![expect(unsafe_code, reason = "maps memory")]
 
 use crate::ShmError;
-use crate::descriptor::SLOT_BYTES;
+use crate::descriptor::{META_BYTES, SLOT_BYTES};
 use crate::memfd::{self, failed};
 use crate::span;
 use rustix::fs::MemfdFlags;
@@ -85,16 +89,12 @@ impl Region {
         if options.slots == 0 || options.slots > MOST_SLOTS {
             return Err(ShmError::SlotCount { slots: options.slots, most: MOST_SLOTS });
         }
-        let bytes = (options.slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
+        let (bytes, whole) = lengths(options.slots);
         let mut notes = Vec::new();
-        let address = reserve(bytes)?;
+        let address = reserve(whole)?;
         let (file, huge) =
-            back(address, bytes, options, &mut notes).inspect_err(|_| vacate(address, bytes))?;
-        let used_bytes = options.slots as usize * SLOT_BYTES;
-        let Some(number) = span::enter(address as u64, used_bytes as u64, SLOT_BYTES as u32) else {
-            vacate(address, bytes);
-            return Err(ShmError::TooManyRegions { most: span::MAX_SPANS - 1 });
-        };
+            back(address, bytes, options, &mut notes).inspect_err(|_| vacate(address, whole))?;
+        let number = enter(address, options.slots)?;
         Ok(Arc::new(Region { file, address, bytes, slots: options.slots, number, huge, notes }))
     }
 
@@ -110,21 +110,17 @@ impl Region {
         if slots == 0 || slots > MOST_SLOTS {
             return Err(ShmError::SlotCount { slots, most: MOST_SLOTS });
         }
-        let bytes = (slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
+        let (bytes, whole) = lengths(slots);
         memfd::check(&file, bytes)?;
-        let address = reserve(bytes)?;
+        let address = reserve(whole)?;
         let rights = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: replaces a mapping of the same length that this module reserved or vacated.
         let mapped = unsafe {
             let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE;
             rustix::mm::mmap(address as *mut c_void, bytes, rights, flags, &file, 0)
         };
-        mapped.map_err(|error| failed("map", bytes, error)).inspect_err(|_| vacate(address, bytes))?;
-        let used_bytes = slots as usize * SLOT_BYTES;
-        let Some(number) = span::enter(address as u64, used_bytes as u64, SLOT_BYTES as u32) else {
-            vacate(address, bytes);
-            return Err(ShmError::TooManyRegions { most: span::MAX_SPANS - 1 });
-        };
+        mapped.map_err(|error| failed("map", bytes, error)).inspect_err(|_| vacate(address, whole))?;
+        let number = enter(address, slots)?;
         let huge = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type as u32 == HUGETLBFS);
         Ok(Arc::new(Region { file, address, bytes, slots, number, huge, notes: vec![] }))
     }
@@ -149,6 +145,12 @@ impl Region {
         self.address
     }
 
+    /// Where descriptors of further segments of chains lie in this process, one for each slot: for drivers that
+    /// receive chains.
+    pub fn chains(&self) -> usize {
+        self.address + self.bytes
+    }
+
     /// Whether it lies on reserved huge pages.
     pub fn on_huge_pages(&self) -> bool {
         self.huge
@@ -169,8 +171,38 @@ impl AsFd for Region {
 impl Drop for Region {
     fn drop(&mut self) {
         span::leave(self.number);
-        vacate(self.address, self.bytes);
+        vacate(self.address, lengths(self.slots).1);
     }
+}
+
+/// Bytes of the file of so many slots, and with the descriptors of further segments behind them.
+fn lengths(slots: u32) -> (usize, usize) {
+    let bytes = (slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
+    (bytes, bytes + (slots as usize * META_BYTES).next_multiple_of(HUGE_PAGE_BYTES))
+}
+
+/// Makes a region's memory known, with the descriptors of further segments behind it; its number. Gives the
+/// addresses up where that fails.
+fn enter(address: usize, slots: u32) -> Result<u16, ShmError> {
+    let (bytes, whole) = lengths(slots);
+    let chains = address + bytes;
+    // SAFETY: replaces the end of a stretch that this module reserved or vacated.
+    let mapped = unsafe {
+        rustix::mm::mmap_anonymous(
+            chains as *mut c_void,
+            whole - bytes,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED,
+        )
+    };
+    mapped
+        .map_err(|error| failed("map", whole - bytes, error))
+        .and_then(|_| {
+            let used_bytes = slots as usize * SLOT_BYTES;
+            span::enter(address as u64, used_bytes as u64, SLOT_BYTES as u32, chains as u64)
+                .ok_or(ShmError::TooManyRegions { most: span::MAX_SPANS - 1 })
+        })
+        .inspect_err(|_| vacate(address, whole))
 }
 
 /// Finds a 2 MiB-aligned stretch of addresses that nothing else uses.

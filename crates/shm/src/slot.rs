@@ -5,7 +5,8 @@
 #![expect(unsafe_code, reason = "raw copies between packet memory and private memory")]
 
 use crate::descriptor::{BUF_BYTES, HEADROOM, META_BYTES, Packet};
-use crate::span::Span;
+use crate::ring::Claim;
+use crate::span::{self, Span};
 use std::ptr;
 
 /// One segment of a packet, its place checked: `address` for `len` bytes lies inside one slot's buffer.
@@ -133,43 +134,102 @@ pub fn stamp<const TEMPLATE: usize>(packet: &Packet, template: &[u8; TEMPLATE]) 
 /// False when the descriptor does not speak of a slot of its region.
 #[inline]
 pub fn park(packet: &Packet) -> bool {
-    let span = Span::of(packet.region);
+    park_in(&Span::of(packet.region), packet)
+}
+
+/// The same, for a region whose span is at hand.
+#[inline(always)]
+pub(crate) fn park_in(span: &Span, packet: &Packet) -> bool {
     if span.buffer(packet.slot) != Some(packet.buf) {
         return false;
     }
-    // SAFETY: `packet.buf` is a buffer inside a span, so the `META_BYTES` in front of it are mapped;
-    // buffers are aligned to 64 bytes (`SLOT_BYTES` and a span's base are).
-    unsafe {
-        ptr::write_volatile((packet.buf as usize - META_BYTES) as *mut Packet, *packet);
-    }
+    write_block(packet.buf - META_BYTES as u64, packet);
     true
 }
 
-/// The address of a slot's buffer in this process; `None` when there is no such slot.
-pub(crate) fn buffer(region: u16, slot: u32) -> Option<u64> {
-    Span::of(region).buffer(slot)
+/// Stores the descriptor of a further segment of a chain, where [`linked`] finds it: in memory of this process
+/// alone, because whoever frees a chain believes it. False as for [`park`].
+pub(crate) fn link(packet: &Packet) -> bool {
+    let Some((_, block)) = span::chained(packet.region, packet.slot).filter(|&(buf, _)| buf == packet.buf)
+    else {
+        return false;
+    };
+    write_block(block, packet);
+    true
 }
 
-/// A packet of no bytes in that slot; `None` when there is no such slot.
-#[inline]
-pub fn empty_packet(region: u16, slot: u32) -> Option<Packet> {
-    Some(Packet { buf: buffer(region, slot)?, slot, region, ..Packet::EMPTY })
+/// Reads what [`link`] stored.
+pub(crate) fn linked(region: u16, slot: u32) -> Option<Packet> {
+    let (buf, block) = span::chained(region, slot)?;
+    Some(Packet { buf, slot, region, ..read_block(block) })
+}
+
+/// A descriptor in words, as which it goes to and comes from shared memory: by a volatile access to each field,
+/// as the compiler makes it of the structure, it took 120 instructions.
+type Words = [u64; META_BYTES / 8];
+
+/// Writes a descriptor to the block of a slot of a span: in front of its buffer, or where chains lie.
+#[inline(always)]
+fn write_block(block: u64, packet: &Packet) {
+    // SAFETY: a `Packet` has no padding (its size is that of its fields), and the size of `Words`.
+    let words = unsafe { std::mem::transmute::<Packet, Words>(*packet) };
+    let block = block as *mut u64;
+    for (at, word) in words.into_iter().enumerate() {
+        // SAFETY: the callers got the block of a slot that is inside a span, so that its `META_BYTES` are mapped;
+        // blocks are aligned to 64 bytes (`SLOT_BYTES`, `META_BYTES`, and where spans and chains begin, are).
+        unsafe { ptr::write_volatile(block.add(at), word) };
+    }
+}
+
+/// Reads the block of a slot of a span, each word once.
+#[inline(always)]
+fn read_block(block: u64) -> Packet {
+    let block = block as *const u64;
+    // SAFETY: as in `write_block`.
+    let words: Words = std::array::from_fn(|at| unsafe { ptr::read_volatile(block.add(at)) });
+    // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.
+    unsafe { std::mem::transmute::<Words, Packet>(words) }
 }
 
 /// Fetches a slot's metadata block and the start of its buffer's data into the nearest cache, which takes a
 /// while when another core wrote them: for many slots before the first of them is read.
 #[inline(always)]
 pub fn prefetch(region: u16, slot: u32) {
-    let Some(buf) = Span::of(region).buffer(slot) else { return };
-    for at in [buf - META_BYTES as u64, buf - META_BYTES as u64 + 64, buf + HEADROOM as u64] {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint that reads nothing as far as the program can tell, and faults at no address.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at as *const i8);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = at;
+    let span = Span::of(region);
+    prefetch_block(&span, slot);
+    if let Some(buf) = span.buffer(slot) {
+        prefetch_line((buf + HEADROOM as u64) as *const u8);
     }
+}
+
+/// The metadata block alone.
+#[inline(always)]
+pub(crate) fn prefetch_block(span: &Span, slot: u32) {
+    let Some(buf) = span.buffer(slot) else { return };
+    for at in [buf - META_BYTES as u64, buf - META_BYTES as u64 + 64] {
+        prefetch_line(at as *const u8);
+    }
+}
+
+/// Fetches a cache line into the nearest cache.
+#[inline(always)]
+pub(crate) fn prefetch_line<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint that reads nothing as far as the program can tell, and faults at no address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// The packet that a claim speaks of, to whoever sees the slots of that region and knows nothing else of it; `None`
+/// when there is no such slot.
+#[inline]
+pub fn claimed(region: u16, claim: &Claim) -> Option<Packet> {
+    let Claim { slot, generation, data, len, .. } = *claim;
+    let (buf, len) = (Span::of(region).buffer(slot)?, u32::from(len));
+    Some(Packet { buf, data, len, total: len, slot, generation, region, ..Packet::EMPTY })
 }
 
 /// Reads the descriptor that was parked in a slot's metadata block.
@@ -179,12 +239,21 @@ pub fn prefetch(region: u16, slot: u32) {
 #[inline]
 pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     let buf = Span::of(region).buffer(slot)?;
-    // SAFETY: as in `park`. Every bit pattern is a `Packet`: it holds integers only.
-    let parked = unsafe { ptr::read_volatile((buf as usize - META_BYTES) as *const Packet) };
+    let parked = read_block(buf - META_BYTES as u64);
     Some(Packet { buf, slot, region, ..parked })
 }
 
-/// The segment that follows `packet`'s, when there is one: it lies parked in its own slot.
+/// Reads what stands in a slot's metadata block into `out`, all of it unchecked; false, and nothing read, when
+/// there is no such slot.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) fn unpark_into(region: u16, slot: u32, out: &mut Packet) -> bool {
+    let Some(buf) = Span::of(region).buffer(slot) else { return false };
+    *out = read_block(buf - META_BYTES as u64);
+    true
+}
+
+/// The segment that follows `packet`'s, when there is one.
 pub(crate) fn following(packet: &Packet) -> Option<Packet> {
-    unpark(packet.region, u32::try_from(packet.next.checked_sub(1)?).ok()?)
+    linked(packet.region, u32::try_from(packet.next.checked_sub(1)?).ok()?)
 }

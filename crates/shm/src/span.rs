@@ -5,7 +5,7 @@
 //! memory is mapped, and the memory stays mapped for the life of the process (a dropped region's
 //! addresses are backed by anonymous memory instead, see `region`). So an access that passed the
 //! check is memory-safe even when the descriptor was stale or made up; whether it speaks of the
-//! right packet is the ledger's business.
+//! right packet is the business of the ledger and of `lend::Loans`.
 //!
 //! Reading the table takes no lock. Each entry's words are independent: an entry seen half changed
 //! gives a span that is too small, never one that reaches beyond mapped memory, because an entry is
@@ -22,11 +22,19 @@ struct Entry {
     base: AtomicU64,
     stride: AtomicU32,
     slots: AtomicU32,
+    /// Where this process alone keeps descriptors of further segments, one for each slot; 0: in the metadata
+    /// blocks.
+    chains: AtomicU64,
 }
 
-static SPANS: [Entry; MAX_SPANS] =
-    [const { Entry { base: AtomicU64::new(0), stride: AtomicU32::new(0), slots: AtomicU32::new(0) } };
-        MAX_SPANS];
+static SPANS: [Entry; MAX_SPANS] = [const {
+    Entry {
+        base: AtomicU64::new(0),
+        stride: AtomicU32::new(0),
+        slots: AtomicU32::new(0),
+        chains: AtomicU64::new(0),
+    }
+}; MAX_SPANS];
 
 /// Which numbers are taken, and under which a number is given next. Numbers go round, so that a
 /// stale descriptor of a dropped region seldom meets a new region under its number.
@@ -68,13 +76,23 @@ impl Span {
     }
 }
 
+/// The addresses of a slot's buffer, and of its descriptor while it is a further segment of a chain; `None` when
+/// there is no such slot.
+pub(crate) fn chained(region: u16, slot: u32) -> Option<(u64, u64)> {
+    let buf = Span::of(region).buffer(slot)?;
+    let chains = SPANS[region as usize % MAX_SPANS].chains.load(Ordering::Relaxed);
+    let in_front = buf - META_BYTES as u64;
+    Some((buf, if chains == 0 { in_front } else { chains + u64::from(slot) * META_BYTES as u64 }))
+}
+
 /// Enters a stretch of memory and returns its number.
 ///
-/// `bytes` is the whole length: the last slot's buffer ends inside it.
+/// `bytes` is the whole length: the last slot's buffer ends inside it. `chains` is 0, or has [`META_BYTES`] for
+/// each slot.
 ///
 /// Only code that mapped the memory for the life of the process may call this; hence it is not part
 /// of the safe interface.
-pub(crate) fn enter(base: u64, bytes: u64, stride: u32) -> Option<u16> {
+pub(crate) fn enter(base: u64, bytes: u64, stride: u32, chains: u64) -> Option<u16> {
     let last = bytes.checked_sub((META_BYTES + BUF_BYTES) as u64)?;
     let slots = u32::try_from(last / u64::from(stride) + 1).ok()?;
     let mut taken = TAKEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -85,6 +103,7 @@ pub(crate) fn enter(base: u64, bytes: u64, stride: u32) -> Option<u16> {
     let entry = &SPANS[number];
     entry.base.store(base, Ordering::Relaxed);
     entry.stride.store(stride, Ordering::Relaxed);
+    entry.chains.store(chains, Ordering::Relaxed);
     entry.slots.store(slots, Ordering::Release);
     Some(number as u16)
 }
@@ -107,7 +126,7 @@ pub(crate) fn leave(number: u16) {
 /// it stays mapped until the process ends.
 #[expect(unsafe_code, reason = "vouching for a mapping cannot be checked")]
 pub unsafe fn register_foreign(base: u64, bytes: u64) -> Option<u16> {
-    enter(base, bytes, SPAN_STRIDE_BYTES)
+    enter(base, bytes, SPAN_STRIDE_BYTES, 0)
 }
 
 /// Stride of foreign memory: a cache line.

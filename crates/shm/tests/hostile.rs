@@ -2,15 +2,17 @@
 //! loses none.
 
 use proptest::prelude::*;
-use shm::lend::{Lender, Loans, Returned};
+use shm::descriptor::NO_HEADER;
+use shm::lend::{Lender, Loans, Verdict};
 use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
-use shm::{HugePages, Packet, Pool, Region, RegionOptions, SharedPool};
-use std::collections::BTreeSet;
+use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, Region, RegionOptions, SharedPool};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 const SLOTS: u32 = 64;
 const CLAIMS: u32 = 16;
 const NF: u16 = 3;
+const HOLDING_MOST: u64 = 5;
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -19,8 +21,8 @@ enum Step {
     Lend(usize),
     /// The host takes back at most so many.
     TakeBack(usize),
-    /// The NF hands on so many, as it should.
-    Forward(usize),
+    /// The NF hands on so many, as it should, by an action.
+    Forward(usize, u8),
     /// The NF gives the same packets again.
     Again(usize),
     /// The NF writes an index: ring, word, value; a small one when true.
@@ -35,7 +37,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (0..20usize).prop_map(Step::Lend),
         (0..20usize).prop_map(Step::TakeBack),
-        (0..20usize).prop_map(Step::Forward),
+        (0..20usize, 0..4u8).prop_map(|(count, action)| Step::Forward(count, action)),
         (0..20usize).prop_map(Step::Again),
         any::<(bool, u8, u32, bool)>()
             .prop_map(|(ring, word, value, small)| { Step::Index(ring, word, value, small) }),
@@ -52,27 +54,66 @@ fn index(ring: &Mapped, word: u8) -> &shm::ring::Word {
     [ring.tail(), ring.head(), ring.taken(), ring.asleep()][usize::from(word) % 4]
 }
 
+/// An NF of the same region writes into the slots of a chain that it was never lent.
+#[test]
+fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let mut pool = PacketPool::Native(shared.worker());
+    let frame: Vec<u8> = (0..5000u32).map(|at| at as u8).collect();
+    let chain = shm::write_frame(&mut pool, &frame).expect("three slots");
+    let mut other = [Packet::EMPTY];
+    assert_eq!((chain.segments, pool.alloc(&mut other)), (3, 1));
+    let [other] = other;
+    for slot in 0..SLOTS {
+        // Every slot is followed by the other packet's, in the life that it is in.
+        let next = u64::from(other.slot) + 1;
+        let parked = shm::unpark(chain.region, slot).expect("a slot");
+        assert!(shm::park(&Packet { next, generation: other.generation, len: 9, ..parked }));
+    }
+    assert!(PacketBytes::new(&chain).to_vec() == frame, "other bytes");
+    pool.free_all(&[chain]);
+    assert_eq!((pool.in_use(), pool.stats().bad_frees), (1, 0));
+    assert_eq!(shared.ledger().generation(other.slot), other.generation, "the other one was freed");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
     #[test]
-    fn no_slot_is_lost_or_freed_twice(steps in steps()) {
+    fn no_slot_is_lost_or_freed_twice(steps in steps(), metadata: bool) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(Region::create(options).expect("memory"));
         let (mut pool, loans, region) = (shared.worker(), Loans::new(SLOTS), shared.region().number());
-        let ledger = loans.ledger();
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let sides = rings.rings();
-        let mut lender = Lender::new(sides[0].clone(), sides[1].clone(), NF, region);
+        let lender = Lender::new(sides[0].clone(), sides[1].clone(), NF, region);
+        let mut lender = lender.with_metadata(metadata).holding_at_most(HOLDING_MOST);
         let mut nf_from = Consumer::new(sides[0].clone());
         let mut nf_to = Producer::new(sides[1].clone());
-        // What the NF holds, as the host knows.
-        let mut out: BTreeSet<u32> = BTreeSet::new();
+        // What the NF holds, as the host knows, and what it was like when it was lent.
+        let mut out: BTreeMap<u32, Packet> = BTreeMap::new();
         let mut last = vec![];
-        let settle = |out: &mut BTreeSet<u32>, pool: &mut shm::NativePool, back: &[Returned]| {
-            for Returned { packet, .. } in back {
-                assert!(out.remove(&packet.slot), "slot {} came back that was not lent", packet.slot);
-                let end = u32::from(packet.data) + packet.len;
-                assert!(end <= shm::descriptor::BUF_BYTES as u32 && packet.segments == 1 && packet.next == 0);
+        // What nobody but the host may say of a packet; without metadata, nearly everything.
+        let check = |lent: &Packet, back: &Packet, is_lent: bool| {
+            let known = |packet: &Packet| {
+                let Packet { buf, handle, next, segments, slot, generation, version, region, .. } = *packet;
+                (buf, handle, next, segments, slot, generation, version, region)
+            };
+            assert_eq!(known(lent), known(back));
+            assert!(u32::from(back.data) + back.len <= shm::descriptor::BUF_BYTES as u32);
+            assert_eq!(back.total, back.len);
+            if !metadata {
+                let Packet { data, len, total, .. } = *back;
+                let (mac, net, trans, flow_hash) = (NO_HEADER, NO_HEADER, NO_HEADER, 0);
+                let changed = Packet { data, len, total, mac, net, trans, flow_hash, ..*lent };
+                let back = format!("{back:?}");
+                assert!(back == format!("{lent:?}") || (!is_lent && back == format!("{changed:?}")), "{back}");
+            }
+        };
+        let settle = |out: &mut BTreeMap<u32, Packet>, pool: &mut shm::NativePool, back: &[Packet]| {
+            for packet in back {
+                let lent = out.remove(&packet.slot).expect("it was lent, and comes back once");
+                check(&lent, packet, false);
                 pool.free_all(&[*packet]);
             }
         };
@@ -81,21 +122,27 @@ proptest! {
                 Step::Lend(count) => {
                     let mut packets = vec![Packet::EMPTY; count];
                     let made = pool.alloc(&mut packets);
+                    for packet in &mut packets[..made] {
+                        (packet.len, packet.total, packet.net) = (60, 60, 142);
+                        (packet.anno, packet.timestamp_ns) = ([packet.slot as u8; 48], 5);
+                        (packet.origin, packet.flow_hash) = (2, 6);
+                    }
                     let list: Vec<u16> = (0..made as u16).collect();
                     let lent = lender.lend(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
-                    out.extend(packets[..lent].iter().map(|packet| packet.slot));
+                    out.extend(packets[..lent].iter().map(|packet| (packet.slot, *packet)));
                     pool.free_all(&packets[lent..made]);
                 }
                 Step::TakeBack(count) => {
-                    let mut back = Vec::with_capacity(count);
+                    let (mut packets, mut verdicts) = ([Packet::EMPTY; 20], [Verdict::default(); 20]);
                     // An NF that breaks its indices is evicted; this host goes on, to see what happens.
-                    let _ = lender.take_back(&loans, &mut back);
-                    settle(&mut out, &mut pool, &back);
+                    let (back, _) = lender.take_back(&loans, &mut packets[..count], &mut verdicts);
+                    settle(&mut out, &mut pool, &packets[..back]);
                 }
-                Step::Forward(count) => {
+                Step::Forward(count, action) => {
                     let mut claims = vec![Claim::default(); count];
                     let taken = nf_from.take(&mut claims).unwrap_or(0);
                     last = claims[..taken].to_vec();
+                    last.iter_mut().for_each(|claim| claim.action = action);
                     let _ = nf_to.push(&last);
                     nf_from.release(taken);
                 }
@@ -109,7 +156,7 @@ proptest! {
                     if near {
                         // A slot that there is, in a life that it may be in.
                         let slot = words[0] as u32 % SLOTS;
-                        let life = u64::from(ledger.generation(slot)) - (words[0] >> 60 == 0) as u64;
+                        let life = u64::from(loans.generation(slot)) - (words[0] >> 60 == 0) as u64;
                         words[0] = u64::from(slot) | life << 32;
                         words[1] &= 0x0000_0003_03ff_03ff;
                     }
@@ -123,20 +170,26 @@ proptest! {
                     }
                 }
             }
-            let held: BTreeSet<u32> = ledger.held_by(NF).collect();
-            prop_assert_eq!(&held, &out);
+            prop_assert!(loans.held_by(NF).eq(out.keys().copied()));
+            let holding = lender.stats().holding;
+            prop_assert_eq!(lender.held() + holding, out.len() as u64);
+            prop_assert!(holding <= HOLDING_MOST);
         }
         let estate = lender.bury(&loans);
-        settle(&mut out, &mut pool, &estate.returned);
+        let returned: Vec<Packet> = estate.returned.iter().map(|(packet, _)| *packet).collect();
+        settle(&mut out, &mut pool, &returned);
+        let held: Vec<Packet> = estate.held.iter().map(|lent| lent.packet).collect();
+        settle(&mut out, &mut pool, &held);
         for lent in estate.untouched.iter().chain(&estate.lost) {
-            prop_assert!(out.remove(&lent.packet.slot));
+            let was = out.remove(&lent.packet.slot).expect("it was lent, and is found once");
+            check(&was, &lent.packet, true);
             pool.free_all(&[lent.packet]);
         }
         prop_assert!(out.is_empty(), "slots {:?} are with nobody", out);
         prop_assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0));
         let stats = lender.stats();
-        prop_assert_eq!(lender.held(), 0);
-        let back = stats.returned + stats.malformed + stats.lost + stats.untouched;
+        prop_assert_eq!((lender.held(), stats.holding), (0, 0));
+        let back = stats.returned + stats.malformed + stats.lost + stats.untouched + stats.inherited;
         prop_assert_eq!(stats.lent, back);
     }
 }

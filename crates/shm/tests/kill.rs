@@ -5,7 +5,7 @@
 use packet::access::Access;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Signal, getpid, kill_process};
-use shm::lend::{Estate, Lender, Loans, Returned};
+use shm::lend::{Estate, Lender, Loans, Verdict};
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{
     HugePages, NativePool, Packet, PacketBytes, PacketBytesMut, Pool, Region, RegionOptions, SharedPool,
@@ -34,6 +34,7 @@ fn memory(name: &str) -> OwnedFd {
 #[test]
 fn the_nf() {
     let Some(step) = variable::<u32>("NF_STEP") else { return };
+    let metadata = variable("NF_METADATA") == Some(true);
     let region = Region::attach(memory("NF_REGION"), SLOTS, true).expect("packet memory");
     let rings = RingFile::<2>::open(memory("NF_RINGS"), CLAIMS).expect("rings");
     let [to_nf, from_nf] = rings.rings();
@@ -55,7 +56,12 @@ fn the_nf() {
         die_at(1);
         for claim in &mut claims[..count] {
             claim.action = Action::Emit as u8;
-            let mut packet = shm::unpark(region.number(), claim.slot).expect("a slot");
+            let packet = if metadata {
+                shm::unpark(region.number(), claim.slot)
+            } else {
+                shm::claimed(region.number(), claim)
+            };
+            let mut packet = packet.expect("a slot");
             let mut first = [0];
             assert!(PacketBytes::new(&packet).copy_out(0, &mut first));
             assert!(PacketBytesMut::new(&mut packet).copy_in(0, &[first[0].wrapping_add(1)]));
@@ -85,7 +91,7 @@ struct Host {
 }
 
 impl Host {
-    fn start(shared: &Arc<SharedPool>, step: u32) -> Host {
+    fn start(shared: &Arc<SharedPool>, step: u32, metadata: bool) -> Host {
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         // Copies of descriptors that a new program keeps.
         let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
@@ -94,13 +100,14 @@ impl Host {
         let nf = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", "the_nf", "--nocapture"])
             .env("NF_STEP", step.to_string())
+            .env("NF_METADATA", metadata.to_string())
             .env("NF_REGION", number(&region_fd))
             .env("NF_RINGS", number(&rings_fd))
             .stdout(Stdio::null())
             .spawn()
             .expect("this program starts again");
         let [to, from] = rings.rings();
-        let lender = Lender::new(to, from, NF, shared.region().number());
+        let lender = Lender::new(to, from, NF, shared.region().number()).with_metadata(metadata);
         Host { pool: shared.worker(), loans: Loans::new(SLOTS), lender, nf, _rings: rings }
     }
 
@@ -119,16 +126,18 @@ impl Host {
     }
 
     fn take_back(&mut self) -> usize {
-        let mut back = Vec::with_capacity(2 * BURST);
-        let count = self.lender.take_back(&self.loans, &mut back).expect("a sound NF");
+        let (mut packets, mut verdicts) = ([Packet::EMPTY; 2 * BURST], [Verdict::default(); 2 * BURST]);
+        let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut verdicts);
+        sound.expect("a sound NF");
+        let back: Vec<(Packet, Verdict)> = packets.into_iter().zip(verdicts).take(count).collect();
         self.free(&back);
         count
     }
 
     /// Frees packets that came back, which the NF has worked on.
-    fn free(&mut self, back: &[Returned]) {
-        for Returned { packet, action, .. } in back {
-            assert_eq!((first_byte(packet), *action), (6, Action::Emit));
+    fn free(&mut self, back: &[(Packet, Verdict)]) {
+        for (packet, verdict) in back {
+            assert_eq!((first_byte(packet), verdict.action), (6, Action::Emit));
             self.pool.free_all(&[*packet]);
         }
     }
@@ -166,8 +175,8 @@ fn an_nf_that_dies_at_a_step_leaves_what_that_step_left() {
     let shared = pool();
     // Before it takes, taken, written, published, released: what came back, is lost, is untouched.
     let steps = [(32, 0, 68), (32, 32, 36), (32, 32, 36), (64, 0, 36), (64, 0, 36)];
-    for (step, expected) in (0..).zip(steps) {
-        let mut host = Host::start(&shared, step);
+    for ((step, expected), metadata) in (0..).zip(steps).flat_map(|at| [(at, false), (at, true)]) {
+        let mut host = Host::start(&shared, step, metadata);
         assert_eq!(host.lend(100), 100);
         let estate = host.bury();
         let found = (estate.returned.len(), estate.lost.len(), estate.untouched.len());
@@ -183,7 +192,7 @@ fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
     let shared = pool();
     let (mut through, mut lost) = (0, 0);
     for round in 0..40u64 {
-        let mut host = Host::start(&shared, u32::MAX);
+        let mut host = Host::start(&shared, u32::MAX, round % 2 == 1);
         // Until packets flow, and then some microseconds more, never the same.
         let patience = Instant::now() + Duration::from_secs(30);
         while host.lender.stats().returned == 0 {

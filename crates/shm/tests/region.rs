@@ -1,8 +1,7 @@
-//! Regions and the ledger.
+//! Regions.
 
-use shm::ledger::{ClaimError, HOST};
 use shm::region::MOST_SLOTS;
-use shm::{HugePages, Ledger, Region, RegionOptions, ShmError};
+use shm::{HugePages, Region, RegionOptions, ShmError};
 
 #[test]
 fn a_region_is_sealed_against_resizing_and_closed_to_others() {
@@ -56,20 +55,4 @@ fn regions_are_numbered_anew_and_numbers_run_out_aloud() {
     let two = Region::create(options).expect("numbers are free again").number();
     assert_ne!(one, two);
     assert_ne!(one, 0);
-}
-
-#[test]
-fn claims_are_checked_in_three_ways() {
-    let ledger = Ledger::new(2);
-    assert_eq!(ledger.check(1, 1, HOST), Ok(()));
-    assert_eq!(ledger.check(2, 1, HOST), Err(ClaimError::OutOfRange { slot: 2, slots: 2 }));
-    assert!(ledger.grant(1, 7));
-    assert!(!ledger.grant(2, 7));
-    assert_eq!(
-        ledger.check(1, 1, HOST),
-        Err(ClaimError::NotHolder { slot: 1, claimed_by: HOST, held_by: 7 })
-    );
-    assert!(ledger.end(1, 1));
-    assert!(!ledger.end(1, 1));
-    assert_eq!(ledger.check(1, 1, 7), Err(ClaimError::Stale { slot: 1, claimed: 1, now: 2 }));
 }

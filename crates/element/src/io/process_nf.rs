@@ -4,7 +4,7 @@ use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
-use crate::nf::{Back, Fate, NfLink};
+use crate::nf::{Backs, Fate, NfLink};
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use click::config::parse;
@@ -27,7 +27,8 @@ file puts it into the configuration; there is no other use for it.
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
   `bypassed` (packets that passed by the NF while it did not run)
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
-  it took the packet; `lost-with-nf`: the NF died while it had the packet; `no-such-output`: the NF named an
+  it took the packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had
+  the packet kept for later; `no-such-output`: the NF named an
   output that it does not have; `not-back`: the run ended before the packet came back; `segments`: the packet
   is larger than a slot
 ",
@@ -47,6 +48,7 @@ const REASONS: &[&str] = &[
     "no-such-output",
     "not-back",
     "segments",
+    "kept-for-nf",
 ];
 const DROPPED: usize = 0;
 const DOWN: usize = 1;
@@ -56,6 +58,7 @@ const LOST: usize = 4;
 const NO_OUTPUT: usize = 5;
 const NOT_BACK: usize = 6;
 const SEGMENTS: usize = 7;
+const KEPT: usize = 8;
 
 /// Packets that may wait for room in the ring.
 const MOST_WAITING: usize = 4096;
@@ -68,7 +71,7 @@ struct ProcessNf {
     link: Box<dyn NfLink>,
     outputs: usize,
     /// Packets that came back, while they are sorted.
-    back: Vec<Back>,
+    back: Backs,
     /// Packets that found the ring full, with the input that they came by, oldest first.
     waiting: VecDeque<(usize, Packet)>,
     /// When the NF last took or gave a packet.
@@ -89,7 +92,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         Box::new(ProcessNf {
             link,
             outputs,
-            back: vec![],
+            back: Backs::default(),
             waiting: VecDeque::new(),
             moved_ns: 0,
             stuck: false,
@@ -161,26 +164,35 @@ impl ProcessNf {
         }
     }
 
-    /// Sends on or drops everything that came back; how much it was. With `late`, nothing is sent on.
-    fn settle(&mut self, late: bool, work: &mut Work<'_>) -> usize {
-        let count = self.back.len();
-        let is_lent = |back: &&Back| !matches!(back.fate, Fate::Made(_) | Fate::Unused);
-        work.release(self.back.iter().filter(is_lent).count());
-        for Back { packet, fate } in self.back.drain(..) {
+    /// Sends on or drops everything that came back; how much it was. The first packets of output 0 go into the
+    /// vector, which is empty and leaves first. Without one it is late, and nothing is sent on.
+    fn settle(&mut self, mut vector: Option<&mut Vector>, work: &mut Work<'_>) -> usize {
+        let late = vector.is_none();
+        let is_lent = |fate: &&Fate| !matches!(fate, Fate::Made(_) | Fate::Unused);
+        work.release(self.back.fates().iter().filter(is_lent).count());
+        for (fate, mut packets) in self.back.runs() {
             let fate = match fate {
                 Fate::Unused => {
-                    work.pool().free_all(std::slice::from_ref(&packet));
+                    work.pool().free_all(packets);
                     continue;
                 }
                 Fate::Made(port) => {
-                    work.count_made(1);
+                    work.count_made(packets.len());
                     Fate::Output(port)
                 }
                 other => other,
             };
             let reason = match fate {
                 Fate::Output(port) if port < self.outputs && !late => {
-                    work.emit(port, &packet);
+                    if let (0, Some(vector)) = (port, &mut vector) {
+                        let (now, later) = packets.split_at(packets.len().min(vector.room()));
+                        vector.fill(now.len(), |places| {
+                            places.copy_from_slice(now);
+                            now.len()
+                        });
+                        packets = later;
+                    }
+                    work.emit_all(port, packets);
                     continue;
                 }
                 Fate::Output(port) if port < self.outputs => NOT_BACK,
@@ -188,12 +200,15 @@ impl ProcessNf {
                 Fate::Dropped => DROPPED,
                 Fate::NotTaken if late => NOT_BACK,
                 Fate::NotTaken => NOT_TAKEN,
-                Fate::Lost if late => NOT_BACK,
+                Fate::Lost | Fate::Kept if late => NOT_BACK,
+                Fate::Kept => KEPT,
                 // Slots that were granted are settled above.
                 Fate::Lost | Fate::Made(_) | Fate::Unused => LOST,
             };
-            work.drop(reason, std::slice::from_ref(&packet));
+            work.drop(reason, packets);
         }
+        let count = self.back.len();
+        self.back.clear();
         count
     }
 }
@@ -259,12 +274,13 @@ impl Element for ProcessNf {
 
     fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.link.collect(&mut self.back);
-        let moved = self.settle(false, work) + self.lend_waiting(vector, work);
+        let lent = self.lend_waiting(vector, work);
         self.grant(vector, work);
         if self.link.is_over() {
             work.stop();
         }
-        if moved == 0 {
+        // Last, because what came back stays in the vector.
+        if self.settle(Some(vector), work) + lent == 0 {
             return Progress::Idle;
         }
         (self.moved_ns, self.stuck) = (work.now_ns(), false);
@@ -273,7 +289,7 @@ impl Element for ProcessNf {
 
     fn stop(&mut self, work: &mut Work<'_>) {
         self.link.stop(&mut self.back);
-        self.settle(true, work);
+        self.settle(None, work);
         self.drop_waiting(NOT_BACK, work);
     }
 

@@ -5,9 +5,9 @@
 use super::memory::RING_CLAIMS;
 use super::seat::{Incarnation, Seat, State, WhenDown};
 use super::supervisor::Bell;
-use element::nf::{Back, Fate, NfLink};
+use element::nf::{Backs, Fate, NfLink};
 use shm::Packet;
-use shm::lend::{GRANT, Returned};
+use shm::lend::{GRANT, Verdict};
 use shm::ring::Action;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ pub struct ProcessLink {
     granted: usize,
     /// Whether the NF was ended for what it did.
     evicted: bool,
-    returned: Vec<Returned>,
+    verdicts: Vec<Verdict>,
     /// Outputs across from inputs.
     across: Vec<Option<usize>>,
     /// How many of the seat's findings were fetched.
@@ -52,7 +52,7 @@ impl ProcessLink {
             granted: 0,
             evicted: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
-            returned: Vec::with_capacity(RING_CLAIMS as usize),
+            verdicts: vec![Verdict::default(); RING_CLAIMS as usize],
             across,
             fetched: 0,
         }
@@ -60,7 +60,7 @@ impl ProcessLink {
 
     /// Takes over what the supervisor started, and collects what is left of what ended.
     #[cold]
-    fn take_news(&mut self, out: &mut Vec<Back>) {
+    fn take_news(&mut self, out: &mut Backs) {
         let (came, gone) = self.seat.take_news();
         // A process that came and went since the last look held nothing; it is still to be reported buried.
         if came.is_some() {
@@ -74,31 +74,16 @@ impl ProcessLink {
     }
 
     /// Collects everything that a process held that runs no more.
-    fn bury(&mut self, out: &mut Vec<Back>) {
+    fn bury(&mut self, out: &mut Backs) {
         let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
         let estate = current.lender.bury(&memory.loans);
-        for returned in &estate.returned {
-            out.push(self.back(returned));
-        }
-        for (lent, fate) in [(&estate.untouched, Fate::NotTaken), (&estate.lost, Fate::Lost)] {
+        estate.returned.iter().for_each(|(packet, verdict)| out.push(packet, fate(&self.seat, verdict)));
+        let rest =
+            [(&estate.untouched, Fate::NotTaken), (&estate.held, Fate::Kept), (&estate.lost, Fate::Lost)];
+        for (lent, fate) in rest {
             let fate = |granted| if granted { Fate::Unused } else { fate };
-            out.extend(lent.iter().map(|lent| Back { packet: lent.packet, fate: fate(lent.granted) }));
+            lent.iter().for_each(|lent| out.push(&lent.packet, fate(lent.granted)));
         }
-    }
-
-    /// What an NF said of a packet.
-    fn back(&mut self, returned: &Returned) -> Back {
-        let number = usize::from(returned.destination);
-        let fate = match (returned.action, returned.granted) {
-            (Action::Emit, false) => Fate::Output(number),
-            (Action::Emit, true) => Fate::Made(number),
-            (Action::Drop | Action::Hold, false) => {
-                self.seat.count_drop(number);
-                Fate::Dropped
-            }
-            (Action::Drop | Action::Hold, true) => Fate::Unused,
-        };
-        Back { packet: returned.packet, fate }
     }
 
     /// Lends packets with a number for the NF; how many of the list.
@@ -131,22 +116,40 @@ impl ProcessLink {
     }
 
     /// Takes back what the NF gave.
-    fn take_back(&mut self, out: &mut Vec<Back>) {
+    fn take_back(&mut self, out: &mut Backs) {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
-        let mut returned = std::mem::take(&mut self.returned);
-        let sound = current.lender.take_back(&memory.loans, &mut returned).is_ok();
-        let bad = current.lender.bad_claims() > MOST_BAD;
-        let granted = returned.iter().filter(|returned| returned.granted).count();
+        let (verdicts, seat) = (&mut self.verdicts, &self.seat);
+        let (mut granted, mut sound) = (0, true);
+        out.fill(verdicts.len(), |packets| {
+            let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
+            let verdicts = &verdicts[..count];
+            granted = verdicts.iter().filter(|verdict| verdict.granted).count();
+            sound = taken.is_ok();
+            verdicts.iter().map(|verdict| fate(seat, verdict))
+        });
         self.granted = self.granted.saturating_sub(granted);
-        for returned in returned.drain(..) {
-            out.push(self.back(&returned));
-        }
-        self.returned = returned;
+        let bad = current.lender.bad_claims() > MOST_BAD;
         if bad {
             self.evict("claimed packets that it does not have");
         } else if !sound {
             self.evict("broke its rings");
         }
+    }
+}
+
+/// What becomes of a packet that an NF gave back. Drops are counted by the NF's own reason.
+#[inline]
+fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
+    let number = usize::from(verdict.destination);
+    match (verdict.action, verdict.granted) {
+        (Action::Emit, false) => Fate::Output(number),
+        (Action::Emit, true) => Fate::Made(number),
+        // What is kept does not come back.
+        (Action::Drop | Action::Hold, false) => {
+            seat.count_drop(number);
+            Fate::Dropped
+        }
+        (Action::Drop | Action::Hold, true) => Fate::Unused,
     }
 }
 
@@ -182,7 +185,7 @@ impl NfLink for ProcessLink {
             std::thread::sleep(Duration::from_micros(200));
         }
         // One that came and went meanwhile had no packets yet.
-        self.take_news(&mut vec![]);
+        self.take_news(&mut Backs::default());
         Ok(())
     }
 
@@ -206,7 +209,7 @@ impl NfLink for ProcessLink {
         granted
     }
 
-    fn collect(&mut self, out: &mut Vec<Back>) {
+    fn collect(&mut self, out: &mut Backs) {
         if self.seat.has_news() {
             self.take_news(out);
         }
@@ -221,7 +224,7 @@ impl NfLink for ProcessLink {
         self.seat.spec.when_down == WhenDown::Hold && self.seat.is_wanted()
     }
 
-    fn stop(&mut self, out: &mut Vec<Back>) {
+    fn stop(&mut self, out: &mut Backs) {
         if self.seat.is_wanted() && matches!(self.seat.state(), State::Down | State::Starting) {
             self.seat.tell(format!("NF `{}` was down when the run ended", self.seat.spec.name));
         }
@@ -293,9 +296,9 @@ impl NfLink for NoLink {
         0
     }
 
-    fn collect(&mut self, _out: &mut Vec<Back>) {}
+    fn collect(&mut self, _out: &mut Backs) {}
 
-    fn stop(&mut self, _out: &mut Vec<Back>) {}
+    fn stop(&mut self, _out: &mut Backs) {}
 
     fn take_findings(&mut self) -> Vec<String> {
         vec![]

@@ -477,7 +477,8 @@ fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<Incarnation
     let page = Page::create().map_err(|error| error.to_string())?;
     let [to, from, grants] = rings.rings();
     let lender = Lender::new(to, from, holder, memory.region.number());
-    let lender = lender.with_grants(grants).limited_to(memory.quota);
+    let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
+    let lender = lender.with_metadata(hello.metadata);
     let spec = &seat.spec;
     let config = config_file(&spec.config)?;
     let welcome = Welcome {

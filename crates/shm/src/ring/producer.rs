@@ -64,14 +64,31 @@ impl<C: Cells> Producer<C> {
     /// When the consumer's index cannot be.
     #[inline]
     pub fn write(&mut self, claims: &[Claim]) -> Result<usize, Broken> {
-        let count = self.room(claims.len())?.min(claims.len());
-        for claim in &claims[..count] {
-            let ([first, second], words) = (self.cells.entry(self.written), claim.words());
-            first.store(words[0], Relaxed);
-            second.store(words[1], Relaxed);
-            self.written = self.written.wrapping_add(1);
+        self.write_from(claims.iter().copied(), claims.len())
+    }
+
+    /// The same of claims that are made as they are written, at most `most`. No claim is made that does not fit.
+    ///
+    /// # Errors
+    ///
+    /// When the consumer's index cannot be.
+    #[inline(always)]
+    pub fn write_from(
+        &mut self,
+        claims: impl IntoIterator<Item = Claim>,
+        most: usize,
+    ) -> Result<usize, Broken> {
+        let room = self.room(most)?.min(most);
+        let first = self.written;
+        let mut at = first;
+        for claim in claims.into_iter().take(room) {
+            let ([one, two], words) = (self.cells.entry(at), claim.words());
+            one.store(words[0], Relaxed);
+            two.store(words[1], Relaxed);
+            at = at.wrapping_add(1);
         }
-        Ok(count)
+        self.written = at;
+        Ok(at.wrapping_sub(first) as usize)
     }
 
     /// Shows the consumer all that was written, and says whether it sleeps and is to be woken.

@@ -1,0 +1,294 @@
+//! Who holds each slot, and what the host knows of the packets that are lent.
+//!
+//! Private to the host, and shared by all that lend out of a region. An entry has two cache lines; a packet
+//! whose further annotations are all 0 touches the first alone. Whoever has a slot at the moment writes its
+//! entry. The words are atomic because anybody may ask at any time who holds a slot: that costs nothing, and
+//! what is read beyond the loan itself is only used by who holds the slot.
+
+use crate::descriptor::{LAYOUT_VERSION, NO_HEADER, Packet};
+use crate::slot::prefetch_line;
+use crate::span::Span;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Holder number of the host itself.
+const HOST: u16 = 0;
+
+/// Why a claim on a slot does not hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ClaimError {
+    /// There is no such slot.
+    OutOfRange,
+    /// The loan is over.
+    Stale,
+    /// The slot is somebody else's.
+    NotHolder,
+}
+
+/// Which loan each slot of a region is in, who holds it, and the descriptor as it was lent.
+#[derive(Debug)]
+pub struct Loans {
+    kept: Box<[Kept]>,
+}
+
+/// What the host keeps of a slot.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub(super) struct Kept {
+    loan: AtomicU64,
+    handle: AtomicU64,
+    /// `data`, `mac`, `net`, `trans`.
+    place: AtomicU64,
+    /// The pool's generation, `len`, `packet_type`.
+    life: AtomicU64,
+    timestamp_ns: AtomicU64,
+    /// `flow_hash`, `origin`, `flags`.
+    flow: AtomicU64,
+    /// The annotations that most packets have: addresses and paint.
+    anno: [AtomicU64; 2],
+    /// The others, in the second cache line: written and read only where one of them is not 0.
+    further: [AtomicU64; FURTHER.len()],
+}
+
+const _: () = assert!(size_of::<Kept>() == 128 && std::mem::offset_of!(Kept, further) == 64);
+
+/// Words of the annotations that lie in an entry's first line.
+const FIRST: [usize; 2] = [0, 2];
+/// Those that lie in the second.
+const FURTHER: [usize; 4] = [1, 3, 4, 5];
+
+/// A loan: the number of it (the slot's generation in these books), who holds the slot, and its marks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Loan(u64);
+
+impl Loan {
+    /// The slot was granted empty.
+    const GRANTED: u64 = 1 << 48;
+    /// The NF asked for it to be kept.
+    const HELD: u64 = 1 << 49;
+    /// The entry's second line counts.
+    const FURTHER: u64 = 1 << 50;
+
+    fn of(generation: u32, holder: u16) -> Loan {
+        Loan(u64::from(generation) | u64::from(holder) << 32)
+    }
+
+    fn generation(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn holder(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
+
+    pub fn is_granted(self) -> bool {
+        self.0 & Loan::GRANTED != 0
+    }
+
+    pub fn is_held(self) -> bool {
+        self.0 & Loan::HELD != 0
+    }
+}
+
+/// A slot, and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub region: u16,
+    pub slot: u32,
+    pub buf: u64,
+}
+
+impl Place {
+    #[inline(always)]
+    pub fn of(span: &Span, region: u16, slot: u32) -> Place {
+        Place { region, slot, buf: span.buffer(slot).unwrap_or(0) }
+    }
+}
+
+#[inline(always)]
+fn word(anno: &[u8], at: usize) -> u64 {
+    anno.as_chunks().0.get(at).map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+#[inline(always)]
+fn set_word(anno: &mut [u8], at: usize, word: u64) {
+    if let Some(bytes) = anno.as_chunks_mut().0.get_mut(at) {
+        *bytes = word.to_ne_bytes();
+    }
+}
+
+impl Loans {
+    /// Of a region's slots, none of which is lent.
+    pub fn new(slots: u32) -> Loans {
+        let new = || Kept { loan: AtomicU64::new(Loan::of(1, HOST).0), ..Kept::default() };
+        Loans { kept: (0..slots).map(|_| new()).collect() }
+    }
+
+    /// How many slots it speaks of.
+    pub fn slots(&self) -> u32 {
+        self.kept.len() as u32
+    }
+
+    /// The loan that a slot is in, or the next one; 0, which no slot is ever in, when there is no such slot.
+    pub fn generation(&self, slot: u32) -> u32 {
+        self.kept.get(slot as usize).map_or(0, |kept| kept.loan().generation())
+    }
+
+    /// Who holds a slot.
+    pub fn holder(&self, slot: u32) -> Option<u16> {
+        self.kept.get(slot as usize).map(|kept| kept.loan().holder())
+    }
+
+    /// The slots that a holder has.
+    pub fn held_by(&self, holder: u16) -> impl Iterator<Item = u32> + '_ {
+        let all = self.kept.iter().zip(0u32..);
+        all.filter(move |(kept, _)| kept.loan().holder() == holder).map(|(_, slot)| slot)
+    }
+
+    /// Notes a loan; its number. `None` when the host does not have the slot.
+    #[inline(always)]
+    pub(super) fn begin(&self, packet: &Packet, holder: u16, granted: bool) -> Option<u32> {
+        let kept = self.kept.get(packet.slot as usize)?;
+        let loan = kept.loan();
+        if loan.holder() != HOST {
+            return None;
+        }
+        let marks = if granted { Loan::GRANTED } else { 0 };
+        kept.keep(packet, Loan(Loan::of(loan.generation(), holder).0 | marks));
+        Some(loan.generation())
+    }
+
+    /// The loan that a claim speaks of, when it is that holder's.
+    #[inline(always)]
+    pub(super) fn find(&self, slot: u32, generation: u32, holder: u16) -> Result<(&Kept, Loan), ClaimError> {
+        if let Some(kept) = self.kept.get(slot as usize) {
+            let loan = kept.loan();
+            if (loan.0 ^ Loan::of(generation, holder).0) << 16 == 0 {
+                return Ok((kept, loan));
+            }
+        }
+        Err(self.why_not(slot, generation))
+    }
+
+    #[cold]
+    fn why_not(&self, slot: u32, generation: u32) -> ClaimError {
+        match self.kept.get(slot as usize) {
+            None => ClaimError::OutOfRange,
+            Some(kept) if kept.loan().generation() != generation => ClaimError::Stale,
+            Some(_) => ClaimError::NotHolder,
+        }
+    }
+
+    /// The entry of a slot.
+    pub(super) fn kept(&self, slot: u32) -> Option<(&Kept, Loan)> {
+        self.kept.get(slot as usize).map(|kept| (kept, kept.loan()))
+    }
+
+    /// Fetches a slot's entry into the nearest cache: for many claims before the first is looked at.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, slot: u32) {
+        if let Some(kept) = self.kept.get(slot as usize) {
+            prefetch_line(kept);
+        }
+    }
+}
+
+impl Kept {
+    #[inline(always)]
+    fn loan(&self) -> Loan {
+        Loan(self.loan.load(Relaxed))
+    }
+
+    /// Notes a descriptor and the loan that it is in.
+    #[inline(always)]
+    fn keep(&self, packet: &Packet, loan: Loan) {
+        let Packet { data, mac, net, trans, len, anno, flow_hash, origin, flags, .. } = packet;
+        let place =
+            u64::from(*data) | u64::from(*mac) << 16 | u64::from(*net) << 32 | u64::from(*trans) << 48;
+        let life =
+            u64::from(packet.generation) | u64::from(*len as u16) << 32 | u64::from(packet.packet_type) << 48;
+        let flow = u64::from(*flow_hash) | u64::from(*origin) << 32 | u64::from(*flags) << 48;
+        self.handle.store(packet.handle, Relaxed);
+        self.place.store(place, Relaxed);
+        self.life.store(life, Relaxed);
+        self.timestamp_ns.store(packet.timestamp_ns, Relaxed);
+        self.flow.store(flow, Relaxed);
+        for (kept, at) in self.anno.iter().zip(FIRST) {
+            kept.store(word(anno, at), Relaxed);
+        }
+        let further = FURTHER.map(|at| word(anno, at));
+        let mut marks = 0;
+        if further.iter().fold(0, |all, word| all | word) != 0 {
+            self.further.iter().zip(further).for_each(|(kept, word)| kept.store(word, Relaxed));
+            marks = Loan::FURTHER;
+        }
+        self.loan.store(loan.0 | marks, Relaxed);
+    }
+
+    /// Ends a loan: the slot is the host's, and claims on that loan are stale.
+    #[inline(always)]
+    pub fn end(&self, loan: Loan) {
+        // 0 is skipped when the count wraps: it means "no slot".
+        let next = loan.generation().wrapping_add(1);
+        self.loan.store(Loan::of(next + u32::from(next == 0), HOST).0, Relaxed);
+    }
+
+    /// Notes that the NF has the packet kept, and what it is like from now on.
+    pub fn hold(&self, packet: &Packet, loan: Loan) {
+        self.keep(packet, Loan(loan.0 & !Loan::FURTHER | Loan::HELD));
+    }
+
+    /// What only the host may know of a packet, into a descriptor whose rest is known already.
+    #[inline(always)]
+    pub fn identify(&self, place: Place, out: &mut Packet) {
+        out.buf = place.buf;
+        out.handle = self.handle.load(Relaxed);
+        out.next = 0;
+        (out.segments, out.reserved0) = (1, 0);
+        out.slot = place.slot;
+        out.generation = self.life.load(Relaxed) as u32;
+        (out.version, out.region) = (LAYOUT_VERSION, place.region);
+        out.reserved1 = 0;
+    }
+
+    /// The packet with first byte and length as a holder says that saw nothing of the descriptor: what it did
+    /// to the bytes nobody knows. Headers may be anywhere, and the flow another. Flags stay: they say what is
+    /// still to be done to a frame.
+    #[inline(always)]
+    pub fn restore_changed(&self, place: Place, loan: Loan, (data, len): (u16, u16), out: &mut Packet) {
+        self.identify(place, out);
+        out.data = data;
+        (out.mac, out.net, out.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
+        (out.len, out.total) = (u32::from(len), u32::from(len));
+        out.flow_hash = 0;
+        self.restore_rest(loan, out);
+    }
+
+    /// The packet as it was lent, or as it was when it was held.
+    pub fn restore(&self, place: Place, loan: Loan, out: &mut Packet) {
+        self.identify(place, out);
+        let kept = self.place.load(Relaxed);
+        (out.data, out.mac) = (kept as u16, (kept >> 16) as u16);
+        (out.net, out.trans) = ((kept >> 32) as u16, (kept >> 48) as u16);
+        let len = (self.life.load(Relaxed) >> 32) as u16;
+        (out.len, out.total) = (u32::from(len), u32::from(len));
+        out.flow_hash = self.flow.load(Relaxed) as u32;
+        self.restore_rest(loan, out);
+    }
+
+    #[inline(always)]
+    fn restore_rest(&self, loan: Loan, out: &mut Packet) {
+        out.packet_type = (self.life.load(Relaxed) >> 48) as u8;
+        out.timestamp_ns = self.timestamp_ns.load(Relaxed);
+        let flow = self.flow.load(Relaxed);
+        (out.origin, out.flags) = ((flow >> 32) as u16, (flow >> 48) as u16);
+        for (kept, at) in self.anno.iter().zip(FIRST) {
+            set_word(&mut out.anno, at, kept.load(Relaxed));
+        }
+        let counts = loan.0 & Loan::FURTHER != 0;
+        for (kept, at) in self.further.iter().zip(FURTHER) {
+            // Not even read where it does not count: that is another cache line.
+            set_word(&mut out.anno, at, if counts { kept.load(Relaxed) } else { 0 });
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! Lending packets to an NF: the host's end of an NF's rings.
+//!
+//! The host keeps the descriptor of a packet that is lent in its private [`Loans`], with who holds the slot and
+//! in which loan; the NF gets a claim, and the bytes. What comes back is a claim: the slot must be one that
+//! this NF holds, in the loan that the books know. Then, and only then, the books say that the host holds it
+//! again, and a second claim on it is a bad one. The packet is the private copy, with first byte and length as
+//! the claim says: nothing that an NF writes beside the frame has any effect.
+//!
+//! An NF that works with what the platform knows of a packet (annotations, header offsets) gets it by
+//! [`Lender::with_metadata`]: then the descriptor is also parked in front of the packet, and what the NF made
+//! of it is read back, once, and checked. What only the host may know (its pool's handle) never lies there.
+//!
+//! An NF may have a packet kept ([`Action::Hold`]): the loan stays open, the host notes that, and a later claim
+//! on the same loan ends it.
+//!
+//! When an NF has died, [`Lender::bury`] finds every slot that it held, each once: what stands in the ring
+//! from the NF came back, what the NF had not taken is as it was lent, what it had kept is as it was when it
+//! said so, the rest is lost with it. It must not be called before nothing of the NF runs any more.
+
+mod loans;
+
+pub use loans::Loans;
+
+use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, PacketType, flag};
+use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
+use crate::slot::{park_in, prefetch, prefetch_block, unpark_into};
+use crate::span::Span;
+use loans::{ClaimError, Kept, Loan, Place};
+
+/// Claims that are looked at at a time.
+const BURST: usize = 64;
+
+/// The destination of a claim on an empty slot that an NF may make a packet in.
+pub const GRANT: u16 = u16::MAX;
+
+/// A packet that was lent.
+#[derive(Clone, Copy, Debug)]
+pub struct Lent {
+    /// The packet.
+    pub packet: Packet,
+    /// Whether it was an empty slot that was granted: then it is no packet that came in.
+    pub granted: bool,
+}
+
+/// What an NF said of a packet that it gave back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Verdict {
+    /// What is to happen to it: never [`Action::Hold`].
+    pub action: Action,
+    /// Where it goes, depending on the action.
+    pub destination: u16,
+    /// Whether it was made in an empty slot that was granted.
+    pub granted: bool,
+}
+
+/// What an NF did, counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LendStats {
+    /// Packets lent.
+    pub lent: u64,
+    /// Packets that came back by good claims.
+    pub returned: u64,
+    /// Packets that an NF held when it died and had taken: they are lost.
+    pub lost: u64,
+    /// Packets that an NF held when it died and had not taken.
+    pub untouched: u64,
+    /// Packets that an NF has kept by the host at the moment.
+    pub holding: u64,
+    /// Packets that an NF had kept by the host when it died.
+    pub inherited: u64,
+    /// Claims on slots that there are not.
+    pub out_of_range: u64,
+    /// Claims on lives of slots that are over.
+    pub stale: u64,
+    /// Claims on slots that somebody else holds, those given back twice among them.
+    pub not_held: u64,
+    /// Claims that have a packet kept which is kept already.
+    pub held_again: u64,
+    /// Good claims on what cannot be, more packets kept than may be among them: the packet came back, and is
+    /// dropped.
+    pub malformed: u64,
+    /// Times that one of the NF's indices could not be.
+    pub broken: u64,
+}
+
+/// What a dead NF held.
+#[derive(Debug, Default)]
+pub struct Estate {
+    /// Packets that it had given back.
+    pub returned: Vec<(Packet, Verdict)>,
+    /// Packets that it had not taken, oldest first, as they were lent.
+    pub untouched: Vec<Lent>,
+    /// Packets that it had kept, as they were then.
+    pub held: Vec<Lent>,
+    /// Packets that it had taken: nobody knows what it did to them. To be freed.
+    pub lost: Vec<Lent>,
+}
+
+/// The host's end of one NF.
+#[derive(Debug)]
+pub struct Lender<C> {
+    to: Producer<C>,
+    /// Of empty slots: they must not wait behind packets that wait for them.
+    grants: Option<Producer<C>>,
+    from: Consumer<C>,
+    holder: u16,
+    region: u16,
+    /// Whether descriptors go with the packets.
+    metadata: bool,
+    /// Packets that the NF may hold.
+    most: u64,
+    /// Packets that the NF may have kept.
+    holding_most: u64,
+    stats: LendStats,
+}
+
+impl Lender<crate::ring::Mapped> {
+    /// Wakes the NF: for when [`Lender::lend`] says that it sleeps. A system call.
+    #[cold]
+    pub fn wake(&self) {
+        self.to.wake();
+    }
+}
+
+impl<C: Cells> Lender<C> {
+    /// Over two new rings, to an NF that the books know as `holder` and that sees the slots of `region`.
+    pub fn new(to: C, from: C, holder: u16, region: u16) -> Lender<C> {
+        Lender {
+            to: Producer::new(to),
+            grants: None,
+            from: Consumer::new(from),
+            holder,
+            region,
+            metadata: false,
+            most: u64::MAX,
+            holding_most: 0,
+            stats: LendStats::default(),
+        }
+    }
+
+    /// With a limit to the packets that the NF holds at a time: the ring is no limit to an NF that takes and
+    /// does not give. Empty slots that are granted count, too, and are not limited.
+    #[must_use]
+    pub fn limited_to(mut self, most: u64) -> Lender<C> {
+        self.most = most;
+        self
+    }
+
+    /// With packets that the NF may have kept, beside those that it holds: none, unless this says so.
+    #[must_use]
+    pub fn holding_at_most(mut self, most: u64) -> Lender<C> {
+        self.holding_most = most;
+        self
+    }
+
+    /// With or without the descriptors of packets, in the metadata blocks of their slots. Without, header
+    /// offsets and the flow's hash are unknown of what comes back.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: bool) -> Lender<C> {
+        self.metadata = metadata;
+        self
+    }
+
+    /// With a third new ring, by which empty slots are granted.
+    #[must_use]
+    pub fn with_grants(mut self, grants: C) -> Lender<C> {
+        self.grants = Some(Producer::new(grants));
+        self
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> LendStats {
+        self.stats
+    }
+
+    /// Claims that were no good.
+    pub fn bad_claims(&self) -> u64 {
+        let LendStats { out_of_range, stale, not_held, held_again, malformed, .. } = self.stats;
+        out_of_range + stale + not_held + held_again + malformed
+    }
+
+    /// Slots that the NF holds to work on, as far as the books say: those that it has kept are not among them.
+    #[inline]
+    pub fn held(&self) -> u64 {
+        let LendStats { lent, returned, lost, untouched, malformed, holding, inherited, .. } = self.stats;
+        lent.saturating_sub(returned + lost + untouched + malformed + holding + inherited)
+    }
+
+    /// Lends packets of one segment, the front ones of the list, as many as fit, with a number that the NF
+    /// reads; how many, and whether the NF sleeps and is to be woken. Stops in front of a packet that has
+    /// several segments, reaches beyond its slot, or has no slot of the region that is the host's to lend. With
+    /// [`GRANT`] as the number, packets are empty slots for the NF to fill.
+    ///
+    /// # Errors
+    ///
+    /// When the NF's index cannot be: it is to be evicted.
+    #[inline]
+    pub fn lend(
+        &mut self,
+        loans: &Loans,
+        packets: &[Packet],
+        list: &[u16],
+        destination: u16,
+    ) -> Result<(usize, bool), Broken> {
+        // Each in code of its own: together they want more registers than there are.
+        if self.metadata {
+            self.lend_as::<true>(loans, packets, list, destination)
+        } else {
+            self.lend_as::<false>(loans, packets, list, destination)
+        }
+    }
+
+    #[inline]
+    fn lend_as<const METADATA: bool>(
+        &mut self,
+        loans: &Loans,
+        packets: &[Packet],
+        list: &[u16],
+        destination: u16,
+    ) -> Result<(usize, bool), Broken> {
+        let granted = destination == GRANT;
+        let free = if granted { u64::MAX } else { self.most.saturating_sub(self.held()) };
+        let free = usize::try_from(free).unwrap_or(usize::MAX);
+        let (holder, region) = (self.holder, self.region);
+        let to = match &mut self.grants {
+            Some(grants) if granted => grants,
+            _ => &mut self.to,
+        };
+        let wanted = list.len().min(free);
+        let room = to.room(wanted).inspect_err(|_| self.stats.broken += 1)?.min(wanted);
+        let span = Span::of(region);
+        let mut lent = 0;
+        for list in list[..room].chunks(BURST) {
+            // Of a large pool nothing that belongs to a slot is in a cache.
+            for packet in list.iter().filter_map(|&index| packets.get(usize::from(index))) {
+                loans.prefetch(packet.slot);
+                if METADATA {
+                    prefetch_block(&span, packet.slot);
+                }
+            }
+            let claims = list.iter().map_while(|&index| {
+                let packet = packets.get(usize::from(index))?;
+                let is_ours = packet.region == region && span.buffer(packet.slot) == Some(packet.buf);
+                let is_whole = packet.segments == 1 && is_inside(packet.data, packet.len);
+                if !(is_ours && is_whole) {
+                    return None;
+                }
+                let generation = loans.begin(packet, holder, granted)?;
+                if METADATA {
+                    // Without what is nobody else's business.
+                    park_in(&span, &Packet { handle: 0, generation: 0, ..*packet });
+                }
+                let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
+                Some(Claim { slot, generation, data, len, destination, ..Claim::default() })
+            });
+            // There is room: it was asked for.
+            let written = to.write_from(claims, list.len())?;
+            lent += written;
+            if written < list.len() {
+                break;
+            }
+        }
+        self.stats.lent += lent as u64;
+        Ok((lent, to.publish()))
+    }
+
+    /// Takes back what the NF gave: packets and what it says of them, into the front of both slices; how many.
+    /// Looks at no more claims, good or bad, than both have room for: an NF that goes on and on giving bad ones
+    /// must not keep its host here. Bad claims are counted and passed over; what is kept for the NF does not
+    /// come back here.
+    ///
+    /// Beside the number, an error when the NF's index cannot be: it is to be evicted.
+    #[inline]
+    pub fn take_back(
+        &mut self,
+        loans: &Loans,
+        packets: &mut [Packet],
+        verdicts: &mut [Verdict],
+    ) -> (usize, Result<(), Broken>) {
+        if self.metadata {
+            self.take_back_as::<true>(loans, packets, verdicts)
+        } else {
+            self.take_back_as::<false>(loans, packets, verdicts)
+        }
+    }
+
+    #[inline]
+    fn take_back_as<const METADATA: bool>(
+        &mut self,
+        loans: &Loans,
+        packets: &mut [Packet],
+        verdicts: &mut [Verdict],
+    ) -> (usize, Result<(), Broken>) {
+        let (holder, region) = (self.holder, self.region);
+        let span = Span::of(region);
+        let (mut left, mut back) = (packets.len().min(verdicts.len()), 0);
+        let (packets, verdicts) = (&mut packets[..left], &mut verdicts[..left]);
+        let mut claims = [Claim::default(); BURST];
+        while left > 0 {
+            let room = left.min(BURST);
+            let count = match self.from.take(&mut claims[..room]) {
+                Ok(count) => count,
+                Err(broken) => {
+                    self.stats.broken += 1;
+                    return (back, Err(broken));
+                }
+            };
+            let claims = &claims[..count];
+            claims.iter().for_each(|claim| loans.prefetch(claim.slot));
+            if METADATA {
+                claims.iter().for_each(|claim| prefetch(region, claim.slot));
+            }
+            let mut odd = 0;
+            for claim in claims {
+                // As many as there are claims: there is always one.
+                let (Some(packet), Some(verdict)) = (packets.get_mut(back), verdicts.get_mut(back)) else {
+                    break;
+                };
+                match (loans.find(claim.slot, claim.generation, holder), plain(claim)) {
+                    (Ok((kept, loan)), Some(action)) if !loan.is_held() => {
+                        kept.end(loan);
+                        read(METADATA, kept, loan, Place::of(&span, region, claim.slot), claim, packet);
+                        let (destination, granted) = (claim.destination, loan.is_granted());
+                        *verdict = Verdict { action, destination, granted };
+                        back += 1;
+                    }
+                    (found, _) => {
+                        odd += 1;
+                        back += usize::from(self.accept_odd(found, &span, claim, packet, verdict));
+                    }
+                }
+            }
+            self.stats.returned += (count - odd) as u64;
+            // Ours now: should this process die, all slots die with it.
+            self.from.release(count);
+            left -= count;
+            if count < room {
+                break;
+            }
+        }
+        (back, Ok(()))
+    }
+
+    /// What comes back in another way than most: by a bad claim, or kept, or to be kept. Whether it comes back.
+    #[cold]
+    fn accept_odd(
+        &mut self,
+        found: Result<(&Kept, Loan), ClaimError>,
+        span: &Span,
+        claim: &Claim,
+        packet: &mut Packet,
+        verdict: &mut Verdict,
+    ) -> bool {
+        let (kept, loan) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                *match error {
+                    ClaimError::OutOfRange => &mut self.stats.out_of_range,
+                    ClaimError::Stale => &mut self.stats.stale,
+                    ClaimError::NotHolder => &mut self.stats.not_held,
+                } += 1;
+                return false;
+            }
+        };
+        let place = Place::of(span, self.region, claim.slot);
+        let is_hold = claim.action == Action::Hold as u8 && is_inside(claim.data, u32::from(claim.len));
+        if is_hold && loan.is_held() {
+            self.stats.held_again += 1;
+            return false;
+        }
+        if is_hold && self.stats.holding < self.holding_most {
+            let mut held = Packet::EMPTY;
+            read(self.metadata, kept, loan, place, claim, &mut held);
+            kept.hold(&held, loan);
+            self.stats.holding += 1;
+            return false;
+        }
+        kept.end(loan);
+        self.stats.holding -= u64::from(loan.is_held());
+        let (destination, granted) = (claim.destination, loan.is_granted());
+        if let Some(action) = plain(claim) {
+            read(self.metadata, kept, loan, place, claim, packet);
+            self.stats.returned += 1;
+            *verdict = Verdict { action, destination, granted };
+        } else {
+            // It is a packet of ours all the same, and somebody has to free it.
+            kept.restore(place, loan, packet);
+            self.stats.malformed += 1;
+            *verdict = Verdict { action: Action::Drop, destination: 0, granted };
+        }
+        true
+    }
+
+    /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
+    pub fn bury(&mut self, loans: &Loans) -> Estate {
+        let mut estate = Estate::default();
+        // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
+        let most = self.from.cells().capacity() as usize;
+        let (mut packets, mut verdicts) = (vec![Packet::EMPTY; most], vec![Verdict::default(); most]);
+        let (back, _) = self.take_back(loans, &mut packets, &mut verdicts);
+        estate.returned = packets.into_iter().zip(verdicts).take(back).collect();
+        let span = Span::of(self.region);
+        let end = |slot: u32, kept: &Kept, loan: Loan| {
+            let mut packet = Packet::EMPTY;
+            kept.end(loan);
+            kept.restore(Place::of(&span, self.region, slot), loan, &mut packet);
+            Lent { packet, granted: loan.is_granted() }
+        };
+        let found = self.to.autopsy();
+        for claim in self.to.untouched(found) {
+            // A bad claim is history, or scribbled over; so is one on what is kept.
+            if let Ok((kept, loan)) = loans.find(claim.slot, claim.generation, self.holder)
+                && !loan.is_held()
+            {
+                estate.untouched.push(end(claim.slot, kept, loan));
+            }
+        }
+        self.stats.untouched += estate.untouched.len() as u64;
+        // What the NF scribbled can hide packets up to here.
+        let rest = self.held() + self.stats.holding;
+        for slot in loans.held_by(self.holder).take(usize::try_from(rest).unwrap_or(usize::MAX)) {
+            let Some((kept, loan)) = loans.kept(slot) else { continue };
+            let list = if loan.is_held() { &mut estate.held } else { &mut estate.lost };
+            list.push(end(slot, kept, loan));
+        }
+        self.stats.lost += estate.lost.len() as u64;
+        self.stats.inherited += estate.held.len() as u64;
+        self.stats.holding -= estate.held.len() as u64;
+        estate
+    }
+}
+
+/// Whether a packet lies in one slot.
+#[inline(always)]
+fn is_inside(data: u16, len: u32) -> bool {
+    u64::from(data) + u64::from(len) <= BUF_BYTES as u64
+}
+
+/// What is to happen to a packet by a claim that lies in its slot and does not have it kept.
+#[inline(always)]
+fn plain(claim: &Claim) -> Option<Action> {
+    let action = match claim.action {
+        0 => Action::Drop,
+        1 => Action::Emit,
+        _ => return None,
+    };
+    is_inside(claim.data, u32::from(claim.len)).then_some(action)
+}
+
+/// The packet that a good claim speaks of.
+#[inline(always)]
+fn read(metadata: bool, kept: &Kept, loan: Loan, place: Place, claim: &Claim, packet: &mut Packet) {
+    if metadata && unpark_into(place.region, place.slot, packet) {
+        // One read of what the NF can write, then only the copy is used.
+        make_sound(packet, claim);
+        kept.identify(place, packet);
+    } else {
+        kept.restore_changed(place, loan, (claim.data, claim.len), packet);
+    }
+}
+
+/// Corrects a descriptor that an NF left: what a claim says is set, what cannot be is unset. What only the host
+/// knows is still to be set.
+#[inline(always)]
+fn make_sound(packet: &mut Packet, claim: &Claim) {
+    let header = |at: u16| if usize::from(at) > BUF_BYTES { NO_HEADER } else { at };
+    packet.data = claim.data;
+    (packet.mac, packet.net, packet.trans) = (header(packet.mac), header(packet.net), header(packet.trans));
+    (packet.len, packet.total) = (u32::from(claim.len), u32::from(claim.len));
+    packet.flags &= flag::PARTIAL_CHECKSUM | flag::GSO;
+    packet.packet_type = packet.packet_type.min(PacketType::Outgoing as u8);
+}

@@ -1,0 +1,287 @@
+//! Lending to an NF that keeps to the rules: what comes back, what is kept for it, what it leaves.
+
+use proptest::prelude::*;
+use shm::descriptor::NO_HEADER;
+use shm::lend::{Estate, GRANT, Lender, Lent, Loans, Verdict};
+use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
+
+const SLOTS: u32 = 64;
+const CLAIMS: u32 = 32;
+const NF: u16 = 3;
+const HOLDING_MOST: u64 = 4;
+
+/// A host and an NF, in one thread.
+struct Pair {
+    pool: NativePool,
+    loans: Loans,
+    lender: Lender<Mapped>,
+    from: Consumer<Mapped>,
+    to: Producer<Mapped>,
+    _rings: RingFile<2>,
+}
+
+impl Pair {
+    fn new(metadata: bool) -> Pair {
+        let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+        let pool = SharedPool::new(Region::create(options).expect("memory")).worker();
+        let rings = RingFile::<2>::create(CLAIMS).expect("rings");
+        let [to_nf, from_nf] = rings.rings();
+        let lender = Lender::new(to_nf.clone(), from_nf.clone(), NF, pool.shared().region().number());
+        let lender = lender.with_metadata(metadata).holding_at_most(HOLDING_MOST);
+        let (from, to) = (Consumer::new(to_nf), Producer::new(from_nf));
+        Pair { pool, loans: Loans::new(SLOTS), lender, from, to, _rings: rings }
+    }
+
+    /// Packets that have something in every field.
+    fn make(&mut self, count: usize) -> Vec<Packet> {
+        let mut packets = vec![Packet::EMPTY; count];
+        let made = self.pool.alloc(&mut packets);
+        packets.truncate(made);
+        for packet in &mut packets {
+            let slot = packet.slot as u8;
+            (packet.data, packet.mac, packet.net, packet.trans) = (130, 130, 144, 164);
+            (packet.len, packet.total) = (60 + packet.slot, 60 + packet.slot);
+            // Some have annotations in the first half alone.
+            packet.anno[0] = slot;
+            packet.anno[47] = if slot.is_multiple_of(3) { slot } else { 0 };
+            (packet.timestamp_ns, packet.flow_hash) = (1 << 40 | u64::from(packet.slot), 7);
+            (packet.origin, packet.flags, packet.packet_type) = (5, 1, 3);
+        }
+        packets
+    }
+
+    /// Lends as many as fit; those.
+    fn lend(&mut self, count: usize, destination: u16) -> Vec<Packet> {
+        let mut packets = self.make(count);
+        let list: Vec<u16> = (0..packets.len() as u16).collect();
+        let (lent, _) = self.lender.lend(&self.loans, &packets, &list, destination).expect("sound");
+        self.pool.free_all(&packets[lent..]);
+        packets.truncate(lent);
+        packets
+    }
+
+    /// What the NF takes of what stands there.
+    fn take(&mut self, count: usize) -> Vec<Claim> {
+        let mut claims = vec![Claim::default(); count];
+        let taken = self.from.take(&mut claims).expect("sound");
+        self.from.release(taken);
+        claims.truncate(taken);
+        claims
+    }
+
+    /// The NF gives claims, and the host takes back.
+    fn give(&mut self, claims: &[Claim]) -> Vec<(Packet, Verdict)> {
+        assert_eq!(self.to.push(claims).expect("sound").0, claims.len());
+        let mut packets = vec![Packet::EMPTY; claims.len()];
+        let mut verdicts = vec![Verdict::default(); claims.len()];
+        let (back, sound) = self.lender.take_back(&self.loans, &mut packets, &mut verdicts);
+        sound.expect("sound");
+        packets.into_iter().zip(verdicts).take(back).collect()
+    }
+}
+
+fn with(claim: Claim, action: Action) -> Claim {
+    Claim { action: action as u8, ..claim }
+}
+
+fn text(packet: &Packet) -> String {
+    format!("{packet:?}")
+}
+
+#[test]
+fn without_metadata_only_the_place_of_a_packet_changes() {
+    let mut pair = Pair::new(false);
+    let lent = pair.lend(8, 0);
+    let claims: Vec<Claim> = pair.take(8).into_iter().map(|claim| with(claim, Action::Emit)).collect();
+    for (claim, packet) in claims.iter().zip(&lent) {
+        assert_eq!((claim.slot, claim.data, u32::from(claim.len)), (packet.slot, packet.data, packet.len));
+        // Nobody asks what stands there.
+        assert!(shm::park(&Packet { anno: [0xee; 48], timestamp_ns: 1, origin: 9, flags: 9, ..*packet }));
+    }
+    let longer: Vec<Claim> = claims.iter().map(|claim| Claim { data: 100, len: 99, ..*claim }).collect();
+    for ((back, verdict), packet) in pair.give(&longer).into_iter().zip(&lent) {
+        assert_eq!(verdict, Verdict { action: Action::Emit, destination: 0, granted: false });
+        let (mac, net, trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
+        let expected = Packet { data: 100, len: 99, total: 99, mac, net, trans, flow_hash: 0, ..*packet };
+        assert_eq!(text(&back), text(&expected));
+    }
+}
+
+#[test]
+fn with_metadata_the_nf_says_what_a_packet_is_like() {
+    let mut pair = Pair::new(true);
+    let lent = pair.lend(1, 0)[0];
+    let claim = with(pair.take(1)[0], Action::Emit);
+    let parked = shm::unpark(lent.region, lent.slot).expect("a slot");
+    assert_eq!((parked.anno, parked.net, parked.handle), (lent.anno, lent.net, 0));
+    let written = Packet { anno: [1; 48], net: 150, mac: 5000, packet_type: 9, next: 4, ..parked };
+    assert!(shm::park(&written));
+    let (back, _) = pair.give(&[claim])[0];
+    let expected = Packet { anno: [1; 48], net: 150, mac: NO_HEADER, packet_type: 4, ..lent };
+    assert_eq!(text(&back), text(&expected));
+}
+
+#[test]
+fn claims_are_checked_in_three_ways() {
+    let mut pair = Pair::new(false);
+    pair.lend(2, 0);
+    let claim = with(pair.take(1)[0], Action::Emit);
+    let no_slot = Claim { slot: SLOTS, ..claim };
+    let ended = Claim { generation: claim.generation.wrapping_sub(1), ..claim };
+    let not_lent = Claim { slot: SLOTS - 1, ..claim };
+    assert!(pair.give(&[no_slot, ended, not_lent]).is_empty());
+    assert_eq!(pair.give(&[claim, claim]).len(), 1, "once");
+    let stats = pair.lender.stats();
+    assert_eq!((stats.out_of_range, stats.stale, stats.not_held, stats.returned), (1, 2, 1, 1));
+    assert_eq!((pair.lender.bad_claims(), pair.lender.held()), (4, 1));
+}
+
+#[test]
+fn what_reaches_beyond_its_slot_is_not_lent() {
+    let mut pair = Pair::new(false);
+    let mut packets = pair.make(3);
+    packets[1].len = 2200;
+    assert_eq!(pair.lender.lend(&pair.loans, &packets, &[0, 1, 2], 0), Ok((1, false)));
+    assert_eq!(pair.lender.lend(&pair.loans, &packets, &[0, 2], 0), Ok((0, false)), "it is lent already");
+}
+
+#[test]
+fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
+    for metadata in [false, true] {
+        let mut pair = Pair::new(metadata);
+        let lent = pair.lend(2, 0);
+        pair.lend(1, GRANT);
+        let claims = pair.take(3);
+        let hold: Vec<Claim> =
+            claims.iter().map(|claim| Claim { data: 128, len: 77, ..with(*claim, Action::Hold) }).collect();
+        assert!(pair.give(&hold).is_empty());
+        assert_eq!((pair.lender.held(), pair.lender.stats().holding), (0, 3));
+        // The NF may write on, and is not heard.
+        for packet in &lent {
+            assert!(shm::park(&Packet { anno: [0xee; 48], ..*packet }));
+        }
+        assert!(pair.give(&hold).is_empty());
+        assert_eq!((pair.lender.stats().held_again, pair.lender.bad_claims()), (3, 3));
+        let Estate { returned, untouched, held, lost } = pair.lender.bury(&pair.loans);
+        assert_eq!((returned.len(), untouched.len(), held.len(), lost.len()), (0, 0, 3, 0));
+        for (Lent { packet, granted }, lent) in held.iter().zip(&lent) {
+            assert_eq!((packet.anno, packet.data, packet.len, *granted), (lent.anno, 128, 77, false));
+        }
+        assert!(held[2].granted);
+        assert_eq!((pair.lender.held(), pair.lender.stats().inherited), (0, 3));
+    }
+}
+
+/// What happens next. Numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The host lends so many.
+    Lend(usize),
+    /// The NF takes so many and does nothing with them.
+    Take(usize),
+    /// The NF gives one that it has back, or has it kept.
+    Give(usize, Action),
+    /// The NF gives one back that is kept, or has it kept once more.
+    GiveHeld(usize, Action),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let action = prop_oneof![Just(Action::Drop), Just(Action::Emit), Just(Action::Hold)];
+    let step = prop_oneof![
+        (0..10usize).prop_map(Step::Lend),
+        (0..10usize).prop_map(Step::Take),
+        (any::<usize>(), action.clone()).prop_map(|(which, action)| Step::Give(which, action)),
+        (any::<usize>(), action.clone()).prop_map(|(which, action)| Step::Give(which, action)),
+        (any::<usize>(), action).prop_map(|(which, action)| Step::GiveHeld(which, action)),
+    ];
+    prop::collection::vec(step, 0..150)
+}
+
+proptest! {
+    /// Every packet is in one place, and the books know which.
+    #[test]
+    fn a_packet_comes_back_once_or_is_kept(steps in steps(), metadata: bool, last in 0..8usize) {
+        let mut pair = Pair::new(metadata);
+        // Claims in the ring to the NF, with it, and kept for it.
+        let (mut there, mut with_nf, mut kept) = (vec![], Vec::<Claim>::new(), Vec::<Claim>::new());
+        let (mut again, mut refused, mut returned) = (0, 0, 0);
+        for step in steps {
+            match step {
+                Step::Lend(count) => {
+                    let lent = pair.lend(count, 0);
+                    there.extend(lent.iter().map(|packet| packet.slot));
+                }
+                Step::Take(count) => {
+                    let taken = pair.take(count);
+                    prop_assert!(taken.iter().map(|claim| claim.slot).eq(there.drain(..taken.len())));
+                    with_nf.extend(taken);
+                }
+                Step::Give(which, action) if !with_nf.is_empty() => {
+                    let claim = with(with_nf.swap_remove(which % with_nf.len()), action);
+                    let back = pair.give(&[claim]);
+                    let is_refused = action == Action::Hold && kept.len() as u64 == HOLDING_MOST;
+                    if action == Action::Hold && !is_refused {
+                        prop_assert!(back.is_empty());
+                        kept.push(claim);
+                        continue;
+                    }
+                    let expected = if is_refused { Action::Drop } else { action };
+                    prop_assert_eq!((back.len(), back[0].0.slot, back[0].1.action), (1, claim.slot, expected));
+                    pair.pool.free_all(&[back[0].0]);
+                    refused += u64::from(is_refused);
+                    returned += u64::from(!is_refused);
+                }
+                Step::GiveHeld(which, action) if !kept.is_empty() => {
+                    let which = which % kept.len();
+                    let back = pair.give(&[with(kept[which], action)]);
+                    if action == Action::Hold {
+                        prop_assert!(back.is_empty());
+                        again += 1;
+                        continue;
+                    }
+                    let claim = kept.swap_remove(which);
+                    prop_assert_eq!((back.len(), back[0].0.slot, back[0].1.action), (1, claim.slot, action));
+                    pair.pool.free_all(&[back[0].0]);
+                    returned += 1;
+                }
+                Step::Give(..) | Step::GiveHeld(..) => {}
+            }
+            let stats = pair.lender.stats();
+            prop_assert_eq!(pair.lender.held() as usize, there.len() + with_nf.len());
+            prop_assert_eq!(stats.holding as usize, kept.len());
+            prop_assert_eq!((stats.returned, stats.held_again, stats.malformed), (returned, again, refused));
+            prop_assert_eq!(pair.lender.bad_claims(), again + refused);
+        }
+        // The NF's last words, which the host finds when it is dead.
+        let last: Vec<Claim> = with_nf.drain(..last.min(with_nf.len())).collect();
+        let hold = last.len() / 2;
+        let words = last.iter().enumerate();
+        let words: Vec<Claim> =
+            words.map(|(at, claim)| with(*claim, if at < hold { Action::Hold } else { Action::Emit })).collect();
+        pair.to.push(&words).expect("sound");
+        let quota = (HOLDING_MOST as usize - kept.len()).min(hold);
+        kept.extend(&last[..quota]);
+        let estate = pair.lender.bury(&pair.loans);
+        let slots = |lents: &[Lent]| {
+            let mut slots: Vec<u32> = lents.iter().map(|lent| lent.packet.slot).collect();
+            slots.sort_unstable();
+            slots
+        };
+        let sorted = |claims: &[Claim]| {
+            let mut slots: Vec<u32> = claims.iter().map(|claim| claim.slot).collect();
+            slots.sort_unstable();
+            slots
+        };
+        prop_assert!(estate.returned.iter().map(|(packet, _)| packet.slot).eq(last[quota..].iter().map(|claim| claim.slot)));
+        prop_assert!(estate.untouched.iter().map(|lent| lent.packet.slot).eq(there));
+        prop_assert_eq!(slots(&estate.held), sorted(&kept));
+        prop_assert_eq!(slots(&estate.lost), sorted(&with_nf));
+        estate.returned.iter().for_each(|(packet, _)| pair.pool.free_all(&[*packet]));
+        for lent in estate.untouched.iter().chain(&estate.held).chain(&estate.lost) {
+            pair.pool.free_all(&[lent.packet]);
+        }
+        prop_assert_eq!((pair.pool.available(), pair.pool.stats().bad_frees), (SLOTS as usize, 0));
+        prop_assert_eq!((pair.lender.held(), pair.lender.stats().holding), (0, 0));
+    }
+}
