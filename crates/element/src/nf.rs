@@ -34,9 +34,19 @@ pub trait NfLink: Send {
     /// What is worth telling, in sentences; each once.
     fn take_findings(&mut self) -> Vec<String>;
 
-    /// The output that packets of an input leave by while the NF does not run, where they pass by it.
+    /// The output across from an input, where there is one.
     fn across(&self, _input: usize) -> Option<usize> {
         None
+    }
+
+    /// Whether packets pass by an NF that does not run.
+    fn is_bypassed(&self) -> bool {
+        false
+    }
+
+    /// Whether the NF only looks: what is lent to it are copies, and nothing comes back.
+    fn observes(&self) -> bool {
+        false
     }
 
     /// Whether packets wait for an NF that does not run.
@@ -50,7 +60,7 @@ pub trait NfLink: Send {
     }
 
     /// Something that is known of the NF, as handlers are called: `state`, `restarts`, `pid`, `kind`, `drops`,
-    /// `counters`.
+    /// `counters`, `copied`.
     fn status(&self, _what: &str) -> Option<String> {
         None
     }

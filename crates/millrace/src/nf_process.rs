@@ -65,6 +65,7 @@ pub fn starter(brief: Brief, burst: usize, output: NfOutput) -> anyhow::Result<S
             burst,
             when_down: nf.when_down,
             output,
+            observes: nf.observes,
         }
     }))
 }

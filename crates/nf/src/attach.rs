@@ -142,7 +142,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
         read(&file, &mut config, 0)
             .map_err(|source| NfError::Socket { action: "read the configuration from", source })?;
     }
-    let (makes, metadata) = (hello.makes, hello.metadata);
+    let (makes, metadata) = (hello.makes && welcome.writable, hello.metadata && welcome.writable);
     let (reasons, counters) = (hello.reasons.len() + 1, hello.counters.len());
     Ok(Attached { socket, welcome, region, rings, page, config, makes, metadata, reasons, counters })
 }

@@ -53,6 +53,23 @@ pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
     Some(copy)
 }
 
+/// Makes one packet what another is: the same bytes at the same offsets, the same annotations, in its own slot. Both
+/// have one segment.
+///
+/// False, and nothing changed, when that cannot be.
+#[must_use]
+pub fn copy_into(from: &Packet, to: &mut Packet) -> bool {
+    let bytes = Segment::of(from);
+    let target = Segment::of(&Packet { data: from.data, len: bytes.len() as u32, ..*to });
+    if from.segments != 1 || to.segments != 1 || target.len() < bytes.len() {
+        return false;
+    }
+    bytes.copy_to(&target);
+    let Packet { buf, handle, slot, generation, region, next, .. } = *to;
+    *to = Packet { buf, handle, slot, generation, region, next, ..*from };
+    true
+}
+
 /// Brings all bytes of a chain into its first slot, and frees the others.
 ///
 /// False, and nothing changed, when they do not fit: such a frame is longer than a slot.

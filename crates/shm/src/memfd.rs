@@ -2,23 +2,52 @@
 #![expect(unsafe_code, reason = "names descriptors by number")]
 
 use crate::ShmError;
-use rustix::fs::{MemfdFlags, Mode, SealFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// Whether a file's maker still has seals to add.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Seals {
+    /// All that it gets.
+    Final,
+    /// [`forbid_writing`] comes, once its maker has mapped it.
+    Open,
+}
 
 /// Makes a file of that size, on pages as the flags say; what failed, where something does.
 ///
 /// It cannot shrink, so that a mapped page never turns into a bus error, and cannot be sealed further, so that
 /// nobody who shares it keeps others from mapping it. Mode 0600 from the start: a memfd's default of 0777 would
 /// let another user reopen it through /proc.
-pub(crate) fn create(name: &str, bytes: usize, pages: MemfdFlags) -> Result<OwnedFd, (&'static str, Errno)> {
+pub(crate) fn create(
+    name: &str,
+    bytes: usize,
+    pages: MemfdFlags,
+    seals: Seals,
+) -> Result<OwnedFd, (&'static str, Errno)> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | pages;
     let file = rustix::fs::memfd_create(name, flags).map_err(|error| ("create", error))?;
     rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(|error| ("protect", error))?;
     rustix::fs::ftruncate(&file, bytes as u64).map_err(|error| ("size", error))?;
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    let last = if seals == Seals::Final { SealFlags::SEAL } else { SealFlags::empty() };
+    let seals = SealFlags::SHRINK | SealFlags::GROW | last;
     rustix::fs::fcntl_add_seals(&file, seals).map_err(|error| ("seal", error))?;
     Ok(file)
+}
+
+/// Keeps everybody from writing a file who has not mapped it for that yet, for good: also its maker, and whoever
+/// opens it anew.
+pub(crate) fn forbid_writing(file: &OwnedFd) -> Result<(), (&'static str, Errno)> {
+    rustix::fs::fchmod(file, Mode::RUSR).map_err(|error| ("protect", error))?;
+    let seals = SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(file, seals).map_err(|error| ("seal", error))
+}
+
+/// The same file, open for reading only.
+pub(crate) fn for_reading(file: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// A file in memory with that content, which nobody can change any more: for another process to read.

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "makes atomics of mapped memory")]
 
 use crate::ShmError;
-use crate::memfd::{self, failed};
+use crate::memfd::{self, Seals, failed};
 use crate::ring::Mapping;
 use rustix::fs::MemfdFlags;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,7 +27,7 @@ impl Page {
     ///
     /// When the system has no memory.
     pub fn create() -> Result<Page, ShmError> {
-        let file = memfd::create("millrace-page", BYTES, MemfdFlags::empty())
+        let file = memfd::create("millrace-page", BYTES, MemfdFlags::empty(), Seals::Final)
             .map_err(|(action, error)| failed(action, BYTES, error))?;
         let mapping = Mapping::of(&file, BYTES)?;
         Ok(Page { file, mapping })

@@ -15,7 +15,7 @@
 
 use crate::ShmError;
 use crate::descriptor::{META_BYTES, SLOT_BYTES};
-use crate::memfd::{self, failed};
+use crate::memfd::{self, Seals, failed};
 use crate::span;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -55,12 +55,14 @@ pub struct RegionOptions {
     pub huge_pages: HugePages,
     /// On which NUMA node; `None` leaves it to the system.
     pub node: Option<u32>,
+    /// Whether nobody else may ever map it for writing: see [`Region::for_reading`].
+    pub only_for_reading: bool,
 }
 
 impl RegionOptions {
     /// That many slots, on huge pages where there are some, on any node.
     pub fn slots(slots: u32) -> Self {
-        RegionOptions { slots, huge_pages: HugePages::Prefer, node: None }
+        RegionOptions { slots, huge_pages: HugePages::Prefer, node: None, only_for_reading: false }
     }
 }
 
@@ -154,6 +156,18 @@ impl Region {
     /// Whether it lies on reserved huge pages.
     pub fn on_huge_pages(&self) -> bool {
         self.huge
+    }
+
+    /// A descriptor of it that can be read only, for those who may look and not touch. With
+    /// [`RegionOptions::only_for_reading`] the kernel keeps the memory from being written by it, or by opening it
+    /// anew, whoever has it: unless that is the owner of the file or has the rights of root, who may change the
+    /// file's mode, though even they cannot map it for writing.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn for_reading(&self) -> Result<OwnedFd, ShmError> {
+        memfd::for_reading(&self.file).map_err(|error| failed("open", self.bytes, error))
     }
 
     /// What was asked for and could not be had, in sentences for the operator.
@@ -260,7 +274,7 @@ fn back(
 ) -> Result<(OwnedFd, bool), ShmError> {
     let pages = bytes / HUGE_PAGE_BYTES;
     if options.huge_pages != HugePages::Never {
-        match map_file(address, bytes, MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB, options.node, notes) {
+        match map_file(address, bytes, MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB, options, notes) {
             Ok(file) => return Ok((file, true)),
             Err((_, error)) if options.huge_pages == HugePages::Require => {
                 return Err(ShmError::NoHugePages { bytes, pages, source: error.into() });
@@ -271,7 +285,7 @@ fn back(
             )),
         }
     }
-    map_file(address, bytes, MemfdFlags::empty(), options.node, notes)
+    map_file(address, bytes, MemfdFlags::empty(), options, notes)
         .map(|file| (file, false))
         .map_err(|(action, error)| failed(action, bytes, error))
 }
@@ -280,10 +294,12 @@ fn map_file(
     address: usize,
     bytes: usize,
     pages: MemfdFlags,
-    node: Option<u32>,
+    options: RegionOptions,
     notes: &mut Vec<String>,
 ) -> Result<OwnedFd, (&'static str, rustix::io::Errno)> {
-    let file = memfd::create("millrace-region", bytes, pages)?;
+    let RegionOptions { node, only_for_reading, .. } = options;
+    let seals = if only_for_reading { Seals::Open } else { Seals::Final };
+    let file = memfd::create("millrace-region", bytes, pages, seals)?;
     if !pages.is_empty() {
         // The kernel unmaps what stands at a fixed address before it finds out that huge pages are
         // missing, and another thread may take the hole. So the pages are claimed for the file (whose
@@ -307,6 +323,10 @@ fn map_file(
         )
     }
     .map_err(|e| ("map", e))?;
+    if only_for_reading {
+        // The mapping just made stays the only one for writing.
+        memfd::forbid_writing(&file)?;
+    }
     let start = address as *mut c_void;
     if pages.is_empty() {
         // Transparent huge pages where the system allows them on advice; a refusal changes only speed.

@@ -25,7 +25,8 @@ file puts it into the configuration; there is no other use for it.
 - **arguments**: `NAME`: the NF
 - **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
-  `bypassed` (packets that passed by the NF while it did not run)
+  `bypassed` (packets that passed by the NF while it did not run), `copied` (copies that were made at the border of
+  its trust group, both ways), `missed` (packets that an observer had no room for)
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
   it took the packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had
   the packet kept for later; `no-such-output`: the NF named an
@@ -79,6 +80,7 @@ struct ProcessNf {
     /// The NF has moved nothing for too long: nobody waits for it until it does.
     stuck: bool,
     bypassed: u64,
+    missed: u64,
     failed: Option<String>,
 }
 
@@ -97,6 +99,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             moved_ns: 0,
             stuck: false,
             bypassed: 0,
+            missed: 0,
             failed: None,
         }) as Box<dyn Element>
     })
@@ -153,6 +156,31 @@ impl ProcessNf {
             vector.clear();
             if granted < wanted {
                 return;
+            }
+        }
+    }
+
+    /// Shows packets to an observer, and lets them go on: what it has no room for it misses, and nobody else.
+    fn show(&mut self, input: usize, batch: &mut Batch<'_>) {
+        let list = batch.list();
+        let mut rest = list;
+        while !rest.is_empty() {
+            rest = &rest[self.link.lend(input, batch.packets(), rest)..];
+            // What is larger than a slot is not shown; behind a ring that is full nothing is.
+            match rest.split_first() {
+                Some((&index, behind)) if batch.packet(index).segments != 1 => {
+                    self.missed += 1;
+                    rest = behind;
+                }
+                _ => break,
+            }
+        }
+        self.missed += rest.len() as u64;
+        let output = self.link.across(input).filter(|output| *output < self.outputs);
+        for &index in list {
+            match output {
+                Some(output) => batch.emit(index, output),
+                None => batch.drop(index, NO_OUTPUT),
             }
         }
     }
@@ -223,6 +251,10 @@ impl Element for ProcessNf {
     }
 
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.link.observes() {
+            self.show(input, batch);
+            return;
+        }
         let (mut rest, mut kept) = (batch.list(), 0);
         // Nobody overtakes who waits.
         while self.waiting.is_empty() {
@@ -242,7 +274,11 @@ impl Element for ProcessNf {
         let (is_up, waits) = (self.link.is_up(), self.link.waits_when_down());
         let has_room = |waiting: usize, stuck: bool| waiting < MOST_WAITING && !stuck;
         for &index in rest {
-            if !is_up && let Some(output) = self.link.across(input).filter(|output| *output < self.outputs) {
+            let bypass = || self.link.across(input).filter(|output| *output < self.outputs);
+            if !is_up
+                && self.link.is_bypassed()
+                && let Some(output) = bypass()
+            {
                 self.bypassed += 1;
                 batch.emit(index, output);
                 continue;
@@ -302,6 +338,8 @@ impl Element for ProcessNf {
             Handler::read("drops"),
             Handler::read("counters"),
             Handler::sum("bypassed"),
+            Handler::sum("copied"),
+            Handler::sum("missed"),
         ];
         HANDLERS
     }
@@ -309,6 +347,7 @@ impl Element for ProcessNf {
     fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
         match handler {
             "bypassed" => Some(self.bypassed.to_string()),
+            "missed" => Some(self.missed.to_string()),
             other => self.link.status(other),
         }
     }

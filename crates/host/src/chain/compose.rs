@@ -129,7 +129,8 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     nf.pulling.clear();
     let graph = std::mem::replace(&mut nf.graph, graph);
     let body = nf.program.clone().unwrap_or(Body::Click(graph));
-    ProcessNf { name: nf.name.clone(), body, inputs, outputs, when_down: nf.when_down }
+    let (name, trust) = (nf.name.clone(), nf.trust.clone());
+    ProcessNf { name, body, inputs, outputs, when_down: nf.when_down, trust, observes: nf.observes }
 }
 
 /// A device element.

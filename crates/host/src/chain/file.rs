@@ -47,6 +47,9 @@ pub(super) struct NfDecl {
     pub idle: Vec<Spanned>,
     pub form: Form,
     pub when_down: WhenDown,
+    /// Its trust group, where one is named.
+    pub trust: Option<Spanned>,
+    pub observes: bool,
 }
 
 /// Where an NF's Click text is.
@@ -215,6 +218,26 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
         }
         value.text(diags).map_or(WhenDown::Drop, |text| read_when_down(&text, diags))
     });
+    let mut of_process = |key: &'static str, diags: &mut Diagnostics| {
+        let value = keys.take(key)?;
+        if form == Form::Modular {
+            let message = format!("NF `{}` runs in this process, where `{key}` means nothing", nf.key);
+            let help = format!("add `runs = \"process\"`, or leave `{key}` out");
+            diags.error(value.key_span, message).help(help);
+        }
+        value.text(diags)
+    };
+    let trust = of_process("trust", diags);
+    let observes = of_process("access", diags).is_some_and(|access| match access.as_str() {
+        "observe" => true,
+        "inline" => false,
+        unknown => {
+            let help = did_you_mean(unknown, ["inline", "observe"]);
+            let help = help.unwrap_or_else(|| "write `inline` or `observe`".into());
+            diags.error(access.span, format!("there is no access `{unknown}`")).help(help);
+            false
+        }
+    });
     let mut defines = vec![];
     let table = keys.take("defines").and_then(|defines| defines.keys("`defines`", diags));
     for define in table.map_or(vec![], |mut table| table.rest()) {
@@ -228,7 +251,8 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let idle = keys.take("idle").map_or(vec![], |idle| idle.texts(diags));
     let misspelt = |key: &str| (key == "run").then(|| "how an NF runs is said by `runs`".to_string());
     keys.finish(diags, |key| misspelt(key).or_else(|| misplaced(key)));
-    Some(NfDecl { name: nf.key.to_string(), span: nf.key_span, text, defines, idle, form, when_down })
+    let (name, span) = (nf.key.to_string(), nf.key_span);
+    Some(NfDecl { name, span, text, defines, idle, form, when_down, trust, observes })
 }
 
 /// The keys of an NF that is a program.

@@ -23,6 +23,8 @@
 //! interfaces = ["in", "out"]           # "0" and "1" by default
 //! config = "text for the program"
 //! when_down = "bypass"                 # or "drop", the default, or "hold"
+//! trust = "ours"                       # NFs of one trust group share memory; by default each has its own
+//! access = "observe"                   # looks at copies while the packets go on; "inline" by default
 //!
 //! [nf.guest]
 //! attach = true                        # a program that is started by somebody else, and attaches to the daemon
@@ -114,6 +116,10 @@ pub struct ProcessNf {
     pub outputs: Vec<String>,
     /// What becomes of its packets while it does not run.
     pub when_down: WhenDown,
+    /// Its trust group: NFs of one share memory. By default each has its own, called as it is.
+    pub trust: String,
+    /// Whether it only looks: its packets go on without it, and it gets copies that it cannot write.
+    pub observes: bool,
 }
 
 /// What the process of an NF runs.

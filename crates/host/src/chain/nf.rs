@@ -29,6 +29,10 @@ pub(super) struct Nf {
     pub form: Form,
     /// What becomes of its packets while it does not run.
     pub when_down: WhenDown,
+    /// Its trust group.
+    pub trust: String,
+    /// Whether it only looks.
+    pub observes: bool,
     /// The program that it is, where it has no Click text.
     pub program: Option<Body>,
     /// Whether mistakes in its text may hide interfaces.
@@ -160,12 +164,19 @@ pub(super) fn load_all(
             pulling,
             form: declared.form,
             when_down: declared.when_down,
+            trust: trust_group(declared),
+            observes: declared.observes,
             program: None,
             incomplete,
         });
     }
     variables::check_chain(chain, &known, defines, diags);
     nfs
+}
+
+/// The trust group that is named, or the NF's own.
+fn trust_group(declared: &NfDecl) -> String {
+    declared.trust.as_ref().map_or_else(|| declared.name.clone(), |trust| trust.text.clone())
 }
 
 /// An NF that is a program: every interface receives and sends, and may do without either.
@@ -196,6 +207,8 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         pulling: vec![],
         form: declared.form,
         when_down: declared.when_down,
+        trust: trust_group(declared),
+        observes: declared.observes,
         program: Some(program.clone()),
         incomplete: false,
     }

@@ -61,7 +61,11 @@ fn describe(chain: &Chain) -> String {
                 format!("{} {arguments:?} with {config:?}", path.display())
             }
         };
-        let _ = writeln!(text, "process {}: {body}, when down {:?}", nf.name, nf.when_down);
+        let _ = writeln!(
+            text,
+            "process {}: {body}, when down {:?}, trusts {}, observes {}",
+            nf.name, nf.when_down, nf.trust, nf.observes
+        );
     }
     for (at, link) in chain.links.iter().enumerate() {
         let entry = if chain.entries.contains(&at) { " (entry)" } else { "" };

@@ -2,6 +2,7 @@
 //!
 //! What has to do with processes is the supervisor's; the two share a [`Seat`].
 
+use super::border::Border;
 use super::memory::RING_CLAIMS;
 use super::seat::{Incarnation, Seat, State, WhenDown};
 use super::supervisor::Bell;
@@ -29,11 +30,14 @@ pub struct ProcessLink {
     /// Set when the whole run is to end: nobody waits for NFs then.
     interrupted: Arc<AtomicBool>,
     current: Option<Incarnation>,
+    /// Where packets cross as copies.
+    border: Option<Border>,
     /// Empty slots that the NF has.
     granted: usize,
     /// Whether the NF was ended for what it did.
     evicted: bool,
     verdicts: Vec<Verdict>,
+    fates: Vec<Fate>,
     /// Outputs across from inputs.
     across: Vec<Option<usize>>,
     /// How many of the seat's findings were fetched.
@@ -49,10 +53,12 @@ impl ProcessLink {
             bell,
             interrupted,
             current: None,
+            border: None,
             granted: 0,
             evicted: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
             verdicts: vec![Verdict::default(); RING_CLAIMS as usize],
+            fates: Vec::with_capacity(RING_CLAIMS as usize),
             across,
             fetched: 0,
         }
@@ -64,6 +70,10 @@ impl ProcessLink {
         let (came, gone) = self.seat.take_news();
         // A process that came and went since the last look held nothing; it is still to be reported buried.
         if came.is_some() {
+            if self.border.is_none() {
+                let copies = self.seat.memory.get().and_then(|memory| memory.copies.as_ref());
+                self.border = copies.map(|pool| Border::new(pool, self.seat.spec.observes));
+            }
             (self.current, self.granted, self.evicted) = (came, 0, false);
         }
         if gone {
@@ -77,33 +87,44 @@ impl ProcessLink {
     fn bury(&mut self, out: &mut Backs) {
         let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
         let estate = current.lender.bury(&memory.loans);
-        estate.returned.iter().for_each(|(packet, verdict)| out.push(packet, fate(&self.seat, verdict)));
+        let border = &mut self.border;
+        let mut push = |packet: &Packet, fate: Fate| {
+            let mut packet = *packet;
+            if border.as_mut().is_none_or(|border| border.leave(&mut packet, goes_on(fate))) {
+                out.push(&packet, fate);
+            }
+        };
+        estate.returned.iter().for_each(|(packet, verdict)| push(packet, fate(&self.seat, verdict)));
         let rest =
             [(&estate.untouched, Fate::NotTaken), (&estate.held, Fate::Kept), (&estate.lost, Fate::Lost)];
         for (lent, fate) in rest {
             let fate = |granted| if granted { Fate::Unused } else { fate };
-            lent.iter().for_each(|lent| out.push(&lent.packet, fate(lent.granted)));
+            lent.iter().for_each(|lent| push(&lent.packet, fate(lent.granted)));
         }
     }
 
     /// Lends packets with a number for the NF; how many of the list.
     fn lend_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return 0 };
-        if self.evicted {
+        // One that is to end gets nothing more, and gives back what it has.
+        if self.evicted || !self.seat.is_wanted() {
             return 0;
         }
-        match current.lender.lend(&memory.loans, packets, list, destination) {
-            Ok((lent, asleep)) => {
-                if asleep {
-                    current.lender.wake();
-                }
-                lent
-            }
-            Err(_) => {
-                self.evict("broke its rings");
-                0
-            }
+        let (packets, list) = match &mut self.border {
+            Some(border) => border.cross(packets, list),
+            None => (packets, list),
+        };
+        let result = current.lender.lend(&memory.loans, packets, list, destination);
+        let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
+        if let Some(border) = &mut self.border {
+            border.retract(lent);
         }
+        match result {
+            Ok((_, true)) => current.lender.wake(),
+            Ok((_, false)) => {}
+            Err(_) => self.evict("broke its rings"),
+        }
+        lent
     }
 
     /// An NF whose indices cannot be is ended: what it does with packets is anybody's guess.
@@ -118,14 +139,30 @@ impl ProcessLink {
     /// Takes back what the NF gave.
     fn take_back(&mut self, out: &mut Backs) {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
-        let (verdicts, seat) = (&mut self.verdicts, &self.seat);
+        let (verdicts, seat, border, kept) =
+            (&mut self.verdicts, &self.seat, self.border.as_mut(), &mut self.fates);
         let (mut granted, mut sound) = (0, true);
         out.fill(verdicts.len(), |packets| {
             let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
             let verdicts = &verdicts[..count];
             granted = verdicts.iter().filter(|verdict| verdict.granted).count();
             sound = taken.is_ok();
-            verdicts.iter().map(|verdict| fate(seat, verdict))
+            let fates = verdicts.iter().map(|verdict| fate(seat, verdict));
+            if let Some(border) = border {
+                kept.clear();
+                for (at, fate) in fates.enumerate() {
+                    let mut packet = packets[at];
+                    if border.leave(&mut packet, goes_on(fate)) {
+                        // Never in front of one that is still to be looked at.
+                        packets[kept.len()] = packet;
+                        kept.push(fate);
+                    }
+                }
+            } else {
+                kept.clear();
+                kept.extend(fates);
+            }
+            kept.drain(..)
         });
         self.granted = self.granted.saturating_sub(granted);
         let bad = current.lender.bad_claims() > MOST_BAD;
@@ -151,6 +188,11 @@ fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
         }
         (Action::Drop | Action::Hold, true) => Fate::Unused,
     }
+}
+
+/// Whether what an NF made of a packet counts.
+fn goes_on(fate: Fate) -> bool {
+    matches!(fate, Fate::Output(_) | Fate::Made(_))
 }
 
 /// The output across from an input: of an NF with two interfaces the other one, of one with one that.
@@ -190,7 +232,7 @@ impl NfLink for ProcessLink {
     }
 
     fn is_up(&self) -> bool {
-        self.current.is_some()
+        self.current.is_some() && self.seat.is_wanted()
     }
 
     fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
@@ -217,7 +259,15 @@ impl NfLink for ProcessLink {
     }
 
     fn across(&self, input: usize) -> Option<usize> {
-        self.across.get(input).copied().flatten().filter(|_| self.seat.spec.when_down == WhenDown::Bypass)
+        self.across.get(input).copied().flatten()
+    }
+
+    fn is_bypassed(&self) -> bool {
+        self.seat.spec.when_down == WhenDown::Bypass
+    }
+
+    fn observes(&self) -> bool {
+        self.seat.spec.observes
     }
 
     fn waits_when_down(&self) -> bool {
@@ -260,6 +310,7 @@ impl NfLink for ProcessLink {
             "restarts" => self.seat.restarts().to_string(),
             "pid" => self.seat.pid().to_string(),
             "kind" => self.seat.told().hello.kind.clone(),
+            "copied" => self.border.as_ref().map_or(0, Border::copied).to_string(),
             "drops" => lines(&self.seat.drops()),
             "counters" => lines(&self.seat.counters()),
             _ => return None,

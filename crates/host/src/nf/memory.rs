@@ -1,12 +1,17 @@
 //! Packet memory that NFs share.
 
+use shm::ShmError;
 use shm::lend::Loans;
-use shm::region::Region;
+use shm::pool::SharedPool;
+use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// Claims that a ring of an NF holds.
 pub const RING_CLAIMS: u32 = 1024;
+
+/// Slots for each NF of a trust group that has memory of its own: two rings full, what it makes and what it keeps.
+const SLOTS_PER_NF: u32 = 4 * RING_CLAIMS;
 
 /// Packet memory that is lent out of.
 #[derive(Debug)]
@@ -19,6 +24,8 @@ pub struct Memory {
     holders: AtomicU16,
     /// Packets that one NF may hold.
     pub quota: u64,
+    /// Where copies come from, of a group whose packets are copies; `None` where packets lie that ports receive.
+    pub copies: Option<Arc<SharedPool>>,
 }
 
 impl Memory {
@@ -28,7 +35,20 @@ impl Memory {
         // No NF may hold so much that others get none.
         let share = u64::from(region.slots()) / (2 * nfs.max(1) as u64);
         let quota = share.clamp(64, 4 * u64::from(RING_CLAIMS));
-        Memory { region, loans, holders: AtomicU16::new(0), quota }
+        Memory { region, loans, holders: AtomicU16::new(0), quota, copies: None }
+    }
+
+    /// Memory of a trust group of so many NFs, of its own, which packets cross into as copies. Observers cannot write
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory.
+    pub fn of_group(nfs: usize, observers: bool, options: RegionOptions) -> Result<Memory, ShmError> {
+        let slots = SLOTS_PER_NF.saturating_mul(u32::try_from(nfs.max(1)).unwrap_or(u32::MAX));
+        let region = Region::create(RegionOptions { slots, only_for_reading: observers, ..options })?;
+        let pool = SharedPool::new(Arc::clone(&region));
+        Ok(Memory { copies: Some(pool), ..Memory::new(region, nfs) })
     }
 
     /// A number for a holder that no other has; `None` when there are no more.

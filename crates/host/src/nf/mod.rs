@@ -3,12 +3,13 @@
 //! - [`seat`]: the place of an NF in a chain, shared by the two who look after it
 //! - [`supervisor`]: starts processes, shakes hands (see the crate `nf`), watches and ends them
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
-//! - [`memory`]: the packet memory that is lent out of
+//! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
 //! - `log`: keeps what processes write
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
 //!
 //! Any program that links the crate `nf` or its C library can be an NF.
 
+mod border;
 pub mod child;
 pub mod link;
 mod log;

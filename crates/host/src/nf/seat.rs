@@ -38,6 +38,8 @@ pub struct NfSpec {
     pub when_down: WhenDown,
     /// Where what it writes goes.
     pub output: NfOutput,
+    /// Whether it only looks.
+    pub observes: bool,
 }
 
 /// Where what a process writes goes.

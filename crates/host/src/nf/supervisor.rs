@@ -478,7 +478,8 @@ fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<Incarnation
     let [to, from, grants] = rings.rings();
     let lender = Lender::new(to, from, holder, memory.region.number());
     let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
-    let lender = lender.with_metadata(hello.metadata);
+    // What an observer says of packets has no effect, so that it needs no block to say it in.
+    let lender = lender.with_metadata(hello.metadata && !seat.spec.observes);
     let spec = &seat.spec;
     let config = config_file(&spec.config)?;
     let welcome = Welcome {
@@ -489,12 +490,15 @@ fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<Incarnation
         claims: RING_CLAIMS,
         quota: memory.quota,
         burst: spec.burst,
-        writable: true,
+        writable: !spec.observes,
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
         config_bytes: spec.config.len(),
     };
-    let mut descriptors: Vec<BorrowedFd<'_>> = vec![memory.region.as_fd(), rings.as_fd(), page.as_fd()];
+    let for_reading = if spec.observes { Some(memory.region.for_reading()) } else { None };
+    let for_reading = for_reading.transpose().map_err(|error| error.to_string())?;
+    let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
+    let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];
     descriptors.extend(config.as_ref().map(AsFd::as_fd));
     socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
     Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings })

@@ -33,7 +33,7 @@ use port::file::{same_file, whole_name};
 use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -67,8 +67,24 @@ pub struct Ports {
     starter: Option<Starter>,
     supervisor: Option<Supervisor>,
     interrupted: Arc<AtomicBool>,
-    /// What packets lie in, for those who share it.
-    shared_memory: Arc<OnceLock<Memory>>,
+    /// Packet memory of each trust group, known once there is a pool.
+    groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
+}
+
+/// A trust group's name; observers have one each.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Group {
+    Inline(String),
+    Observer(String),
+}
+
+impl Group {
+    fn of(nf: &ProcessNf) -> Group {
+        match nf.observes {
+            true => Group::Observer(nf.name.clone()),
+            false => Group::Inline(nf.trust.clone()),
+        }
+    }
 }
 
 /// Says how the process of an NF is started, and what it is told.
@@ -120,7 +136,7 @@ impl Ports {
             starter: None,
             supervisor: None,
             interrupted: Arc::default(),
-            shared_memory: Arc::default(),
+            groups: chain.processes.iter().map(|nf| (Group::of(nf), Arc::default())).collect(),
         }
     }
 
@@ -157,20 +173,33 @@ impl Ports {
     /// # Errors
     /// When there is no memory.
     pub fn pools(&self) -> Result<Pools, PortError> {
-        let share = |region: &Arc<Region>| {
-            if !self.processes.is_empty() {
-                let memory = Memory::new(Arc::clone(region), self.processes.len() * self.workers);
-                // It is known already when somebody asks for another pool.
-                let _ = self.shared_memory.set(memory);
-            }
-        };
         if let Some(dpdk) = self.dpdk.clone() {
-            dpdk.region().into_iter().for_each(share);
+            self.share_memory(dpdk.region())?;
             return Ok(Box::new(move |_| dpdk.pool()));
         }
         let pool = SharedPool::new(Region::create(self.memory)?);
-        share(pool.region());
+        self.share_memory(Some(pool.region()))?;
         Ok(Box::new(move |_| PacketPool::Native(pool.worker())))
+    }
+
+    /// Gives each trust group its memory. A group alone works where packets are received; of several each gets memory
+    /// of its own, and so does an observer, which must not write what others read.
+    fn share_memory(&self, region: Option<&Arc<Region>>) -> Result<(), PortError> {
+        let alone = self.groups.len() == 1;
+        for (group, memory) in &self.groups {
+            // Known already where somebody asks for another pool.
+            if memory.get().is_some() {
+                continue;
+            }
+            let nfs = self.processes.iter().filter(|nf| Group::of(nf) == *group).count() * self.workers;
+            let made = match (group, region) {
+                (Group::Inline(_), Some(region)) if alone => Memory::new(Arc::clone(region), nfs),
+                (Group::Inline(_), _) => Memory::of_group(nfs, false, self.memory)?,
+                (Group::Observer(_), _) => Memory::of_group(nfs, true, self.memory)?,
+            };
+            let _ = memory.set(made);
+        }
+        Ok(())
     }
 
     /// What was asked for and could not be had quite so, in sentences. Each is told once.
@@ -396,7 +425,8 @@ impl PortOpener for Ports {
             self.supervisor = Some(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?);
         }
         let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
-        let seat = Arc::new(Seat::new(starter(process), worker, Arc::clone(&self.shared_memory)));
+        let memory = self.groups.get(&Group::of(process)).cloned().unwrap_or_default();
+        let seat = Arc::new(Seat::new(starter(process), worker, memory));
         supervisor.add(Arc::clone(&seat));
         Ok(Box::new(ProcessLink::new(seat, supervisor.bell(), Arc::clone(&self.interrupted))))
     }

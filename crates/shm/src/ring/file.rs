@@ -6,7 +6,7 @@
 
 use super::mapped::{Mapped, ring_bytes};
 use crate::ShmError;
-use crate::memfd::{self, failed};
+use crate::memfd::{self, Seals, failed};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -74,7 +74,7 @@ impl<const RINGS: usize> RingFile<RINGS> {
     /// When `claims` is no power of two up to [`super::MOST_CLAIMS`], or the system has not enough memory.
     pub fn create(claims: u32) -> Result<RingFile<RINGS>, ShmError> {
         let (bytes, stride) = Self::layout(claims)?;
-        let file = memfd::create("millrace-rings", bytes, MemfdFlags::empty())
+        let file = memfd::create("millrace-rings", bytes, MemfdFlags::empty(), Seals::Final)
             .map_err(|(action, error)| failed(action, bytes, error))?;
         let mapping = Arc::new(Mapping::of(&file, bytes)?);
         Ok(RingFile { file, mapping, claims, stride })
