@@ -185,26 +185,27 @@ impl Steps {
             self.note(PID, unsafe { libc::getpid() } as u32);
             return Ok(());
         }
-        let mut flags = libc::CLONE_PARENT as u64;
+        // It goes on in this process's memory, which was copied once and need not be again.
+        let mut flags = libc::CLONE_PARENT | libc::CLONE_PARENT_SETTID | libc::CLONE_VM | libc::CLONE_VFORK;
         if self.own_pids {
-            flags |= libc::CLONE_NEWPID as u64;
+            flags |= libc::CLONE_NEWPID;
         }
-        if self.group.is_some() {
-            flags |= INTO_GROUP;
-        }
+        let flags = flags as u64 | if self.group.is_some() { INTO_GROUP } else { 0 };
+        // Its number, as the host knows it.
+        let mut pid = 0u32;
         // In the order of `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size,
         // tls, set_tid, set_tid_size, cgroup.
         let group = self.group.as_ref().map_or(0, |group| group.as_raw_fd() as u64);
-        let args: [u64; 11] = [flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, group];
-        // SAFETY: the kernel reads the arguments, which live for the call, and their size is right. Memory is not
-        // shared, so the child goes on in a copy of this process, which has this one thread. What the C library
-        // remembers of its own number is wrong in the copy, and nothing asks for it before exec.
-        let pid = check(unsafe { libc::syscall(libc::SYS_clone3, args.as_ptr(), size_of_val(&args)) })?;
-        if pid > 0 {
-            self.note(PID, pid as u32);
-            // SAFETY: runs nothing of this process's; all was the new one's to do.
-            unsafe { libc::_exit(0) };
+        let args: [u64; 11] = [flags, 0, 0, (&raw mut pid) as u64, 0, 0, 0, 0, 0, 0, group];
+        // SAFETY: the kernel reads the arguments, whose size is right, and writes the number before the new process
+        // runs; both live for the call. What the C library remembers of its own number is wrong in the new process,
+        // and nothing asks for it before exec.
+        let answer = unsafe { go_on_in_clone(args.as_ptr(), size_of_val(&args)) };
+        if answer < 0 {
+            return Err(io::Error::from_raw_os_error(-answer as i32));
         }
+        // SAFETY: the kernel has written it, behind the compiler's back.
+        self.note(PID, unsafe { std::ptr::read_volatile(&raw const pid) });
         Ok(())
     }
 
@@ -280,6 +281,56 @@ impl Steps {
         }
         Ok(())
     }
+}
+
+/// Returns in a new process, on this stack, which the calling one leaves as it is: that waits until the new one has
+/// executed or ended, and ends. A negative number, in the calling one, if none could be made.
+///
+/// # Safety
+///
+/// The arguments are those of `clone3`, with `CLONE_VM` and `CLONE_VFORK`; the process has no other thread.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
+    core::arch::naked_asm!(
+        "mov eax, {clone3}",
+        "syscall",
+        "test rax, rax",
+        "jle 2f",
+        // The stack is the new process's: nothing is read from it here.
+        "xor edi, edi",
+        "mov eax, {exit_group}",
+        "syscall",
+        "ud2",
+        "2:",
+        "ret",
+        clone3 = const libc::SYS_clone3,
+        exit_group = const libc::SYS_exit_group,
+    )
+}
+
+/// As above.
+///
+/// # Safety
+///
+/// As above.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
+    core::arch::naked_asm!(
+        "mov x8, {clone3}",
+        "svc 0",
+        "cmp x0, 0",
+        "b.le 2f",
+        "mov x0, 0",
+        "mov x8, {exit_group}",
+        "svc 0",
+        "brk 1",
+        "2:",
+        "ret",
+        clone3 = const libc::SYS_clone3,
+        exit_group = const libc::SYS_exit_group,
+    )
 }
 
 /// Capabilities of this process, and new ones by programs with bits or attributes for that.
