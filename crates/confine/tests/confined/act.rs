@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Names the attempt.
 pub const ACT: &str = "CONFINE_ACT";
@@ -75,10 +75,13 @@ fn forget(work: impl FnOnce()) -> io::Result<()> {
     Ok(())
 }
 
-fn count_for_ever(counter: &AtomicU64) -> ! {
-    loop {
+/// Counts for longer than any test waits; not for ever, so that a test which fails leaves nothing behind for good.
+fn count(counter: &AtomicU64) {
+    let end = Instant::now() + 2 * crate::PATIENCE;
+    while Instant::now() < end {
         counter.fetch_add(1, Ordering::SeqCst);
     }
+    std::process::exit(0);
 }
 
 fn perform(name: &str, on: &str) -> io::Result<()> {
@@ -164,7 +167,7 @@ fn perform(name: &str, on: &str) -> io::Result<()> {
         // Leaves somebody behind who writes to shared memory, and stays or goes.
         "leave" | "leave-and-go" => {
             let counter = page(inherited(on))?;
-            forget(|| count_for_ever(counter))?;
+            forget(|| count(counter))?;
             if name == "leave" { perform("stay", on) } else { Ok(()) }
         }
         "host" => host(on),
