@@ -24,8 +24,9 @@ impl Confinement {
     /// what it had.
     ///
     /// The command's own settings hold, but for user, group and process group, which this replaces. Descriptors that
-    /// are not close-on-exec are inherited. Takes one to two milliseconds, and about 12 more for limits where there
-    /// are control groups of version 1 only.
+    /// are not close-on-exec are inherited. Takes about three milliseconds, and one more for each ten megabytes of
+    /// memory of the host's own, whose tables are copied (of shared memory they are not: `MADV_DONTFORK` spares large
+    /// private tables, too); about 12 more where there are control groups of version 1 only.
     ///
     /// # Errors
     ///
