@@ -55,7 +55,7 @@ impl Confinement {
         let mut applied = Applied::default();
         self.say_user(user, is_superuser, &mut applied);
         let drops_bound = capabilities.contains(CapabilitySet::SETPCAP);
-        say_privileges(drops_bound, is_superuser, &mut applied);
+        applied.enforced(Mechanism::Privileges, "no capabilities, and none by executing a program");
         self.say_filter(has_filter, files.as_ref(), own_pids, &mut applied);
         self.say_limits(&report, group.is_limited_later(), children || !has_filter, user, &mut applied);
         say_lives(own_pids, &group, has_filter, &mut applied);
@@ -211,15 +211,6 @@ impl Confinement {
             Mechanism::Limits,
             format!("at most {} descriptors, no core dumps, no better priority", self.open_files),
         );
-    }
-}
-
-fn say_privileges(drops_bound: bool, is_superuser: bool, applied: &mut Applied) {
-    const MECHANISM: Mechanism = Mechanism::Privileges;
-    if is_superuser && !drops_bound {
-        applied.lacking(MECHANISM, "programs of user 0 come to capabilities: this program lacks CAP_SETPCAP");
-    } else {
-        applied.enforced(MECHANISM, "no capabilities, and none by executing a program");
     }
 }
 

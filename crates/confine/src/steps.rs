@@ -224,7 +224,8 @@ impl Steps {
         Ok(())
     }
 
-    /// Whatever user it stays, programs that it executes come to no capability.
+    /// Programs that it executes come to no capability: a second bar to that beside giving them all up for good in
+    /// [`give_up_privileges`], for who may raise it.
     fn bound(&self) -> io::Result<()> {
         let prctl = |option: libc::c_int, value: u64| {
             // SAFETY: numbers only.
