@@ -46,6 +46,9 @@ pub trait Kernel: Sync {
 
     /// Runs a program without input.
     fn ask(&self, program: &str, arguments: &[&str]) -> Answer;
+
+    /// What can confine NFs.
+    fn confinement(&self) -> Vec<confine::Offer>;
 }
 
 /// The machine under examination.
@@ -153,6 +156,10 @@ pub struct LiveKernel;
 const PATIENCE: Duration = Duration::from_millis(900);
 
 impl Kernel for LiveKernel {
+    fn confinement(&self) -> Vec<confine::Offer> {
+        confine::probe()
+    }
+
     fn socket(&self, kind: SocketKind) -> Offer {
         use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
         let family = match kind {

@@ -8,6 +8,7 @@
 //!
 //! What this deliberately does not do: measure. `millrace bench` does.
 
+mod confinement;
 mod containers;
 mod cpu;
 mod machine;
@@ -23,7 +24,7 @@ use clap::Args;
 use machine::{LiveKernel, Machine};
 use report::Finding;
 
-/// Says what this machine offers (cores, huge pages, drivers, virtualization, container runtimes)
+/// Says what this machine offers (cores, huge pages, drivers, virtualization, container runtimes, confinement)
 /// and what to do about what it lacks. Changes nothing and needs no root.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -40,12 +41,13 @@ pub struct DoctorArgs {
 type Probe = fn(&Machine<'_>) -> Vec<Finding>;
 
 /// All probes by section, in the order of the report.
-const SECTIONS: [(&str, &[Probe]); 5] = [
+const SECTIONS: [(&str, &[Probe]); 6] = [
     ("Processor", cpu::PROBES),
     ("Memory", memory::PROBES),
     ("Network", network::PROBES),
     ("Virtualization", virtualization::PROBES),
     ("Containers", containers::PROBES),
+    ("Confinement", confinement::PROBES),
 ];
 
 /// Runs the command.

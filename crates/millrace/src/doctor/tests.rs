@@ -14,6 +14,7 @@ use super::*;
 struct Prepared {
     sockets: Option<Offer>,
     answers: HashMap<String, Answer>,
+    confinement: Vec<confine::Offer>,
 }
 
 impl Kernel for Prepared {
@@ -24,12 +25,16 @@ impl Kernel for Prepared {
     fn ask(&self, program: &str, _arguments: &[&str]) -> Answer {
         self.answers.get(program).cloned().unwrap_or(Answer::NotInstalled)
     }
+
+    fn confinement(&self) -> Vec<confine::Offer> {
+        self.confinement.clone()
+    }
 }
 
 fn says(answers: &[(&str, &str)]) -> Prepared {
     let answers =
         answers.iter().map(|(program, text)| ((*program).to_owned(), Answer::Output((*text).to_owned())));
-    Prepared { sockets: Some(Offer::Works), answers: answers.collect() }
+    Prepared { sockets: Some(Offer::Works), answers: answers.collect(), ..Prepared::default() }
 }
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -224,6 +229,26 @@ fn an_unprivileged_user_is_told_what_to_do() {
     let withheld = all(tree(&[]).path(), &says(&[("docker", "Docker version 1.2")]));
     assert!(remedy(&withheld).starts_with("withheld"));
     assert_eq!(named(&withheld, "docker").status, Status::Limited);
+}
+
+#[test]
+fn what_confines_nfs_is_described_with_its_remedy() {
+    let offer = |name, state, remedy| confine::Offer { name, state, text: format!("text of {name}"), remedy };
+    let confinement = vec![
+        offer("user ids", confine::State::Whole, None),
+        offer("Landlock", confine::State::Partly, Some("boot another kernel")),
+        offer("seccomp", confine::State::Missing, Some("boot yet another")),
+    ];
+    let findings = all(tree(&[]).path(), &Prepared { confinement, ..Prepared::default() });
+    for (name, status, remedy) in [
+        ("user ids", Status::Ok, None),
+        ("Landlock", Status::Limited, Some("boot another kernel")),
+        ("seccomp", Status::Missing, Some("boot yet another")),
+    ] {
+        let finding = named(&findings, name);
+        assert_eq!((finding.status, finding.remedy.as_deref()), (status, remedy));
+        assert_eq!(finding.finding, format!("text of {name}"));
+    }
 }
 
 #[test]

@@ -1,0 +1,204 @@
+//! An NF's process, from its start until nothing of it runs.
+
+use crate::applied::Applied;
+use crate::error::Error;
+use crate::group::Group;
+use crate::spawner::Started;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a dropped NF may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+/// Between looks at a group that was killed.
+const PAUSE: Duration = Duration::from_micros(200);
+
+/// A confined process and all that it started. Dropped, it is killed.
+#[derive(Debug)]
+pub struct Confined {
+    /// Its standard input, if that was to be a pipe.
+    pub stdin: Option<ChildStdin>,
+    /// Its standard output, if that was to be a pipe.
+    pub stdout: Option<ChildStdout>,
+    /// Its standard error, if that was to be a pipe.
+    pub stderr: Option<ChildStderr>,
+    pid: Pid,
+    pidfd: OwnedFd,
+    applied: Applied,
+    /// Set once it was waited for: its number may be another's since.
+    status: Option<ExitStatus>,
+    /// There until it is empty.
+    group: Option<Arc<Group>>,
+    /// Puts limits on it.
+    placing: Option<JoinHandle<()>>,
+    finding: Option<String>,
+}
+
+impl Confined {
+    pub(crate) fn new(started: Started, group: Arc<Group>, applied: Applied) -> Confined {
+        let Started { pid, pidfd, stdin, stdout, stderr } = started;
+        let placing = group.is_limited_later().then(|| {
+            let group = Arc::clone(&group);
+            std::thread::Builder::new().name("nf-limits".into()).spawn(move || group.place())
+        });
+        let placing = match placing {
+            Some(Ok(thread)) => Some(thread),
+            // No thread to be had: limits are what was promised, so they are waited for.
+            Some(Err(_)) => {
+                group.place();
+                None
+            }
+            None => None,
+        };
+        let group = Some(group);
+        Confined { stdin, stdout, stderr, pid, pidfd, applied, status: None, group, placing, finding: None }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get() as u32
+    }
+
+    /// Becomes readable when its first process ends. What that started may run for a moment yet: ask
+    /// [`Confined::try_wait`].
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// What was enforced on it.
+    pub fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    /// Why it was ended, if that was for a limit; known once it is gone.
+    pub fn finding(&self) -> Option<&str> {
+        self.finding.as_deref()
+    }
+
+    /// Asks it to end: by `SIGTERM` if it has a handler for that, else at once.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses the signal.
+    pub fn ask_to_end(&self) -> Result<(), Error> {
+        // The first process of a PID namespace does not feel signals that it does not handle.
+        if self.status.is_none() && self.handles(Signal::TERM) {
+            self.signal(Signal::TERM)
+        } else {
+            self.kill_all()
+        }
+    }
+
+    /// Kills it and everything that it started.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses the signal.
+    pub fn kill_all(&self) -> Result<(), Error> {
+        // Before its group: then no other process of it finds itself without the first one.
+        let killed = if self.status.is_none() { self.signal(Signal::KILL) } else { Ok(()) };
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+        killed
+    }
+
+    /// Its exit status, once nothing of it runs any more; `None` until then. Never waits. What outlives its first
+    /// process is killed here.
+    ///
+    /// # Errors
+    ///
+    /// When somebody else has waited for the process.
+    pub fn try_wait(&mut self) -> Result<Option<ExitStatus>, Error> {
+        let Some(status) = self.reap()? else { return Ok(None) };
+        if let Some(group) = &self.group {
+            if !group.is_empty() {
+                group.kill();
+                if !group.is_empty() {
+                    return Ok(None);
+                }
+            }
+            // It writes into the folders.
+            if self.placing.as_ref().is_some_and(|thread| !thread.is_finished()) {
+                return Ok(None);
+            }
+            self.finding = group.why_ended();
+            self.placing = None;
+            self.group = None;
+        }
+        Ok(Some(status))
+    }
+
+    /// As [`Confined::try_wait`], after waiting for that as long as `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// When somebody else has waited for the process.
+    pub fn wait(&mut self, timeout: Duration) -> Result<Option<ExitStatus>, Error> {
+        let end = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.try_wait()? {
+                return Ok(Some(status));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            if self.status.is_some() {
+                std::thread::sleep(PAUSE.min(left));
+            } else {
+                // An interruption is looked after by the next turn.
+                let left = Timespec::try_from(left).ok();
+                let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], left.as_ref());
+            }
+        }
+    }
+
+    /// Collects its first process, if that has ended.
+    fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
+        if self.status.is_none() {
+            let waited = waitpid(Some(self.pid), WaitOptions::NOHANG);
+            let waited = waited.map_err(|error| self.failed("wait for", error))?;
+            self.status = waited.map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
+        }
+        Ok(self.status)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), Error> {
+        match pidfd_send_signal(&self.pidfd, signal) {
+            // It has ended.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(self.failed("signal", error)),
+        }
+    }
+
+    /// Whether its first process has a handler for a signal, or the kernel does not say.
+    fn handles(&self, signal: Signal) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let caught = status.as_ref().ok().and_then(|text| {
+            let bits = text.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            u64::from_str_radix(bits.trim(), 16).ok()
+        });
+        caught.is_none_or(|bits| bits >> (signal.as_raw() - 1) & 1 == 1)
+    }
+
+    fn failed(&self, action: &'static str, error: rustix::io::Errno) -> Error {
+        Error::Process { action, pid: self.pid(), source: error.into() }
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        if self.status.is_some() && self.group.is_none() {
+            return;
+        }
+        let _ = self.kill_all();
+        // What does not end in this time hangs in the kernel; its group is swept by a later start.
+        let _ = self.wait(GRACE);
+    }
+}

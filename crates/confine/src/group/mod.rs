@@ -1,0 +1,225 @@
+//! The control group of an NF: limits on all its processes together, and a hold on everything that it started.
+//!
+//! Version 2 where it is mounted, because the kernel kills such a group at once and processes can be made in it;
+//! limits of version 1 where only that has the controllers. Invariant: what is in a group is the NF's and nobody
+//! else's.
+
+mod dir;
+mod hierarchy;
+
+use crate::ask;
+use dir::Dir;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Once, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long the processes of an NF may keep ahead of being moved.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Limits that are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub memory_bytes: Option<u64>,
+    pub processes: u32,
+    pub cpu_weight: u32,
+}
+
+/// The control group of an NF.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Of version 2.
+    unified: Option<Dir>,
+    /// Of version 1.
+    legacy: Vec<Dir>,
+    /// Why limits of version 1 could not be put on it.
+    placing: OnceLock<String>,
+}
+
+/// Whether a limit is in force.
+pub(crate) type Limited = Result<(), String>;
+
+/// What limits a group has.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub memory: Limited,
+    pub processes: Limited,
+    pub cpu: Limited,
+}
+
+/// Makes a group, with as many of the limits as this machine has.
+pub(crate) fn make(limits: Limits) -> (Group, Report) {
+    let trees = hierarchy::trees();
+    let unified = hierarchy::unified(&trees);
+    let has = unified.as_ref().map_or(&[][..], |base| &base.controllers);
+    let legacy = hierarchy::legacy(&trees, has);
+    static SWEEP: Once = Once::new();
+    SWEEP.call_once(|| unified.iter().chain(&legacy).for_each(|base| Dir::sweep(&base.path)));
+
+    let why = if trees.is_empty() {
+        "no control groups are mounted: mount -t cgroup2 none /sys/fs/cgroup"
+    } else {
+        "no control group with that limit can be made here: run as root, or in a service with Delegate=yes"
+    };
+    let missing = || Err(why.to_owned());
+    let mut report = Report { memory: missing(), processes: missing(), cpu: missing() };
+    let mut made = |base: &hierarchy::Base, is_unified| {
+        if is_unified {
+            hierarchy::enable(base);
+        }
+        let dir = Dir::make(&base.path).ok()?;
+        for controller in &base.controllers {
+            let (place, limited) = match *controller {
+                "memory" => (&mut report.memory, limit_memory(&dir, is_unified, limits.memory_bytes)),
+                "pids" => (&mut report.processes, dir.write("pids.max", &limits.processes.to_string())),
+                _ => (&mut report.cpu, limit_cpu(&dir, is_unified, limits.cpu_weight)),
+            };
+            *place = limited.map_err(|error| format!("the control group refuses it: {error}"));
+        }
+        Some(dir)
+    };
+    let unified = unified.and_then(|base| made(&base, true));
+    let legacy = legacy.iter().filter_map(|base| made(base, false)).collect();
+    (Group { unified, legacy, placing: OnceLock::new() }, report)
+}
+
+fn limit_memory(dir: &Dir, is_unified: bool, bytes: Option<u64>) -> io::Result<()> {
+    let (file, swap, most_swap) = if is_unified {
+        ("memory.max", "memory.swap.max", 0)
+    } else {
+        // Of memory and swap together.
+        ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes.unwrap_or(0))
+    };
+    let Some(bytes) = bytes else { return Ok(()) };
+    dir.write(file, &bytes.to_string())?;
+    if dir.has(swap) {
+        dir.write(swap, &most_swap.to_string())?;
+    }
+    if dir.has("memory.oom.group") {
+        dir.write("memory.oom.group", "1")?;
+    }
+    Ok(())
+}
+
+fn limit_cpu(dir: &Dir, is_unified: bool, weight: u32) -> io::Result<()> {
+    if is_unified {
+        return dir.write("cpu.weight", &weight.to_string());
+    }
+    // Version 1 counts from 2, and 1024 is what everybody has.
+    dir.write("cpu.shares", &(u64::from(weight) * 1024 / 100).max(2).to_string())
+}
+
+impl Group {
+    /// Whether it holds all that its NF starts: the kernel makes the NF in it, and kills all of it at once.
+    pub fn holds_descendants(&self) -> bool {
+        ask::can_clone_into_group() && self.unified.as_ref().is_some_and(Dir::has_kill)
+    }
+
+    /// The folder to make the NF in.
+    pub fn folder(&self) -> io::Result<Option<OwnedFd>> {
+        let folder = self.unified.as_ref().filter(|_| self.holds_descendants());
+        folder.map(|dir| dir.fd().try_clone_to_owned()).transpose()
+    }
+
+    /// Files by which the NF enters groups itself. That takes about 12 ms, so where something else tells which
+    /// processes are the NF's, limits of version 1 are put on it later.
+    pub fn entrances(&self) -> io::Result<Vec<OwnedFd>> {
+        if self.holds_descendants() {
+            return Ok(vec![]);
+        }
+        self.unified.iter().chain(&self.legacy).map(Dir::entrance).collect()
+    }
+
+    /// Whether limits are put on the NF after it was started.
+    pub fn is_limited_later(&self) -> bool {
+        self.holds_descendants() && !self.legacy.is_empty()
+    }
+
+    /// Puts limits of version 1 on all that is in the group of version 2, and ends the NF if that fails.
+    pub fn place(&self) {
+        let end = Instant::now() + PATIENCE;
+        let result = loop {
+            match self.place_once() {
+                Ok(true) => break Ok(()),
+                Ok(false) if Instant::now() < end => {}
+                Ok(false) => break Err("its processes multiplied too fast to be limited".to_owned()),
+                Err(error) => break Err(format!("its limits were refused: {error}")),
+            }
+        };
+        if let Err(why) = result {
+            let _ = self.placing.set(why);
+            self.kill();
+        }
+    }
+
+    /// Moves what is not limited yet; whether there was nothing. What is made by a limited process is limited.
+    fn place_once(&self) -> io::Result<bool> {
+        let mut complete = true;
+        let all = self.unified.as_ref().map_or(vec![], Dir::processes);
+        for dir in &self.legacy {
+            let limited = dir.processes();
+            for pid in all.iter().filter(|pid| !limited.contains(pid)) {
+                complete = false;
+                match dir.write("cgroup.procs", &pid.to_string()) {
+                    // It ended meanwhile.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    other => other?,
+                }
+            }
+        }
+        Ok(complete)
+    }
+
+    /// Kills everything in it.
+    pub fn kill(&self) {
+        match &self.unified {
+            Some(dir) if self.holds_descendants() => dir.kill(),
+            _ => self.unified.iter().chain(&self.legacy).for_each(Dir::kill),
+        }
+    }
+
+    /// Whether nothing runs in it.
+    pub fn is_empty(&self) -> bool {
+        match &self.unified {
+            Some(dir) if self.holds_descendants() => dir.is_empty(),
+            _ => self.unified.iter().chain(&self.legacy).all(Dir::is_empty),
+        }
+    }
+
+    /// Why the kernel, or this module, ended the NF; `None` if neither did.
+    pub fn why_ended(&self) -> Option<String> {
+        let killed = |dir: &Dir| {
+            let of = |file| dir.number(file, "oom_kill ");
+            of("memory.events").or_else(|| of("memory.oom_control")).is_some_and(|count| count > 0)
+        };
+        let placing = self.placing.get().cloned();
+        placing.or_else(|| {
+            let dirs = self.unified.iter().chain(&self.legacy);
+            dirs.into_iter().any(killed).then(|| "it used more memory than it may".to_owned())
+        })
+    }
+}
+
+/// What groups could be made here.
+#[derive(Debug)]
+pub(crate) struct Offers {
+    /// Whether such a group would hold all that its NF starts.
+    pub holds_descendants: bool,
+    /// Limits by name, with the version of the control groups that have them.
+    pub limits: Vec<(&'static str, u8)>,
+}
+
+/// Looks at what groups could be made here, and makes none.
+pub(crate) fn offers() -> Offers {
+    let trees = hierarchy::trees();
+    let unified = hierarchy::unified(&trees);
+    // The root of a tree has no such file itself; it is there since Linux 5.14, as this one is elsewhere.
+    let has_kill = unified
+        .as_ref()
+        .is_some_and(|base| base.path.join("cgroup.kill").exists() || hierarchy::kernel_is_at_least(5, 14));
+    let has = unified.map_or(vec![], |base| base.controllers);
+    let legacy = hierarchy::legacy(&trees, &has);
+    let mut limits: Vec<_> = has.into_iter().map(|name| (name, 2)).collect();
+    limits.extend(legacy.iter().flat_map(|base| base.controllers.iter().map(|name| (*name, 1))));
+    Offers { holds_descendants: has_kill && ask::can_clone_into_group(), limits }
+}

@@ -1,0 +1,254 @@
+//! The system calls of an ordinary program, that is a C or Rust program which computes, waits, reads and writes
+//! files and talks over descriptors that it has.
+//!
+//! An allow list, because the kernel grows calls: what nobody here has thought of is refused. Files and folders are
+//! Landlock's business, and signals that of user ids and namespaces, so calls for these are here. Not here is what
+//! reaches into other processes (`ptrace`, `process_vm_readv`, `pidfd_getfd`, `kcmp`, `process_madvise`), changes
+//! the machine (mounts, modules, clocks, `bpf`, `reboot`), works on memory behind the back of the filter or after
+//! the end of a process (`io_uring`, `io_submit`, `userfaultfd`, `vmsplice`), moves pages that others use (`mbind`,
+//! `move_pages`), changes owners and modes of files, which Landlock does not know (`chmod`, `chown`, `setxattr`),
+//! or is known for its faults and rarely used (`keyctl`, `splice`, SysV IPC, message queues).
+
+use libc::*;
+
+/// Allowed whatever their arguments are.
+pub(super) const PLAIN: &[c_long] = &[
+    // Memory.
+    SYS_brk,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_mprotect,
+    SYS_msync,
+    SYS_mincore,
+    SYS_mlock,
+    SYS_mlock2,
+    SYS_munlock,
+    SYS_mlockall,
+    SYS_munlockall,
+    SYS_memfd_create,
+    SYS_membarrier,
+    SYS_pkey_alloc,
+    SYS_pkey_free,
+    SYS_pkey_mprotect,
+    SYS_get_mempolicy,
+    SYS_set_mempolicy,
+    SYS_mseal,
+    // Threads and waiting for each other.
+    SYS_futex,
+    SYS_futex_waitv,
+    SYS_set_robust_list,
+    SYS_set_tid_address,
+    SYS_rseq,
+    SYS_sched_yield,
+    SYS_sched_getaffinity,
+    SYS_sched_getparam,
+    SYS_sched_getscheduler,
+    SYS_sched_get_priority_max,
+    SYS_sched_get_priority_min,
+    SYS_getcpu,
+    SYS_gettid,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_restart_syscall,
+    // Its own processes.
+    SYS_execve,
+    SYS_execveat,
+    SYS_wait4,
+    SYS_waitid,
+    SYS_pidfd_open,
+    SYS_pidfd_send_signal,
+    SYS_getpid,
+    SYS_getppid,
+    SYS_getpgid,
+    SYS_setpgid,
+    SYS_getsid,
+    SYS_setsid,
+    SYS_getpriority,
+    SYS_getrlimit,
+    SYS_setrlimit,
+    SYS_getrusage,
+    SYS_times,
+    // Signals.
+    SYS_kill,
+    SYS_tkill,
+    SYS_tgkill,
+    SYS_rt_sigaction,
+    SYS_rt_sigpending,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_rt_sigreturn,
+    SYS_rt_sigsuspend,
+    SYS_rt_sigtimedwait,
+    SYS_sigaltstack,
+    SYS_signalfd4,
+    // Clocks and timers.
+    SYS_clock_getres,
+    SYS_clock_gettime,
+    SYS_clock_nanosleep,
+    SYS_gettimeofday,
+    SYS_nanosleep,
+    SYS_getitimer,
+    SYS_setitimer,
+    SYS_timer_create,
+    SYS_timer_delete,
+    SYS_timer_getoverrun,
+    SYS_timer_gettime,
+    SYS_timer_settime,
+    SYS_timerfd_create,
+    SYS_timerfd_gettime,
+    SYS_timerfd_settime,
+    // Descriptors.
+    SYS_close,
+    SYS_close_range,
+    SYS_dup,
+    SYS_dup3,
+    SYS_pipe2,
+    SYS_eventfd2,
+    SYS_read,
+    SYS_readv,
+    SYS_pread64,
+    SYS_preadv,
+    SYS_preadv2,
+    SYS_write,
+    SYS_writev,
+    SYS_pwrite64,
+    SYS_pwritev,
+    SYS_pwritev2,
+    SYS_lseek,
+    SYS_sendfile,
+    SYS_copy_file_range,
+    SYS_ppoll,
+    SYS_pselect6,
+    SYS_epoll_create1,
+    SYS_epoll_ctl,
+    SYS_epoll_pwait,
+    SYS_epoll_pwait2,
+    // Sockets that it has.
+    SYS_sendto,
+    SYS_sendmsg,
+    SYS_sendmmsg,
+    SYS_recvfrom,
+    SYS_recvmsg,
+    SYS_recvmmsg,
+    SYS_shutdown,
+    SYS_getsockname,
+    SYS_getpeername,
+    SYS_getsockopt,
+    SYS_setsockopt,
+    // Files and folders.
+    SYS_openat,
+    SYS_openat2,
+    SYS_faccessat,
+    SYS_faccessat2,
+    SYS_newfstatat,
+    SYS_fstat,
+    SYS_statx,
+    SYS_statfs,
+    SYS_fstatfs,
+    SYS_readlinkat,
+    SYS_getdents64,
+    SYS_getcwd,
+    SYS_chdir,
+    SYS_fchdir,
+    SYS_mkdirat,
+    SYS_unlinkat,
+    SYS_renameat2,
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_ftruncate,
+    SYS_fsync,
+    SYS_fdatasync,
+    SYS_sync_file_range,
+    SYS_fadvise64,
+    SYS_readahead,
+    SYS_flock,
+    SYS_umask,
+    SYS_getxattr,
+    SYS_lgetxattr,
+    SYS_fgetxattr,
+    SYS_listxattr,
+    SYS_llistxattr,
+    SYS_flistxattr,
+    SYS_inotify_init1,
+    SYS_inotify_add_watch,
+    SYS_inotify_rm_watch,
+    // Who and where it is.
+    SYS_getuid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getegid,
+    SYS_getresuid,
+    SYS_getresgid,
+    SYS_getgroups,
+    SYS_capget,
+    SYS_uname,
+    SYS_sysinfo,
+    SYS_getrandom,
+    // Confining itself further.
+    SYS_landlock_create_ruleset,
+    SYS_landlock_add_rule,
+    SYS_landlock_restrict_self,
+];
+
+/// Older forms of the above that this architecture has.
+#[cfg(target_arch = "x86_64")]
+pub(super) const OLD: &[c_long] = &[
+    SYS_access,
+    SYS_alarm,
+    SYS_arch_prctl,
+    SYS_creat,
+    SYS_dup2,
+    SYS_epoll_create,
+    SYS_epoll_wait,
+    SYS_eventfd,
+    SYS_getdents,
+    SYS_getpgrp,
+    SYS_inotify_init,
+    SYS_link,
+    SYS_lstat,
+    SYS_mkdir,
+    SYS_open,
+    SYS_pause,
+    SYS_pipe,
+    SYS_poll,
+    SYS_readlink,
+    SYS_rename,
+    SYS_renameat,
+    SYS_rmdir,
+    SYS_select,
+    SYS_signalfd,
+    SYS_stat,
+    SYS_symlink,
+    SYS_time,
+    SYS_unlink,
+    // Numbers of newer calls that have no name in the C library's bindings yet: map_shadow_stack, futex_wake,
+    // futex_wait, futex_requeue.
+    453,
+    454,
+    455,
+    456,
+];
+
+/// This architecture has no older forms; the numbers are those of newer calls, as everywhere.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const OLD: &[c_long] = &[SYS_renameat, 453, 454, 455, 456];
+
+/// Makes a process by a call without flags.
+#[cfg(target_arch = "x86_64")]
+pub(super) const FORKS: &[c_long] = &[SYS_fork, SYS_vfork];
+
+/// There is `clone` only.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const FORKS: &[c_long] = &[];
+
+/// Sockets by name.
+pub(super) const NAMED_SOCKETS: &[c_long] = &[SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4];
+
+/// Calls that programs do without when the kernel does not know them, and only then. `clone3` has its flags in
+/// memory, where a filter does not see them.
+pub(super) const UNKNOWN: &[c_long] = &[SYS_clone3];
+
+/// The newest system call that the lists above have considered (`file_setattr`, Linux 6.17).
+pub(super) const NEWEST: c_long = 469;

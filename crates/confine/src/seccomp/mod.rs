@@ -1,0 +1,246 @@
+//! The filter of an NF's system calls, in BPF.
+//!
+//! Two programs, which a process carries both; the stricter answer counts. The first answers calls that are newer
+//! than this list, and `clone3`, with `ENOSYS`, which has programs fall back to older ones. The second allows the
+//! calls of [`calls`], some of them by their arguments, leaves those to the first, and answers all others with
+//! `EPERM`. It comes last, because it refuses further ones. Calls of another architecture end the process.
+//!
+//! Arguments are compared as the kernel reads them: flags and commands are 32 bits, whatever lies above.
+
+mod calls;
+
+use crate::confinement::Sockets;
+use crate::error::Error;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+use std::collections::BTreeMap;
+
+/// What a filter lets through besides the calls of every program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance {
+    /// Making processes, not just threads.
+    pub children: bool,
+    /// Steering threads by their ids: where nobody else's are in sight.
+    pub own_pids: bool,
+    /// Making sockets.
+    pub sockets: Sockets,
+}
+
+/// Programs that a process installs, in this order.
+pub(crate) type Programs = [BpfProgram; 2];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Flags of `clone` that an NF has no use for: namespaces; a sibling instead of a child, which would be the
+/// host's to wait for; a child that starts traced.
+const REFUSED_CLONE_FLAGS: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_PARENT
+    | libc::CLONE_PTRACE) as u32 as u64;
+
+/// Advice that concerns only who gives it. Not here: `MADV_REMOVE`, which zeroes packets under everybody's hands;
+/// `MADV_COLD`, `MADV_PAGEOUT` and `MADV_COLLAPSE`, which hold others up; merging of pages, by which contents can be told.
+const ADVICE: [u64; 19] = [0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23, 24, 102, 103];
+
+/// Commands of `fcntl` but sealing (`F_ADD_SEALS` would keep others from mapping shared memory), leases, and
+/// signals to others about descriptors.
+const FCNTL: [i32; 16] = [
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_SETFL,
+    libc::F_GETLK,
+    libc::F_SETLK,
+    libc::F_SETLKW,
+    libc::F_OFD_GETLK,
+    libc::F_OFD_SETLK,
+    libc::F_OFD_SETLKW,
+    libc::F_GETOWN,
+    libc::F_GETPIPE_SZ,
+    libc::F_SETPIPE_SZ,
+    libc::F_GET_SEALS,
+];
+
+/// Not here: `PR_SET_PDEATHSIG`, by which an NF would outlive the host; filters and modes of its own.
+const PRCTL: [i32; 18] = [
+    libc::PR_GET_PDEATHSIG,
+    libc::PR_GET_DUMPABLE,
+    libc::PR_SET_DUMPABLE,
+    libc::PR_SET_NAME,
+    libc::PR_GET_NAME,
+    libc::PR_GET_SECCOMP,
+    libc::PR_CAPBSET_READ,
+    libc::PR_GET_SECUREBITS,
+    libc::PR_SET_TIMERSLACK,
+    libc::PR_GET_TIMERSLACK,
+    libc::PR_SET_CHILD_SUBREAPER,
+    libc::PR_GET_CHILD_SUBREAPER,
+    libc::PR_SET_NO_NEW_PRIVS,
+    libc::PR_GET_NO_NEW_PRIVS,
+    libc::PR_GET_TID_ADDRESS,
+    libc::PR_SET_THP_DISABLE,
+    libc::PR_GET_THP_DISABLE,
+    libc::PR_SET_VMA,
+];
+
+/// Puts characters into a terminal's input as if they were typed; `TIOCLINUX` pastes.
+const REFUSED_IOCTLS: [u64; 2] = [libc::TIOCSTI as u32 as u64, libc::TIOCLINUX as u32 as u64];
+
+/// The programs for an NF.
+///
+/// # Errors
+///
+/// On an architecture that they cannot be made for.
+pub(crate) fn programs(allowance: Allowance) -> Result<Programs, Error> {
+    let failed = |error: &dyn std::fmt::Display| Error::Filter(error.to_string());
+    let rules = allowed(allowance).map_err(|error| failed(&error))?;
+    let unknown: Rules = unknown().map(|call| (call, vec![])).collect();
+    let program = |rules, otherwise, listed| {
+        let arch = std::env::consts::ARCH.try_into()?;
+        SeccompFilter::new(rules, otherwise, listed, arch)?.try_into()
+    };
+    let refuse = |errno: i32| SeccompAction::Errno(errno as u32);
+    let result: Result<Programs, seccompiler::BackendError> = (|| {
+        Ok([
+            program(unknown, SeccompAction::Allow, refuse(libc::ENOSYS))?,
+            program(rules, refuse(libc::EPERM), SeccompAction::Allow)?,
+        ])
+    })();
+    result.map_err(|error| failed(&error))
+}
+
+/// Calls that are not to be known.
+fn unknown() -> impl Iterator<Item = i64> {
+    // Some years' worth: each makes the programs longer, and the kernel goes through them when they are installed.
+    calls::UNKNOWN.iter().copied().chain(calls::NEWEST + 1..calls::NEWEST + 40)
+}
+
+fn allowed(allowance: Allowance) -> Result<Rules, seccompiler::BackendError> {
+    let mut rules: Rules = calls::PLAIN.iter().chain(calls::OLD).map(|call| (*call, vec![])).collect();
+    // The other program refuses these; of two refusals, that of the program which came last would count.
+    rules.extend(unknown().map(|call| (call, vec![])));
+    let mut by_arguments = |call: i64, list: Vec<SeccompRule>| rules.insert(call, list);
+
+    let bits = |argument, mask: u64, value: u64| is(argument, SeccompCmpOp::MaskedEq(mask), value);
+    let mut clone = vec![bits(0, REFUSED_CLONE_FLAGS, 0)?];
+    if !allowance.children {
+        clone.push(bits(0, libc::CLONE_THREAD as u64, libc::CLONE_THREAD as u64)?);
+    }
+    by_arguments(libc::SYS_clone, vec![SeccompRule::new(clone)?]);
+    // Filling holes is fine; making them, in memory that others use, is not.
+    let keep_size = libc::FALLOC_FL_KEEP_SIZE as u32;
+    by_arguments(libc::SYS_fallocate, vec![SeccompRule::new(vec![bits(1, u64::from(!keep_size), 0)?])?]);
+    by_arguments(libc::SYS_madvise, one_of(2, ADVICE)?);
+    by_arguments(libc::SYS_fcntl, one_of(1, FCNTL.map(|command| command as u64))?);
+    by_arguments(libc::SYS_prctl, one_of(0, PRCTL.map(|option| u64::from(option as u32)))?);
+    let ioctl = REFUSED_IOCTLS.iter().map(|command| is(1, SeccompCmpOp::Ne, *command));
+    by_arguments(libc::SYS_ioctl, vec![SeccompRule::new(ioctl.collect::<Result<_, _>>()?)?]);
+    by_arguments(libc::SYS_prlimit64, one_of(0, [0])?);
+    // Asks for the personality.
+    by_arguments(libc::SYS_personality, one_of(0, [0xffff_ffff])?);
+    // Itself or its own group, not all of a user's processes.
+    let itself = vec![is(0, SeccompCmpOp::Lt, 2)?, is(1, SeccompCmpOp::Eq, 0)?];
+    by_arguments(libc::SYS_setpriority, vec![SeccompRule::new(itself)?]);
+    by_arguments(libc::SYS_sched_setaffinity, if allowance.own_pids { vec![] } else { one_of(0, [0])? });
+    // No datagrams: they go to any name, without a call to connect. The types carry flags above these bits.
+    let stream = |kind: i32| bits(1, 0xf, kind as u64);
+    let unix = || is(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64);
+    let pairs = if allowance.sockets == Sockets::Inherited {
+        vec![
+            SeccompRule::new(vec![unix()?, stream(libc::SOCK_STREAM)?])?,
+            SeccompRule::new(vec![unix()?, stream(libc::SOCK_SEQPACKET)?])?,
+        ]
+    } else {
+        vec![SeccompRule::new(vec![unix()?])?]
+    };
+    by_arguments(libc::SYS_socketpair, pairs);
+    let families: &[i32] = match allowance.sockets {
+        Sockets::Inherited => &[],
+        Sockets::Local => &[libc::AF_UNIX],
+        Sockets::Network => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6],
+    };
+    if !families.is_empty() {
+        let mut sockets = one_of(0, families.iter().map(|family| *family as u64))?;
+        if allowance.sockets == Sockets::Network {
+            // By which the resolver asks which addresses there are; changes want capabilities.
+            let netlink = is(0, SeccompCmpOp::Eq, libc::AF_NETLINK as u64)?;
+            let route = is(2, SeccompCmpOp::Eq, libc::NETLINK_ROUTE as u64)?;
+            sockets.push(SeccompRule::new(vec![netlink, route])?);
+        }
+        by_arguments(libc::SYS_socket, sockets);
+        rules.extend(calls::NAMED_SOCKETS.iter().map(|call| (*call, vec![])));
+    }
+    if allowance.children {
+        rules.extend(calls::FORKS.iter().map(|call| (*call, vec![])));
+    }
+    Ok(rules)
+}
+
+fn is(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)
+}
+
+/// Rules by which an argument is one of those.
+fn one_of(
+    argument: u8,
+    values: impl IntoIterator<Item = u64>,
+) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let rule = |value| SeccompRule::new(vec![is(argument, SeccompCmpOp::Eq, value)?]);
+    values.into_iter().map(rule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_fit_into_the_kernel() {
+        for sockets in [Sockets::Inherited, Sockets::Local, Sockets::Network] {
+            for children in [false, true] {
+                let programs = programs(Allowance { children, own_pids: children, sockets }).expect("made");
+                // BPF_MAXINSNS.
+                assert!(programs.iter().all(|program| (1..4096).contains(&program.len())));
+            }
+        }
+    }
+
+    #[test]
+    fn what_reaches_into_others_is_on_no_list() {
+        let rules = allowed(Allowance { children: true, own_pids: true, sockets: Sockets::Network });
+        let rules = rules.expect("made");
+        for call in [
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_readv,
+            libc::SYS_process_vm_writev,
+            libc::SYS_process_madvise,
+            libc::SYS_pidfd_getfd,
+            libc::SYS_kcmp,
+            libc::SYS_bpf,
+            libc::SYS_perf_event_open,
+            libc::SYS_userfaultfd,
+            libc::SYS_keyctl,
+            libc::SYS_io_uring_setup,
+            libc::SYS_io_setup,
+            libc::SYS_mount,
+            libc::SYS_unshare,
+            libc::SYS_setns,
+            libc::SYS_init_module,
+            libc::SYS_finit_module,
+            libc::SYS_kexec_load,
+            libc::SYS_reboot,
+            libc::SYS_mbind,
+            libc::SYS_fchmodat,
+            libc::SYS_setresuid,
+        ] {
+            assert!(!rules.contains_key(&call), "{call}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! What the new process does to itself between fork and exec.
+//!
+//! Invariant: nothing here allocates, locks, panics or unwinds, because other threads of the host were in the middle
+//! of anything when the process was forked; all is prepared in [`Steps`]. Each step either succeeds or ends the
+//! start: nothing runs with less than was planned.
+//!
+//! The order is forced: places and limits while there are still rights to take them; the user id; the signal at the
+//! host's death after that, because a change of user id forgets it; Landlock and the filter last, because they
+//! would be in the way of everything before.
+#![expect(unsafe_code, reason = "system calls of a process that may not allocate")]
+
+use crate::seccomp::Programs;
+use rustix::process::Resource;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+/// What is done, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Step {
+    /// Makes the process in its control group and PID namespace.
+    Place = 1,
+    /// Enters control groups.
+    Group,
+    /// Takes limits.
+    Limit,
+    /// Leaves the host's session.
+    Session,
+    /// Gives up what capabilities a program could come to.
+    Bound,
+    /// Becomes another user.
+    User,
+    /// Gives up capabilities.
+    Privileges,
+    /// Asks to be ended with the host.
+    HostDeath,
+    /// Enters the list of files.
+    Files,
+    /// Installs the filter.
+    Filter,
+}
+
+const STEPS: [Step; 10] = [
+    Step::Place,
+    Step::Group,
+    Step::Limit,
+    Step::Session,
+    Step::Bound,
+    Step::User,
+    Step::Privileges,
+    Step::HostDeath,
+    Step::Files,
+    Step::Filter,
+];
+
+impl Step {
+    pub(crate) fn what_failed(self) -> &'static str {
+        match self {
+            Step::Place => "no process could be made in its control group and PID namespace",
+            Step::Group => "its control group was refused",
+            Step::Limit => "its limits were refused",
+            Step::Session => "a session of its own was refused",
+            Step::Bound => "capabilities could not be given up",
+            Step::User => "its user id was refused",
+            Step::Privileges => "privileges could not be given up",
+            Step::HostDeath => "it could not be tied to the life of the host",
+            Step::Files => "the list of files was refused",
+            Step::Filter => "the system call filter was refused",
+        }
+    }
+}
+
+/// Everything that the new process needs, made before it is.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    /// Where it writes its number, or what failed.
+    pub report: OwnedFd,
+    /// The folder of the control group that it is to be made in.
+    pub group: Option<OwnedFd>,
+    /// Whether it gets a PID namespace.
+    pub own_pids: bool,
+    /// Files of control groups that it enters by itself.
+    pub groups: Vec<OwnedFd>,
+    /// Limits that it takes.
+    pub limits: Vec<(Resource, u64)>,
+    /// Capabilities that programs might come to, from 0 to this number.
+    pub last_capability: Option<u32>,
+    /// The user and group that it becomes.
+    pub user: Option<(u32, u32)>,
+    /// The host, as the new process sees it.
+    pub host: Host,
+    /// The Landlock ruleset.
+    pub files: Option<OwnedFd>,
+    /// The filter.
+    pub filter: Option<Programs>,
+}
+
+/// How a new process recognizes its parent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Host {
+    /// By `getppid`.
+    Pid(u32),
+    /// By `/proc`: from inside a PID namespace of its own, the parent has no number.
+    InProc(u32),
+    /// Not at all: there is no `/proc`.
+    Unknown,
+}
+
+/// A note from the new process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// The number of the process that was made.
+    Pid(u32),
+    /// A step failed.
+    Failed(Step, i32),
+}
+
+/// Bytes of a note: what, and its value.
+pub(crate) const NOTE_BYTES: usize = 8;
+const PID: u32 = 0;
+
+impl Note {
+    pub fn parse(bytes: [u8; NOTE_BYTES]) -> Option<Note> {
+        let [a, b, c, d, value @ ..] = bytes;
+        match u32::from_ne_bytes([a, b, c, d]) {
+            PID => Some(Note::Pid(u32::from_ne_bytes(value))),
+            step => {
+                let step = STEPS.into_iter().find(|known| *known as u32 == step)?;
+                Some(Note::Failed(step, i32::from_ne_bytes(value)))
+            }
+        }
+    }
+}
+
+/// The answer of a system call.
+fn check(answer: libc::c_long) -> io::Result<libc::c_long> {
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+impl Steps {
+    /// Whether the process is made by a second call, which places it.
+    pub fn is_placed(&self) -> bool {
+        self.own_pids || self.group.is_some()
+    }
+
+    /// Confines the calling process, which was just forked.
+    pub fn take(&self) -> io::Result<()> {
+        self.step(Step::Place, || self.place())?;
+        self.step(Step::Group, || self.enter_groups())?;
+        self.step(Step::Limit, || self.limit())?;
+        // No terminal: what is typed for the host is not for the NF, and nothing can be typed for it.
+        // SAFETY: no arguments. A process that was just forked leads no group, so this succeeds.
+        self.step(Step::Session, || check(unsafe { libc::syscall(libc::SYS_setsid) }).map(drop))?;
+        self.step(Step::Bound, || self.bound())?;
+        self.step(Step::User, || self.become_user())?;
+        self.step(Step::Privileges, give_up_privileges)?;
+        self.step(Step::HostDeath, || self.tie_to_host())?;
+        self.step(Step::Files, || self.enter_files())?;
+        self.step(Step::Filter, || self.install_filter())
+    }
+
+    fn step(&self, step: Step, take: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let result = take();
+        if let Err(error) = &result {
+            self.note(step as u32, error.raw_os_error().unwrap_or(0) as u32);
+        }
+        result
+    }
+
+    fn note(&self, what: u32, value: u32) {
+        let mut bytes = [0; NOTE_BYTES];
+        bytes[..4].copy_from_slice(&what.to_ne_bytes());
+        bytes[4..].copy_from_slice(&value.to_ne_bytes());
+        // A pipe takes so few bytes whole. If its reader is gone, so is the host.
+        let _ = rustix::io::write(&self.report, &bytes);
+    }
+
+    /// Makes the process anew, as a child of the host, where it belongs: moving one into a control group waits for
+    /// all cores, about 12 ms, and a PID namespace takes in only processes that are made in it.
+    fn place(&self) -> io::Result<()> {
+        /// `CLONE_INTO_CGROUP`, of linux/sched.h.
+        const INTO_GROUP: u64 = 1 << 33;
+        if !self.is_placed() {
+            // SAFETY: no arguments.
+            self.note(PID, unsafe { libc::getpid() } as u32);
+            return Ok(());
+        }
+        // It goes on in this process's memory, which was copied once and need not be again.
+        let mut flags = libc::CLONE_PARENT | libc::CLONE_PARENT_SETTID | libc::CLONE_VM | libc::CLONE_VFORK;
+        if self.own_pids {
+            flags |= libc::CLONE_NEWPID;
+        }
+        let flags = flags as u64 | if self.group.is_some() { INTO_GROUP } else { 0 };
+        // Its number, as the host knows it.
+        let mut pid = 0u32;
+        // In the order of `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size,
+        // tls, set_tid, set_tid_size, cgroup.
+        let group = self.group.as_ref().map_or(0, |group| group.as_raw_fd() as u64);
+        let args: [u64; 11] = [flags, 0, 0, (&raw mut pid) as u64, 0, 0, 0, 0, 0, 0, group];
+        // SAFETY: the kernel reads the arguments, whose size is right, and writes the number before the new process
+        // runs; both live for the call. What the C library remembers of its own number is wrong in the new process,
+        // and nothing asks for it before exec.
+        let answer = unsafe { go_on_in_clone(args.as_ptr(), size_of_val(&args)) };
+        if answer < 0 {
+            return Err(io::Error::from_raw_os_error(-answer as i32));
+        }
+        // SAFETY: the kernel has written it, behind the compiler's back.
+        self.note(PID, unsafe { std::ptr::read_volatile(&raw const pid) });
+        Ok(())
+    }
+
+    fn enter_groups(&self) -> io::Result<()> {
+        for group in &self.groups {
+            rustix::io::write(group, b"0")?;
+        }
+        Ok(())
+    }
+
+    fn limit(&self) -> io::Result<()> {
+        for (resource, most) in &self.limits {
+            let limit = rustix::process::Rlimit { current: Some(*most), maximum: Some(*most) };
+            rustix::process::setrlimit(*resource, limit)?;
+        }
+        Ok(())
+    }
+
+    /// Programs that it executes come to no capability: a second bar to that beside giving them all up for good in
+    /// [`give_up_privileges`], for who may raise it.
+    fn bound(&self) -> io::Result<()> {
+        let prctl = |option: libc::c_int, value: u64| {
+            // SAFETY: numbers only.
+            check(unsafe { libc::syscall(libc::SYS_prctl, option, value, 0u64, 0u64, 0u64) })
+        };
+        // A kernel without ambient capabilities has none to give up.
+        let _ = prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64);
+        for capability in 0..self.last_capability.map_or(0, |last| last + 1) {
+            prctl(libc::PR_CAPBSET_DROP, u64::from(capability))?;
+        }
+        Ok(())
+    }
+
+    /// By the kernel's calls: the C library's tell all threads, and here is but one.
+    fn become_user(&self) -> io::Result<()> {
+        let Some((user, group)) = self.user else { return Ok(()) };
+        // SAFETY: numbers only; no list of groups is read, because there are none in it.
+        unsafe {
+            check(libc::syscall(libc::SYS_setgroups, 0usize, std::ptr::null::<libc::gid_t>()))?;
+            check(libc::syscall(libc::SYS_setresgid, group, group, group))?;
+            check(libc::syscall(libc::SYS_setresuid, user, user, user))?;
+        }
+        Ok(())
+    }
+
+    fn tie_to_host(&self) -> io::Result<()> {
+        // SAFETY: numbers only.
+        check(unsafe {
+            libc::syscall(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0u64, 0u64, 0u64)
+        })?;
+        // The host may have ended before it was asked for; then somebody else is the parent now.
+        // SAFETY: no arguments.
+        let parent = unsafe { libc::getppid() };
+        let host_lives = match self.host {
+            Host::Pid(pid) => parent as u32 == pid,
+            Host::InProc(pid) => parent_in_proc()? == Some(pid),
+            Host::Unknown => true,
+        };
+        if host_lives { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
+    }
+
+    fn enter_files(&self) -> io::Result<()> {
+        let Some(ruleset) = &self.files else { return Ok(()) };
+        // SAFETY: a descriptor and no flags.
+        check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) }).map(drop)
+    }
+
+    fn install_filter(&self) -> io::Result<()> {
+        for program in self.filter.iter().flatten() {
+            seccompiler::apply_filter(program).map_err(|error| match error {
+                seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error,
+                _ => io::Error::from_raw_os_error(libc::EINVAL),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns in a new process, on this stack, which the calling one leaves as it is: that waits until the new one has
+/// executed or ended, and ends. A negative number, in the calling one, if none could be made.
+///
+/// # Safety
+///
+/// The arguments are those of `clone3`, with `CLONE_VM` and `CLONE_VFORK`; the process has no other thread.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
+    core::arch::naked_asm!(
+        "mov eax, {clone3}",
+        "syscall",
+        "test rax, rax",
+        "jle 2f",
+        // The stack is the new process's: nothing is read from it here.
+        "xor edi, edi",
+        "mov eax, {exit_group}",
+        "syscall",
+        "ud2",
+        "2:",
+        "ret",
+        clone3 = const libc::SYS_clone3,
+        exit_group = const libc::SYS_exit_group,
+    )
+}
+
+/// As above.
+///
+/// # Safety
+///
+/// As above.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
+    core::arch::naked_asm!(
+        "mov x8, {clone3}",
+        "svc 0",
+        "cmp x0, 0",
+        "b.le 2f",
+        "mov x0, 0",
+        "mov x8, {exit_group}",
+        "svc 0",
+        "brk 1",
+        "2:",
+        "ret",
+        clone3 = const libc::SYS_clone3,
+        exit_group = const libc::SYS_exit_group,
+    )
+}
+
+/// Capabilities of this process, and new ones by programs with bits or attributes for that.
+fn give_up_privileges() -> io::Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3` and this process; then effective, permitted and inheritable, twice 32 bits.
+    const HEADER: [u32; 2] = [0x2008_0522, 0];
+    let none = [0u32; 6];
+    // SAFETY: the kernel reads the two, which have the sizes of this version and live for the call.
+    unsafe {
+        check(libc::syscall(libc::SYS_capset, HEADER.as_ptr(), none.as_ptr()))?;
+        check(libc::syscall(libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1u64, 0u64, 0u64, 0u64))?;
+    }
+    Ok(())
+}
+
+/// The number of this process's parent in `/proc/self/stat`.
+fn parent_in_proc() -> io::Result<Option<u32>> {
+    use rustix::fs::{Mode, OFlags};
+    let file = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = [0; 256];
+    let count = rustix::io::read(&file, &mut bytes)?;
+    Ok(parent_in_stat(&bytes[..count]))
+}
+
+/// After the name in parentheses, which may hold anything, come a letter and the parent.
+fn parent_in_stat(stat: &[u8]) -> Option<u32> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let digits = stat.get(name_end + 4..)?;
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(None, |number: Option<u32>, digit| {
+        number.unwrap_or(0).checked_mul(10)?.checked_add(u32::from(digit - b'0'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_read_whatever_the_program_is_called() {
+        assert_eq!(parent_in_stat(b"12 (a) R 34 5"), Some(34));
+        assert_eq!(parent_in_stat(b"12 (a) R 1 (b) S 77 5"), Some(77));
+        assert_eq!(parent_in_stat(b"12 (a"), None);
+        assert_eq!(parent_in_stat(b"12 (a) R x"), None);
+        let own = parent_in_proc().expect("there is /proc");
+        // SAFETY: no arguments.
+        assert_eq!(own, Some(unsafe { libc::getppid() } as u32));
+    }
+
+    #[test]
+    fn notes_are_understood() {
+        for step in STEPS {
+            let mut bytes = [0; NOTE_BYTES];
+            bytes[..4].copy_from_slice(&(step as u32).to_ne_bytes());
+            bytes[4] = 1;
+            assert_eq!(Note::parse(bytes), Some(Note::Failed(step, 1)));
+        }
+        assert_eq!(Note::parse([0xff; NOTE_BYTES]), None);
+    }
+}

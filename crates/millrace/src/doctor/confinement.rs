@@ -1,0 +1,26 @@
+//! What keeps NFs in processes of their own from each other and from the host.
+
+use confine::State;
+
+use super::Probe;
+use super::machine::Machine;
+use super::report::{Finding, Status};
+
+/// The probes of this section.
+pub const PROBES: &[Probe] = &[mechanisms];
+
+fn mechanisms(machine: &Machine<'_>) -> Vec<Finding> {
+    let finding = |offer: confine::Offer| {
+        let status = match offer.state {
+            State::Whole => Status::Ok,
+            State::Partly => Status::Limited,
+            State::Missing => Status::Missing,
+        };
+        let finding = Finding { status, ..Finding::ok(offer.name, offer.text) };
+        match offer.remedy {
+            Some(remedy) => finding.remedy(remedy),
+            None => finding,
+        }
+    };
+    machine.kernel.confinement().into_iter().map(finding).collect()
+}
