@@ -66,6 +66,8 @@ pub fn starter(brief: Brief, burst: usize, output: NfOutput) -> anyhow::Result<S
             when_down: nf.when_down,
             output,
             observes: nf.observes,
+            rights: nf.rights.clone(),
+            cores: nf.cores.clone(),
         }
     }))
 }
@@ -80,7 +82,8 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     // Ctrl-C goes to all processes of a terminal; the host says when it is over.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
     // Whether its elements make packets shows only when they do.
-    let mut attached = nf::attach(&nf::Options::new("click").metadata().makes_packets())?;
+    let mut attached = nf::attach(&nf::Options::new("click").metadata().makes_packets())
+        .map_err(|error| anyhow!("{error}"))?;
     let brief: Brief = serde_json::from_slice(&std::mem::take(&mut attached.config)).context("the brief")?;
     let ends = Ends::new(attached);
     let mut loaded = check::load_from(brief.sources, &brief.chain, &brief.defines)?;

@@ -155,10 +155,9 @@ fn open(options: &Options) -> Result<Socket, NfError> {
     let host = host.filter(|host| !host.is_empty()).ok_or(NfError::NoHost)?;
     match host.strip_prefix("fd:") {
         Some(number) => {
-            // With the host, everything that this process works on is gone.
-            let kill = Some(rustix::process::Signal::KILL);
-            rustix::process::set_parent_process_death_signal(kill)
-                .map_err(|error| NfError::Socket { action: "be tied to", source: error.into() })?;
+            // With the host, everything that this process works on is gone. A confined one is refused: it is tied
+            // already, and must not untie itself.
+            let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
             let number = number.parse().map_err(|_| NfError::BadHost(host.clone()))?;
             Ok(Socket::new(inherited(number)?))
         }

@@ -130,7 +130,18 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     let graph = std::mem::replace(&mut nf.graph, graph);
     let body = nf.program.clone().unwrap_or(Body::Click(graph));
     let (name, trust) = (nf.name.clone(), nf.trust.clone());
-    ProcessNf { name, body, inputs, outputs, when_down: nf.when_down, trust, observes: nf.observes }
+    let (rights, cores) = (nf.rights.clone(), nf.cores.clone());
+    ProcessNf {
+        name,
+        body,
+        inputs,
+        outputs,
+        when_down: nf.when_down,
+        trust,
+        observes: nf.observes,
+        rights,
+        cores,
+    }
 }
 
 /// A device element.

@@ -4,7 +4,7 @@ use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
 use super::{Body, Define, Program};
-use crate::nf::WhenDown;
+use crate::nf::{Rights, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
 
@@ -50,6 +50,8 @@ pub(super) struct NfDecl {
     /// Its trust group, where one is named.
     pub trust: Option<Spanned>,
     pub observes: bool,
+    pub rights: Option<Rights>,
+    pub cores: Vec<usize>,
 }
 
 /// Where an NF's Click text is.
@@ -225,10 +227,12 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
             let help = format!("add `runs = \"process\"`, or leave `{key}` out");
             diags.error(value.key_span, message).help(help);
         }
-        value.text(diags)
+        Some(value)
     };
-    let trust = of_process("trust", diags);
-    let observes = of_process("access", diags).is_some_and(|access| match access.as_str() {
+    let trust = of_process("trust", diags).and_then(|trust| trust.text(diags));
+    let (rights, cores) = read_rights(&mut of_process, folder, diags);
+    let access = of_process("access", diags).and_then(|access| access.text(diags));
+    let observes = access.is_some_and(|access| match access.as_str() {
         "observe" => true,
         "inline" => false,
         unknown => {
@@ -252,7 +256,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let misspelt = |key: &str| (key == "run").then(|| "how an NF runs is said by `runs`".to_string());
     keys.finish(diags, |key| misspelt(key).or_else(|| misplaced(key)));
     let (name, span) = (nf.key.to_string(), nf.key_span);
-    Some(NfDecl { name, span, text, defines, idle, form, when_down, trust, observes })
+    Some(NfDecl { name, span, text, defines, idle, form, when_down, trust, observes, rights, cores })
 }
 
 /// The keys of an NF that is a program.
@@ -292,6 +296,34 @@ fn read_program(keys: &mut Keys<'_>, folder: &Path, diags: &mut Diagnostics) -> 
     let arguments = arguments.into_iter().map(|argument| argument.text).collect();
     let program = Program { path: file, span: path.span, arguments, config };
     Some((Body::Program(program), interfaces))
+}
+
+/// What the process of an NF may do, and where it runs.
+fn read_rights<'a>(
+    take: &mut impl FnMut(&'static str, &mut Diagnostics) -> Option<Value<'a>>,
+    folder: &Path,
+    diags: &mut Diagnostics,
+) -> (Option<Rights>, Vec<usize>) {
+    let confine = take("confine", diags).and_then(|confine| confine.truth(diags)).unwrap_or(true);
+    let mut paths = |key, diags: &mut Diagnostics| {
+        let texts = take(key, diags).map_or(vec![], |paths| paths.texts(diags));
+        texts.iter().map(|path| folder.join(&path.text)).collect()
+    };
+    let (reads, writes) = (paths("reads", diags), paths("writes", diags));
+    let network = take("network", diags).and_then(|network| network.truth(diags)).unwrap_or(false);
+    let memory_mib = take("memory_mib", diags).and_then(|value| value.integer(16..=1 << 20, diags));
+    let cpu_share = take("cpu_share", diags).and_then(|value| value.integer(1..=10_000, diags));
+    let cores = take("cores", diags).and_then(|cores| cores.list(diags)).unwrap_or_default();
+    let cores = cores.into_iter().filter_map(|core| core.integer(0..=MOST_WORKERS - 1, diags));
+    let cores = cores.filter_map(|core| usize::try_from(core).ok()).collect();
+    let rights = Rights {
+        reads,
+        writes,
+        network,
+        memory_bytes: memory_mib.map(|mib| mib << 20),
+        cpu_share: cpu_share.and_then(|share| u32::try_from(share).ok()),
+    };
+    (confine.then_some(rights), cores)
 }
 
 fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {

@@ -25,6 +25,13 @@
 //! when_down = "bypass"                 # or "drop", the default, or "hold"
 //! trust = "ours"                       # NFs of one trust group share memory; by default each has its own
 //! access = "observe"                   # looks at copies while the packets go on; "inline" by default
+//! cores = [1]                          # cores that it may run on
+//! reads = ["rules"]                    # files and folders that it may read, and those it may write:
+//! writes = ["/var/log/monitor"]        # other files than the system's are closed to it
+//! network = false                      # whether it may use the network
+//! memory_mib = 256                     # memory that it may use; 1,024 by default
+//! cpu_share = 100                      # its share of a contended core, where everybody else has 100
+//! confine = true                       # false: with the rights of whoever runs the chain
 //!
 //! [nf.guest]
 //! attach = true                        # a program that is started by somebody else, and attaches to the daemon
@@ -60,7 +67,7 @@ pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
 pub use sources::Sources;
 
 use crate::assemble::folder_of;
-use crate::nf::WhenDown;
+use crate::nf::{Rights, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -120,6 +127,10 @@ pub struct ProcessNf {
     pub trust: String,
     /// Whether it only looks: its packets go on without it, and it gets copies that it cannot write.
     pub observes: bool,
+    /// What its process may do beside its packets; `None` where it may do all that this one may.
+    pub rights: Option<Rights>,
+    /// Cores that it may run on; none for all.
+    pub cores: Vec<usize>,
 }
 
 /// What the process of an NF runs.

@@ -3,7 +3,7 @@
 use super::file::{ChainFile, Form, NfDecl, NfText};
 use super::{Body, Define, Files, variables};
 use crate::assemble::KnownClasses;
-use crate::nf::WhenDown;
+use crate::nf::{Rights, WhenDown};
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};
@@ -33,6 +33,10 @@ pub(super) struct Nf {
     pub trust: String,
     /// Whether it only looks.
     pub observes: bool,
+    /// What its process may do.
+    pub rights: Option<Rights>,
+    /// Cores that it may run on.
+    pub cores: Vec<usize>,
     /// The program that it is, where it has no Click text.
     pub program: Option<Body>,
     /// Whether mistakes in its text may hide interfaces.
@@ -166,6 +170,8 @@ pub(super) fn load_all(
             when_down: declared.when_down,
             trust: trust_group(declared),
             observes: declared.observes,
+            rights: declared.rights.clone(),
+            cores: declared.cores.clone(),
             program: None,
             incomplete,
         });
@@ -209,6 +215,8 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         when_down: declared.when_down,
         trust: trust_group(declared),
         observes: declared.observes,
+        rights: declared.rights.clone(),
+        cores: declared.cores.clone(),
         program: Some(program.clone()),
         incomplete: false,
     }

@@ -17,7 +17,7 @@ pub mod memory;
 pub mod seat;
 pub mod supervisor;
 
-pub use seat::{Command, NfOutput, NfSpec, Seat, State, WhenDown};
+pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, WhenDown};
 pub use supervisor::Supervisor;
 
 use crate::assemble::{Options, assemble};
@@ -28,7 +28,7 @@ use diag::Diagnostics;
 use element::configure::Direction;
 use port::{MemoryPort, Port};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Records the mistakes of all NFs that run in processes of their own: those would find them only when they
 /// are started.
@@ -50,16 +50,31 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
     Ok(())
 }
 
+/// Whether a file is there and can be run.
+fn runs(path: &Path) -> std::io::Result<bool> {
+    let found = std::fs::metadata(path)?;
+    Ok(found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a program is named without a folder, and so looked for as shells do.
+fn is_bare(program: &Path) -> bool {
+    program.components().count() == 1 && !program.has_root()
+}
+
+/// The file of a program; a bare name is looked for along PATH.
+fn find_program(program: &Path) -> Option<PathBuf> {
+    if !is_bare(program) {
+        return Some(program.to_path_buf());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| runs(file).unwrap_or(false))
+}
+
 /// Whether there is such a program.
 fn check_program(nf: &str, program: &Program, diags: &mut Diagnostics) {
-    let runs = |path: &Path| {
-        let mode = |found: std::fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
-        std::fs::metadata(path).map(mode)
-    };
     let shown = program.path.display();
-    if program.path.components().count() == 1 && !program.path.starts_with("/") {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        if !std::env::split_paths(&path).any(|folder| runs(&folder.join(&program.path)).unwrap_or(false)) {
+    if is_bare(&program.path) {
+        if find_program(&program.path).is_none() {
             diags
                 .error(program.span, format!("there is no program `{shown}` for NF `{nf}` along PATH"))
                 .help("write its path, relative to the chain file and with a `/` in it");

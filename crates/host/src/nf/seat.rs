@@ -40,6 +40,25 @@ pub struct NfSpec {
     pub output: NfOutput,
     /// Whether it only looks.
     pub observes: bool,
+    /// What its process may do beside its packets; `None` where it may do all that this one may.
+    pub rights: Option<Rights>,
+    /// Cores that it may run on; none for all.
+    pub cores: Vec<usize>,
+}
+
+/// What the process of an NF may do beside its packets.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rights {
+    /// Files and folders that it may read, beside the system's programs and libraries and its own.
+    pub reads: Vec<PathBuf>,
+    /// Files and folders that it may write.
+    pub writes: Vec<PathBuf>,
+    /// Whether it may use the network.
+    pub network: bool,
+    /// Memory that it may use, in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Its share of a contended core, where everybody else has 100.
+    pub cpu_share: Option<u32>,
 }
 
 /// Where what a process writes goes.
@@ -129,6 +148,8 @@ pub struct Seat {
     pub spec: NfSpec,
     /// The worker that lends to it.
     pub worker: usize,
+    /// Its number among those of a supervisor.
+    pub number: u32,
     /// Packet memory, known once the chain's pool is made.
     pub memory: Arc<OnceLock<Memory>>,
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
@@ -176,6 +197,10 @@ pub struct Told {
     pub failure: Option<String>,
     /// Findings, each once.
     pub findings: Vec<String>,
+    /// What is enforced upon its process and what is not, in sentences.
+    pub isolation: Vec<String>,
+    /// What of that is not enforced.
+    pub not_enforced: Vec<String>,
     /// The last lines that it wrote.
     pub log: VecDeque<String>,
     /// Lines that it wrote in all.
@@ -188,11 +213,12 @@ const LOG_LINES: usize = 2000;
 const LINE_BYTES: usize = 2000;
 
 impl Seat {
-    /// For an NF of a worker.
-    pub fn new(spec: NfSpec, worker: usize, memory: Arc<OnceLock<Memory>>) -> Seat {
+    /// For an NF of a worker; each has another number.
+    pub fn new(spec: NfSpec, worker: usize, number: u32, memory: Arc<OnceLock<Memory>>) -> Seat {
         Seat {
             spec,
             worker,
+            number,
             memory,
             holder: OnceLock::new(),
             news: AtomicU8::new(0),

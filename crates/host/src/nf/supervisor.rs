@@ -3,17 +3,20 @@
 //! Nothing of this happens on a packet thread. A process is over when the kernel says so of all that it started;
 //! only then is the link told to collect what it held.
 
-use super::log;
 use super::memory::RING_CLAIMS;
-use super::seat::{Incarnation, NfOutput, Rings, Seat, State, Visitor};
+use super::seat::{Incarnation, NfOutput, Rights, Rings, Seat, State, Visitor};
+use super::{find_program, log};
+use confine::{Confined, Confinement, Sockets};
 use nf::message::{FromNf, Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
 use nf::socket::Socket;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags};
 use shm::descriptor::LAYOUT_VERSION;
 use shm::lend::Lender;
 use shm::page::Page;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -130,8 +133,10 @@ struct Process {
 }
 
 enum Body {
-    /// Started here.
+    /// Started here, with all rights that this process has.
     Child(Child),
+    /// Started here, and confined.
+    Confined(Box<Confined>),
     /// It came by itself: all that is known of it is its descriptor.
     Visitor,
 }
@@ -145,6 +150,7 @@ impl Process {
     fn kill(&mut self) {
         let _ = match (&mut self.body, &self.pidfd) {
             (Body::Child(child), _) => child.kill().ok(),
+            (Body::Confined(confined), _) => confined.kill_all().ok(),
             (Body::Visitor, Some(pidfd)) => {
                 rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL).ok()
             }
@@ -158,6 +164,14 @@ impl Process {
             Body::Child(child) => match child.try_wait() {
                 Ok(None) => None,
                 Ok(Some(status)) => Some(status.to_string()),
+                Err(error) => Some(error.to_string()),
+            },
+            Body::Confined(confined) => match confined.try_wait() {
+                Ok(None) => None,
+                Ok(Some(status)) => Some(match confined.finding() {
+                    Some(finding) => format!("{status}: {finding}"),
+                    None => status.to_string(),
+                }),
                 Err(error) => Some(error.to_string()),
             },
             Body::Visitor => {
@@ -204,8 +218,10 @@ fn run(shared: &Shared) {
     for one in &mut watched {
         if let Some(mut process) = one.process.take() {
             process.kill();
-            if let Body::Child(child) = &mut process.body {
-                let _ = child.wait();
+            match &mut process.body {
+                Body::Child(child) => drop(child.wait()),
+                Body::Confined(confined) => drop(confined.wait(GRACE)),
+                Body::Visitor => {}
             }
         }
     }
@@ -427,17 +443,76 @@ fn spawn(seat: &Arc<Seat>) -> Result<Process, String> {
     let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     close_on_exec();
     let (output, errors) = output(seat).map_err(|error| failed("share output", &error))?;
-    let mut start = std::process::Command::new(&command.program);
-    start.args(&command.arguments).env(nf::ENVIRONMENT, "fd:0").stdin(Stdio::from(theirs.into_fd()));
-    start.stdout(output).stderr(errors);
+    // By a descriptor of the file: the user that the NF runs as may not be let through the folders above it.
+    let shown = command.program.display();
+    let path = find_program(&command.program).ok_or_else(|| failed("start", &"there is no such program"))?;
+    let file = rustix::fs::open(&path, OFlags::PATH, Mode::empty());
+    let file = file.map_err(|error| failed(&format!("start {shown}"), &error))?;
+    let mut start = std::process::Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    start.arg0(&command.program).args(&command.arguments);
+    start.env(nf::ENVIRONMENT, "fd:0").stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
     if !command.folder.as_os_str().is_empty() {
         start.current_dir(&command.folder);
     }
-    let child = start.spawn();
-    let child = child.map_err(|error| failed(&format!("start {}", command.program.display()), &error))?;
-    let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
-    let pid = u64::from(child.id());
-    Ok(Process::new(Body::Child(child), pid, pidfd, ours))
+    let failed = |why: &dyn std::fmt::Display| failed(&format!("start {shown}"), why);
+    let (body, pid) = match &seat.spec.rights {
+        None => {
+            let child = start.spawn().map_err(|error| failed(&error))?;
+            let pid = u64::from(child.id());
+            (Body::Child(child), pid)
+        }
+        Some(rights) => {
+            let confined = confinement(rights, user(seat)).spawn(start).map_err(|error| failed(&error))?;
+            let pid = u64::from(confined.pid());
+            (Body::Confined(Box::new(confined)), pid)
+        }
+    };
+    let mut told = seat.told();
+    if let Body::Confined(confined) = &body {
+        let applied = confined.applied();
+        told.isolation = applied.measures().iter().map(ToString::to_string).collect();
+        told.not_enforced = applied.missing().map(ToString::to_string).collect();
+    } else {
+        told.isolation = vec!["none: the chain file says `confine = false`".into()];
+    }
+    drop(told);
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pidfd = raw.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
+    if !seat.spec.cores.is_empty() {
+        let mut cores = rustix::thread::CpuSet::new();
+        let known = seat.spec.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
+        known.for_each(|core| cores.set(*core));
+        if let Err(error) = rustix::thread::sched_setaffinity(raw, &cores) {
+            seat.tell(format!("NF `{name}` runs on any core, not on those in `cores`: {error}"));
+        }
+    }
+    Ok(Process::new(body, pid, pidfd, ours))
+}
+
+/// What keeps a process to its rights.
+fn confinement(rights: &Rights, user: u32) -> Confinement {
+    let sockets = if rights.network { Sockets::Network } else { Sockets::Inherited };
+    let mut confinement = Confinement::new().user(user, user).sockets(sockets);
+    for path in &rights.reads {
+        confinement = confinement.reads(path);
+    }
+    for path in &rights.writes {
+        confinement = confinement.writes(path);
+    }
+    if let Some(bytes) = rights.memory_bytes {
+        confinement = confinement.memory_bytes(bytes);
+    }
+    confinement.cpu_weight(rights.cpu_share.unwrap_or(EVEN_SHARE))
+}
+
+/// The share of a contended core that everybody has.
+const EVEN_SHARE: u32 = 100;
+/// The first of the user ids that NFs run as: above those of people, services and user namespaces.
+const FIRST_USER: u32 = 1_000_000_000;
+
+/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the seat's.
+fn user(seat: &Seat) -> u32 {
+    FIRST_USER + std::process::id() % 1_000_000 * 1_000 + seat.number % 1_000
 }
 
 /// Where what a process writes goes, its errors and the rest. Standard output of this process is for the accounts of

@@ -206,6 +206,13 @@ impl Ports {
     pub fn findings(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.dpdk.iter().flat_map(|dpdk| dpdk.notes()));
+        for seat in self.supervisor.iter().flat_map(Supervisor::seats).filter(|seat| seat.worker == 0) {
+            let missing = std::mem::take(&mut seat.told().not_enforced);
+            if !missing.is_empty() {
+                let what = missing.join("; ");
+                notes.push(format!("NF `{}`: isolation not enforced: {what}", seat.spec.name));
+            }
+        }
         notes
     }
 
@@ -426,7 +433,8 @@ impl PortOpener for Ports {
         }
         let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
         let memory = self.groups.get(&Group::of(process)).cloned().unwrap_or_default();
-        let seat = Arc::new(Seat::new(starter(process), worker, memory));
+        let number = supervisor.seats().len() as u32;
+        let seat = Arc::new(Seat::new(starter(process), worker, number, memory));
         supervisor.add(Arc::clone(&seat));
         Ok(Box::new(ProcessLink::new(seat, supervisor.bell(), Arc::clone(&self.interrupted))))
     }

@@ -90,6 +90,9 @@ fn nfs(report: &Report, seats: &[Arc<Seat>]) -> Vec<NfStatus> {
             restarts: seat.restarts(),
             failure: told.failure.clone(),
         });
+        if status.isolation.is_empty() {
+            status.isolation.clone_from(&told.isolation);
+        }
         drop(told);
         add(&mut status.reasons, seat.drops());
         add(&mut status.counters, seat.counters());
