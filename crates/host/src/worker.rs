@@ -25,13 +25,16 @@ pub const DEFAULT_BURST: usize = 64;
 const SPIN_TURNS: u32 = 200;
 /// Turns without work before it sleeps.
 const YIELD_TURNS: u32 = 400;
-/// How long it sleeps at a time, so that a packet never waits much longer than this.
-const SLEEP: Duration = Duration::from_micros(100);
+/// How long it sleeps at a time, at least and at most. In between it sleeps for a hundredth of the time that it has
+/// slept already: a packet waits little after a short pause, and a worker that nobody needs costs next to nothing.
+const SLEEP: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(10));
 /// How often elements do housekeeping.
 const TICK_NS: u64 = 1_000_000;
 /// Turns without work after which a run whose sources have ended is over, although packets are kept:
 /// nobody will fetch them.
 const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
+/// The same in time slept.
+const GIVE_UP_SLEPT: Duration = Duration::from_millis(200);
 
 /// The time of a run.
 #[derive(Clone)]
@@ -172,6 +175,7 @@ impl Worker {
         // Turns in which no task did anything. Timers do not count: an element that asks again and again for
         // an answer that nobody is left to give must not keep the run from ending.
         let (mut stale_turns, mut last_held, mut idle_since_ns) = (0u32, u64::MAX, None);
+        let mut slept = Duration::ZERO;
         while !self.stop.load(Ordering::Relaxed) {
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
@@ -198,6 +202,7 @@ impl Worker {
             }
             if worked {
                 idle_turns = 0;
+                slept = Duration::ZERO;
                 if let (Some(since), Some(_)) = (idle_since_ns.take(), first_ns) {
                     let waited = self.pulse.waited_ns.load(Ordering::Relaxed);
                     self.pulse.waited_ns.store(waited + (turn_start_ns - since), Ordering::Relaxed);
@@ -218,8 +223,10 @@ impl Worker {
                 if held < std::mem::replace(&mut last_held, held) {
                     // A timer let packets go: others may follow.
                     stale_turns = 1;
+                    slept = Duration::ZERO;
                 }
-                let is_over = stale_turns > if held == 0 { 2 } else { GIVE_UP_TURNS };
+                let nobody_comes = stale_turns > GIVE_UP_TURNS || slept > GIVE_UP_SLEPT;
+                let is_over = if held == 0 { stale_turns > 2 } else { nobody_comes };
                 if is_over && !std::mem::replace(&mut done, true) {
                     self.finish.done.fetch_add(1, Ordering::AcqRel);
                 }
@@ -233,7 +240,13 @@ impl Worker {
                 0 => {}
                 1..SPIN_TURNS => std::hint::spin_loop(),
                 SPIN_TURNS..YIELD_TURNS => std::thread::yield_now(),
-                _ => std::thread::sleep(SLEEP),
+                _ => {
+                    let due_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+                    let until_due = Duration::from_nanos(due_ns.saturating_sub(self.now_ns));
+                    let sleep = (slept / 100).clamp(SLEEP.0, SLEEP.1).min(until_due.max(SLEEP.0));
+                    std::thread::sleep(sleep);
+                    slept += sleep;
+                }
             }
         }
         if let (Some(first), now_ns) = (first_ns, self.clock.now_ns()) {

@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 const SPARE: usize = 4;
 /// How long such an NF waits for empty slots.
 const PATIENCE: Duration = Duration::from_millis(10);
+/// How often it is looked whether the host said something.
+const TURN: Duration = Duration::from_millis(20);
 /// How long it tries to give back what it has when it ends.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -237,7 +239,7 @@ pub fn serve(
             // An element asked for the end of the run: it is the host's to decide.
             lock(&interior).ends.say(&FromNf::Over);
         }
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(TURN);
     }
     running.stop();
     let outcome = running.wait();

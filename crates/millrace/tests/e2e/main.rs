@@ -11,6 +11,7 @@ mod cable;
 mod captures;
 mod chain;
 mod check;
+mod daemon;
 mod files;
 mod generate;
 mod guide;
