@@ -6,6 +6,9 @@ use crate::ends::{Ends, FIRST_COUNTER};
 use crate::message::FromNf;
 use crate::packet::Packet;
 use shm::ring::Action;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long an NF without packets looks again and again, before it lets others have the processor, and before it
@@ -19,10 +22,19 @@ const LISTEN_AFTER: u32 = 1024;
 /// How long a stopping NF waits for room to give back what it has.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A packet that the host keeps count of as held. Let go of with [`Link::release`]; one that goes out of scope is
-/// dropped.
+/// A packet that is kept for later. Let go of with [`Link::release`]; one that goes out of scope is dropped.
 #[derive(Debug)]
-pub struct Held(Packet);
+pub struct Held {
+    packet: Option<Packet>,
+    /// How many the link counts as held.
+    count: Arc<AtomicUsize>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// An NF's way to its host.
 #[derive(Debug)]
@@ -34,6 +46,9 @@ pub struct Link {
     /// Receives in a row that found nothing, and since the host was last listened to.
     idle: u32,
     unheard: u32,
+    held: Arc<AtomicUsize>,
+    /// A signal asked for the end.
+    stop: Arc<AtomicBool>,
 }
 
 impl Link {
@@ -58,7 +73,8 @@ impl Link {
         let mut attached = attach(options)?;
         let config = std::mem::take(&mut attached.config);
         let (reasons, counters) = (attached.reasons as u16, attached.counters);
-        Ok(Link { ends: Ends::new(attached), config, reasons, counters, idle: 0, unheard: 0 })
+        let (ends, stop) = (Ends::new(attached), Arc::default());
+        Ok(Link { ends, config, reasons, counters, idle: 0, unheard: 0, held: Arc::default(), stop })
     }
 
     /// Says that packets may come.
@@ -105,10 +121,34 @@ impl Link {
         self.ends.welcome().burst
     }
 
+    /// Packets that the NF may have at a time, in work and held together; the host lends no more.
+    pub fn quota(&self) -> u64 {
+        self.ends.welcome().quota
+    }
+
+    /// Has SIGTERM and SIGINT end the NF as the host does: [`Link::is_over`] says so from then on. [`run`](crate::run)
+    /// does that by itself.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn stop_on_signals(&mut self) -> Result<(), NfError> {
+        for signal in [SIGTERM, SIGINT] {
+            signal_hook::flag::register(signal, Arc::clone(&self.stop))
+                .map_err(|source| NfError::Socket { action: "catch signals for", source })?;
+        }
+        Ok(())
+    }
+
     /// Whether the NF is to end: what it still has goes back by [`Link::close`], or when the link goes out of
     /// scope.
     pub fn is_over(&self) -> bool {
-        self.ends.is_over()
+        self.ends.is_over() || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks the host for the end of the whole run: the NF has nothing left to do.
+    pub fn ask_end(&self) {
+        self.ends.say(&FromNf::Over);
     }
 
     /// Appends the next packets, up to 64; how many. Never waits. What the NF gave since the last call is shown to
@@ -162,18 +202,25 @@ impl Link {
         self.ends.free(&packet.give(), reason);
     }
 
-    /// Keeps a packet for later. The host counts it as held, against another quota than packets in work, and
-    /// knows that it was whole should this NF die.
+    /// Keeps a packet for later. It counts against the [quota](Link::quota) until it is given away.
     pub fn hold(&mut self, packet: Packet) -> Held {
-        let input = packet.interface() as u16;
-        let packet = packet.give();
-        self.ends.give(&packet, Action::Hold, 0);
-        Held(Packet::new(packet, input))
+        self.held.fetch_add(1, Ordering::Relaxed);
+        Held { packet: Some(packet), count: Arc::clone(&self.held) }
     }
 
     /// The packet that was held, to be sent or dropped now.
-    pub fn release(&mut self, held: Held) -> Packet {
-        held.0
+    ///
+    /// # Panics
+    ///
+    /// Never: what is held has a packet until it is let go of.
+    pub fn release(&mut self, mut held: Held) -> Packet {
+        held.packet.take().expect("what is held has a packet")
+    }
+
+    /// Whether one more packet can be held with room left for packets in work: half of the [quota](Link::quota)
+    /// is for those. An NF that holds all that it may gets no packets any more.
+    pub fn can_hold(&self) -> bool {
+        (self.held.load(Ordering::Relaxed) as u64) < self.quota() / 2
     }
 
     /// An empty packet to [`Packet::fill`]; `None` when the host has granted no more slots for now.
