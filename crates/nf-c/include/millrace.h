@@ -113,7 +113,7 @@ int millrace_options_name(millrace_options *options, const char *name);
 /* ---- Callbacks ---- */
 
 /* Functions that millrace_run calls, all with the `user` pointer that it was passed. They must not close the link,
- * keep `packets` beyond the call, or leave by longjmp or a C++ exception. `start` and `idle` may be NULL. */
+ * keep `packets` beyond the call, or leave by longjmp or a C++ exception. All but `batch` may be NULL. */
 typedef struct millrace_callbacks {
     /* sizeof(millrace_callbacks). */
     size_t size;
@@ -126,6 +126,8 @@ typedef struct millrace_callbacks {
     /* Called in every turn without packets, and at least after every 64 batches: for held packets whose time has
      * come, and for timers. */
     void (*idle)(millrace_link *link, void *user);
+    /* Called once, when the NF is to end: packets that are sent here still leave, as far as the host takes them. */
+    void (*stop)(millrace_link *link, void *user);
 } millrace_callbacks;
 
 /* Attaches to the host and runs an NF until the host, SIGTERM or SIGINT ends it. Packets that are held by then are

@@ -23,6 +23,7 @@ pub struct Callbacks {
     pub start: Option<unsafe extern "C" fn(*mut CallerLink, *mut c_void) -> c_int>,
     pub batch: Option<unsafe extern "C" fn(*mut CallerLink, *mut CallerPacket, usize, *mut c_void)>,
     pub idle: Option<unsafe extern "C" fn(*mut CallerLink, *mut c_void)>,
+    pub stop: Option<unsafe extern "C" fn(*mut CallerLink, *mut c_void)>,
 }
 
 #[unsafe(no_mangle)]
@@ -82,6 +83,10 @@ extern "C" fn millrace_run(
         if count == 0 {
             link.link.wait();
         }
+    }
+    if let Some(stop) = callbacks.stop {
+        // SAFETY: as above.
+        unsafe { stop(&raw mut link, user) };
     }
     0
 }

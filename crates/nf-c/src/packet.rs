@@ -59,7 +59,7 @@ fn many<'a>(packets: *mut CallerPacket, count: usize) -> Option<&'a mut [CallerP
 }
 
 /// C's bytes; where it has none, zeros.
-fn bytes<'a>(bytes: *const c_void, count: usize, zeros: &'a mut Vec<u8>) -> &'a [u8] {
+fn bytes(bytes: *const c_void, count: usize, zeros: &mut Vec<u8>) -> &[u8] {
     if bytes.is_null() {
         zeros.resize(count, 0);
         return zeros;

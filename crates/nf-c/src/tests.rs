@@ -32,7 +32,7 @@ fn expected() -> Vec<(String, i64)> {
     }
     layout!(Token, "millrace_token": place, serial);
     layout!(CallerPacket, "millrace_packet": data, length, interface, reserved, token);
-    layout!(Callbacks, "millrace_callbacks": size, start, batch, idle);
+    layout!(Callbacks, "millrace_callbacks": size, start, batch, idle, stop);
     for (name, value) in [
         ("ARGUMENT", Code::Argument),
         ("PACKET", Code::Packet),

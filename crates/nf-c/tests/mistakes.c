@@ -55,7 +55,7 @@ int main(void)
     CHECK(millrace_options_host(options, "/nowhere/at/all") == 0);
     CHECK(millrace_prepare(options) == NULL);
     CHECK(millrace_run(options, NULL, NULL) == MILLRACE_ERROR_ARGUMENT);
-    millrace_callbacks callbacks = { 0, NULL, batch, NULL };
+    millrace_callbacks callbacks = { 0, NULL, batch, NULL, NULL };
     CHECK(millrace_run(options, &callbacks, NULL) == MILLRACE_ERROR_ARGUMENT);
     callbacks.size = sizeof callbacks;
     CHECK(millrace_run(NULL, &callbacks, NULL) == MILLRACE_ERROR_ARGUMENT);

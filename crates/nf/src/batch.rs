@@ -87,6 +87,9 @@ pub trait Nf {
     /// Called in every turn without packets, and at least after every 64 batches: for held packets whose time
     /// has come, and for timers.
     fn idle(&mut self, _link: &mut Link) {}
+
+    /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host takes them.
+    fn stop(&mut self, _link: &mut Link) {}
 }
 
 impl<F: FnMut(&mut Batch<'_>)> Nf for F {
@@ -127,6 +130,7 @@ pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
             link.wait();
         }
     }
+    nf.stop(&mut link);
     link.close();
     Ok(())
 }

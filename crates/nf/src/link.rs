@@ -229,6 +229,12 @@ impl Link {
         self.ends.make().map(|packet| Packet::new(packet, 0))
     }
 
+    /// A packet of these bytes; `None` when there is no slot for now, or when they do not fit into one.
+    pub fn make_from(&mut self, bytes: &[u8]) -> Option<Packet> {
+        let mut packet = self.make()?;
+        packet.fill(bytes).then_some(packet)
+    }
+
     /// Adds to one of the counters that the NF named ([`Options::counter`]).
     pub fn count(&mut self, counter: usize, by: u64) {
         if counter < self.counters {
