@@ -60,6 +60,25 @@ pub fn tcp(from: &str, to: &str, flags: &str, payload: &[u8]) -> Frame {
     frame
 }
 
+/// The same frame from and to other stations.
+pub fn stations(mut frame: Frame, from: [u8; 6], to: [u8; 6]) -> Frame {
+    frame[..6].copy_from_slice(&to);
+    frame[6..12].copy_from_slice(&from);
+    frame
+}
+
+/// The same frame with another TTL or hop limit.
+pub fn with_ttl(mut frame: Frame, ttl: u8) -> Frame {
+    if frame[14] >> 4 == 4 {
+        frame[22] = ttl;
+        let header = etherparse::Ipv4Header::from_slice(&frame[14..]).expect("a header").0;
+        frame[24..26].copy_from_slice(&header.calc_header_checksum().to_be_bytes());
+    } else {
+        frame[21] = ttl;
+    }
+    frame
+}
+
 /// An echo request.
 pub fn ping(from: &str, to: &str, id: u16) -> Frame {
     let mut frame = vec![];

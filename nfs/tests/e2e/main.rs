@@ -1,9 +1,16 @@
 //! The NFs that ship, packets in and packets out, as processes that the real binary runs.
 
 mod arp_responder;
+mod c;
 mod firewall;
 mod frames;
+mod l2fwd;
+mod l3fwd;
+mod load_balancer;
 mod monitor;
+mod napt;
 mod rate_limiter;
 mod run;
 mod scanner;
+mod syn_filter;
+mod vxlan;

@@ -21,9 +21,8 @@ pub struct Setup {
     interfaces: Vec<String>,
     config: String,
     mirror: Option<String>,
-    /// `--for`, where the run would not end by itself soon enough or late enough.
-    seconds: Option<f64>,
     input: BTreeMap<String, Vec<Frame>>,
+    later: Option<(String, Vec<Frame>)>,
 }
 
 /// What came of it.
@@ -82,14 +81,20 @@ impl Setup {
             interfaces: interfaces.iter().map(|name| (*name).to_string()).collect(),
             config: config.into(),
             mirror: None,
-            seconds: None,
             input: BTreeMap::new(),
+            later: None,
         }
     }
 
     /// With frames that come in by an interface, in this order.
     pub fn input(mut self, interface: &str, frames: &[Frame]) -> Setup {
         self.input.insert(interface.into(), frames.to_vec());
+        self
+    }
+
+    /// With frames that come in by an interface after those of the others have passed.
+    pub fn input_later(mut self, interface: &str, frames: &[Frame]) -> Setup {
+        self.later = Some((interface.into(), frames.to_vec()));
         self
     }
 
@@ -100,12 +105,6 @@ impl Setup {
         self
     }
 
-    /// That runs so long.
-    pub fn seconds(mut self, seconds: f64) -> Setup {
-        self.seconds = Some(seconds);
-        self
-    }
-
     fn chain(&self) -> String {
         let mut chain = "links = [\n".to_string();
         let (mut ports, mut nfs) = (String::new(), String::new());
@@ -113,6 +112,15 @@ impl Setup {
             if self.mirror.as_ref() == Some(interface) {
                 let _ = writeln!(chain, "  \"nf[{interface}] <-> [0]mirror\",");
                 nfs.push_str(MIRROR);
+                continue;
+            }
+            if self.later.as_ref().is_some_and(|(later, _)| later == interface) {
+                let _ = writeln!(
+                    chain,
+                    "  \"nf[{interface}] -> [0]later[1] -> port-{interface}\", \"later[2] -> [{interface}]nf\","
+                );
+                let _ = writeln!(ports, "port-{interface} = {{ write = \"{interface}.out.pcap\" }}");
+                nfs.push_str(LATER);
                 continue;
             }
             let _ = writeln!(chain, "  \"port-{interface} <-> [{interface}]nf\",");
@@ -133,12 +141,12 @@ impl Setup {
             let none = vec![];
             write(&path(&format!("{interface}.in.pcap")), self.input.get(interface).unwrap_or(&none));
         }
+        if let Some((_, frames)) = &self.later {
+            write(&path("later.pcap"), frames);
+        }
         std::fs::write(path("chain.toml"), self.chain()).expect("written");
         let mut command = Command::new(millrace());
         command.args(["run", "chain.toml", "--json", "-H", "nf/process.counters", "-H", "nf/process.drops"]);
-        if let Some(seconds) = self.seconds {
-            command.args(["--for", &seconds.to_string()]);
-        }
         let output = command.current_dir(self.folder.path()).output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let accounts: Accounts =
@@ -180,6 +188,15 @@ impl Setup {
         }
     }
 }
+
+/// Something that sends frames when it has seen one.
+const LATER: &str = r#"
+[nf.later]
+inline = """
+FromDevice(0) -> ToDevice(1);
+FromDump(later.pcap, TIMING false, STOP false) -> Queue -> DelayShaper(0.05) -> Unqueue -> ToDevice(2);
+"""
+"#;
 
 /// A host that answers everything, and keeps what it saw.
 const MIRROR: &str = r#"
