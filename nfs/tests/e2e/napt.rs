@@ -22,7 +22,7 @@ fn flows_leave_by_one_address_and_their_answers_come_back() {
     let ports: Vec<u16> = out.iter().filter_map(|seen| Some(seen.ports?.0)).collect();
     assert!(ports.iter().all(|port| (2000..3000).contains(port)), "{ports:?}");
     assert!(ports[0] == ports[2] && ports[0] != ports[1], "one inside end has one outside port: {ports:?}");
-    assert!(ports[0] % 2 == 0 && ports[3] % 2 == 1, "even ports for even ones: {ports:?}");
+    assert!(ports[0].is_multiple_of(2) && !ports[3].is_multiple_of(2), "even ports for even ones: {ports:?}");
     // Pings may be answered before the others.
     let mut back = outcome.out("lan").to_vec();
     back.sort_by_key(|frame| see(frame).ends());
@@ -85,7 +85,7 @@ fn errors_are_about_packets_that_their_receiver_knows() {
     ] {
         // The error is sent by a second NF, once the packet has passed the first.
         let error = icmp_error("203.0.113.1", "198.51.100.7", &outside);
-        let setup = Setup::new("napt", &["lan", "wan"], &config).input("lan", &[inside.clone()]);
+        let setup = Setup::new("napt", &["lan", "wan"], &config).input("lan", std::slice::from_ref(&inside));
         let outcome = setup.input_later("wan", &[error]).run().sound();
         let told = &outcome.out("lan")[0];
         assert_eq!(see(told).ends(), "203.0.113.1 > 10.0.0.1");
