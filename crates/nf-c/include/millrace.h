@@ -175,10 +175,10 @@ int millrace_interface(const millrace_link *link, const char *name);
 /* 1 when packets may be written, else 0: an observer's may not, and writing ends the process. */
 int millrace_is_writable(const millrace_link *link);
 
-/* Packets that the NF may have at a time, in work and held together; the host lends no more. */
+/* Packets that the NF may have in work at a time, and as many again held; the host lends no more. */
 uint64_t millrace_quota(const millrace_link *link);
 
-/* 1 when one more packet can be held and half of the quota is left for packets in work, else 0. */
+/* 1 when the host keeps one more packet that is held, else 0: then one that is held counts as one in work. */
 int millrace_can_hold(const millrace_link *link);
 
 /* 1 when the NF is to end and close its link, else 0. */
@@ -218,8 +218,8 @@ void millrace_flush(millrace_link *link);
  * now. One that is not wanted after all goes back by millrace_drop. */
 int millrace_make(millrace_link *link, millrace_packet *packet);
 
-/* Keeps a packet for later: it survives the batch that it came in. It counts against the quota, and cannot be given
- * away or changed until it is released. */
+/* Keeps a packet for later: it survives the batch that it came in. It counts against a quota of its own
+ * (millrace_can_hold), and cannot be given away or changed until it is released. */
 int millrace_hold(millrace_link *link, millrace_packet *packet);
 
 /* Lets go of a packet that was held: it is the NF's to give away again. */

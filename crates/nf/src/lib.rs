@@ -6,6 +6,7 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), nf::NfError> {
+//! use nf::Access;
 //! let mut bytes = 0;
 //! nf::run(&nf::Options::new("counter"), |batch: &mut nf::Batch<'_>| {
 //!     bytes += batch.iter().map(|packet| packet.len() as u64).sum::<u64>();
@@ -35,6 +36,10 @@ mod link;
 pub mod message;
 mod packet;
 pub mod socket;
+
+/// Views of headers, checksums, flow keys: everything that reads and writes packets by [`Access`].
+pub use ::packet as headers;
+pub use ::packet::access::Access;
 
 pub use crate::packet::Packet;
 pub use attach::{Attached, Options, attach};

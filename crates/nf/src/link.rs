@@ -8,7 +8,7 @@ use crate::packet::Packet;
 use shm::ring::Action;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long an NF without packets looks again and again, before it lets others have the processor, and before it
@@ -24,17 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A packet that is kept for later. Let go of with [`Link::release`]; one that goes out of scope is dropped.
 #[derive(Debug)]
-pub struct Held {
-    packet: Option<Packet>,
-    /// How many the link counts as held.
-    count: Arc<AtomicUsize>,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+pub struct Held(Packet);
 
 /// An NF's way to its host.
 #[derive(Debug)]
@@ -46,7 +36,6 @@ pub struct Link {
     /// Receives in a row that found nothing, and since the host was last listened to.
     idle: u32,
     unheard: u32,
-    held: Arc<AtomicUsize>,
     /// A signal asked for the end.
     stop: Arc<AtomicBool>,
 }
@@ -74,7 +63,7 @@ impl Link {
         let config = std::mem::take(&mut attached.config);
         let (reasons, counters) = (attached.reasons as u16, attached.counters);
         let (ends, stop) = (Ends::new(attached), Arc::default());
-        Ok(Link { ends, config, reasons, counters, idle: 0, unheard: 0, held: Arc::default(), stop })
+        Ok(Link { ends, config, reasons, counters, idle: 0, unheard: 0, stop })
     }
 
     /// Says that packets may come.
@@ -121,7 +110,7 @@ impl Link {
         self.ends.welcome().burst
     }
 
-    /// Packets that the NF may have at a time, in work and held together; the host lends no more.
+    /// Packets that the NF may have in work at a time, and as many again held; the host lends no more.
     pub fn quota(&self) -> u64 {
         self.ends.welcome().quota
     }
@@ -202,25 +191,23 @@ impl Link {
         self.ends.free(&packet.give(), reason);
     }
 
-    /// Keeps a packet for later. It counts against the [quota](Link::quota) until it is given away.
+    /// Keeps a packet for later. The host counts it against a quota of its own, as long as
+    /// [`Link::can_hold`] says so, and knows that it was whole should this NF die; else it counts as one in work.
     pub fn hold(&mut self, packet: Packet) -> Held {
-        self.held.fetch_add(1, Ordering::Relaxed);
-        Held { packet: Some(packet), count: Arc::clone(&self.held) }
+        let input = packet.interface() as u16;
+        let packet = packet.give();
+        self.ends.hold(&packet);
+        Held(Packet::new(packet, input))
+    }
+
+    /// Whether the host keeps one more packet.
+    pub fn can_hold(&self) -> bool {
+        self.ends.can_hold()
     }
 
     /// The packet that was held, to be sent or dropped now.
-    ///
-    /// # Panics
-    ///
-    /// Never: what is held has a packet until it is let go of.
-    pub fn release(&mut self, mut held: Held) -> Packet {
-        held.packet.take().expect("what is held has a packet")
-    }
-
-    /// Whether one more packet can be held with room left for packets in work: half of the [quota](Link::quota)
-    /// is for those. An NF that holds all that it may gets no packets any more.
-    pub fn can_hold(&self) -> bool {
-        (self.held.load(Ordering::Relaxed) as u64) < self.quota() / 2
+    pub fn release(&mut self, held: Held) -> Packet {
+        held.0
     }
 
     /// An empty packet to [`Packet::fill`]; `None` when the host has granted no more slots for now.

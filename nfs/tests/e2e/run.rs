@@ -248,7 +248,8 @@ fn write(path: &Path, frames: &[Frame]) {
     }
 }
 
-fn read(path: &Path) -> Vec<Frame> {
+/// The frames of a capture; none where there is no file.
+pub fn read(path: &Path) -> Vec<Frame> {
     let Ok(file) = File::open(path) else { return vec![] };
     let mut reader = PcapReader::new(std::io::BufReader::new(file)).expect("a capture");
     let mut frames = vec![];
