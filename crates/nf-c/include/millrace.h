@@ -39,7 +39,8 @@ extern "C" {
 #define MILLRACE_ERROR_PACKET (-2)
 /* The packet is held and must be released first; or it is to be released and is not held. */
 #define MILLRACE_ERROR_HELD (-3)
-/* There is no room in the packet, no slot for a new one, or no number for one more reason or counter. */
+/* There is no room in the packet (or it cannot be written), no slot for a new one, or no number for one more reason or
+ * counter. */
 #define MILLRACE_ERROR_ROOM (-4)
 /* There is no host, it refused this NF, or it hung up. */
 #define MILLRACE_ERROR_HOST (-5)
@@ -77,6 +78,17 @@ typedef struct millrace_packet {
     millrace_token token;
 } millrace_packet;
 
+/* What is known of a packet beside its bytes, for NFs that asked for it (millrace_options_metadata). Coming from
+ * another NF it is a claim like the bytes. */
+typedef struct millrace_metadata {
+    uint64_t timestamp_ns;    /* when it was received, nanoseconds since the epoch; 0 when not known */
+    uint32_t flow_hash;       /* the port's, the same in both directions; 0 when not known */
+    int32_t network;          /* where the network header begins, bytes from `data`; -1 when not known */
+    int32_t transport;        /* the same of the transport header */
+    uint8_t annotations[48];  /* Click annotations */
+    uint32_t reserved;
+} millrace_metadata;
+
 /* ---- Errors ---- */
 
 /* The sentence for the last error of this thread; empty when there was none. Valid until the next error of the
@@ -101,7 +113,7 @@ int millrace_options_counter(millrace_options *options, const char *name);
 /* Asks for slots to make packets in (millrace_make). */
 int millrace_options_makes_packets(millrace_options *options);
 
-/* Has packets' annotations kept up to date for other NFs, which takes time for each packet. */
+/* Asks for packets' metadata (millrace_get_metadata), which takes time for each packet. */
 int millrace_options_metadata(millrace_options *options);
 
 /* Attaches there rather than where the environment variable MILLRACE_NF says: "fd:N" or the path of a socket. */
@@ -238,6 +250,12 @@ int millrace_append(millrace_link *link, millrace_packet *packet, const void *by
 
 /* Cuts the packet to `length` bytes; one that is shorter stays as it is. */
 int millrace_truncate(millrace_link *link, millrace_packet *packet, size_t length);
+
+/* Reads what is known of a packet beside its bytes. */
+int millrace_get_metadata(millrace_link *link, const millrace_packet *packet, millrace_metadata *metadata);
+
+/* Changes that, for whoever gets the packet next. Without millrace_options_metadata it has no effect. */
+int millrace_set_metadata(millrace_link *link, millrace_packet *packet, const millrace_metadata *metadata);
 
 /* Bytes that millrace_push can put in front; 0 when the packet is not the NF's. */
 size_t millrace_headroom(millrace_link *link, const millrace_packet *packet);

@@ -9,6 +9,7 @@ use crate::link::CallerLink;
 use crate::taken::{Had, Token};
 use nf::Packet;
 use packet::Access;
+use packet::anno::ANNO_BYTES;
 use std::ffi::{c_int, c_void};
 
 /// The most bytes that a packet can have: what is longer fits nowhere, and is not looked at.
@@ -112,7 +113,14 @@ fn change(
         Some(Had::Work(had)) => {
             let done = change(had);
             packet.show(had);
-            if done { 0 } else { fail(Code::Room, "the packet has not so much room, or not so many bytes") }
+            if done {
+                0
+            } else {
+                fail(
+                    Code::Room,
+                    "the packet has not so much room, or not so many bytes, or cannot be written",
+                )
+            }
         }
         Some(Had::Held(_)) => fail(Code::Held, "the packet is held: release it before it is changed"),
         None => not_had(),
@@ -245,6 +253,61 @@ extern "C" fn millrace_truncate(
 ) -> c_int {
     change(link, packet, |packet| {
         packet.truncate(length);
+        true
+    })
+}
+
+/// `millrace_metadata`, as the header has it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct CallerMetadata {
+    pub timestamp_ns: u64,
+    pub flow_hash: u32,
+    pub network: i32,
+    pub transport: i32,
+    pub annotations: [u8; ANNO_BYTES],
+    pub reserved: u32,
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn millrace_get_metadata(
+    link: Option<&mut CallerLink>,
+    packet: Option<&CallerPacket>,
+    metadata: Option<&mut CallerMetadata>,
+) -> c_int {
+    let Some(link) = link else { return null("link") };
+    let (Some(packet), Some(metadata)) = (packet, metadata) else { return null("packet or metadata") };
+    let Some(Had::Work(had)) = link.taken.get(packet.token) else { return not_had() };
+    let known = had.metadata();
+    let header = |at: Option<usize>| at.map_or(-1, |at| at as i32);
+    *metadata = CallerMetadata {
+        timestamp_ns: known.timestamp_ns,
+        flow_hash: known.flow_hash,
+        network: header(known.network),
+        transport: header(known.transport),
+        annotations: known.annotations,
+        reserved: 0,
+    };
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn millrace_set_metadata(
+    link: Option<&mut CallerLink>,
+    packet: Option<&mut CallerPacket>,
+    metadata: Option<&CallerMetadata>,
+) -> c_int {
+    let Some(metadata) = metadata else { return null("metadata") };
+    let header = |at: i32| usize::try_from(at).ok();
+    let known = nf::Metadata {
+        network: header(metadata.network),
+        transport: header(metadata.transport),
+        annotations: metadata.annotations,
+        timestamp_ns: metadata.timestamp_ns,
+        flow_hash: metadata.flow_hash,
+    };
+    change(link, packet, |packet| {
+        packet.set_metadata(&known);
         true
     })
 }

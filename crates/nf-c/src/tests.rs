@@ -2,7 +2,7 @@
 
 use crate::callbacks::{BATCH, Callbacks};
 use crate::error::Code;
-use crate::packet::CallerPacket;
+use crate::packet::{CallerMetadata, CallerPacket};
 use crate::taken::{Taken, Token};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -32,6 +32,7 @@ fn expected() -> Vec<(String, i64)> {
     }
     layout!(Token, "millrace_token": place, serial);
     layout!(CallerPacket, "millrace_packet": data, length, interface, reserved, token);
+    layout!(CallerMetadata, "millrace_metadata": timestamp_ns, flow_hash, network, transport, annotations, reserved);
     layout!(Callbacks, "millrace_callbacks": size, start, batch, idle, stop);
     for (name, value) in [
         ("ARGUMENT", Code::Argument),

@@ -91,6 +91,9 @@ int main(void)
     CHECK(millrace_pull(NULL, &packet, 1) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_append(NULL, &packet, "x", 1) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_truncate(NULL, &packet, 1) == MILLRACE_ERROR_ARGUMENT);
+    millrace_metadata metadata;
+    CHECK(millrace_get_metadata(NULL, &packet, &metadata) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_set_metadata(NULL, &packet, &metadata) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_headroom(NULL, &packet) == 0);
     CHECK(millrace_tailroom(NULL, &packet) == 0);
     millrace_count(NULL, 0, 1);

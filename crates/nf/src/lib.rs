@@ -24,7 +24,7 @@
 //! - [`message`] and [`socket`]: the handshake, over a UNIX socket that passes memory
 //! - [`attach`]: the NF's side of it
 //! - [`ends`]: the NF's ends of its rings
-//! - [`link`], [`batch`], [`packet`]: what NFs are written against
+//! - [`link`], [`batch`], [`packet`], [`metadata`]: what NFs are written against
 //!
 //! Invariants: every packet that was received goes back once; slots that the host granted to make packets in
 //! are used for nothing else; what an NF's own memory says is never taken for what the host said.
@@ -34,6 +34,7 @@ mod batch;
 pub mod ends;
 mod link;
 pub mod message;
+mod metadata;
 mod packet;
 pub mod socket;
 
@@ -45,6 +46,7 @@ pub use crate::packet::Packet;
 pub use attach::{Attached, Options, attach};
 pub use batch::{Batch, Nf, run};
 pub use link::{Held, Link};
+pub use metadata::Metadata;
 
 /// The environment variable that says where the host is: `fd:N`, a socket that was left open for this program,
 /// or the path of a daemon's socket.

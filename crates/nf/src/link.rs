@@ -149,7 +149,8 @@ impl Link {
             self.unheard = 0;
             self.ends.listen();
         }
-        let count = self.ends.fetch(|input, packet| packets.extend([Packet::new(packet, input)]));
+        let writable = self.is_writable();
+        let count = self.ends.fetch(|input, packet| packets.extend([Packet::new(packet, input, writable)]));
         self.idle = if count > 0 { 0 } else { self.idle.saturating_add(1) };
         count
     }
@@ -197,7 +198,7 @@ impl Link {
         let input = packet.interface() as u16;
         let packet = packet.give();
         self.ends.hold(&packet);
-        Held(Packet::new(packet, input))
+        Held(Packet::new(packet, input, self.is_writable()))
     }
 
     /// Whether the host keeps one more packet.
@@ -213,7 +214,8 @@ impl Link {
     /// An empty packet to [`Packet::fill`]; `None` when the host has granted no more slots for now.
     pub fn make(&mut self) -> Option<Packet> {
         self.free_abandoned();
-        self.ends.make().map(|packet| Packet::new(packet, 0))
+        let made = self.ends.make()?;
+        Some(Packet::new(made, 0, self.is_writable()))
     }
 
     /// A packet of these bytes; `None` when there is no slot for now, or when they do not fit into one.

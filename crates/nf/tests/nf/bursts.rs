@@ -189,3 +189,51 @@ fn counters_are_read_by_the_host() {
     let first = nf::ends::FIRST_COUNTER;
     assert_eq!([0, 1, 2].map(|number| host.page.load(first + number)), [7, 9, 0]);
 }
+
+#[test]
+fn metadata_travels_with_packets_of_nfs_that_ask() {
+    for asks in [true, false] {
+        let options = if asks { options().metadata() } else { options() };
+        let (mut host, mut link) = Host::start(options, &["0"]);
+        host.lend([1, 2], 0);
+        let mut packets = vec![];
+        link.receive(&mut packets);
+        let mut packet = packets.remove(0);
+        assert_eq!(packet.metadata().network, None);
+        let mut annotations = [0; 48];
+        annotations[16] = 7;
+        let metadata = nf::Metadata {
+            network: Some(14),
+            transport: Some(34),
+            annotations,
+            timestamp_ns: 5,
+            flow_hash: 6,
+        };
+        packet.set_metadata(&metadata);
+        assert_eq!(packet.metadata(), metadata);
+        assert!(packet.push(&[0; 4]));
+        assert_eq!((packet.metadata().network, packet.metadata().transport), (Some(18), Some(38)));
+        assert!(packet.pull(20));
+        assert_eq!((packet.metadata().network, packet.metadata().transport), (None, Some(18)));
+        link.send(packet, 0);
+        link.flush();
+        assert_eq!(host.take_back()[0].annotations[16], if asks { 7 } else { 0 });
+    }
+}
+
+#[test]
+fn an_observer_cannot_write() {
+    let (mut host, mut link) = Host::observed(options().metadata(), &["0"]);
+    assert!(!link.is_writable());
+    host.lend([7], 0);
+    let mut packets = vec![];
+    link.receive(&mut packets);
+    let mut packet = packets.pop().expect("one");
+    assert_eq!((packet.u32(0), packet.len()), (Some(7), 64));
+    assert!(!packet.put_u8(0, 1) && !packet.push(&[1]) && !packet.append(&[1]) && !packet.fill(&[1]));
+    packet.set_metadata(&nf::Metadata::default());
+    assert!(packet.pull(1) && packet.len() == 63);
+    link.pass(packet);
+    link.close();
+    assert_eq!(host.take_back().len(), 1);
+}

@@ -23,6 +23,7 @@ const NF: u16 = 3;
 pub struct Given {
     pub number: u32,
     pub len: u32,
+    pub annotations: [u8; 48],
     pub verdict: Verdict,
 }
 
@@ -76,17 +77,34 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
 impl Host {
     /// A host, and the link of an NF that it welcomed.
     pub fn start(options: Options, interfaces: &[&str]) -> (Host, Link) {
+        Host::with(options, interfaces, true)
+    }
+
+    /// The same of an NF that may only look.
+    pub fn observed(options: Options, interfaces: &[&str]) -> (Host, Link) {
+        Host::with(options, interfaces, false)
+    }
+
+    fn with(options: Options, interfaces: &[&str], writable: bool) -> (Host, Link) {
         let mut host = None;
         let link = shake(options, |socket, hello| {
-            let region = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+            let region = RegionOptions {
+                huge_pages: HugePages::Never,
+                only_for_reading: !writable,
+                ..RegionOptions::slots(SLOTS)
+            };
             let shared = SharedPool::new(Region::create(region).expect("memory"));
             let (rings, page) =
                 (RingFile::<3>::create(CLAIMS).expect("rings"), Page::create().expect("a page"));
             let [to, from, grants] = rings.rings();
             let lender = Lender::new(to, from, NF, shared.region().number()).with_grants(grants);
-            let lender = lender.limited_to(QUOTA).holding_at_most(QUOTA).with_metadata(hello.metadata);
-            let descriptors: [BorrowedFd<'_>; 3] = [shared.region().as_fd(), rings.as_fd(), page.as_fd()];
-            socket.send(&ToNf::Welcome(welcome(interfaces)), &descriptors).expect("sent");
+            let lender =
+                lender.limited_to(QUOTA).holding_at_most(QUOTA).with_metadata(hello.metadata && writable);
+            let for_reading = (!writable).then(|| shared.region().for_reading().expect("a descriptor"));
+            let region = for_reading.as_ref().map_or(shared.region().as_fd(), AsFd::as_fd);
+            let descriptors: [BorrowedFd<'_>; 3] = [region, rings.as_fd(), page.as_fd()];
+            let welcome = Welcome { writable, ..welcome(interfaces) };
+            socket.send(&ToNf::Welcome(welcome), &descriptors).expect("sent");
             let (pool, loans) = (PacketPool::Native(shared.worker()), Loans::new(SLOTS));
             host = Some(Host { socket, page, pool, loans, lender, _rings: rings, shared });
         });
@@ -137,7 +155,12 @@ impl Host {
             for (packet, verdict) in packets.iter().zip(verdicts).take(count) {
                 let mut number = [0; 4];
                 shm::Frame::of(packet).read(0, &mut number);
-                given.push(Given { number: u32::from_be_bytes(number), len: packet.len, verdict });
+                given.push(Given {
+                    number: u32::from_be_bytes(number),
+                    len: packet.len,
+                    annotations: packet.anno,
+                    verdict,
+                });
                 self.pool.free_all(&[*packet]);
             }
             if count == 0 {

@@ -64,7 +64,7 @@ struct Model {
 
 impl Model {
     fn came_back(&mut self, given: Vec<Given>) {
-        for Given { number, len, verdict } in given {
+        for Given { number, len, verdict, .. } in given {
             // An empty slot that was granted and not used has no number.
             if len > 0 {
                 self.twice += usize::from(self.back.insert(number, (verdict.action, len)).is_some());
