@@ -36,6 +36,22 @@ pub fn program(nf: &str) -> Option<PathBuf> {
     programs().map(|folder| folder.join(format!("nf-c-{nf}")))
 }
 
+/// Builds a program of one file; nothing where there is no C compiler.
+pub fn build(source: &Path, folder: &Path) -> Option<PathBuf> {
+    // That the library is there is the other NFs' business.
+    programs()?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let program = folder.join(source.file_stem().expect("a name"));
+    let library = std::env::current_exe().expect("this program").with_file_name("libmillrace_nf.a");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
+        .arg(root.join("crates/nf-c/include"));
+    cc.arg("-o").arg(&program).arg(source).arg(library).args(["-lpthread", "-ldl", "-lm"]);
+    let output = cc.output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
 /// An NF in Rust and, where it can be built, the one in C.
 pub fn both(nf: &str) -> Vec<(&'static str, PathBuf)> {
     let mut both = vec![("Rust", shipped(nf))];

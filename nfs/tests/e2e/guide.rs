@@ -22,17 +22,7 @@ fn example(name: &str) -> PathBuf {
 
 /// An example in C.
 fn example_in_c(name: &str, folder: &Path) -> Option<PathBuf> {
-    // That the library is there is the other NFs' business.
-    c::program("monitor")?;
-    let program = folder.join(name);
-    let library = std::env::current_exe().expect("this program").with_file_name("libmillrace_nf.a");
-    let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"]);
-    cc.arg(root().join("crates/nf-c/include")).arg("-o").arg(&program);
-    cc.arg(root().join(format!("nfs/examples/{name}.c"))).arg(library).args(["-lpthread", "-ldl", "-lm"]);
-    let output = cc.output().expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(program)
+    c::build(&root().join(format!("nfs/examples/{name}.c")), folder)
 }
 
 #[test]

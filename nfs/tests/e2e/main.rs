@@ -4,6 +4,7 @@ mod arp_responder;
 mod c;
 mod firewall;
 mod frames;
+mod garbage;
 mod guide;
 mod l2fwd;
 mod l3fwd;

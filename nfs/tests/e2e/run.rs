@@ -30,6 +30,8 @@ pub struct Outcome {
     pub code: Option<i32>,
     pub stderr: String,
     pub findings: Vec<String>,
+    /// How often the NF's process was started anew.
+    pub restarts: u64,
     out: BTreeMap<String, Vec<Frame>>,
     counters: BTreeMap<String, u64>,
     drops: BTreeMap<String, u64>,
@@ -146,7 +148,12 @@ impl Setup {
         }
         std::fs::write(path("chain.toml"), self.chain()).expect("written");
         let mut command = Command::new(millrace());
-        command.args(["run", "chain.toml", "--json", "-H", "nf/process.counters", "-H", "nf/process.drops"]);
+        command.args(["run", "chain.toml", "--json"]);
+        command.args(
+            ["counters", "drops", "restarts"]
+                .iter()
+                .flat_map(|what| ["-H".into(), format!("nf/process.{what}")]),
+        );
         let output = command.current_dir(self.folder.path()).output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let accounts: Accounts =
@@ -172,6 +179,11 @@ impl Setup {
             counters: numbers("nf/process.counters"),
             drops: numbers("nf/process.drops"),
             out: self.interfaces.iter().map(read_out).collect(),
+            restarts: accounts
+                .handlers
+                .get("nf/process.restarts")
+                .and_then(|n| n.trim().parse().ok())
+                .unwrap_or(0),
             findings: accounts.findings,
             stderr,
         }
