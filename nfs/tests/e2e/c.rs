@@ -2,33 +2,37 @@
 
 use crate::frames::{arp, later_fragment, tcp, udp};
 use crate::run::{Setup, shipped};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use tempfile::TempDir;
 
 /// The folder of the programs; nothing where there is no C compiler.
 fn programs() -> Option<&'static Path> {
-    static BUILT: OnceLock<Option<TempDir>> = OnceLock::new();
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         if Command::new("cc").arg("--version").output().is_err() {
             return None;
         }
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nfs-in-c");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        // Each test may be a process of its own: one builds, the others find everything done.
+        let lock = File::create(folder.join("lock")).expect("made");
+        lock.lock().expect("locked");
         // Cargo leaves the library beside the tests.
         let test = std::env::current_exe().expect("this program");
         let library = test.with_file_name("libmillrace_nf.a");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
         let mut make = Command::new("make");
         make.arg("-C").arg(source).arg(format!("LIBRARY={}", library.display()));
-        let output = make.arg(format!("OUT={}", folder.path().display())).output().expect("make");
+        let output = make.arg(format!("OUT={}", folder.display())).output().expect("make");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Some(folder)
     });
     if built.is_none() {
         eprintln!("SKIPPED: there is no C compiler `cc`");
     }
-    built.as_ref().map(TempDir::path)
+    built.as_deref()
 }
 
 /// An NF in C.
