@@ -23,6 +23,7 @@ fn main() -> Result<(), nf::NfError> {
             }
         }
         if count == 0 {
+            held.front().iter().for_each(|(due, _)| link.wake_at(*due));
             link.wait();
         }
     }

@@ -124,6 +124,9 @@ impl RateLimiter {
             }
         }
         link.set(HELD, self.held.len() as u64);
+        if let Some(Reverse((at, _))) = self.due.peek() {
+            link.wake_at(self.clock.instant(*at));
+        }
     }
 }
 

@@ -12,7 +12,7 @@ pub use configuration::{Keys, read};
 pub use flows::Flows;
 pub use prefix::Prefix;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -28,6 +28,11 @@ impl Default for Clock {
 }
 
 impl Clock {
+    /// That time of the NF.
+    pub fn instant(self, ns: u64) -> Instant {
+        self.0 + Duration::from_nanos(ns.saturating_sub(1))
+    }
+
     /// Now. Never 0.
     pub fn now_ns(self) -> u64 {
         self.0.elapsed().as_nanos() as u64 + 1

@@ -206,8 +206,13 @@ int millrace_stop_on_signals(millrace_link *link);
  * NF's. */
 int millrace_receive(millrace_link *link, millrace_packet *packets, size_t most);
 
-/* Waits a moment after millrace_receive returned 0: the longer that was so, the longer; at most 10 ms. */
+/* Waits a moment after millrace_receive returned 0: the longer that was so, the longer; at most 10 ms, or as
+ * millrace_wake_within says. */
 void millrace_wait(millrace_link *link);
+
+/* Has the next wait, that of millrace_run too, end in so many nanoseconds at the latest: for packets that are held,
+ * and for timers. Of several calls before it the earliest counts. */
+void millrace_wake_within(millrace_link *link, uint64_t ns);
 
 /* Sends packets out of an interface. The host counts packets to an interface that there is not as dropped. Structs
  * that name no packet of the NF's are passed over, and the code of the last of them returned; the others are sent

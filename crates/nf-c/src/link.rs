@@ -8,6 +8,7 @@ use crate::taken::{Had, Taken, Token};
 use nf::Packet;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_int, c_void};
+use std::time::{Duration, Instant};
 
 /// `millrace_link`.
 pub struct CallerLink {
@@ -186,6 +187,15 @@ extern "C" fn millrace_stop_on_signals(link: Option<&mut CallerLink>) -> c_int {
 extern "C" fn millrace_wait(link: Option<&mut CallerLink>) {
     if let Some(link) = link {
         link.link.wait();
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn millrace_wake_within(link: Option<&mut CallerLink>, ns: u64) {
+    if let Some(link) = link
+        && let Some(time) = Instant::now().checked_add(Duration::from_nanos(ns))
+    {
+        link.link.wake_at(time);
     }
 }
 

@@ -80,6 +80,7 @@ int main(void)
     CHECK(millrace_stop_on_signals(NULL) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_receive(NULL, &packet, 1) == MILLRACE_ERROR_ARGUMENT);
     millrace_wait(NULL);
+    millrace_wake_within(NULL, 1);
     CHECK(millrace_send(NULL, &packet, 1, 0) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_pass(NULL, &packet, 1) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_drop(NULL, &packet, 1, 0) == MILLRACE_ERROR_ARGUMENT);

@@ -17,6 +17,8 @@ const SPINS: u32 = 128;
 const YIELDS: u32 = 512;
 /// The longest sleep: then the NF looks whether the host said something.
 const SLEEP: Duration = Duration::from_millis(10);
+/// The shortest sleep: putting a thread to sleep and waking it takes about as long.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 /// Receives after which an NF that always finds packets looks whether the host said something.
 const LISTEN_AFTER: u32 = 1024;
 /// How long a stopping NF waits for room to give back what it has.
@@ -36,6 +38,8 @@ pub struct Link {
     /// Receives in a row that found nothing, and since the host was last listened to.
     idle: u32,
     unheard: u32,
+    /// When the next wait ends at the latest.
+    wake: Option<Instant>,
     /// A signal asked for the end.
     stop: Arc<AtomicBool>,
 }
@@ -63,7 +67,7 @@ impl Link {
         let config = std::mem::take(&mut attached.config);
         let (reasons, counters) = (attached.reasons as u16, attached.counters);
         let (ends, stop) = (Ends::new(attached), Arc::default());
-        Ok(Link { ends, config, reasons, counters, idle: 0, unheard: 0, stop })
+        Ok(Link { ends, config, reasons, counters, idle: 0, unheard: 0, wake: None, stop })
     }
 
     /// Says that packets may come.
@@ -155,19 +159,31 @@ impl Link {
         count
     }
 
-    /// Waits a moment, after [`Link::receive`] found nothing: the longer that was so, the longer; at most 10 ms.
+    /// Waits a moment, after [`Link::receive`] found nothing: the longer that was so, the longer; at most 10 ms, or
+    /// until [`Link::wake_at`] says.
     pub fn wait(&mut self) {
+        let wake = self.wake.take();
         match self.idle {
             0 => {}
             1..SPINS => std::hint::spin_loop(),
             SPINS..YIELDS => std::thread::yield_now(),
             _ => {
                 self.ends.listen();
-                if !self.is_over() {
-                    self.ends.sleep(SLEEP);
+                let left = wake.map_or(SLEEP, |wake| wake.saturating_duration_since(Instant::now()));
+                // A sleep so short takes longer than it says.
+                if left < SHORTEST_SLEEP {
+                    std::thread::yield_now();
+                } else if !self.is_over() {
+                    self.ends.sleep(left.min(SLEEP));
                 }
             }
         }
+    }
+
+    /// Has the next [`Link::wait`] end by then at the latest: for packets that are held, and for timers. Of several
+    /// calls before it the earliest counts.
+    pub fn wake_at(&mut self, time: Instant) {
+        self.wake = Some(self.wake.map_or(time, |wake| wake.min(time)));
     }
 
     /// Sends a packet out of an interface. The host counts one to an interface that there is not as dropped.
