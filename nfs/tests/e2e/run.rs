@@ -23,6 +23,8 @@ pub struct Setup {
     mirror: Option<String>,
     input: BTreeMap<String, Vec<Frame>>,
     later: Option<(String, Vec<Frame>)>,
+    /// Further keys of the NF in the chain file.
+    keys: String,
 }
 
 /// What came of it.
@@ -85,6 +87,7 @@ impl Setup {
             mirror: None,
             input: BTreeMap::new(),
             later: None,
+            keys: String::new(),
         }
     }
 
@@ -97,6 +100,12 @@ impl Setup {
     /// With frames that come in by an interface after those of the others have passed.
     pub fn input_later(mut self, interface: &str, frames: &[Frame]) -> Setup {
         self.later = Some((interface.into(), frames.to_vec()));
+        self
+    }
+
+    /// With further keys of the NF in the chain file.
+    pub fn keys(mut self, keys: &str) -> Setup {
+        self.keys = keys.into();
         self
     }
 
@@ -131,7 +140,7 @@ impl Setup {
         }
         let (program, interfaces) = (self.program.display(), &self.interfaces);
         let config = self.config.replace('\\', "\\\\").replace('"', "\\\"");
-        let nf = format!("[nf.nf]\nprogram = \"{program}\"\ninterfaces = {interfaces:?}\n");
+        let nf = format!("[nf.nf]\nprogram = \"{program}\"\ninterfaces = {interfaces:?}\n{}\n", self.keys);
         format!("{chain}]\n[ports]\n{ports}{nf}config = \"\"\"\n{config}\"\"\"\n{nfs}")
     }
 

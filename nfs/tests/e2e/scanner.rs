@@ -46,6 +46,19 @@ fn it_finds_patterns_in_payloads_only() {
 }
 
 #[test]
+fn patterns_come_from_a_file_that_was_granted() {
+    let frames = [udp("10.0.0.1:1", "10.0.0.2:80", b"xxattackxx"), udp("10.0.0.1:1", "10.0.0.2:80", b"x")];
+    let setup =
+        Setup::new("scanner", &["0", "1"], "file = \"patterns.txt\"").keys("reads = [\"patterns.txt\"]");
+    // The NF runs as another user.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(setup.folder.path(), open).expect("ours");
+    std::fs::write(setup.folder.path().join("patterns.txt"), "attack\n\nmalware\n").expect("written");
+    let outcome = setup.input("0", &frames).run().sound();
+    assert_eq!((outcome.out("1"), outcome.drops()), (&frames[1..], vec![("pattern", 1)]));
+}
+
+#[test]
 fn its_mistakes_are_told() {
     Setup::new("scanner", &["0", "1"], "action = \"kill\"\n[[pattern]]\nhex = \"9\"\n").refused(&[
         "config:1: `action`: `kill` is none of `drop`, `alert`, `count`",
