@@ -16,10 +16,11 @@ pub enum End {
     Destination,
 }
 
-/// Rewrites the address of one end, and the port where there is one: of TCP and UDP that end's, of ICMP the
-/// identifier, whichever end it is. `net` is where the header begins that `ip` is the facts of; checksums inside an
-/// ICMP error (`embedded`) may be cut off. False, and the packet possibly half rewritten, when a header is not all
-/// there: such a packet is to be dropped. Gives the change of the whole header, for a checksum around it.
+/// Rewrites the address of one end of the IPv4 packet whose header begins at `net`, and whose facts are `ip`; with a
+/// port also that: of TCP and UDP that end's, of ICMP the identifier, whichever end it is.
+///
+/// Gives the change of all words, for a checksum around them. `None` when a header is not all there, and the packet
+/// possibly half rewritten: it is to be dropped. What an ICMP error repeats (`embedded`) may lack its checksum.
 pub fn end<A: Access + ?Sized>(
     packet: &mut A,
     net: usize,
@@ -69,7 +70,7 @@ pub fn end<A: Access + ?Sized>(
     }
 }
 
-/// The same of a packet that is no ICMP error's inside; whether it is done.
+/// The same of a packet that is whole; whether it is done.
 pub fn whole(
     packet: &mut Packet,
     net: usize,

@@ -3,7 +3,7 @@
 
 use crate::c;
 use crate::frames::{arp, icmp_error, later_fragment, ping, solicitation, tcp, udp};
-use crate::run::{Frame, Setup, shipped};
+use crate::run::{Frame, Setup, millrace, shipped};
 use std::path::Path;
 
 /// A generator of numbers (xorshift), the same in every run.
@@ -111,4 +111,29 @@ fn what_c_does_wrong_is_an_error_and_loses_nothing() {
     let outcome = Setup::of(&program, &["lan", "wan"], "").input("lan", &frames).run().sound();
     assert_eq!(outcome.counter("failures"), 0, "{outcome:?}");
     assert!(outcome.restarts == 0 && !outcome.out("wan").is_empty());
+}
+
+#[test]
+fn an_nf_that_dies_with_packets_in_hand_loses_no_slot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/dies.c");
+    let Some(program) = c::build(&source, folder.path()) else { return };
+    let chain = format!(
+        "links = [\"in -> [0]nf[1] -> out\"]
+        [ports]
+        in = {{ traffic = {{ flows = 10, size = \"64\", rate-pps = 20000 }} }}
+        out = {{ discard = true }}
+        [nf.nf]
+        program = \"{}\"",
+        program.display()
+    );
+    std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
+    let mut run = std::process::Command::new(millrace());
+    run.args(["run", "chain.toml", "--for", "2", "--json", "-H", "nf/process.restarts"]);
+    let output = run.current_dir(folder.path()).output().expect("it runs");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("accounts");
+    let restarts = json["handlers"]["nf/process.restarts"].as_str().and_then(|text| text.trim().parse().ok());
+    assert!(restarts.unwrap_or(0) >= 2, "{json}");
+    assert_eq!((json["imbalance"].as_i64(), json["slots_lost"].as_u64()), (Some(0), Some(0)), "{json}");
+    assert!(json["sent"].as_u64().unwrap_or(0) > 200, "{json}");
 }
