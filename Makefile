@@ -16,7 +16,7 @@ setup:
 	@scripts/setup
 
 release: setup
-	$(CARGO) build --release --locked -p millrace
+	$(CARGO) build --release --locked -p millrace -p millrace-nfs -p millrace-nf-c
 
 demo: release
 	@scripts/demo

@@ -1,27 +1,143 @@
-//! Counts packets and bytes, and by what protocol they are; passes everything on.
+//! Counts packets and bytes, by protocol and by size, and the flows that carry most; passes everything on.
 
-use nf::{Batch, Options};
-use packet::access::Access;
+use millrace_nfs::{Clock, Flows, SECOND_NS};
+use nf::{Batch, Link, Nf, Options};
+use packet::view::{ethernet, protocol};
+use packet::{Access, FlowKey, parse};
 
 /// Counters, in the order of their numbers.
-const COUNTERS: [&str; 6] = ["packets", "bytes", "ipv4", "ipv6", "arp", "other"];
+const COUNTERS: [&str; 18] = [
+    "packets",
+    "bytes",
+    "ipv4",
+    "ipv6",
+    "arp",
+    "other",
+    "tcp",
+    "udp",
+    "icmp",
+    "fragments",
+    "malformed",
+    "flows",
+    "flows-left-out",
+    "up-to-64",
+    "up-to-128",
+    "up-to-512",
+    "up-to-1024",
+    "larger",
+];
+const IPV4: usize = 2;
+const TCP: usize = 6;
+const FRAGMENTS: usize = 9;
+const MALFORMED: usize = 10;
+const FLOWS: usize = 11;
+const LEFT_OUT: usize = 12;
+const SIZES: usize = 13;
 
-fn main() -> Result<(), nf::NfError> {
-    let options = COUNTERS.iter().fold(Options::new("monitor"), |options, name| options.counter(name));
-    nf::run(&options, |batch: &mut Batch<'_>| {
+/// Frames of so many bytes, FCS counted, belong to a class of sizes; the last has the rest.
+const SIZE_CLASSES: [usize; 4] = [64, 128, 512, 1024];
+const FCS_BYTES: usize = 4;
+/// Flows that are counted at a time.
+const MOST_FLOWS: u32 = 65_536;
+
+#[derive(Default)]
+struct Monitor {
+    /// How many flows are printed at the end; 0 counts none.
+    top: usize,
+    flows: Option<Flows<Volume>>,
+    idle_ns: u64,
+    clock: Clock,
+}
+
+/// What a flow carried, in one direction.
+struct Volume {
+    key: FlowKey,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Monitor {
+    fn count_flow(&mut self, key: FlowKey, bytes: u64, now_ns: u64, counts: &mut [u64]) {
+        let Some(flows) = &mut self.flows else { return };
+        let due_ns = now_ns + self.idle_ns;
+        let flow = flows.find(&key).or_else(|| {
+            let new = flows.insert(&key, Volume { key, packets: 0, bytes: 0 }, due_ns);
+            counts[if new.is_some() { FLOWS } else { LEFT_OUT }] += 1;
+            new
+        });
+        if let Some(flow) = flow
+            && let Some(volume) = flows.get(flow)
+        {
+            volume.packets += 1;
+            volume.bytes += bytes;
+            flows.keep_until(flow, due_ns);
+        }
+    }
+}
+
+impl Nf for Monitor {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        millrace_nfs::read(link.config(), |keys| {
+            self.top = keys.integer("top", 0..=1000, 0) as usize;
+            self.idle_ns = keys.integer("forget-after-s", 1..=86_400, 300) * SECOND_NS;
+        })?;
+        if self.top > 0 {
+            self.flows = Some(Flows::new(MOST_FLOWS)?);
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let now_ns = self.clock.now_ns();
         let mut counts = [0; COUNTERS.len()];
         for packet in batch.iter() {
+            let bytes = packet.len();
             counts[0] += 1;
-            counts[1] += packet.len() as u64;
-            let protocol = match packet.u16(12) {
-                Some(0x0800) => 2,
-                Some(0x86dd) => 3,
-                Some(0x0806) => 4,
-                _ => 5,
-            };
-            counts[protocol] += 1;
+            counts[1] += bytes as u64;
+            let size = SIZE_CLASSES.iter().position(|most| bytes + FCS_BYTES <= *most);
+            counts[SIZES + size.unwrap_or(SIZE_CLASSES.len())] += 1;
+            let layers = parse::frame(packet, 0);
+            counts[match layers.ethertype {
+                ethernet::IPV4 => IPV4,
+                ethernet::IPV6 => IPV4 + 1,
+                ethernet::ARP => IPV4 + 2,
+                _ => IPV4 + 3,
+            }] += 1;
+            match layers.ip_proto {
+                Some(protocol::TCP) => counts[TCP] += 1,
+                Some(protocol::UDP) => counts[TCP + 1] += 1,
+                Some(protocol::ICMP | protocol::ICMP6) => counts[TCP + 2] += 1,
+                _ => {}
+            }
+            counts[FRAGMENTS] += u64::from(layers.is_fragment);
+            counts[MALFORMED] += u64::from(layers.error.is_some());
+            if self.top > 0
+                && let Some(key) = FlowKey::of(packet, &layers)
+            {
+                self.count_flow(key, bytes as u64, now_ns, &mut counts);
+            }
+        }
+        if let Some(flows) = &mut self.flows {
+            flows.expire(now_ns, 16, drop);
         }
         counts.iter().enumerate().for_each(|(counter, by)| batch.link().count(counter, *by));
         batch.pass();
-    })
+    }
+
+    fn stop(&mut self, link: &mut Link) {
+        let Some(flows) = &self.flows else { return };
+        let mut volumes: Vec<&Volume> = flows.iter().collect();
+        volumes.sort_by_key(|volume| std::cmp::Reverse((volume.bytes, volume.packets)));
+        for Volume { key, packets, bytes } in volumes.into_iter().take(self.top) {
+            let FlowKey { src, dst, protocol, src_port, dst_port } = key;
+            let name = link.name();
+            println!(
+                "{name}: {src} {src_port} > {dst} {dst_port} protocol {protocol}: {packets} packets, {bytes} bytes"
+            );
+        }
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    nf::run(&Options::new("monitor").counters(&COUNTERS), Monitor::default())
 }

@@ -40,6 +40,18 @@ impl Options {
         self
     }
 
+    /// Several reasons, see [`Options::reason`].
+    #[must_use]
+    pub fn reasons(self, names: &[&str]) -> Options {
+        names.iter().fold(self, |options, name| options.reason(name))
+    }
+
+    /// Several counters, see [`Options::counter`].
+    #[must_use]
+    pub fn counters(self, names: &[&str]) -> Options {
+        names.iter().fold(self, |options, name| options.counter(name))
+    }
+
     /// A counter that it keeps, for [`crate::Link::count`]; the first is 0.
     #[must_use]
     pub fn counter(mut self, name: &str) -> Options {

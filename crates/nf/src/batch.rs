@@ -4,10 +4,7 @@ use crate::NfError;
 use crate::attach::Options;
 use crate::link::{Held, Link};
 use crate::packet::Packet;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Packets that came together, and the way to the host.
 ///
@@ -90,6 +87,9 @@ pub trait Nf {
     /// Called in every turn without packets, and at least after every 64 batches: for held packets whose time
     /// has come, and for timers.
     fn idle(&mut self, _link: &mut Link) {}
+
+    /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host takes them.
+    fn stop(&mut self, _link: &mut Link) {}
 }
 
 impl<F: FnMut(&mut Batch<'_>)> Nf for F {
@@ -107,19 +107,15 @@ const BUSY_TURNS: u32 = 64;
 ///
 /// When there is no host, when it does not want this NF, or when the NF cannot start.
 pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
-    let stop: Arc<AtomicBool> = Arc::default();
-    for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|source| NfError::Socket { action: "catch signals for", source })?;
-    }
     let mut link = Link::prepare(options)?;
+    link.stop_on_signals()?;
     if let Err(why) = nf.start(&mut link) {
         link.fail(&why);
         return Err(NfError::CannotStart(why));
     }
     link.ready()?;
     let (mut packets, mut turns) = (VecDeque::with_capacity(64), 0);
-    while !link.is_over() && !stop.load(Ordering::Relaxed) {
+    while !link.is_over() {
         let count = link.receive(&mut packets);
         if count > 0 {
             nf.batch(&mut Batch { packets: &mut packets, link: &mut link });
@@ -134,6 +130,7 @@ pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
             link.wait();
         }
     }
+    nf.stop(&mut link);
     link.close();
     Ok(())
 }

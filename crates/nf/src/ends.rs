@@ -41,6 +41,9 @@ pub struct Ends {
     granted: Vec<Packet>,
     /// Which slots were granted and are still here.
     is_granted: Vec<bool>,
+    /// Which slots the host keeps for the NF, and how many.
+    is_held: Vec<bool>,
+    held: u64,
     beats: u64,
     /// The host asked for the end, or is gone.
     over: bool,
@@ -56,6 +59,8 @@ impl Ends {
         let [from, to, grants] = rings.rings();
         Ends {
             is_granted: vec![false; region.slots() as usize],
+            is_held: vec![false; region.slots() as usize],
+            held: 0,
             socket,
             welcome,
             region,
@@ -201,8 +206,34 @@ impl Ends {
         }
     }
 
+    /// Whether the host keeps one more packet for the NF.
+    pub fn can_hold(&self) -> bool {
+        self.held < self.welcome.quota
+    }
+
+    /// Has the host keep a packet that stays with the NF; false, and nothing said, when it keeps no more. One that is
+    /// given later is kept no longer.
+    pub fn hold(&mut self, packet: &Packet) -> bool {
+        let can_hold = self.can_hold();
+        let Some(held) = self.is_held.get_mut(packet.slot as usize) else { return false };
+        // To hold it once more would be a bad claim.
+        if !*held && can_hold {
+            *held = true;
+            self.held += 1;
+            self.claim(packet, Action::Hold, 0);
+        }
+        self.is_held.get(packet.slot as usize) == Some(&true)
+    }
+
     /// Gives a packet to the host.
     pub fn give(&mut self, packet: &Packet, action: Action, destination: u16) {
+        if let Some(held) = self.is_held.get_mut(packet.slot as usize) {
+            self.held -= u64::from(std::mem::take(held));
+        }
+        self.claim(packet, action, destination);
+    }
+
+    fn claim(&mut self, packet: &Packet, action: Action, destination: u16) {
         self.note_granted(packet.slot, false);
         // Its descriptor as the NF left it.
         let fits = packet.segments == 1 && packet.len <= u32::from(u16::MAX);

@@ -6,6 +6,7 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), nf::NfError> {
+//! use nf::Access;
 //! let mut bytes = 0;
 //! nf::run(&nf::Options::new("counter"), |batch: &mut nf::Batch<'_>| {
 //!     bytes += batch.iter().map(|packet| packet.len() as u64).sum::<u64>();
@@ -23,7 +24,7 @@
 //! - [`message`] and [`socket`]: the handshake, over a UNIX socket that passes memory
 //! - [`attach`]: the NF's side of it
 //! - [`ends`]: the NF's ends of its rings
-//! - [`link`], [`batch`], [`packet`]: what NFs are written against
+//! - [`link`], [`batch`], [`packet`], [`metadata`]: what NFs are written against
 //!
 //! Invariants: every packet that was received goes back once; slots that the host granted to make packets in
 //! are used for nothing else; what an NF's own memory says is never taken for what the host said.
@@ -33,13 +34,19 @@ mod batch;
 pub mod ends;
 mod link;
 pub mod message;
+mod metadata;
 mod packet;
 pub mod socket;
+
+/// Views of headers, checksums, flow keys: everything that reads and writes packets by [`Access`].
+pub use ::packet as headers;
+pub use ::packet::access::Access;
 
 pub use crate::packet::Packet;
 pub use attach::{Attached, Options, attach};
 pub use batch::{Batch, Nf, run};
 pub use link::{Held, Link};
+pub use metadata::Metadata;
 
 /// The environment variable that says where the host is: `fd:N`, a socket that was left open for this program,
 /// or the path of a daemon's socket.

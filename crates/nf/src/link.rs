@@ -6,6 +6,9 @@ use crate::ends::{Ends, FIRST_COUNTER};
 use crate::message::FromNf;
 use crate::packet::Packet;
 use shm::ring::Action;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long an NF without packets looks again and again, before it lets others have the processor, and before it
@@ -14,13 +17,14 @@ const SPINS: u32 = 128;
 const YIELDS: u32 = 512;
 /// The longest sleep: then the NF looks whether the host said something.
 const SLEEP: Duration = Duration::from_millis(10);
+/// The shortest sleep: putting a thread to sleep and waking it takes about as long.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 /// Receives after which an NF that always finds packets looks whether the host said something.
 const LISTEN_AFTER: u32 = 1024;
 /// How long a stopping NF waits for room to give back what it has.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A packet that the host keeps count of as held. Let go of with [`Link::release`]; one that goes out of scope is
-/// dropped.
+/// A packet that is kept for later. Let go of with [`Link::release`]; one that goes out of scope is dropped.
 #[derive(Debug)]
 pub struct Held(Packet);
 
@@ -34,6 +38,10 @@ pub struct Link {
     /// Receives in a row that found nothing, and since the host was last listened to.
     idle: u32,
     unheard: u32,
+    /// When the next wait ends at the latest.
+    wake: Option<Instant>,
+    /// A signal asked for the end.
+    stop: Arc<AtomicBool>,
 }
 
 impl Link {
@@ -58,7 +66,8 @@ impl Link {
         let mut attached = attach(options)?;
         let config = std::mem::take(&mut attached.config);
         let (reasons, counters) = (attached.reasons as u16, attached.counters);
-        Ok(Link { ends: Ends::new(attached), config, reasons, counters, idle: 0, unheard: 0 })
+        let (ends, stop) = (Ends::new(attached), Arc::default());
+        Ok(Link { ends, config, reasons, counters, idle: 0, unheard: 0, wake: None, stop })
     }
 
     /// Says that packets may come.
@@ -105,10 +114,34 @@ impl Link {
         self.ends.welcome().burst
     }
 
+    /// Packets that the NF may have in work at a time, and as many again held; the host lends no more.
+    pub fn quota(&self) -> u64 {
+        self.ends.welcome().quota
+    }
+
+    /// Has SIGTERM and SIGINT end the NF as the host does: [`Link::is_over`] says so from then on. [`run`](crate::run)
+    /// does that by itself.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn stop_on_signals(&mut self) -> Result<(), NfError> {
+        for signal in [SIGTERM, SIGINT] {
+            signal_hook::flag::register(signal, Arc::clone(&self.stop))
+                .map_err(|source| NfError::Socket { action: "catch signals for", source })?;
+        }
+        Ok(())
+    }
+
     /// Whether the NF is to end: what it still has goes back by [`Link::close`], or when the link goes out of
     /// scope.
     pub fn is_over(&self) -> bool {
-        self.ends.is_over()
+        self.ends.is_over() || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks the host for the end of the whole run: the NF has nothing left to do.
+    pub fn ask_end(&self) {
+        self.ends.say(&FromNf::Over);
     }
 
     /// Appends the next packets, up to 64; how many. Never waits. What the NF gave since the last call is shown to
@@ -120,24 +153,37 @@ impl Link {
             self.unheard = 0;
             self.ends.listen();
         }
-        let count = self.ends.fetch(|input, packet| packets.extend([Packet::new(packet, input)]));
+        let writable = self.is_writable();
+        let count = self.ends.fetch(|input, packet| packets.extend([Packet::new(packet, input, writable)]));
         self.idle = if count > 0 { 0 } else { self.idle.saturating_add(1) };
         count
     }
 
-    /// Waits a moment, after [`Link::receive`] found nothing: the longer that was so, the longer; at most 10 ms.
+    /// Waits a moment, after [`Link::receive`] found nothing: the longer that was so, the longer; at most 10 ms, or
+    /// until [`Link::wake_at`] says.
     pub fn wait(&mut self) {
+        let wake = self.wake.take();
         match self.idle {
             0 => {}
             1..SPINS => std::hint::spin_loop(),
             SPINS..YIELDS => std::thread::yield_now(),
             _ => {
                 self.ends.listen();
-                if !self.is_over() {
-                    self.ends.sleep(SLEEP);
+                let left = wake.map_or(SLEEP, |wake| wake.saturating_duration_since(Instant::now()));
+                // A sleep so short takes longer than it says.
+                if left < SHORTEST_SLEEP {
+                    std::thread::yield_now();
+                } else if !self.is_over() {
+                    self.ends.sleep(left.min(SLEEP));
                 }
             }
         }
+    }
+
+    /// Has the next [`Link::wait`] end by then at the latest: for packets that are held, and for timers. Of several
+    /// calls before it the earliest counts.
+    pub fn wake_at(&mut self, time: Instant) {
+        self.wake = Some(self.wake.map_or(time, |wake| wake.min(time)));
     }
 
     /// Sends a packet out of an interface. The host counts one to an interface that there is not as dropped.
@@ -162,13 +208,18 @@ impl Link {
         self.ends.free(&packet.give(), reason);
     }
 
-    /// Keeps a packet for later. The host counts it as held, against another quota than packets in work, and
-    /// knows that it was whole should this NF die.
+    /// Keeps a packet for later. The host counts it against a quota of its own, as long as
+    /// [`Link::can_hold`] says so, and knows that it was whole should this NF die; else it counts as one in work.
     pub fn hold(&mut self, packet: Packet) -> Held {
         let input = packet.interface() as u16;
         let packet = packet.give();
-        self.ends.give(&packet, Action::Hold, 0);
-        Held(Packet::new(packet, input))
+        self.ends.hold(&packet);
+        Held(Packet::new(packet, input, self.is_writable()))
+    }
+
+    /// Whether the host keeps one more packet.
+    pub fn can_hold(&self) -> bool {
+        self.ends.can_hold()
     }
 
     /// The packet that was held, to be sent or dropped now.
@@ -179,7 +230,14 @@ impl Link {
     /// An empty packet to [`Packet::fill`]; `None` when the host has granted no more slots for now.
     pub fn make(&mut self) -> Option<Packet> {
         self.free_abandoned();
-        self.ends.make().map(|packet| Packet::new(packet, 0))
+        let made = self.ends.make()?;
+        Some(Packet::new(made, 0, self.is_writable()))
+    }
+
+    /// A packet of these bytes; `None` when there is no slot for now, or when they do not fit into one.
+    pub fn make_from(&mut self, bytes: &[u8]) -> Option<Packet> {
+        let mut packet = self.make()?;
+        packet.fill(bytes).then_some(packet)
     }
 
     /// Adds to one of the counters that the NF named ([`Options::counter`]).

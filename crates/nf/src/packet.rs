@@ -1,5 +1,6 @@
 //! A packet that an NF has.
 
+use crate::metadata::Metadata;
 use ::packet::access::Access;
 use shm::Frame;
 use shm::descriptor::HEADROOM;
@@ -14,17 +15,19 @@ thread_local! {
 ///
 /// Bytes are read and written by offset from the packet's first byte, in place, through [`Access`]; the views of
 /// the crate `millrace-packet` work on it. Other NFs of the same trust group map the same memory: what was read
-/// once may read otherwise the next time.
+/// once may read otherwise the next time. An observer's packets cannot be written: whatever would write says false.
 #[derive(Debug)]
 pub struct Packet {
     packet: shm::Packet,
     input: u16,
+    /// An observer's memory is mapped for reading: to write there would end the process.
+    writable: bool,
     given: bool,
 }
 
 impl Packet {
-    pub(crate) fn new(packet: shm::Packet, input: u16) -> Packet {
-        Packet { packet, input, given: false }
+    pub(crate) fn new(packet: shm::Packet, input: u16, writable: bool) -> Packet {
+        Packet { packet, input, writable, given: false }
     }
 
     /// Its descriptor; the packet is no longer the NF's.
@@ -58,7 +61,9 @@ impl Packet {
 
     /// Puts bytes in front of the packet; false, and nothing done, when they do not fit.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
-        let Some(data) = self.headroom().checked_sub(bytes.len()) else { return false };
+        let Some(data) = self.headroom().checked_sub(bytes.len()).filter(|_| self.writable) else {
+            return false;
+        };
         self.set(data, self.len() + bytes.len());
         self.copy_in(0, bytes)
     }
@@ -72,7 +77,7 @@ impl Packet {
 
     /// Puts bytes behind the packet; false, and nothing done, when they do not fit.
     pub fn append(&mut self, bytes: &[u8]) -> bool {
-        if bytes.len() > self.tailroom() {
+        if bytes.len() > self.tailroom() || !self.writable {
             return false;
         }
         let end = self.len();
@@ -87,7 +92,7 @@ impl Packet {
 
     /// Makes the packet these bytes; false, and nothing done, when they do not fit.
     pub fn fill(&mut self, bytes: &[u8]) -> bool {
-        if HEADROOM + bytes.len() > shm::descriptor::BUF_BYTES {
+        if HEADROOM + bytes.len() > shm::descriptor::BUF_BYTES || !self.writable {
             return false;
         }
         self.set(HEADROOM, bytes.len());
@@ -100,6 +105,16 @@ impl Packet {
         out.resize(start + self.len(), 0);
         let whole = out.get_mut(start..).is_some_and(|place| self.copy_out(0, place));
         debug_assert!(whole, "a packet reads all of its length");
+    }
+
+    /// What is known of it beside its bytes.
+    pub fn metadata(&self) -> Metadata {
+        Metadata::of(&self.packet)
+    }
+
+    /// Changes that, for whoever gets the packet next. Without [`crate::Options::metadata`] it has no effect.
+    pub fn set_metadata(&mut self, metadata: &Metadata) {
+        metadata.put(&mut self.packet);
     }
 
     /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the headroom
@@ -131,7 +146,7 @@ impl Access for Packet {
 
     #[inline]
     fn copy_in(&mut self, offset: usize, bytes: &[u8]) -> bool {
-        self.frame().write(offset, bytes)
+        self.writable && self.frame().write(offset, bytes)
     }
 }
 

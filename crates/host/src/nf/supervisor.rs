@@ -365,7 +365,7 @@ impl Watched {
         let name = &self.seat.spec.name;
         self.seat.log(format!("-- ended: {status}"));
         self.seat.set_pid(0);
-        self.seat.told().page = None;
+        // Its counters stay readable until the next process brings its own.
         let was_up =
             matches!(process.stage, Stage::Up | Stage::Ending(_) | Stage::Killed) && !self.seat.is_buried();
         if process.since.elapsed() >= LONG_LIFE && was_up {

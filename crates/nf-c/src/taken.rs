@@ -1,0 +1,78 @@
+//! Which packets the NF has.
+//!
+//! C holds a packet as a struct that it can copy, keep too long, or scribble over. So the packet itself stays here,
+//! and C's struct names it by place and serial number: what was given away is not found a second time.
+
+use nf::{Held, Packet};
+
+/// A packet's place here, and which of the packets that were there it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Token {
+    pub place: u32,
+    /// Never 0 for a packet: a struct that is all zero names none.
+    pub serial: u32,
+}
+
+impl Token {
+    /// Of no packet.
+    pub const NONE: Token = Token { place: 0, serial: 0 };
+}
+
+/// A packet that the NF has.
+#[derive(Debug)]
+pub enum Had {
+    /// In work.
+    Work(Packet),
+    /// Held.
+    Held(Held),
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    serial: u32,
+    had: Option<Had>,
+}
+
+/// All packets that the NF has.
+#[derive(Debug, Default)]
+pub struct Taken {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+impl Taken {
+    /// Keeps a packet.
+    pub fn put(&mut self, had: Had) -> Token {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place::default());
+            (self.places.len() - 1) as u32
+        });
+        let Some(entry) = self.places.get_mut(place as usize) else { return Token::NONE };
+        entry.serial = entry.serial.wrapping_add(1).max(1);
+        entry.had = Some(had);
+        Token { place, serial: entry.serial }
+    }
+
+    /// The packet, to be looked at or changed.
+    pub fn get(&mut self, token: Token) -> Option<&mut Had> {
+        let place = self.places.get_mut(token.place as usize)?;
+        if place.serial == token.serial { place.had.as_mut() } else { None }
+    }
+
+    /// Takes the packet out.
+    pub fn take(&mut self, token: Token) -> Option<Had> {
+        let place = self.places.get_mut(token.place as usize)?;
+        let had = if place.serial == token.serial { place.had.take() } else { None };
+        if had.is_some() {
+            self.free.push(token.place);
+        }
+        had
+    }
+
+    /// Takes every packet out.
+    pub fn drain(&mut self) -> impl Iterator<Item = Had> {
+        self.free.clear();
+        std::mem::take(&mut self.places).into_iter().filter_map(|place| place.had)
+    }
+}

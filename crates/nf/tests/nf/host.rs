@@ -1,0 +1,182 @@
+//! A host for one NF of the same process, by the crate `shm` and a socket.
+
+use nf::message::{FromNf, Hello, PROTOCOL, ToNf, Welcome};
+use nf::socket::Socket;
+use nf::{Link, NfError, Options};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use shm::descriptor::LAYOUT_VERSION;
+use shm::lend::{GRANT, LendStats, Lender, Loans, Verdict};
+use shm::page::Page;
+use shm::ring::{Mapped, RingFile};
+use shm::{HugePages, Packet, PacketPool, Pool, Region, RegionOptions, SharedPool};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const SLOTS: u32 = 256;
+pub const CLAIMS: u32 = 64;
+pub const QUOTA: u64 = 100;
+const NF: u16 = 3;
+
+/// What an NF gave back: the number that the host wrote into the packet, its length, and the verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Given {
+    pub number: u32,
+    pub len: u32,
+    pub annotations: [u8; 48],
+    pub verdict: Verdict,
+}
+
+/// The host.
+pub struct Host {
+    pub socket: Socket,
+    pub page: Page,
+    shared: Arc<SharedPool>,
+    pool: PacketPool,
+    loans: Loans,
+    lender: Lender<Mapped>,
+    _rings: RingFile<3>,
+}
+
+/// The NF's side of a handshake with whatever `answer` says to its first message.
+pub fn shake(options: Options, answer: impl FnOnce(Socket, Hello)) -> Result<Link, NfError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("host");
+    let listener =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .expect("a socket");
+    rustix::net::bind(&listener, &SocketAddrUnix::new(&path).expect("a path")).expect("bound");
+    rustix::net::listen(&listener, 1).expect("listens");
+    let options = options.host(&path.display().to_string());
+    let nf = std::thread::spawn(move || Link::prepare(&options));
+    let socket = Socket::new(rustix::net::accept(&listener).expect("the NF comes"));
+    let (message, _) = socket.receive(Duration::from_secs(10)).expect("heard").expect("in time");
+    let FromNf::Hello(hello) = message else { panic!("the first message is {message:?}") };
+    answer(socket, hello);
+    nf.join().expect("it does not panic")
+}
+
+/// What a host says that has everything.
+pub fn welcome(interfaces: &[&str]) -> Welcome {
+    let names: Vec<String> = interfaces.iter().map(|name| (*name).to_string()).collect();
+    Welcome {
+        protocol: PROTOCOL,
+        name: "tested".into(),
+        layout: LAYOUT_VERSION,
+        slots: SLOTS,
+        claims: CLAIMS,
+        quota: QUOTA,
+        burst: 64,
+        writable: true,
+        inputs: names.clone(),
+        outputs: names,
+        config_bytes: 0,
+    }
+}
+
+impl Host {
+    /// A host, and the link of an NF that it welcomed.
+    pub fn start(options: Options, interfaces: &[&str]) -> (Host, Link) {
+        Host::with(options, interfaces, true)
+    }
+
+    /// The same of an NF that may only look.
+    pub fn observed(options: Options, interfaces: &[&str]) -> (Host, Link) {
+        Host::with(options, interfaces, false)
+    }
+
+    fn with(options: Options, interfaces: &[&str], writable: bool) -> (Host, Link) {
+        let mut host = None;
+        let link = shake(options, |socket, hello| {
+            let region = RegionOptions {
+                huge_pages: HugePages::Never,
+                only_for_reading: !writable,
+                ..RegionOptions::slots(SLOTS)
+            };
+            let shared = SharedPool::new(Region::create(region).expect("memory"));
+            let (rings, page) =
+                (RingFile::<3>::create(CLAIMS).expect("rings"), Page::create().expect("a page"));
+            let [to, from, grants] = rings.rings();
+            let lender = Lender::new(to, from, NF, shared.region().number()).with_grants(grants);
+            let lender =
+                lender.limited_to(QUOTA).holding_at_most(QUOTA).with_metadata(hello.metadata && writable);
+            let for_reading = (!writable).then(|| shared.region().for_reading().expect("a descriptor"));
+            let region = for_reading.as_ref().map_or(shared.region().as_fd(), AsFd::as_fd);
+            let descriptors: [BorrowedFd<'_>; 3] = [region, rings.as_fd(), page.as_fd()];
+            let welcome = Welcome { writable, ..welcome(interfaces) };
+            socket.send(&ToNf::Welcome(welcome), &descriptors).expect("sent");
+            let (pool, loans) = (PacketPool::Native(shared.worker()), Loans::new(SLOTS));
+            host = Some(Host { socket, page, pool, loans, lender, _rings: rings, shared });
+        });
+        let link = link.expect("welcome");
+        link.ready().expect("the host listens");
+        (host.expect("it answered"), link)
+    }
+
+    /// Lends packets that say their number, by an interface; how many.
+    pub fn lend(&mut self, numbers: impl IntoIterator<Item = u32>, interface: u16) -> usize {
+        let mut lent = 0;
+        for number in numbers {
+            let packet = shm::write_frame(&mut self.pool, &[&number.to_be_bytes()[..], &[0xaa; 60]].concat());
+            let Some(packet) = packet else { break };
+            if self.lend_as(packet, interface) { lent += 1 } else { break }
+        }
+        lent
+    }
+
+    /// Grants empty slots; how many.
+    pub fn grant(&mut self, count: usize) -> usize {
+        let mut granted = 0;
+        for _ in 0..count {
+            let mut packets = [Packet::EMPTY];
+            if self.pool.alloc(&mut packets) == 0 || !self.lend_as(packets[0], GRANT) {
+                break;
+            }
+            granted += 1;
+        }
+        granted
+    }
+
+    fn lend_as(&mut self, packet: Packet, destination: u16) -> bool {
+        let (count, _) = self.lender.lend(&self.loans, &[packet], &[0], destination).expect("sound rings");
+        if count == 0 {
+            self.pool.free_all(&[packet]);
+        }
+        count == 1
+    }
+
+    /// Takes back what the NF gave, and frees it.
+    pub fn take_back(&mut self) -> Vec<Given> {
+        let mut given = vec![];
+        loop {
+            let (mut packets, mut verdicts) = ([Packet::EMPTY; 64], [Verdict::default(); 64]);
+            let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut verdicts);
+            sound.expect("sound rings");
+            for (packet, verdict) in packets.iter().zip(verdicts).take(count) {
+                let mut number = [0; 4];
+                shm::Frame::of(packet).read(0, &mut number);
+                given.push(Given {
+                    number: u32::from_be_bytes(number),
+                    len: packet.len,
+                    annotations: packet.anno,
+                    verdict,
+                });
+                self.pool.free_all(&[*packet]);
+            }
+            if count == 0 {
+                return given;
+            }
+        }
+    }
+
+    pub fn stats(&self) -> LendStats {
+        self.lender.stats()
+    }
+
+    /// Checks that the NF has nothing, never said anything bad, and that all slots are back.
+    #[track_caller]
+    pub fn assert_settled(&self) {
+        assert_eq!((self.lender.bad_claims(), self.lender.held()), (0, 0), "{:?}", self.stats());
+        assert_eq!(self.pool.in_use(), 0, "slots are out of {}", self.shared.region().slots());
+    }
+}

@@ -1,0 +1,6 @@
+//! The SDK against a host that tests make up: the handshake, and bursts over real rings and real packet memory.
+
+mod bursts;
+mod handshake;
+mod host;
+mod random;

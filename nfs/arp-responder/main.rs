@@ -1,0 +1,192 @@
+//! Answers ARP requests and IPv6 neighbour solicitations for addresses that it is told.
+
+use millrace_nfs::Prefix;
+use millrace_nfs::configuration::{as_a, read};
+use nf::{Batch, Link, Nf, Options, Packet};
+use packet::view::ethernet::EthernetFacts;
+use packet::view::nd::{self, Neighbor};
+use packet::view::{Arp, Ethernet, Ipv6, arp, ethernet, icmp6, ipv6, protocol};
+use packet::{Access, MacAddr, checksum, parse};
+use std::net::{IpAddr, Ipv6Addr};
+
+const REASONS: [&str; 4] = ["answered", "not-ours", "malformed", "no-slot"];
+const ANSWERED: usize = 1;
+const NOT_OURS: usize = 2;
+const MALFORMED: usize = 3;
+const NO_SLOT: usize = 4;
+
+const COUNTERS: [&str; 3] = ["arp-replies", "nd-advertisements", "passed"];
+const ARP_REPLIES: usize = 0;
+const ADVERTISEMENTS: usize = 1;
+const PASSED: usize = 2;
+
+#[derive(Default)]
+struct Responder {
+    addresses: Vec<Address>,
+    /// What is not for it is dropped rather than passed on.
+    is_alone: bool,
+}
+
+struct Address {
+    ip: Prefix,
+    mac: MacAddr,
+    interface: Option<usize>,
+}
+
+/// What a packet is for this NF.
+enum Asked {
+    /// A question, and the frame that answers it.
+    Answer(Vec<u8>, usize),
+    /// A question that somebody else answers, or something else altogether.
+    Other,
+    /// A question that is wrong.
+    Wrong,
+}
+
+impl Responder {
+    fn read(config: &[u8], interfaces: &[String]) -> Result<Responder, String> {
+        read(config, |keys| {
+            let addresses = keys.tables("address", |keys| {
+                let ip = keys.required("ip", str::parse);
+                let mac = keys.required("mac", as_a("an Ethernet address such as 02:00:00:00:00:01"));
+                let interface = keys.value("interface", |text| {
+                    let found = interfaces.iter().position(|interface| interface == text);
+                    found.ok_or_else(|| {
+                        format!("there is no interface `{text}`, only {}", interfaces.join(", "))
+                    })
+                });
+                Some(Address { ip: ip?, mac: mac?, interface })
+            });
+            if addresses.is_empty() {
+                keys.mistake("there is nothing to answer for: name addresses in [[address]]");
+            }
+            let is_alone = keys.choice("others", &[("pass", false), ("drop", true)], false);
+            Responder { addresses, is_alone }
+        })
+    }
+
+    fn mac_of(&self, ip: IpAddr, interface: usize) -> Option<MacAddr> {
+        let is_here = |address: &&Address| address.interface.is_none_or(|number| number == interface);
+        self.addresses
+            .iter()
+            .filter(is_here)
+            .find(|address| address.ip.contains(ip))
+            .map(|address| address.mac)
+    }
+
+    fn asked(&self, packet: &Packet) -> Asked {
+        match parse::frame(packet, 0) {
+            layers if layers.vlan_count > 0 => Asked::Other,
+            layers if layers.ethertype == ethernet::ARP => self.arp(packet),
+            layers if layers.is_ipv6() && layers.ip_proto == Some(protocol::ICMP6) && !layers.is_fragment => {
+                match layers.trans {
+                    Some(trans) if packet.u8(trans) == Some(icmp6::NEIGHBOR_SOLICITATION) => {
+                        self.solicitation(packet, trans, layers.end)
+                    }
+                    _ => Asked::Other,
+                }
+            }
+            _ => Asked::Other,
+        }
+    }
+
+    fn arp(&self, packet: &Packet) -> Asked {
+        let Ok(asked) = Arp::at(ethernet::HEADER_BYTES).check(packet) else { return Asked::Wrong };
+        if asked.op != arp::REQUEST {
+            return Asked::Other;
+        }
+        // Who asks for its own address announces it, or looks whether somebody else has it (RFC 5227): with a
+        // sender of 0.0.0.0 it wants to know.
+        if asked.sender_ip == asked.target_ip {
+            return Asked::Other;
+        }
+        let Some(mac) = self.mac_of(asked.target_ip.into(), packet.interface()) else { return Asked::Other };
+        let mut frame = vec![0; ethernet::HEADER_BYTES + arp::MESSAGE_BYTES];
+        let head = EthernetFacts { dst: asked.sender_mac, src: mac, ethertype: ethernet::ARP };
+        let facts = arp::ArpFacts {
+            op: arp::REPLY,
+            sender_mac: mac,
+            sender_ip: asked.target_ip,
+            target_mac: asked.sender_mac,
+            target_ip: asked.sender_ip,
+        };
+        let written = Ethernet::at(0).write(&mut frame, head)
+            && Arp::at(ethernet::HEADER_BYTES).write(&mut frame, facts);
+        if written { Asked::Answer(frame, ARP_REPLIES) } else { Asked::Wrong }
+    }
+
+    /// RFC 4861, sections 7.1.1 and 7.2.4.
+    fn solicitation(&self, packet: &Packet, trans: usize, end: usize) -> Asked {
+        let (Ok(ethernet), Ok(ip), Ok(asked)) = (
+            Ethernet::at(0).check(packet),
+            Ipv6::at(ethernet::HEADER_BYTES).check(packet),
+            Neighbor::check(packet, trans, end),
+        ) else {
+            return Asked::Wrong;
+        };
+        let bytes = end.saturating_sub(trans);
+        let pseudo = checksum::pseudo_ipv6(ip.src, ip.dst, protocol::ICMP6, bytes as u32);
+        let is_whole = checksum::verify_icmp6(packet, trans, bytes, pseudo) == checksum::Verdict::Good;
+        if ip.hop_limit != 255 || !is_whole {
+            return Asked::Wrong;
+        }
+        let Some(mac) = self.mac_of(asked.target.into(), packet.interface()) else { return Asked::Other };
+        // Who has no address yet cannot be answered alone.
+        let detects = ip.src.is_unspecified();
+        let to = if detects { Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1) } else { ip.src };
+        let to_mac = if detects { nd::multicast_mac(to) } else { asked.link_addr.unwrap_or(ethernet.src) };
+        let answer = Neighbor {
+            is_advertisement: true,
+            flags: nd::OVERRIDE | if detects { 0 } else { nd::SOLICITED },
+            target: asked.target,
+            link_addr: Some(mac),
+        };
+        let message_at = ethernet::HEADER_BYTES + ipv6::HEADER_BYTES;
+        let mut frame = vec![0; message_at + answer.message_bytes()];
+        let net = Ipv6::at(ethernet::HEADER_BYTES);
+        let head = EthernetFacts { dst: to_mac, src: mac, ethertype: ethernet::IPV6 };
+        let written = Ethernet::at(0).write(&mut frame, head)
+            && frame.put_u8(ethernet::HEADER_BYTES, 0x60)
+            && frame.put_u16(ethernet::HEADER_BYTES + 4, answer.message_bytes() as u16)
+            && frame.put_u8(ethernet::HEADER_BYTES + 6, protocol::ICMP6)
+            && frame.put_u8(ethernet::HEADER_BYTES + 7, 255)
+            && net.set_src(&mut frame, asked.target)
+            && net.set_dst(&mut frame, to)
+            && answer.write(&mut frame, message_at, asked.target, to);
+        if written { Asked::Answer(frame, ADVERTISEMENTS) } else { Asked::Wrong }
+    }
+}
+
+impl Nf for Responder {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        *self = Responder::read(link.config(), link.interfaces())?;
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        while let Some(packet) = batch.next() {
+            let interface = packet.interface();
+            match self.asked(&packet) {
+                Asked::Wrong => batch.drop_for(packet, MALFORMED),
+                Asked::Other if self.is_alone => batch.drop_for(packet, NOT_OURS),
+                Asked::Other => {
+                    batch.link().count(PASSED, 1);
+                    batch.link().pass(packet);
+                }
+                Asked::Answer(frame, counter) => match batch.link().make_from(&frame) {
+                    Some(answer) => {
+                        batch.send(answer, interface);
+                        batch.link().count(counter, 1);
+                        batch.drop_for(packet, ANSWERED);
+                    }
+                    None => batch.drop_for(packet, NO_SLOT),
+                },
+            }
+        }
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    let options = Options::new("arp-responder").reasons(&REASONS).counters(&COUNTERS).makes_packets();
+    nf::run(&options, Responder::default())
+}

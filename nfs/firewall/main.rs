@@ -1,0 +1,165 @@
+//! Lets packets through by an ordered list of rules, and return traffic by what was let through before.
+
+mod rules;
+
+use millrace_nfs::{Clock, Flows, SECOND_NS};
+use nf::{Batch, Link, Nf, Options};
+use packet::view::{Tcp, ethernet, protocol, tcp};
+use packet::{Access, FlowKey, Layers, parse};
+use rules::{Action, Rules};
+
+const REASONS: [&str; 5] = ["denied-by-rule", "denied-by-default", "fragment", "malformed", "not-ip"];
+const BY_RULE: usize = 1;
+const BY_DEFAULT: usize = 2;
+const FRAGMENT: usize = 3;
+const MALFORMED: usize = 4;
+const NOT_IP: usize = 5;
+
+const COUNTERS: [&str; 6] =
+    ["allowed-by-rule", "allowed-by-default", "allowed-by-state", "allowed-not-ip", "flows", "flows-evicted"];
+const ALLOWED_BY_RULE: usize = 0;
+const ALLOWED_BY_DEFAULT: usize = 1;
+const ALLOWED_BY_STATE: usize = 2;
+const ALLOWED_NOT_IP: usize = 3;
+const FLOWS: usize = 4;
+const EVICTED: usize = 5;
+
+/// How long a flow is known without packets: TCP that is closing, and everything else but established TCP, for
+/// which RFC 5382 asks for two hours and four minutes.
+const CLOSING_NS: u64 = 10 * SECOND_NS;
+const BRIEF_NS: u64 = 120 * SECOND_NS;
+const ESTABLISHED_NS: u64 = 7_440 * SECOND_NS;
+
+#[derive(Default)]
+struct Firewall {
+    rules: Rules,
+    flows: Option<Flows<Flow>>,
+    clock: Clock,
+}
+
+/// A flow that was let through, both ways.
+struct Flow {
+    /// Both ends have said something.
+    answered: bool,
+    /// The end that spoke first.
+    first: std::net::IpAddr,
+}
+
+/// Why a packet goes on, by the number of a counter, or why not, by the number of a reason.
+type Verdict = Result<usize, usize>;
+
+impl Firewall {
+    fn judge(&mut self, packet: &impl Access, interface: usize, now_ns: u64, link: &mut Link) -> Verdict {
+        let layers = parse::frame(packet, 0);
+        let Some(key) = FlowKey::of(packet, &layers) else {
+            let is_ip = matches!(layers.ethertype, ethernet::IPV4 | ethernet::IPV6);
+            return match self.rules.passes_ethertypes.contains(&layers.ethertype) {
+                _ if is_ip => Err(MALFORMED),
+                true => Ok(ALLOWED_NOT_IP),
+                false => Err(NOT_IP),
+            };
+        };
+        if layers.error.is_some() {
+            return Err(MALFORMED);
+        }
+        // A fragment has no ports, or leaves them to be written over by the next one (RFC 3128): rules cannot be
+        // applied to it.
+        if layers.is_fragment {
+            return if self.rules.passes_fragments { Ok(ALLOWED_BY_RULE) } else { Err(FRAGMENT) };
+        }
+        let flags = tcp_flags(packet, &layers);
+        if self.known(&key, flags, now_ns) {
+            return Ok(ALLOWED_BY_STATE);
+        }
+        let (action, by_rule) = self.rules.decide(&key, interface);
+        match (action, by_rule) {
+            (Action::Deny, true) => Err(BY_RULE),
+            (Action::Deny, false) => Err(BY_DEFAULT),
+            (Action::Allow, by_rule) => {
+                self.note(&key, flags, now_ns, link);
+                Ok(if by_rule { ALLOWED_BY_RULE } else { ALLOWED_BY_DEFAULT })
+            }
+        }
+    }
+
+    /// Whether a packet belongs to a flow that was let through.
+    fn known(&mut self, key: &FlowKey, flags: u8, now_ns: u64) -> bool {
+        let Some(flows) = &mut self.flows else { return false };
+        let Some(id) = flows.find(key) else { return false };
+        let Some(flow) = flows.get(id) else { return false };
+        flow.answered |= key.src != flow.first;
+        let stays_ns = match key.protocol {
+            protocol::TCP if flags & (tcp::FIN | tcp::RST) != 0 => CLOSING_NS,
+            protocol::TCP if flow.answered => ESTABLISHED_NS,
+            _ => BRIEF_NS,
+        };
+        flows.keep_until(id, now_ns + stays_ns);
+        true
+    }
+
+    /// Remembers a flow that is let through, so that answers are. A full table forgets the one that would go first.
+    fn note(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) {
+        let Some(flows) = &mut self.flows else { return };
+        if flags & tcp::RST != 0 {
+            return;
+        }
+        let flow = || Flow { answered: false, first: key.src };
+        let due_ns = now_ns + BRIEF_NS;
+        let id = flows.insert(key, flow(), due_ns).or_else(|| {
+            flows.evict()?;
+            link.count(EVICTED, 1);
+            flows.insert(key, flow(), due_ns)
+        });
+        if let Some(id) = id {
+            // A flow to itself has one key.
+            flows.alias(id, &key.reversed());
+        }
+    }
+}
+
+/// Flags of a TCP packet; none for others.
+fn tcp_flags(packet: &impl Access, layers: &Layers) -> u8 {
+    match (layers.ip_proto, layers.trans) {
+        (Some(protocol::TCP), Some(trans)) => {
+            Tcp::at(trans).check(packet, layers.end).map_or(0, |facts| facts.flags)
+        }
+        _ => 0,
+    }
+}
+
+impl Nf for Firewall {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        self.rules = Rules::read(link.config(), link.interfaces())?;
+        if self.rules.stateful {
+            self.flows = Some(Flows::new(self.rules.most_flows)?);
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let now_ns = self.clock.now_ns();
+        let mut counts = [0; COUNTERS.len()];
+        while let Some(packet) = batch.next() {
+            match self.judge(&packet, packet.interface(), now_ns, batch.link()) {
+                Ok(counter) => {
+                    counts[counter] += 1;
+                    batch.link().pass(packet);
+                }
+                Err(reason) => batch.drop_for(packet, reason),
+            }
+        }
+        counts.iter().enumerate().for_each(|(counter, by)| batch.link().count(counter, *by));
+        if let Some(flows) = &mut self.flows {
+            flows.expire(now_ns, 64, drop);
+            batch.link().set(FLOWS, flows.len() as u64);
+        }
+    }
+
+    fn stop(&mut self, link: &mut Link) {
+        self.rules.report(link.name());
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    nf::run(&Options::new("firewall").reasons(&REASONS).counters(&COUNTERS), Firewall::default())
+}

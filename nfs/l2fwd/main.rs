@@ -1,0 +1,191 @@
+//! A learning bridge over any number of interfaces (IEEE 802.1D without a spanning tree).
+
+use millrace_nfs::configuration::{as_a, read};
+use millrace_nfs::{Clock, SECOND_NS};
+use nf::{Batch, Link, Nf, Options, Packet};
+use packet::MacAddr;
+use packet::view::Ethernet;
+use std::collections::HashMap;
+
+const REASONS: [&str; 5] = ["malformed", "bad-source", "same-interface", "link-local", "nowhere"];
+const MALFORMED: usize = 1;
+const BAD_SOURCE: usize = 2;
+const SAME_INTERFACE: usize = 3;
+const LINK_LOCAL: usize = 4;
+const NOWHERE: usize = 5;
+
+const COUNTERS: [&str; 7] =
+    ["forwarded", "flooded", "copies", "copies-missed", "addresses", "moved", "not-learned"];
+const FORWARDED: usize = 0;
+const FLOODED: usize = 1;
+const COPIES: usize = 2;
+const MISSED: usize = 3;
+const ADDRESSES: usize = 4;
+const MOVED: usize = 5;
+const NOT_LEARNED: usize = 6;
+
+/// The first five bytes of addresses that bridges never forward (IEEE 802.1D, table 7-10), with a sixth to 0x0f.
+const RESERVED: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
+
+#[derive(Default)]
+struct Bridge {
+    known: HashMap<MacAddr, Place>,
+    most: usize,
+    age_ns: u64,
+    /// The MAC address that frames get as destination, by interface that they leave by.
+    next: Vec<Option<MacAddr>>,
+    clock: Clock,
+    swept_ns: u64,
+    /// A frame that is copied.
+    copy: Vec<u8>,
+}
+
+struct Place {
+    interface: usize,
+    /// When it was last seen; an address that the configuration names stays.
+    seen_ns: u64,
+    stays: bool,
+}
+
+/// What becomes of a frame.
+enum Way {
+    To(usize),
+    Flood,
+    Nowhere(usize),
+}
+
+impl Bridge {
+    fn read(config: &[u8], interfaces: &[String]) -> Result<Bridge, String> {
+        let number = |name: &str| {
+            let found = interfaces.iter().position(|interface| interface == name);
+            found.ok_or_else(|| format!("there is no interface `{name}`, only {}", interfaces.join(", ")))
+        };
+        let mac = || as_a::<MacAddr>("an Ethernet address such as 02:00:00:00:00:01");
+        read(config, |keys| {
+            let mut bridge = Bridge {
+                most: keys.integer("addresses", 1..=1 << 24, 65_536) as usize,
+                age_ns: keys.integer("age-s", 1..=1_000_000, 300) * SECOND_NS,
+                next: vec![None; interfaces.len()],
+                ..Bridge::default()
+            };
+            let places = keys.tables("static", |keys| {
+                let address = keys.required("mac", mac());
+                let interface = keys.required("interface", number);
+                Some((address?, interface?))
+            });
+            for (address, interface) in places {
+                bridge.known.insert(address, Place { interface, seen_ns: 0, stays: true });
+            }
+            let next = keys.tables("next", |keys| {
+                let interface = keys.required("interface", number);
+                let address = keys.required("mac", mac());
+                Some((interface?, address?))
+            });
+            for (interface, address) in next {
+                if let Some(place) = bridge.next.get_mut(interface) {
+                    *place = Some(address);
+                }
+            }
+            bridge
+        })
+    }
+
+    /// Where a frame goes; who sent it is where it came from.
+    fn way(&mut self, packet: &Packet, now_ns: u64, link: &mut Link) -> Way {
+        let Ok(head) = Ethernet::at(0).check(packet) else { return Way::Nowhere(MALFORMED) };
+        if head.src.is_multicast() || head.src == MacAddr::ZERO {
+            return Way::Nowhere(BAD_SOURCE);
+        }
+        self.learn(head.src, packet.interface(), now_ns, link);
+        if head.dst.0[..5] == RESERVED && head.dst.0[5] <= 0x0f {
+            return Way::Nowhere(LINK_LOCAL);
+        }
+        match self.known.get(&head.dst).filter(|place| place.stays || now_ns - place.seen_ns <= self.age_ns) {
+            _ if head.dst.is_multicast() => Way::Flood,
+            Some(place) if place.interface == packet.interface() => Way::Nowhere(SAME_INTERFACE),
+            Some(place) => Way::To(place.interface),
+            None => Way::Flood,
+        }
+    }
+
+    fn learn(&mut self, address: MacAddr, interface: usize, now_ns: u64, link: &mut Link) {
+        let room = self.known.len() < self.most;
+        match self.known.get_mut(&address) {
+            Some(place) if place.stays => {}
+            Some(place) => {
+                link.count(MOVED, u64::from(place.interface != interface));
+                (place.interface, place.seen_ns) = (interface, now_ns);
+            }
+            None if room => {
+                self.known.insert(address, Place { interface, seen_ns: now_ns, stays: false });
+            }
+            None => link.count(NOT_LEARNED, 1),
+        }
+    }
+
+    fn send(&self, mut packet: Packet, to: usize, link: &mut Link) {
+        if let Some(Some(next)) = self.next.get(to) {
+            // It has an Ethernet header: that was looked at.
+            let _ = Ethernet::at(0).set_dst(&mut packet, *next);
+        }
+        link.send(packet, to);
+    }
+
+    /// Sends a frame out of all interfaces but its own: itself out of the last one, copies out of the others.
+    fn flood(&mut self, packet: Packet, link: &mut Link) {
+        let from = packet.interface();
+        let mut targets: Vec<usize> = (0..link.interfaces().len()).filter(|to| *to != from).collect();
+        let Some(last) = targets.pop() else { return link.drop_for(packet, NOWHERE) };
+        self.copy.clear();
+        if !targets.is_empty() {
+            packet.copy_to(&mut self.copy);
+        }
+        for to in targets {
+            match link.make_from(&self.copy) {
+                Some(copy) => {
+                    self.send(copy, to, link);
+                    link.count(COPIES, 1);
+                }
+                None => link.count(MISSED, 1),
+            }
+        }
+        self.send(packet, last, link);
+        link.count(FLOODED, 1);
+    }
+
+    /// Forgets what was not seen for long, once in a while.
+    fn sweep(&mut self, now_ns: u64) {
+        if now_ns - self.swept_ns > self.age_ns.min(SECOND_NS) {
+            self.swept_ns = now_ns;
+            self.known.retain(|_, place| place.stays || now_ns - place.seen_ns <= self.age_ns);
+        }
+    }
+}
+
+impl Nf for Bridge {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        *self = Bridge::read(link.config(), link.interfaces())?;
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let now_ns = self.clock.now_ns();
+        while let Some(packet) = batch.next() {
+            match self.way(&packet, now_ns, batch.link()) {
+                Way::To(interface) => {
+                    self.send(packet, interface, batch.link());
+                    batch.link().count(FORWARDED, 1);
+                }
+                Way::Flood => self.flood(packet, batch.link()),
+                Way::Nowhere(reason) => batch.drop_for(packet, reason),
+            }
+        }
+        self.sweep(now_ns);
+        batch.link().set(ADDRESSES, self.known.len() as u64);
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    let options = Options::new("l2fwd").reasons(&REASONS).counters(&COUNTERS).makes_packets();
+    nf::run(&options, Bridge::default())
+}

@@ -1,0 +1,151 @@
+//! Forwards IPv4 and IPv6 by the longest prefix: decrements TTL and hop limit, sets the next hop's MAC address, and
+//! tells senders by ICMP what cannot be delivered.
+
+mod icmp;
+mod routes;
+
+use millrace_nfs::{Clock, SECOND_NS};
+use nf::{Batch, Link, Nf, Options, Packet};
+use packet::Access;
+use packet::checksum::{IPV4_CHECK, update16};
+use packet::view::{Ethernet, Ipv4, Ipv6, ethernet};
+use routes::Routes;
+use std::net::IpAddr;
+
+const REASONS: [&str; 7] =
+    ["not-ip", "malformed", "bad-checksum", "no-route", "ttl-expired", "not-for-us", "link-scope"];
+const NOT_IP: usize = 1;
+const MALFORMED: usize = 2;
+const BAD_CHECKSUM: usize = 3;
+const NO_ROUTE: usize = 4;
+const TTL_EXPIRED: usize = 5;
+const NOT_FOR_US: usize = 6;
+const LINK_SCOPE: usize = 7;
+
+const COUNTERS: [&str; 4] = ["forwarded4", "forwarded6", "icmp-errors", "icmp-errors-suppressed"];
+const ERRORS: usize = 2;
+const SUPPRESSED: usize = 3;
+
+/// ICMP errors a second at most (RFC 1812, section 4.3.2.8, and RFC 4443, section 2.4 f).
+const ERRORS_PER_S: u64 = 1000;
+
+#[derive(Default)]
+struct Router {
+    routes: Routes,
+    clock: Clock,
+    /// ICMP errors in this second.
+    errors: u64,
+    second: u64,
+}
+
+/// Why a packet does not go on.
+enum Stop {
+    /// Silently, for a reason.
+    Drop(usize),
+    /// The sender is told.
+    Tell(usize, icmp::Why),
+}
+
+impl Router {
+    /// Makes a packet ready to leave; by which interface.
+    fn forward(&self, packet: &mut Packet) -> Result<(usize, usize), Stop> {
+        let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
+        if head.dst.is_multicast() || !self.routes.is_for_us(packet.interface(), head.dst) {
+            return Err(Stop::Drop(NOT_FOR_US));
+        }
+        let net = ethernet::HEADER_BYTES;
+        let (to, counter) = match head.ethertype {
+            ethernet::IPV4 => (self.ipv4(packet, net)?, 0),
+            ethernet::IPV6 => (self.ipv6(packet, net)?, 1),
+            _ => return Err(Stop::Drop(NOT_IP)),
+        };
+        let own = self.routes.mac(to.interface);
+        if !Ethernet::at(0).set_dst(packet, to.mac) || !Ethernet::at(0).set_src(packet, own) {
+            return Err(Stop::Drop(MALFORMED));
+        }
+        Ok((to.interface, counter))
+    }
+
+    fn ipv4(&self, packet: &mut Packet, net: usize) -> Result<routes::Hop, Stop> {
+        let Ok(ip) = Ipv4::at(net).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
+        if ip.check_sum().is_err() {
+            return Err(Stop::Drop(BAD_CHECKSUM));
+        }
+        if ip.dst.is_multicast() || ip.dst.is_broadcast() || ip.dst.is_loopback() || ip.src.is_loopback() {
+            return Err(Stop::Drop(LINK_SCOPE));
+        }
+        if ip.ttl <= 1 {
+            return Err(Stop::Tell(TTL_EXPIRED, icmp::Why::Expired));
+        }
+        let to = self.routes.hop(IpAddr::V4(ip.dst)).ok_or(Stop::Tell(NO_ROUTE, icmp::Why::NoRoute))?;
+        // TTL and protocol are one word of the sum.
+        let word = |ttl: u8| u16::from_be_bytes([ttl, ip.protocol]);
+        let check = update16(ip.checksum, word(ip.ttl), word(ip.ttl - 1));
+        let done = Ipv4::at(net).set_ttl(packet, ip.ttl - 1) && packet.put_u16(net + IPV4_CHECK, check);
+        if done { Ok(to) } else { Err(Stop::Drop(MALFORMED)) }
+    }
+
+    fn ipv6(&self, packet: &mut Packet, net: usize) -> Result<routes::Hop, Stop> {
+        let Ok(ip) = Ipv6::at(net).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
+        let is_local = |address: std::net::Ipv6Addr| address.is_unicast_link_local() || address.is_loopback();
+        if ip.dst.is_multicast() || is_local(ip.dst) || is_local(ip.src) {
+            return Err(Stop::Drop(LINK_SCOPE));
+        }
+        if ip.hop_limit <= 1 {
+            return Err(Stop::Tell(TTL_EXPIRED, icmp::Why::Expired));
+        }
+        let to = self.routes.hop(IpAddr::V6(ip.dst)).ok_or(Stop::Tell(NO_ROUTE, icmp::Why::NoRoute))?;
+        let done = packet.put_u8(net + 7, ip.hop_limit - 1);
+        if done { Ok(to) } else { Err(Stop::Drop(MALFORMED)) }
+    }
+
+    /// Tells the sender of a packet, if that may be, why it does not go on.
+    fn tell(&mut self, packet: &Packet, why: icmp::Why, now_ns: u64, link: &mut Link) {
+        let second = now_ns / SECOND_NS;
+        if self.second != second {
+            (self.second, self.errors) = (second, 0);
+        }
+        let interface = packet.interface();
+        let error = icmp::error(packet, why, &self.routes, interface);
+        let told = error.filter(|_| self.errors < ERRORS_PER_S).and_then(|frame| link.make_from(&frame));
+        match told {
+            Some(error) => {
+                self.errors += 1;
+                link.send(error, interface);
+                link.count(ERRORS, 1);
+            }
+            None => link.count(SUPPRESSED, 1),
+        }
+    }
+}
+
+impl Nf for Router {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        self.routes = Routes::read(link.config(), link.interfaces())?;
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let now_ns = self.clock.now_ns();
+        let mut forwarded = [0; 2];
+        while let Some(mut packet) = batch.next() {
+            match self.forward(&mut packet) {
+                Ok((interface, counter)) => {
+                    forwarded[counter] += 1;
+                    batch.send(packet, interface);
+                }
+                Err(Stop::Drop(reason)) => batch.drop_for(packet, reason),
+                Err(Stop::Tell(reason, why)) => {
+                    self.tell(&packet, why, now_ns, batch.link());
+                    batch.drop_for(packet, reason);
+                }
+            }
+        }
+        forwarded.iter().enumerate().for_each(|(counter, by)| batch.link().count(counter, *by));
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    let options = Options::new("l3fwd").reasons(&REASONS).counters(&COUNTERS).makes_packets();
+    nf::run(&options, Router::default())
+}

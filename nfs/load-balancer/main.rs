@@ -1,0 +1,186 @@
+//! Spreads the flows to one service over backends: by consistent hashing, and each flow to the same backend as long
+//! as it lives.
+
+mod backends;
+
+use backends::{Backend, Table};
+use millrace_nfs::configuration::{as_a, choose, read};
+use millrace_nfs::rewrite::{End, whole};
+use millrace_nfs::{Clock, Flows, SECOND_NS};
+use nf::{Batch, Link, Nf, Options, Packet};
+use packet::view::{Ethernet, Ipv4, Tcp, protocol, tcp};
+use packet::{FlowKey, MacAddr, parse};
+use std::net::Ipv4Addr;
+
+const REASONS: [&str; 3] = ["malformed", "fragment", "no-backend"];
+const MALFORMED: usize = 1;
+const FRAGMENT: usize = 2;
+const NO_BACKEND: usize = 3;
+
+const COUNTERS: [&str; 6] = ["to-backends", "to-clients", "passed", "flows", "flows-made", "flows-evicted"];
+const TO_BACKENDS: usize = 0;
+const TO_CLIENTS: usize = 1;
+const PASSED: usize = 2;
+const FLOWS: usize = 3;
+const MADE: usize = 4;
+const EVICTED: usize = 5;
+
+/// The interface of the clients; the other one leads to the backends.
+const CLIENTS: usize = 0;
+/// How long a flow that was closed is remembered.
+const CLOSING_NS: u64 = 10 * SECOND_NS;
+
+struct Balancer {
+    service: (Ipv4Addr, u16),
+    protocol: u8,
+    backends: Vec<Backend>,
+    table: Table,
+    flows: Flows<usize>,
+    idle_ns: u64,
+    clock: Clock,
+}
+
+impl Balancer {
+    fn read(config: &[u8], interfaces: &[String]) -> Result<Balancer, String> {
+        let (service, number, backends, most, idle) = read(config, |keys| {
+            if interfaces.len() != 2 {
+                keys.mistake("a load balancer has two interfaces: the clients', then the backends'");
+            }
+            let address = keys.required("address", as_a::<Ipv4Addr>("an IPv4 address"));
+            let port = keys.required("port", as_a::<u16>("a port"));
+            let number = keys.value("protocol", choose(&[("tcp", protocol::TCP), ("udp", protocol::UDP)]));
+            let backends = keys.tables("backend", |keys| {
+                let address = keys.required("address", as_a::<Ipv4Addr>("an IPv4 address"));
+                let port = keys.value("port", as_a::<u16>("a port"));
+                let mac = keys.value("mac", as_a::<MacAddr>("an Ethernet address such as 02:00:00:00:00:01"));
+                let weight = keys.integer("weight", 1..=100, 1) as usize;
+                Some((address?, port, mac, weight))
+            });
+            if backends.is_empty() {
+                keys.mistake("there are no backends: add [[backend]]");
+            }
+            let most = keys.integer("flows", 1..=1 << 24, 65_536) as u32;
+            let idle = keys.integer("idle-s", 1..=86_400, 300) * SECOND_NS;
+            ((address, port), number.unwrap_or(protocol::TCP), backends, most, idle)
+        })?;
+        let (Some(address), Some(port)) = service else { return Err("the service is not named".into()) };
+        let backend = |(address, own, mac, weight): (_, Option<u16>, _, _)| Backend {
+            end: (address, own.unwrap_or(port)),
+            mac,
+            weight,
+        };
+        let backends: Vec<Backend> = backends.into_iter().map(backend).collect();
+        let table = Table::new(&backends);
+        let flows = Flows::new(most)?;
+        Ok(Balancer {
+            service: (address, port),
+            protocol: number,
+            backends,
+            table,
+            flows,
+            idle_ns: idle,
+            clock: Clock::default(),
+        })
+    }
+
+    /// Where a packet leaves, and what is counted; or a reason.
+    fn balance(&mut self, packet: &mut Packet, now_ns: u64, link: &mut Link) -> Result<usize, usize> {
+        let layers = parse::frame(packet, 0);
+        let (Some(net), true, Some(number)) = (layers.net, layers.is_ipv4(), layers.ip_proto) else {
+            return Ok(PASSED);
+        };
+        let ip = Ipv4::at(net).check(packet).map_err(|_| MALFORMED)?;
+        let is_out = packet.interface() == CLIENTS;
+        let concerns = if is_out { ip.dst == self.service.0 } else { self.is_backend(ip.src) };
+        if !concerns || number != self.protocol {
+            return Ok(PASSED);
+        }
+        if layers.is_fragment {
+            return Err(FRAGMENT);
+        }
+        let key = FlowKey::of(packet, &layers).ok_or(MALFORMED)?;
+        if layers.error.is_some() || layers.trans.is_none() {
+            return Err(MALFORMED);
+        }
+        if !is_out {
+            let known = self.backends.iter().any(|backend| backend.end == (ip.src, key.src_port));
+            if !known {
+                return Ok(PASSED);
+            }
+            let (address, port) = self.service;
+            let done = whole(packet, net, &ip, End::Source, (address, Some(port)));
+            return if done { Ok(TO_CLIENTS) } else { Err(MALFORMED) };
+        }
+        if key.dst_port != self.service.1 {
+            return Ok(PASSED);
+        }
+        let flags = match (number, layers.trans) {
+            (protocol::TCP, Some(trans)) => {
+                Tcp::at(trans).check(packet, layers.end).map_err(|_| MALFORMED)?.flags
+            }
+            _ => 0,
+        };
+        let backend = self.backend_of(&key, flags, now_ns, link).ok_or(NO_BACKEND)?;
+        let Some(Backend { end: (address, port), mac, .. }) = self.backends.get(backend).copied() else {
+            return Err(NO_BACKEND);
+        };
+        let done = whole(packet, net, &ip, End::Destination, (address, Some(port)))
+            && mac.is_none_or(|mac| Ethernet::at(0).set_dst(packet, mac));
+        if done { Ok(TO_BACKENDS) } else { Err(MALFORMED) }
+    }
+
+    fn is_backend(&self, address: Ipv4Addr) -> bool {
+        self.backends.iter().any(|backend| backend.end.0 == address)
+    }
+
+    /// The backend of a flow.
+    fn backend_of(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) -> Option<usize> {
+        let stays_ns =
+            if flags & (tcp::FIN | tcp::RST) != 0 { CLOSING_NS.min(self.idle_ns) } else { self.idle_ns };
+        if let Some(flow) = self.flows.find(key) {
+            self.flows.keep_until(flow, now_ns + stays_ns);
+            return self.flows.get(flow).copied();
+        }
+        let backend = self.table.choose(key)?;
+        // Where there is no room, the table gives the same answer as long as the backends are the same.
+        let due_ns = now_ns + stays_ns;
+        let flow = self.flows.insert(key, backend, due_ns).or_else(|| {
+            self.flows.evict()?;
+            link.count(EVICTED, 1);
+            self.flows.insert(key, backend, due_ns)
+        });
+        link.count(MADE, u64::from(flow.is_some()));
+        Some(backend)
+    }
+}
+
+/// Not started yet: the configuration says everything.
+#[derive(Default)]
+struct Start(Option<Balancer>);
+
+impl Nf for Start {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        self.0 = Some(Balancer::read(link.config(), link.interfaces())?);
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let Some(balancer) = &mut self.0 else { return };
+        let now_ns = balancer.clock.now_ns();
+        while let Some(mut packet) = batch.next() {
+            match balancer.balance(&mut packet, now_ns, batch.link()) {
+                Ok(counter) => {
+                    batch.link().count(counter, 1);
+                    batch.link().pass(packet);
+                }
+                Err(reason) => batch.drop_for(packet, reason),
+            }
+        }
+        balancer.flows.expire(now_ns, 64, drop);
+        batch.link().set(FLOWS, balancer.flows.len() as u64);
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    nf::run(&Options::new("load-balancer").reasons(&REASONS).counters(&COUNTERS), Start::default())
+}

@@ -1,0 +1,55 @@
+//! ICMP errors: the packet inside them is translated, too, so that whoever gets the error knows its own packet
+//! (RFC 5508, section 4).
+
+use crate::mappings::Mappings;
+use crate::{MALFORMED, NO_MAPPING, NOT_FOR_US};
+use millrace_nfs::rewrite::{End, end, whole};
+use nf::Packet;
+use packet::checksum::ICMP_CHECK;
+use packet::view::{Icmp, ipv4::Ipv4Facts, protocol};
+use packet::{Access, view::icmp};
+
+/// Translates an error, outward or inward; else the number of a reason.
+///
+/// The packet inside went the other way: an error from the outside is about a packet whose source is the outside
+/// address; one from the inside about a packet whose destination is the inside host.
+pub fn translate(
+    packet: &mut Packet,
+    net: usize,
+    ip: &Ipv4Facts,
+    mappings: &mut Mappings,
+    outward: bool,
+) -> Result<(), usize> {
+    let embedded = Icmp::at(ip.payload).embedded(packet, ip.end).map_err(|_| MALFORMED)?;
+    let (about, Some(trans)) = (embedded.ip, embedded.trans) else { return Err(NO_MAPPING) };
+    let side = if outward { End::Destination } else { End::Source };
+    let at = match (about.protocol, side) {
+        (protocol::TCP | protocol::UDP, End::Source) => 0,
+        (protocol::TCP | protocol::UDP, End::Destination) => 2,
+        (protocol::ICMP, _) if icmp::has_id(packet.u8(trans).ok_or(MALFORMED)?) => 4,
+        _ => return Err(NO_MAPPING),
+    };
+    // Eight bytes of the header are promised; a port is in the first six.
+    if embedded.payload_bytes < at + 2 {
+        return Err(MALFORMED);
+    }
+    let port = packet.u16(trans + at).ok_or(MALFORMED)?;
+    let (to, own) = if outward {
+        let outside = mappings.known(about.protocol, (about.dst, port)).ok_or(NO_MAPPING)?;
+        ((mappings.external(), outside), mappings.external())
+    } else {
+        if ip.dst != mappings.external() || about.src != mappings.external() {
+            return Err(NOT_FOR_US);
+        }
+        let inside = mappings.inward(about.protocol, port, None).ok_or(NO_MAPPING)?;
+        (inside, inside.0)
+    };
+    let changed = end(packet, embedded.net, &about, side, (to.0, Some(to.1)), true).ok_or(MALFORMED)?;
+    let check = packet.u16(ip.payload + ICMP_CHECK).ok_or(MALFORMED)?;
+    if !packet.put_u16(ip.payload + ICMP_CHECK, changed.apply_icmp(check)) {
+        return Err(MALFORMED);
+    }
+    // Whoever sends an error from the inside hides behind the outside address as well.
+    let side = if outward { End::Source } else { End::Destination };
+    if whole(packet, net, ip, side, (own, None)) { Ok(()) } else { Err(MALFORMED) }
+}

@@ -1,0 +1,216 @@
+//! Network address and port translation for IPv4 (RFC 3022), with endpoint-independent mappings (RFC 4787, RFC 5382,
+//! RFC 5508): many inside addresses share one outside.
+
+mod errors;
+mod mappings;
+
+use mappings::{Full, Mappings};
+use millrace_nfs::configuration::{as_a, ports, read};
+use millrace_nfs::rewrite::{End, whole};
+use millrace_nfs::{Clock, Prefix};
+use nf::{Batch, Link, Nf, Options, Packet};
+use packet::view::{Icmp, Ipv4, Tcp, icmp, ipv4::Ipv4Facts, protocol};
+use packet::{Access, parse};
+use std::net::{IpAddr, Ipv4Addr};
+
+const REASONS: [&str; 9] = [
+    "not-ipv4",
+    "malformed",
+    "fragment",
+    "no-mapping",
+    "not-for-us",
+    "no-port",
+    "table-full",
+    "protocol",
+    "not-inside",
+];
+const NOT_IPV4: usize = 1;
+const MALFORMED: usize = 2;
+const FRAGMENT: usize = 3;
+const NO_MAPPING: usize = 4;
+const NOT_FOR_US: usize = 5;
+const NO_PORT: usize = 6;
+const TABLE_FULL: usize = 7;
+const PROTOCOL: usize = 8;
+const NOT_INSIDE: usize = 9;
+
+const COUNTERS: [&str; 7] =
+    ["out", "in", "hairpins", "errors-translated", "mappings", "mappings-made", "mappings-expired"];
+const OUT: usize = 0;
+const IN: usize = 1;
+const HAIRPINS: usize = 2;
+const ERRORS: usize = 3;
+const MAPPINGS: usize = 4;
+const MADE: usize = 5;
+const EXPIRED: usize = 6;
+
+/// The interface of the inside; the other one is outside.
+const INSIDE: usize = 0;
+
+struct Napt {
+    external: Ipv4Addr,
+    inside: Vec<Prefix>,
+    mappings: Mappings,
+    clock: Clock,
+}
+
+/// Where a packet leaves, and what is counted; or a reason.
+type Verdict = Result<(usize, usize), usize>;
+
+impl Napt {
+    fn read(config: &[u8], interfaces: &[String]) -> Result<Napt, String> {
+        let (external, range, most, inside) = read(config, |keys| {
+            if interfaces.len() != 2 {
+                keys.mistake("a translator has two interfaces: the inside, then the outside");
+            }
+            let external = keys.required("external", as_a::<Ipv4Addr>("an IPv4 address"));
+            let range = keys.value("ports", ports).unwrap_or((1024, 65_535));
+            let most = keys.integer("mappings", 1..=1 << 20, 65_536) as u32;
+            (external, range, most, keys.list("inside", str::parse))
+        })?;
+        let external = external.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        Ok(Napt {
+            external,
+            inside,
+            mappings: Mappings::new(external, range, most)?,
+            clock: Clock::default(),
+        })
+    }
+
+    fn translate(&mut self, packet: &mut Packet, now_ns: u64, link: &mut Link) -> Verdict {
+        let layers = parse::frame(packet, 0);
+        let (Some(net), true) = (layers.net, layers.is_ipv4()) else { return Err(NOT_IPV4) };
+        let ip = Ipv4::at(net).check(packet).map_err(|_| MALFORMED)?;
+        ip.check_sum().map_err(|_| MALFORMED)?;
+        if ip.is_fragment() {
+            return Err(FRAGMENT);
+        }
+        let from = packet.interface();
+        if is_error(packet, &ip) {
+            let translated = errors::translate(packet, net, &ip, &mut self.mappings, from == INSIDE);
+            return translated.map(|()| (1 - from.min(1), ERRORS));
+        }
+        if from == INSIDE {
+            self.outward(packet, net, &ip, now_ns, link)
+        } else {
+            self.inward(packet, net, &ip, now_ns)
+        }
+    }
+
+    /// From the inside.
+    fn outward(
+        &mut self,
+        packet: &mut Packet,
+        net: usize,
+        ip: &Ipv4Facts,
+        now_ns: u64,
+        link: &mut Link,
+    ) -> Verdict {
+        if !self.inside.is_empty() && !self.inside.iter().any(|prefix| prefix.contains(IpAddr::V4(ip.src))) {
+            return Err(NOT_INSIDE);
+        }
+        let port = port_of(packet, ip, End::Source)?;
+        let stays = mappings::stays_ns(ip.protocol, tcp_flags(packet, ip));
+        let (outside, made) = self.mappings.outward(ip.protocol, (ip.src, port), now_ns + stays).map_err(
+            |full| match full {
+                Full::Ports => NO_PORT,
+                Full::Table => TABLE_FULL,
+            },
+        )?;
+        link.count(MADE, u64::from(made));
+        if !whole(packet, net, ip, End::Source, (self.external, Some(outside))) {
+            return Err(MALFORMED);
+        }
+        if ip.dst != self.external {
+            return Ok((1 - INSIDE, OUT));
+        }
+        // To another host inside by its outside address (RFC 4787, REQ-9).
+        let again = Ipv4::at(net).check(packet).map_err(|_| MALFORMED)?;
+        self.inward(packet, net, &again, now_ns).map(|_| (INSIDE, HAIRPINS))
+    }
+
+    /// From the outside.
+    fn inward(&mut self, packet: &mut Packet, net: usize, ip: &Ipv4Facts, now_ns: u64) -> Verdict {
+        if ip.dst != self.external {
+            return Err(NOT_FOR_US);
+        }
+        let port = port_of(packet, ip, End::Destination)?;
+        let flags = tcp_flags(packet, ip);
+        let stays = mappings::stays_ns(ip.protocol, flags);
+        // Only the inside keeps a mapping of UDP alive (RFC 4787, REQ-6).
+        let due = (ip.protocol == protocol::TCP).then_some(now_ns + stays);
+        let inside = self.mappings.inward(ip.protocol, port, due).ok_or(NO_MAPPING)?;
+        if !whole(packet, net, ip, End::Destination, (inside.0, Some(inside.1))) {
+            return Err(MALFORMED);
+        }
+        Ok((INSIDE, IN))
+    }
+}
+
+/// Whether it is an ICMP error.
+fn is_error(packet: &impl Access, ip: &Ipv4Facts) -> bool {
+    let facts = Icmp::at(ip.payload).check(packet, ip.end);
+    ip.protocol == protocol::ICMP && facts.is_ok_and(|facts| icmp::is_error(facts.kind))
+}
+
+/// The port of an end, or an ICMP query's identifier.
+fn port_of(packet: &impl Access, ip: &Ipv4Facts, end: End) -> Result<u16, usize> {
+    let bytes = ip.end.saturating_sub(ip.payload);
+    let (least, at) = match (ip.protocol, end) {
+        (protocol::TCP, End::Source) => (20, 0),
+        (protocol::TCP, End::Destination) => (20, 2),
+        (protocol::UDP, End::Source) => (8, 0),
+        (protocol::UDP, End::Destination) => (8, 2),
+        (protocol::ICMP, _) => (8, 4),
+        _ => return Err(PROTOCOL),
+    };
+    if bytes < least {
+        return Err(MALFORMED);
+    }
+    if ip.protocol == protocol::ICMP {
+        let kind = packet.u8(ip.payload).ok_or(MALFORMED)?;
+        if !icmp::has_id(kind) {
+            return Err(PROTOCOL);
+        }
+    }
+    packet.u16(ip.payload + at).ok_or(MALFORMED)
+}
+
+fn tcp_flags(packet: &impl Access, ip: &Ipv4Facts) -> u8 {
+    match ip.protocol {
+        protocol::TCP => Tcp::at(ip.payload).check(packet, ip.end).map_or(0, |facts| facts.flags),
+        _ => 0,
+    }
+}
+
+/// Not started yet: the configuration says everything.
+#[derive(Default)]
+struct Start(Option<Napt>);
+
+impl Nf for Start {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        self.0 = Some(Napt::read(link.config(), link.interfaces())?);
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let Some(napt) = &mut self.0 else { return };
+        let now_ns = napt.clock.now_ns();
+        while let Some(mut packet) = batch.next() {
+            match napt.translate(&mut packet, now_ns, batch.link()) {
+                Ok((interface, counter)) => {
+                    batch.link().count(counter, 1);
+                    batch.send(packet, interface);
+                }
+                Err(reason) => batch.drop_for(packet, reason),
+            }
+        }
+        let expired = napt.mappings.expire(now_ns);
+        batch.link().count(EXPIRED, expired);
+        batch.link().set(MAPPINGS, napt.mappings.len() as u64);
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    nf::run(&Options::new("napt").reasons(&REASONS).counters(&COUNTERS), Start::default())
+}

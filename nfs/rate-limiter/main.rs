@@ -1,0 +1,173 @@
+//! Limits the rate of each source: what is too much is dropped (policing), or leaves later (shaping).
+
+mod bucket;
+
+use bucket::{Bucket, Limit};
+use millrace_nfs::configuration::{Keys, read};
+use millrace_nfs::{Clock, Flows, Prefix, SECOND_NS};
+use nf::{Batch, Held, Link, Nf, Options, Packet};
+use packet::{Access, FlowKey, parse};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::IpAddr;
+
+const REASONS: [&str; 3] = ["too-fast", "queue-full", "too-many-sources"];
+const TOO_FAST: usize = 1;
+const QUEUE_FULL: usize = 2;
+const TOO_MANY: usize = 3;
+
+const COUNTERS: [&str; 6] = ["passed", "passed-unlimited", "delayed", "held", "sources", "sources-forgotten"];
+const PASSED: usize = 0;
+const UNLIMITED: usize = 1;
+const DELAYED: usize = 2;
+const HELD: usize = 3;
+const SOURCES: usize = 4;
+const FORGOTTEN: usize = 5;
+
+#[derive(Default)]
+struct RateLimiter {
+    settings: Settings,
+    sources: Option<Flows<Bucket>>,
+    /// When packets leave, soonest first, each with its number: packets of a source leave in their order.
+    due: BinaryHeap<Reverse<(u64, u64)>>,
+    held: HashMap<u64, Held>,
+    next: u64,
+    clock: Clock,
+}
+
+#[derive(Default)]
+struct Settings {
+    /// Holds what is too much, rather than drop it.
+    shapes: bool,
+    /// Bits of a source's address that share a bucket.
+    bits: (u8, u8),
+    /// The longest delay.
+    most_delay_ns: u64,
+    most_sources: u32,
+    /// Limits by the prefix of the source, the longest first.
+    limits: Vec<(Prefix, Option<Limit>)>,
+    default: Option<Limit>,
+}
+
+fn limit(keys: &mut Keys<'_>) -> Option<Limit> {
+    let rate = keys.integer("rate-bps", 0..=1_000_000_000_000, 0);
+    let burst = keys.integer("burst-bytes", 64..=1 << 30, 15_000);
+    (rate > 0).then(|| Limit::new(rate, burst))
+}
+
+impl Settings {
+    fn read(config: &[u8]) -> Result<Settings, String> {
+        read(config, |keys| {
+            let mut limits = keys.tables("class", |keys| {
+                let from: Prefix = keys.required("from", str::parse)?;
+                Some((from, limit(keys)))
+            });
+            limits.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
+            let default = limit(keys);
+            if default.is_none() && limits.iter().all(|(_, limit)| limit.is_none()) {
+                keys.mistake("nothing is limited: set `rate-bps` here or in a [[class]]");
+            }
+            Settings {
+                shapes: keys.choice("mode", &[("police", false), ("shape", true)], false),
+                bits: (
+                    keys.integer("source-bits", 0..=32, 32) as u8,
+                    keys.integer("source-bits6", 0..=128, 64) as u8,
+                ),
+                most_delay_ns: keys.integer("most-delay-ms", 1..=10_000, 100) * 1_000_000,
+                most_sources: keys.integer("sources", 1..=1 << 24, 65_536) as u32,
+                limits,
+                default,
+            }
+        })
+    }
+
+    /// The limit of a source, and what names its bucket.
+    fn limit_of(&self, source: IpAddr) -> Option<(Limit, FlowKey)> {
+        let of_class =
+            self.limits.iter().find(|(prefix, _)| prefix.contains(source)).map(|(_, limit)| *limit);
+        let limit = of_class.unwrap_or(self.default)?;
+        let src = Prefix::of(source, if source.is_ipv4() { self.bits.0 } else { self.bits.1 }).address();
+        Some((limit, FlowKey { src, dst: src, protocol: 0, src_port: 0, dst_port: 0 }))
+    }
+}
+
+impl RateLimiter {
+    /// When a packet may leave; a reason for which it may not.
+    fn when(&mut self, packet: &Packet, now_ns: u64, link: &mut Link) -> Result<u64, usize> {
+        let key = FlowKey::of(packet, &parse::frame(packet, 0));
+        let Some((limit, key)) = key.and_then(|key| self.settings.limit_of(key.src)) else {
+            link.count(UNLIMITED, 1);
+            return Ok(now_ns);
+        };
+        let Some(sources) = &mut self.sources else { return Ok(now_ns) };
+        let id =
+            sources.find(&key).or_else(|| sources.insert(&key, Bucket::default(), now_ns)).ok_or(TOO_MANY)?;
+        let bucket = sources.get(id).ok_or(TOO_MANY)?;
+        let most_delay_ns = if self.settings.shapes { self.settings.most_delay_ns } else { 0 };
+        let at = bucket.take(limit, packet.len() as u64, now_ns, most_delay_ns);
+        // A bucket that is full again is like none.
+        let full_ns = bucket.full_ns();
+        sources.keep_until(id, full_ns.max(now_ns));
+        at.ok_or(if self.settings.shapes { QUEUE_FULL } else { TOO_FAST })
+    }
+
+    /// Sends what is due.
+    fn release(&mut self, now_ns: u64, link: &mut Link) {
+        while let Some(Reverse((at, number))) = self.due.peek().copied()
+            && at <= now_ns
+        {
+            self.due.pop();
+            if let Some(held) = self.held.remove(&number) {
+                let packet = link.release(held);
+                link.pass(packet);
+                link.count(DELAYED, 1);
+            }
+        }
+        link.set(HELD, self.held.len() as u64);
+        if let Some(Reverse((at, _))) = self.due.peek() {
+            link.wake_at(self.clock.instant(*at));
+        }
+    }
+}
+
+impl Nf for RateLimiter {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        self.settings = Settings::read(link.config())?;
+        self.sources = Some(Flows::new(self.settings.most_sources)?);
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let now_ns = self.clock.now_ns();
+        self.release(now_ns, batch.link());
+        while let Some(packet) = batch.next() {
+            match self.when(&packet, now_ns, batch.link()) {
+                Ok(at) if at <= now_ns => {
+                    batch.link().count(PASSED, 1);
+                    batch.link().pass(packet);
+                }
+                Ok(at) if batch.link().can_hold() => {
+                    self.due.push(Reverse((at, self.next)));
+                    self.held.insert(self.next, batch.hold(packet));
+                    self.next += 1;
+                }
+                Ok(_) => batch.drop_for(packet, QUEUE_FULL),
+                Err(reason) => batch.drop_for(packet, reason),
+            }
+        }
+        if let Some(sources) = &mut self.sources {
+            let mut forgotten = 0;
+            sources.expire(now_ns.saturating_sub(SECOND_NS), 64, |_| forgotten += 1);
+            batch.link().count(FORGOTTEN, forgotten);
+            batch.link().set(SOURCES, sources.len() as u64);
+        }
+    }
+
+    fn idle(&mut self, link: &mut Link) {
+        self.release(self.clock.now_ns(), link);
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    nf::run(&Options::new("rate-limiter").reasons(&REASONS).counters(&COUNTERS), RateLimiter::default())
+}

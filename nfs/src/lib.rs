@@ -1,0 +1,40 @@
+//! What the NFs that ship have in common: the way they read their configuration, prefixes, tables of flows, and
+//! rewriting of IPv4 packets with their checksums.
+//!
+//! Each NF is a program of its own in a folder beside this one.
+
+pub mod configuration;
+pub mod flows;
+pub mod prefix;
+pub mod rewrite;
+
+pub use configuration::{Keys, read};
+pub use flows::Flows;
+pub use prefix::Prefix;
+
+use std::time::{Duration, Instant};
+
+/// Nanoseconds in a second.
+pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// The time of an NF, in nanoseconds since it started. Read once per batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock(Instant::now())
+    }
+}
+
+impl Clock {
+    /// That time of the NF.
+    pub fn instant(self, ns: u64) -> Instant {
+        self.0 + Duration::from_nanos(ns.saturating_sub(1))
+    }
+
+    /// Now. Never 0.
+    pub fn now_ns(self) -> u64 {
+        self.0.elapsed().as_nanos() as u64 + 1
+    }
+}

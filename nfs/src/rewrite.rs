@@ -1,0 +1,82 @@
+//! Addresses and ports of IPv4 packets rewritten, with their checksums by difference (RFC 1624).
+
+use nf::Packet;
+use packet::Access;
+use packet::checksum::{Delta, IPV4_CHECK, TCP_CHECK, UDP_CHECK};
+use packet::view::ipv4::Ipv4Facts;
+use packet::view::protocol;
+use std::net::Ipv4Addr;
+
+/// Which end of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Where it comes from.
+    Source,
+    /// Where it goes to.
+    Destination,
+}
+
+/// Rewrites the address of one end of the IPv4 packet whose header begins at `net`, and whose facts are `ip`; with a
+/// port also that: of TCP and UDP that end's, of ICMP the identifier, whichever end it is.
+///
+/// Gives the change of all words, for a checksum around them. `None` when a header is not all there, and the packet
+/// possibly half rewritten: it is to be dropped. What an ICMP error repeats (`embedded`) may lack its checksum.
+pub fn end<A: Access + ?Sized>(
+    packet: &mut A,
+    net: usize,
+    ip: &Ipv4Facts,
+    end: End,
+    to: (Ipv4Addr, Option<u16>),
+    embedded: bool,
+) -> Option<Delta> {
+    let (address_at, port_at, old) = match end {
+        End::Source => (12, 0, ip.src),
+        End::Destination => (16, 2, ip.dst),
+    };
+    let address = Delta::NONE.change32(old.to_bits(), to.0.to_bits());
+    let check = address.apply(ip.checksum);
+    let done = packet.put_u32(net + address_at, to.0.to_bits()) && packet.put_u16(net + IPV4_CHECK, check);
+    let mut all = address.change16(ip.checksum, check);
+    if !done {
+        return None;
+    }
+    let (port_at, check_at) = match ip.protocol {
+        protocol::TCP => (port_at, TCP_CHECK),
+        protocol::UDP => (port_at, UDP_CHECK),
+        protocol::ICMP => (4, packet::checksum::ICMP_CHECK),
+        _ => return to.1.is_none().then_some(all),
+    };
+    let mut changed = if ip.protocol == protocol::ICMP { Delta::NONE } else { address };
+    if let Some(port) = to.1 {
+        let old = packet.u16(ip.payload + port_at)?;
+        changed = changed.change16(old, port);
+        all = all.change16(old, port);
+        if !packet.put_u16(ip.payload + port_at, port) {
+            return None;
+        }
+    }
+    match packet.u16(ip.payload + check_at) {
+        Some(old) => {
+            let new = match ip.protocol {
+                protocol::UDP => changed.apply_udp(old),
+                protocol::ICMP => changed.apply_icmp(old),
+                _ => changed.apply(old),
+            };
+            all = all.change16(old, new);
+            packet.put_u16(ip.payload + check_at, new).then_some(all)
+        }
+        // Eight bytes of a TCP header have no checksum.
+        None => embedded.then_some(all),
+    }
+}
+
+/// The same of a packet that is whole; whether it is done.
+pub fn whole(
+    packet: &mut Packet,
+    net: usize,
+    ip: &Ipv4Facts,
+    side: End,
+    to: (Ipv4Addr, Option<u16>),
+) -> bool {
+    end(packet, net, ip, side, to, false).is_some()
+}

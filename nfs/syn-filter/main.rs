@@ -1,0 +1,256 @@
+//! Stands in front of TCP servers and keeps connections that nobody finishes, and sources that are too busy, away
+//! from them.
+
+mod source;
+
+use millrace_nfs::configuration::read;
+use millrace_nfs::{Clock, Flows, Prefix, SECOND_NS};
+use nf::{Batch, Link, Nf, Options};
+use packet::view::{Tcp, protocol, tcp};
+use packet::{Access, FlowKey, parse};
+use source::{Limits, Source};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+const REASONS: [&str; 4] = ["half-open-limit", "blocked-source", "source-too-fast", "malformed"];
+const HALF_OPEN: usize = 1;
+const BLOCKED: usize = 2;
+const TOO_FAST: usize = 3;
+const MALFORMED: usize = 4;
+
+const COUNTERS: [&str; 8] = [
+    "passed",
+    "syns",
+    "completed",
+    "half-open",
+    "timed-out",
+    "sources-blocked",
+    "destinations-under-attack",
+    "not-tracked",
+];
+const PASSED: usize = 0;
+const SYNS: usize = 1;
+const COMPLETED: usize = 2;
+const NOW_HALF_OPEN: usize = 3;
+const TIMED_OUT: usize = 4;
+const SOURCES_BLOCKED: usize = 5;
+const UNDER_ATTACK: usize = 6;
+const NOT_TRACKED: usize = 7;
+
+/// Who is connected to.
+type Service = (IpAddr, u16);
+
+struct Filter {
+    /// Whose servers are looked after; all, when there is none.
+    protects: Vec<Prefix>,
+    /// Connections that a service may have half open.
+    most_half_open: u32,
+    timeout_ns: u64,
+    trust_ns: u64,
+    limits: Limits,
+    /// Connections of which only the SYN was seen.
+    pending: Flows<Service>,
+    half_open: HashMap<Service, u32>,
+    sources: Flows<Source>,
+    clock: Clock,
+}
+
+impl Filter {
+    fn read(config: &[u8]) -> Result<Filter, String> {
+        struct Read(Vec<Prefix>, u32, u64, u64, Limits, u32, u32);
+        let Read(protects, most_half_open, timeout_ns, trust_ns, limits, connections, sources) =
+            read(config, |keys| {
+                Read(
+                    keys.list("protect", str::parse),
+                    keys.integer("half-open", 1..=1 << 20, 128) as u32,
+                    keys.integer("timeout-s", 1..=600, 5) * SECOND_NS,
+                    keys.integer("trust-s", 1..=86_400, 600) * SECOND_NS,
+                    Limits::new(
+                        keys.integer("source-syns-per-s", 0..=10_000_000, 100),
+                        keys.integer("source-packets-per-s", 0..=1_000_000_000, 0),
+                        keys.integer("block-s", 0..=86_400, 60) * SECOND_NS,
+                    ),
+                    keys.integer("connections", 1..=1 << 24, 65_536) as u32,
+                    keys.integer("sources", 1..=1 << 24, 65_536) as u32,
+                )
+            })?;
+        Ok(Filter {
+            protects,
+            most_half_open,
+            timeout_ns,
+            trust_ns,
+            limits,
+            pending: Flows::new(connections)?,
+            half_open: HashMap::new(),
+            sources: Flows::new(sources)?,
+            clock: Clock::default(),
+        })
+    }
+
+    /// Whether a packet goes on; else a reason.
+    fn judge(&mut self, packet: &impl Access, now_ns: u64, link: &mut Link) -> Result<(), usize> {
+        let layers = parse::frame(packet, 0);
+        let Some(key) = FlowKey::of(packet, &layers) else { return Ok(()) };
+        if self.protects.iter().any(|prefix| prefix.contains(key.src)) {
+            self.refuses(packet, &key);
+            return Ok(());
+        }
+        if !self.protects.is_empty() && !self.protects.iter().any(|prefix| prefix.contains(key.dst)) {
+            return Ok(());
+        }
+        let is_tcp = key.protocol == protocol::TCP && !layers.is_fragment;
+        let flags = match layers.trans.filter(|_| is_tcp) {
+            Some(trans) => Tcp::at(trans).check(packet, layers.end).map_err(|_| MALFORMED)?.flags,
+            None => 0,
+        };
+        let opens = flags & (tcp::SYN | tcp::ACK) == tcp::SYN;
+        let trusted = self.check_source(&key, opens, now_ns, link)?;
+        if opens {
+            self.open(&key, trusted, now_ns, link)
+        } else {
+            self.go_on(&key, flags, now_ns, link);
+            Ok(())
+        }
+    }
+
+    /// Whether a source may send, and whether it finished a connection lately.
+    fn check_source(
+        &mut self,
+        key: &FlowKey,
+        opens: bool,
+        now_ns: u64,
+        link: &mut Link,
+    ) -> Result<bool, usize> {
+        let own = Source::key(key.src);
+        let due_ns = now_ns + self.limits.memory_ns(self.trust_ns);
+        let found = self.sources.find(&own).or_else(|| {
+            // Of many new sources none is remembered long enough: those that were least busy go.
+            let new = Source::default();
+            self.sources.insert(&own, new, due_ns).or_else(|| {
+                self.sources.evict()?;
+                self.sources.insert(&own, Source::default(), due_ns)
+            })
+        });
+        let Some((id, source)) = found.and_then(|id| Some((id, self.sources.get(id)?))) else {
+            return Ok(false);
+        };
+        let verdict = source.check(&self.limits, opens, now_ns);
+        let trusted = source.is_trusted(now_ns);
+        self.sources.keep_until(id, due_ns);
+        match verdict {
+            source::Verdict::Fine => Ok(trusted),
+            source::Verdict::Blocked => Err(BLOCKED),
+            source::Verdict::TooFast => {
+                link.count(SOURCES_BLOCKED, 1);
+                Err(TOO_FAST)
+            }
+        }
+    }
+
+    /// A SYN.
+    fn open(&mut self, key: &FlowKey, trusted: bool, now_ns: u64, link: &mut Link) -> Result<(), usize> {
+        link.count(SYNS, 1);
+        // Sent again, it is no further connection.
+        if self.pending.find(key).is_some() {
+            return Ok(());
+        }
+        let service = (key.dst, key.dst_port);
+        let half_open = self.half_open.get(&service).copied().unwrap_or(0);
+        if half_open >= self.most_half_open && !trusted {
+            return Err(HALF_OPEN);
+        }
+        match self.pending.insert(key, service, now_ns + self.timeout_ns) {
+            Some(_) => *self.half_open.entry(service).or_default() += 1,
+            None => link.count(NOT_TRACKED, 1),
+        }
+        Ok(())
+    }
+
+    /// Anything else of a client: an ACK finishes its connection, a RST ends it.
+    fn go_on(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) {
+        if flags & (tcp::ACK | tcp::RST) == 0 {
+            return;
+        }
+        let Some(service) = self.pending.find(key).and_then(|id| self.pending.remove(id)) else { return };
+        close(&mut self.half_open, service);
+        if flags & tcp::RST == 0 {
+            link.count(COMPLETED, 1);
+            if let Some(id) = self.sources.find(&Source::key(key.src))
+                && let Some(source) = self.sources.get(id)
+            {
+                source.trust_until(now_ns + self.trust_ns);
+            }
+        }
+    }
+
+    /// A server that refuses a connection has none half open.
+    fn refuses(&mut self, packet: &impl Access, key: &FlowKey) {
+        let layers = parse::frame(packet, 0);
+        let (Some(trans), protocol::TCP) = (layers.trans, key.protocol) else { return };
+        let Ok(facts) = Tcp::at(trans).check(packet, layers.end) else { return };
+        if facts.flags & tcp::RST != 0
+            && let Some(service) = self.pending.find(&key.reversed()).and_then(|id| self.pending.remove(id))
+        {
+            close(&mut self.half_open, service);
+        }
+    }
+
+    fn age(&mut self, now_ns: u64, link: &mut Link) {
+        let (half_open, mut timed_out) = (&mut self.half_open, 0);
+        self.pending.expire(now_ns, 256, |service| {
+            close(half_open, service);
+            timed_out += 1;
+        });
+        self.sources.expire(now_ns, 64, drop);
+        link.count(TIMED_OUT, timed_out);
+        link.set(NOW_HALF_OPEN, self.pending.len() as u64);
+        let attacked = self.half_open.values().filter(|count| **count >= self.most_half_open).count();
+        link.set(UNDER_ATTACK, attacked as u64);
+    }
+}
+
+fn close(half_open: &mut HashMap<Service, u32>, service: Service) {
+    if let Some(count) = half_open.get_mut(&service) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            half_open.remove(&service);
+        }
+    }
+}
+
+/// Not started yet: the configuration says everything.
+#[derive(Default)]
+struct Start(Option<Filter>);
+
+impl Nf for Start {
+    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+        self.0 = Some(Filter::read(link.config())?);
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: &mut Batch<'_>) {
+        let Some(filter) = &mut self.0 else { return };
+        let now_ns = filter.clock.now_ns();
+        while let Some(packet) = batch.next() {
+            match filter.judge(&packet, now_ns, batch.link()) {
+                Ok(()) => {
+                    batch.link().count(PASSED, 1);
+                    batch.link().pass(packet);
+                }
+                Err(reason) => batch.drop_for(packet, reason),
+            }
+        }
+        filter.age(now_ns, batch.link());
+    }
+
+    fn idle(&mut self, link: &mut Link) {
+        if let Some(filter) = &mut self.0 {
+            let now_ns = filter.clock.now_ns();
+            filter.age(now_ns, link);
+        }
+    }
+}
+
+fn main() -> Result<(), nf::NfError> {
+    nf::run(&Options::new("syn-filter").reasons(&REASONS).counters(&COUNTERS), Start::default())
+}

@@ -1,0 +1,113 @@
+//! What is known of a source: how busy it is, whether it is blocked, and whether it ever finished a connection.
+
+use millrace_nfs::{Prefix, SECOND_NS};
+use packet::FlowKey;
+use std::net::IpAddr;
+
+/// Sources of IPv6 are networks of 64 bits: a host has as many addresses as it wants.
+const IPV6_BITS: u8 = 64;
+
+/// What a source may do.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Nanoseconds between SYNs, and between packets, on average; 0 is no limit. A second's worth may come at once.
+    syn_ns: u64,
+    packet_ns: u64,
+    block_ns: u64,
+}
+
+impl Limits {
+    /// SYNs and packets a second, 0 without limit; for how long a source that is too fast is blocked.
+    pub fn new(syns_per_s: u64, packets_per_s: u64, block_ns: u64) -> Limits {
+        let gap = |per_s: u64| SECOND_NS.checked_div(per_s).unwrap_or(0);
+        Limits { syn_ns: gap(syns_per_s), packet_ns: gap(packets_per_s), block_ns }
+    }
+
+    /// How long a source is remembered.
+    pub fn memory_ns(&self, trust_ns: u64) -> u64 {
+        self.block_ns.max(trust_ns).max(SECOND_NS)
+    }
+}
+
+/// A source.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Source {
+    blocked_until_ns: u64,
+    trusted_until_ns: u64,
+    /// When its SYNs and its packets would be due, had they come evenly.
+    syns_ns: u64,
+    packets_ns: u64,
+}
+
+/// What is said of a packet's source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Fine,
+    /// From now on it is blocked.
+    TooFast,
+    Blocked,
+}
+
+impl Source {
+    /// The key that a source is known by.
+    pub fn key(address: IpAddr) -> FlowKey {
+        let src = if address.is_ipv6() { Prefix::of(address, IPV6_BITS).address() } else { address };
+        FlowKey { src, dst: src, protocol: 0, src_port: 0, dst_port: 0 }
+    }
+
+    /// Looks at a packet of the source.
+    pub fn check(&mut self, limits: &Limits, opens: bool, now_ns: u64) -> Verdict {
+        if now_ns < self.blocked_until_ns {
+            return Verdict::Blocked;
+        }
+        let mut is_fine = take(&mut self.packets_ns, limits.packet_ns, now_ns);
+        if opens {
+            is_fine &= take(&mut self.syns_ns, limits.syn_ns, now_ns);
+        }
+        if is_fine {
+            return Verdict::Fine;
+        }
+        (self.blocked_until_ns, self.trusted_until_ns) = (now_ns + limits.block_ns, 0);
+        Verdict::TooFast
+    }
+
+    pub fn is_trusted(&self, now_ns: u64) -> bool {
+        now_ns < self.trusted_until_ns
+    }
+
+    pub fn trust_until(&mut self, until_ns: u64) {
+        self.trusted_until_ns = until_ns;
+    }
+}
+
+/// Takes one of what may come every `gap_ns`, a second's worth at once.
+fn take(due_ns: &mut u64, gap_ns: u64, now_ns: u64) -> bool {
+    let next = (*due_ns).max(now_ns) + gap_ns;
+    let is_fine = next <= now_ns + SECOND_NS.max(gap_ns);
+    if is_fine {
+        *due_ns = next;
+    }
+    is_fine
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_too_fast_is_blocked_for_a_while() {
+        let limits = Limits::new(10, 0, 5 * SECOND_NS);
+        let mut source = Source::default();
+        source.trust_until(100 * SECOND_NS);
+        let mut check = |opens, tenths: u64| source.check(&limits, opens, tenths * SECOND_NS / 10);
+        for at in 0..20 {
+            assert_eq!(check(true, at), Verdict::Fine, "one each tenth of a second");
+        }
+        assert_eq!(check(false, 20), Verdict::Fine);
+        let burst: Vec<Verdict> = (0..12).map(|_| check(true, 21)).collect();
+        let fine = burst.iter().filter(|verdict| **verdict == Verdict::Fine).count();
+        assert!((9..=10).contains(&fine) && burst.contains(&Verdict::TooFast), "{burst:?}");
+        assert_eq!((check(false, 70), check(true, 72)), (Verdict::Blocked, Verdict::Fine));
+        assert!(!source.is_trusted(80 * SECOND_NS));
+    }
+}

@@ -1,0 +1,18 @@
+//! The NFs that ship, packets in and packets out, as processes that the real binary runs.
+
+mod arp_responder;
+mod c;
+mod firewall;
+mod frames;
+mod garbage;
+mod guide;
+mod l2fwd;
+mod l3fwd;
+mod load_balancer;
+mod monitor;
+mod napt;
+mod rate_limiter;
+mod run;
+mod scanner;
+mod syn_filter;
+mod vxlan;

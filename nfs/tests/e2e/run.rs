@@ -1,0 +1,281 @@
+//! Runs an NF in the real binary: captures in, captures out, and what it counted.
+
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
+use pcap_file::{DataLink, TsResolution};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A frame.
+pub type Frame = Vec<u8>;
+
+/// An NF to be run, and what comes in.
+pub struct Setup {
+    pub folder: TempDir,
+    program: PathBuf,
+    interfaces: Vec<String>,
+    config: String,
+    mirror: Option<String>,
+    input: BTreeMap<String, Vec<Frame>>,
+    later: Option<(String, Vec<Frame>)>,
+    /// Further keys of the NF in the chain file.
+    keys: String,
+}
+
+/// What came of it.
+pub struct Outcome {
+    pub code: Option<i32>,
+    pub stderr: String,
+    pub findings: Vec<String>,
+    /// How often the NF's process was started anew.
+    pub restarts: u64,
+    out: BTreeMap<String, Vec<Frame>>,
+    counters: BTreeMap<String, u64>,
+    drops: BTreeMap<String, u64>,
+}
+
+impl std::fmt::Debug for Outcome {
+    /// Without the frames, which nobody reads as numbers.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Outcome { code, stderr, findings, counters, drops, .. } = self;
+        write!(f, "status {code:?}, counters {counters:?}, drops {drops:?}, findings {findings:?}: {stderr}")
+    }
+}
+
+#[derive(Deserialize)]
+struct Accounts {
+    imbalance: i64,
+    slots_lost: u64,
+    findings: Vec<String>,
+    handlers: BTreeMap<String, String>,
+}
+
+/// A program of this package, by its NF's name.
+pub fn shipped(nf: &str) -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_nf-monitor")).with_file_name(format!("nf-{nf}"))
+}
+
+/// The host.
+pub fn millrace() -> PathBuf {
+    let path = shipped("monitor").with_file_name("millrace");
+    assert!(
+        path.exists(),
+        "{} is not there: build the whole workspace first (`cargo build`)",
+        path.display()
+    );
+    path
+}
+
+impl Setup {
+    /// Of an NF that ships, with interfaces and a configuration.
+    pub fn new(nf: &str, interfaces: &[&str], config: &str) -> Setup {
+        Setup::of(&shipped(nf), interfaces, config)
+    }
+
+    /// Of any program.
+    pub fn of(program: &Path, interfaces: &[&str], config: &str) -> Setup {
+        Setup {
+            folder: tempfile::tempdir().expect("a folder"),
+            program: program.into(),
+            interfaces: interfaces.iter().map(|name| (*name).to_string()).collect(),
+            config: config.into(),
+            mirror: None,
+            input: BTreeMap::new(),
+            later: None,
+            keys: String::new(),
+        }
+    }
+
+    /// With frames that come in by an interface, in this order.
+    pub fn input(mut self, interface: &str, frames: &[Frame]) -> Setup {
+        self.input.insert(interface.into(), frames.to_vec());
+        self
+    }
+
+    /// With frames that come in by an interface after those of the others have passed.
+    pub fn input_later(mut self, interface: &str, frames: &[Frame]) -> Setup {
+        self.later = Some((interface.into(), frames.to_vec()));
+        self
+    }
+
+    /// With further keys of the NF in the chain file.
+    pub fn keys(mut self, keys: &str) -> Setup {
+        self.keys = keys.into();
+        self
+    }
+
+    /// With a host behind an interface that sends everything back to where it came from: addresses and ports
+    /// exchanged, pings answered.
+    pub fn mirror(mut self, interface: &str) -> Setup {
+        self.mirror = Some(interface.into());
+        self
+    }
+
+    fn chain(&self) -> String {
+        let mut chain = "links = [\n".to_string();
+        let (mut ports, mut nfs) = (String::new(), String::new());
+        for interface in &self.interfaces {
+            if self.mirror.as_ref() == Some(interface) {
+                let _ = writeln!(chain, "  \"nf[{interface}] <-> [0]mirror\",");
+                nfs.push_str(MIRROR);
+                continue;
+            }
+            if self.later.as_ref().is_some_and(|(later, _)| later == interface) {
+                let _ = writeln!(
+                    chain,
+                    "  \"nf[{interface}] -> [0]later[1] -> port-{interface}\", \"later[2] -> [{interface}]nf\","
+                );
+                let _ = writeln!(ports, "port-{interface} = {{ write = \"{interface}.out.pcap\" }}");
+                nfs.push_str(LATER);
+                continue;
+            }
+            let _ = writeln!(chain, "  \"port-{interface} <-> [{interface}]nf\",");
+            let (capture, write) = (format!("{interface}.in.pcap"), format!("{interface}.out.pcap"));
+            let _ = writeln!(ports, "port-{interface} = {{ capture = \"{capture}\", write = \"{write}\" }}");
+        }
+        let (program, interfaces) = (self.program.display(), &self.interfaces);
+        let config = self.config.replace('\\', "\\\\").replace('"', "\\\"");
+        let nf = format!("[nf.nf]\nprogram = \"{program}\"\ninterfaces = {interfaces:?}\n{}\n", self.keys);
+        format!("{chain}]\n[ports]\n{ports}{nf}config = \"\"\"\n{config}\"\"\"\n{nfs}")
+    }
+
+    /// Runs it.
+    #[track_caller]
+    pub fn run(self) -> Outcome {
+        let path = |name: &str| self.folder.path().join(name);
+        for interface in &self.interfaces {
+            let none = vec![];
+            write(&path(&format!("{interface}.in.pcap")), self.input.get(interface).unwrap_or(&none));
+        }
+        if let Some((_, frames)) = &self.later {
+            write(&path("later.pcap"), frames);
+        }
+        std::fs::write(path("chain.toml"), self.chain()).expect("written");
+        let mut command = Command::new(millrace());
+        command.args(["run", "chain.toml", "--json"]);
+        command.args(
+            ["counters", "drops", "restarts"]
+                .iter()
+                .flat_map(|what| ["-H".into(), format!("nf/process.{what}")]),
+        );
+        let output = command.current_dir(self.folder.path()).output().expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let accounts: Accounts =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+        assert_eq!((accounts.imbalance, accounts.slots_lost), (0, 0), "{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        let numbers = |handler: &str| {
+            let text = accounts.handlers.get(handler).cloned().unwrap_or_default();
+            let split =
+                |line: &str| line.rsplit_once(' ').map(|(name, n)| (name.into(), n.parse().unwrap_or(0)));
+            text.lines().filter_map(split).collect()
+        };
+        let read_out = |interface: &String| {
+            let name = if self.mirror.as_ref() == Some(interface) {
+                "mirror.pcap".into()
+            } else {
+                format!("{interface}.out.pcap")
+            };
+            (interface.clone(), read(&path(&name)))
+        };
+        Outcome {
+            code: output.status.code(),
+            counters: numbers("nf/process.counters"),
+            drops: numbers("nf/process.drops"),
+            out: self.interfaces.iter().map(read_out).collect(),
+            restarts: accounts
+                .handlers
+                .get("nf/process.restarts")
+                .and_then(|n| n.trim().parse().ok())
+                .unwrap_or(0),
+            findings: accounts.findings,
+            stderr,
+        }
+    }
+
+    /// Runs it, and expects that the NF refuses its configuration with all these sentences.
+    #[track_caller]
+    pub fn refused(self, sentences: &[&str]) {
+        let outcome = self.run();
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        let told = outcome.findings.join("\n");
+        for sentence in sentences {
+            assert!(told.contains(sentence), "no `{sentence}` in:\n{told}\n{}", outcome.stderr);
+        }
+    }
+}
+
+/// Something that sends frames when it has seen one.
+const LATER: &str = r#"
+[nf.later]
+inline = """
+FromDevice(0) -> ToDevice(1);
+FromDump(later.pcap, TIMING false, STOP false) -> Queue -> DelayShaper(0.05) -> Unqueue -> ToDevice(2);
+"""
+"#;
+
+/// A host that answers everything, and keeps what it saw.
+const MIRROR: &str = r#"
+[nf.mirror]
+inline = """
+FromDevice(0) -> seen :: Tee -> MarkIPHeader(14) -> kinds :: IPClassifier(icmp type echo, -);
+seen[1] -> ToDump(mirror.pcap);
+kinds[0] -> ICMPPingResponder -> back :: EtherMirror -> ToDevice(0);
+kinds[1] -> IPMirror -> back;
+"""
+"#;
+
+impl Outcome {
+    /// The same, of a run without any finding.
+    #[track_caller]
+    pub fn sound(self) -> Outcome {
+        assert_eq!((self.code, &self.findings[..]), (Some(0), &[][..]), "{}", self.stderr);
+        self
+    }
+
+    /// Frames that left by an interface.
+    #[track_caller]
+    pub fn out(&self, interface: &str) -> &[Frame] {
+        self.out.get(interface).unwrap_or_else(|| panic!("no interface {interface}"))
+    }
+
+    /// A counter of the NF.
+    #[track_caller]
+    pub fn counter(&self, name: &str) -> u64 {
+        *self.counters.get(name).unwrap_or_else(|| panic!("no counter {name} in {:?}", self.counters))
+    }
+
+    /// Packets that the NF dropped, by reason.
+    pub fn drops(&self) -> Vec<(&str, u64)> {
+        self.drops.iter().map(|(name, count)| (name.as_str(), *count)).collect()
+    }
+}
+
+fn write(path: &Path, frames: &[Frame]) {
+    let header = PcapHeader {
+        ts_resolution: TsResolution::NanoSecond,
+        datalink: DataLink::ETHERNET,
+        ..PcapHeader::default()
+    };
+    let mut writer = PcapWriter::with_header(File::create(path).expect("made"), header).expect("written");
+    for (at, frame) in frames.iter().enumerate() {
+        let time = Duration::from_micros(1_000_000_000_000 + at as u64);
+        writer.write_packet(&PcapPacket::new(time, frame.len() as u32, frame)).expect("written");
+    }
+}
+
+/// The frames of a capture; none where there is no file.
+pub fn read(path: &Path) -> Vec<Frame> {
+    let Ok(file) = File::open(path) else { return vec![] };
+    let mut reader = PcapReader::new(std::io::BufReader::new(file)).expect("a capture");
+    let mut frames = vec![];
+    while let Some(record) = reader.next_packet() {
+        frames.push(record.expect("a record").data.into_owned());
+    }
+    frames
+}
