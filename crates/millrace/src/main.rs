@@ -11,6 +11,7 @@ mod elements;
 mod r#gen;
 mod launch;
 mod nf_process;
+mod nf_relay;
 mod run;
 mod steer;
 mod text;
@@ -52,6 +53,9 @@ enum Command {
     Elements(elements::ElementsArgs),
     /// Rewrites a Click configuration in the standard layout
     Fmt(check::FmtArgs),
+    /// An NF that reads and writes each packet's first bytes and passes it on: what the benchmark measures
+    #[command(hide = true)]
+    NfRelay,
     #[command(hide = true)]
     NfProcess(nf_process::NfProcessArgs),
 }
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
         Command::Elements(args) => elements::run(&args),
         Command::Fmt(args) => check::format(&args),
+        Command::NfRelay => nf_relay::run(),
         Command::NfProcess(args) => nf_process::run(args),
     };
     match result {

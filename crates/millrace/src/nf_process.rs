@@ -42,32 +42,16 @@ pub struct Brief {
 pub fn starter(brief: Brief, burst: usize, output: NfOutput) -> anyhow::Result<Starter> {
     let brief = serde_json::to_vec(&brief).context("the texts of the chain")?;
     Ok(Box::new(move |nf: &ProcessNf| {
-        let (command, config) = match &nf.body {
+        match &nf.body {
             Body::Click(_) => {
                 let arguments = vec!["nf-process".into(), "--".into(), nf.name.clone()];
                 // Also when the file was replaced meanwhile.
                 let program = PathBuf::from("/proc/self/exe");
-                (Some(host::nf::Command { program, arguments, folder: PathBuf::new() }), brief.clone())
+                let command = host::nf::Command { program, arguments, folder: PathBuf::new() };
+                NfSpec::of(nf, Some(command), brief.clone(), burst, output)
             }
-            Body::Program(program) => {
-                let (path, arguments) = (program.path.clone(), program.arguments.clone());
-                let command = host::nf::Command { program: path, arguments, folder: PathBuf::new() };
-                (Some(command), program.config.clone().into_bytes())
-            }
-            Body::Visitor(config) => (None, config.clone().into_bytes()),
-        };
-        NfSpec {
-            name: nf.name.clone(),
-            command,
-            inputs: nf.inputs.clone(),
-            outputs: nf.outputs.clone(),
-            config,
-            burst,
-            when_down: nf.when_down,
-            output,
-            observes: nf.observes,
-            rights: nf.rights.clone(),
-            cores: nf.cores.clone(),
+            Body::Program(program) => NfSpec::of_program(nf, program, burst, output),
+            Body::Visitor(config) => NfSpec::of(nf, None, config.clone().into_bytes(), burst, output),
         }
     }))
 }

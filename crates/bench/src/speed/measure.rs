@@ -4,7 +4,8 @@ use super::core_time::Thread;
 use crate::BenchError;
 use crate::traffic::TrafficSpec;
 use diag::{Diagnostics, SourceMap};
-use host::chain::{Chain, PortKind, Source, TrafficDecl};
+use host::chain::{Body, Chain, PortKind, ProcessNf, Source, TrafficDecl};
+use host::nf::{NfOutput, NfSpec};
 use host::running::{Plan, Running};
 use port::FrameSet;
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,16 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
     let memory = RegionOptions::slots(options.slots);
     let kept = frames.clone();
     let made = move |_: &TrafficDecl, _: &mut Diagnostics| kept.clone();
-    let mut ports = host::ports::Ports::new(&chain, 1, memory, Box::new(made));
+    let burst = options.burst;
+    let starter = move |nf: &ProcessNf| {
+        let output = NfOutput::Inherit;
+        match &nf.body {
+            Body::Program(program) => NfSpec::of_program(nf, program, burst, output),
+            Body::Click(_) | Body::Visitor(_) => NfSpec::of(nf, None, vec![], burst, output),
+        }
+    };
+    let mut ports = host::ports::Ports::new(&chain, 1, memory, Box::new(made))
+        .start_by(Box::new(starter), Arc::default());
     let wanted = host::Options { folder: chain.folder.clone(), ..host::Options::default() };
     let assembly = host::assemble(&chain.graph, &wanted, &mut ports, &mut diags)
         .map_err(|error| BenchError::Measurement(error.to_string()))?;

@@ -167,6 +167,13 @@ impl Stage {
             std::fs::write(folder.join(&file), text).map_err(failed)?;
             nfs.insert(nf.clone(), toml::Table::from_iter([("click".to_string(), file.into())]).into());
         }
+        let program = std::env::current_exe().map_err(failed)?.display().to_string();
+        for (nf, keys) in &layout.programs {
+            let mut keys = keys.clone();
+            keys.insert("program".into(), program.clone().into());
+            keys.insert("arguments".into(), vec![toml::Value::from("nf-relay")].into());
+            nfs.insert(nf.clone(), keys.into());
+        }
         let chain = toml::Table::from_iter([
             ("links".to_string(), links.into()),
             ("ports".to_string(), ports.into()),
@@ -219,6 +226,12 @@ mod tests {
     fn a_port_without_contents_suits_few_workloads() {
         let suited: Vec<&str> =
             workload::all().filter(|w| PortKind::Null.suits(w)).map(|workload| workload.name).collect();
-        assert_eq!(suited, ["floor", "forward", "l2"]);
+        let relays = |name: &&str| {
+            ["process-", "apart-", "observed-", "modular-"].iter().any(|kind| name.starts_with(kind))
+        };
+        assert_eq!(
+            suited.iter().filter(|name| !relays(name)).collect::<Vec<_>>(),
+            [&"floor", &"forward", &"l2"]
+        );
     }
 }

@@ -40,13 +40,30 @@ enum Source {
     FullTable(&'static str),
     /// The chain of the SNF paper's figure 5.
     Chain,
+    /// So many NFs in a row, each in a process of its own, that read and write each packet's first bytes.
+    Relays(u32, Relay),
+}
+
+/// How NFs in processes stand to each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Relay {
+    /// All of one trust group: packets stay where ports receive them.
+    Together,
+    /// Each in a group of its own: packets cross as copies, where there are several.
+    Apart,
+    /// Each looks on, and the packets go by.
+    Observing,
+    /// The same elements in one process.
+    Modular,
 }
 
 /// Files of a chain, and how they are linked; `IN` and `OUT` stand for the ports.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
     /// Name of the NF and text of its Click file.
     pub nfs: Vec<(String, String)>,
+    /// NFs that are programs: their names, and what else their tables say.
+    pub programs: Vec<(String, toml::Table)>,
     /// Links in the chain file's notation.
     pub links: Vec<String>,
 }
@@ -100,7 +117,26 @@ static WORKLOADS: &[Workload] = &[
     row("router-2", "2 standards-compliant routers", ROUTER, 2),
     row("router-4", "4 standards-compliant routers", ROUTER, 4),
     row("router-10", "10 standards-compliant routers", ROUTER, 10),
+    relays("process-1", "1 NF in a process", 1, Relay::Together),
+    relays("process-2", "2 NFs in processes, one trust group", 2, Relay::Together),
+    relays("process-3", "3 NFs in processes, one trust group", 3, Relay::Together),
+    relays("process-4", "4 NFs in processes, one trust group", 4, Relay::Together),
+    relays("process-5", "5 NFs in processes, one trust group", 5, Relay::Together),
+    relays("apart-2", "2 NFs in processes, a trust group each", 2, Relay::Apart),
+    relays("apart-5", "5 NFs in processes, a trust group each", 5, Relay::Apart),
+    relays("observed-1", "1 observer", 1, Relay::Observing),
+    relays("observed-2", "2 observers", 2, Relay::Observing),
+    relays("observed-4", "4 observers", 4, Relay::Observing),
+    relays("modular-1", "the same as elements: 1 NF", 1, Relay::Modular),
+    relays("modular-5", "the same as elements: 5 NFs", 5, Relay::Modular),
 ];
+
+const fn relays(name: &'static str, about: &'static str, count: u32, relay: Relay) -> Workload {
+    Workload { any_frame: true, source: Source::Relays(count, relay), ..file(name, about, "") }
+}
+
+/// Elements that do what the program of the other relays does: read and write the first bytes of each packet.
+const RELAY: &str = "FromDevice(0) -> EtherMirror -> ToDevice(1);";
 
 /// All workloads, in the order of reports.
 pub fn all() -> impl Iterator<Item = &'static Workload> {
@@ -124,7 +160,7 @@ impl Workload {
             let ends = text.contains("ToDevice(");
             let mut links = vec!["IN -> [in]nf".to_string()];
             links.extend(ends.then(|| "nf[out] -> OUT".to_string()));
-            Layout { nfs: vec![("nf".into(), text)], links }
+            Layout { nfs: vec![("nf".into(), text)], links, programs: vec![] }
         };
         match self.source {
             Source::File(text) | Source::FullTable(text) => one(text.into()),
@@ -132,7 +168,9 @@ impl Workload {
                 let stages: String = (1..=count).map(|number| format!("    -> Stage({number})\n")).collect();
                 one(format!("{class}\nFromDevice(in)\n{stages}    -> ToDevice(out);\n"))
             }
+            Source::Relays(count, relay) => in_a_row(count, relay),
             Source::Chain => Layout {
+                programs: vec![],
                 nfs: [
                     ("nat", example!("nat-firewall-balancer/nat.click")),
                     ("firewall", example!("nat-firewall-balancer/firewall.click")),
@@ -151,6 +189,11 @@ impl Workload {
                 .to_vec(),
             },
         }
+    }
+
+    /// Whether its NFs run in processes.
+    pub fn has_processes(&self) -> bool {
+        matches!(self.source, Source::Relays(_, relay) if relay != Relay::Modular)
     }
 
     /// The traffic that it is given.
@@ -174,6 +217,26 @@ impl Workload {
     }
 }
 
+/// NFs that are linked one behind the other.
+fn in_a_row(count: u32, relay: Relay) -> Layout {
+    let names: Vec<String> = (1..=count).map(|number| format!("nf{number}")).collect();
+    let stops: String = names.iter().map(|name| format!("[0]{name}[1] -> ")).collect();
+    let links = vec![format!("IN -> {stops}OUT")];
+    if relay == Relay::Modular {
+        let nfs = names.into_iter().map(|name| (name, RELAY.to_string())).collect();
+        return Layout { nfs, links, programs: vec![] };
+    }
+    let mut keys = toml::Table::new();
+    let key = if relay == Relay::Observing { ("access", "observe") } else { ("trust", "bench") };
+    if relay != Relay::Apart {
+        keys.insert(key.0.into(), key.1.into());
+    }
+    // All NFs on one core: where there are two, their host has the last.
+    keys.insert("cores".into(), vec![toml::Value::Integer(0)].into());
+    let programs = names.into_iter().map(|name| (name, keys.clone())).collect();
+    Layout { nfs: vec![], links, programs }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +250,11 @@ mod tests {
 
     #[test]
     fn a_row_has_its_stages_between_the_ports() {
+        let row = find("process-2").expect("there").layout();
+        assert_eq!(
+            (row.links.as_slice(), row.programs.len()),
+            (&["IN -> [0]nf1[1] -> [0]nf2[1] -> OUT".into()][..], 2)
+        );
         let layout = find("napt-2").expect("there").layout();
         let text = &layout.nfs[0].1;
         assert!(text.ends_with("FromDevice(in)\n    -> Stage(1)\n    -> Stage(2)\n    -> ToDevice(out);\n"));

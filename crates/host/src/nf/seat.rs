@@ -5,6 +5,7 @@
 //! waits for the other on the packet path: each looks at one word.
 
 use super::memory::Memory;
+use crate::chain::{ProcessNf, Program};
 use nf::ends::FIRST_COUNTER;
 use nf::message::{Hello, MOST_REASONS, UNSTATED};
 use nf::socket::Socket;
@@ -44,6 +45,38 @@ pub struct NfSpec {
     pub rights: Option<Rights>,
     /// Cores that it may run on; none for all.
     pub cores: Vec<usize>,
+}
+
+impl NfSpec {
+    /// Of an NF of a chain, with what its process is told.
+    pub fn of(
+        nf: &ProcessNf,
+        command: Option<Command>,
+        config: Vec<u8>,
+        burst: usize,
+        output: NfOutput,
+    ) -> NfSpec {
+        NfSpec {
+            name: nf.name.clone(),
+            command,
+            inputs: nf.inputs.clone(),
+            outputs: nf.outputs.clone(),
+            config,
+            burst,
+            when_down: nf.when_down,
+            output,
+            observes: nf.observes,
+            rights: nf.rights.clone(),
+            cores: nf.cores.clone(),
+        }
+    }
+
+    /// Of an NF that is a program.
+    pub fn of_program(nf: &ProcessNf, program: &Program, burst: usize, output: NfOutput) -> NfSpec {
+        let (path, arguments) = (program.path.clone(), program.arguments.clone());
+        let command = Command { program: path, arguments, folder: PathBuf::new() };
+        NfSpec::of(nf, Some(command), program.config.clone().into_bytes(), burst, output)
+    }
 }
 
 /// What the process of an NF may do beside its packets.

@@ -62,9 +62,20 @@ fn the_chain_file_of_the_guide_is_sound() {
          check[1] -> ToDevice(in); FromDevice(spare) -> Discard;",
     );
     let chains = blocks("docs/operators-guide.md", "toml");
-    assert_eq!(chains.len(), 1);
+    assert_eq!(chains.len(), 2);
     folder.write("chain.toml", &chains[0]);
     let check = folder.millrace(&["check", "chain.toml", "--short"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
     folder.millrace(&["run", "chain.toml", "--json"]).sound().accounts().assert_balanced();
+    // All keys of a program.
+    let ports = "[ports]\nin = { capture = \"examples/captures/office.pcap\" }\nout = { discard = true }\n";
+    let links = "links = [\"in -> [lan]monitor[wan] -> out\"]\n";
+    folder.write("program.toml", &format!("{links}{ports}{}", chains[1]));
+    let missing = folder.millrace(&["check", "program.toml", "--short"]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("build it first"), "{}", missing.stderr);
+    folder.write("monitor", "#!/bin/sh\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path("monitor"), mode).expect("ours");
+    let check = folder.millrace(&["check", "program.toml", "--short"]);
+    assert_eq!(check.code, Some(0), "{}", check.stderr);
 }
