@@ -65,13 +65,9 @@ impl Responder {
         })
     }
 
-    fn mac_of(&self, ip: IpAddr, interface: usize) -> Option<MacAddr> {
+    fn known(&self, ip: IpAddr, interface: usize) -> Option<&Address> {
         let is_here = |address: &&Address| address.interface.is_none_or(|number| number == interface);
-        self.addresses
-            .iter()
-            .filter(is_here)
-            .find(|address| address.ip.contains(ip))
-            .map(|address| address.mac)
+        self.addresses.iter().filter(is_here).find(|address| address.ip.contains(ip))
     }
 
     fn asked(&self, packet: &Packet) -> Asked {
@@ -100,7 +96,9 @@ impl Responder {
         if asked.sender_ip == asked.target_ip {
             return Asked::Other;
         }
-        let Some(mac) = self.mac_of(asked.target_ip.into(), packet.interface()) else { return Asked::Other };
+        let Some(&Address { mac, .. }) = self.known(asked.target_ip.into(), packet.interface()) else {
+            return Asked::Other;
+        };
         let mut frame = vec![0; ethernet::HEADER_BYTES + arp::MESSAGE_BYTES];
         let head = EthernetFacts { dst: asked.sender_mac, src: mac, ethertype: ethernet::ARP };
         let facts = arp::ArpFacts {
@@ -130,14 +128,18 @@ impl Responder {
         if ip.hop_limit != 255 || !is_whole {
             return Asked::Wrong;
         }
-        let Some(mac) = self.mac_of(asked.target.into(), packet.interface()) else { return Asked::Other };
+        let Some(&Address { mac, ip: own, .. }) = self.known(asked.target.into(), packet.interface()) else {
+            return Asked::Other;
+        };
         // Who has no address yet cannot be answered alone.
         let detects = ip.src.is_unspecified();
         let to = if detects { Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1) } else { ip.src };
         let to_mac = if detects { nd::multicast_mac(to) } else { asked.link_addr.unwrap_or(ethernet.src) };
+        // Who answers for a network of others gives way to their own answers (RFC 4861, section 7.2.8).
+        let overrides = if own.len() == 128 { nd::OVERRIDE } else { 0 };
         let answer = Neighbor {
             is_advertisement: true,
-            flags: nd::OVERRIDE | if detects { 0 } else { nd::SOLICITED },
+            flags: overrides | if detects { 0 } else { nd::SOLICITED },
             target: asked.target,
             link_addr: Some(mac),
         };

@@ -3,8 +3,8 @@
 //! For IPv4 the classifier of the crate `table` answers, which thousands of rules do not slow down much. Its keys
 //! have no room for IPv6 addresses; there rules are asked one by one.
 
-use millrace_nfs::Prefix;
 use millrace_nfs::configuration::{Keys, as_a, choose, ports, read};
+use millrace_nfs::{Prefix, check_across};
 use packet::FlowKey;
 use packet::view::{ethernet, protocol};
 use std::net::IpAddr;
@@ -52,19 +52,22 @@ struct Line {
 impl Rules {
     /// Reads the configuration of an NF with those interfaces.
     pub fn read(config: &[u8], interfaces: &[String]) -> Result<Rules, String> {
-        let mut rules = read(config, |keys| Rules {
-            default: keys.choice("default", &ACTIONS, Action::Deny),
-            stateful: keys.truth("stateful", true),
-            most_flows: keys.integer("flows", 1..=1 << 24, 65_536) as u32,
-            passes_fragments: keys.truth("pass-fragments", false),
-            passes_ethertypes: if keys.has("pass-ethertypes") {
-                keys.list("pass-ethertypes", ethertype)
-            } else {
-                vec![ethernet::ARP]
-            },
-            reports: keys.truth("report", false),
-            rules: keys.tables("rule", |keys| Line::read(keys, interfaces)),
-            ..Rules::default()
+        let mut rules = read(config, |keys| {
+            check_across(keys, interfaces);
+            Rules {
+                default: keys.choice("default", &ACTIONS, Action::Deny),
+                stateful: keys.truth("stateful", true),
+                most_flows: keys.integer("flows", 1..=1 << 24, 65_536) as u32,
+                passes_fragments: keys.truth("pass-fragments", false),
+                passes_ethertypes: if keys.has("pass-ethertypes") {
+                    keys.list("pass-ethertypes", ethertype)
+                } else {
+                    vec![ethernet::ARP]
+                },
+                reports: keys.truth("report", false),
+                rules: keys.tables("rule", |keys| Line::read(keys, interfaces)),
+                ..Rules::default()
+            }
         })?;
         rules.hits = vec![0; rules.rules.len()];
         let schema = schema().map_err(|error| error.to_string())?;

@@ -134,13 +134,15 @@ impl Bridge {
     /// Sends a frame out of all interfaces but its own: itself out of the last one, copies out of the others.
     fn flood(&mut self, packet: Packet, link: &mut Link) {
         let from = packet.interface();
-        let mut targets: Vec<usize> = (0..link.interfaces().len()).filter(|to| *to != from).collect();
-        let Some(last) = targets.pop() else { return link.drop_for(packet, NOWHERE) };
+        let interfaces = link.interfaces().len();
+        let Some(last) = (0..interfaces).rev().find(|to| *to != from) else {
+            return link.drop_for(packet, NOWHERE);
+        };
         self.copy.clear();
-        if !targets.is_empty() {
+        if interfaces > 2 {
             packet.copy_to(&mut self.copy);
         }
-        for to in targets {
+        for to in (0..last).filter(|to| *to != from) {
             match link.make_from(&self.copy) {
                 Some(copy) => {
                     self.send(copy, to, link);

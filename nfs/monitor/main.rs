@@ -78,6 +78,7 @@ impl Monitor {
 impl Nf for Monitor {
     fn start(&mut self, link: &mut Link) -> Result<(), String> {
         millrace_nfs::read(link.config(), |keys| {
+            millrace_nfs::check_across(keys, link.interfaces());
             self.top = keys.integer("top", 0..=1000, 0) as usize;
             self.idle_ns = keys.integer("forget-after-s", 1..=86_400, 300) * SECOND_NS;
         })?;

@@ -56,8 +56,9 @@ fn limit(keys: &mut Keys<'_>) -> Option<Limit> {
 }
 
 impl Settings {
-    fn read(config: &[u8]) -> Result<Settings, String> {
+    fn read(config: &[u8], interfaces: &[String]) -> Result<Settings, String> {
         read(config, |keys| {
+            millrace_nfs::check_across(keys, interfaces);
             let mut limits = keys.tables("class", |keys| {
                 let from: Prefix = keys.required("from", str::parse)?;
                 Some((from, limit(keys)))
@@ -132,7 +133,7 @@ impl RateLimiter {
 
 impl Nf for RateLimiter {
     fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.settings = Settings::read(link.config())?;
+        self.settings = Settings::read(link.config(), link.interfaces())?;
         self.sources = Some(Flows::new(self.settings.most_sources)?);
         Ok(())
     }

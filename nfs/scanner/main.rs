@@ -65,7 +65,7 @@ impl Scanner {
 
 impl Nf for Scanner {
     fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.patterns = Patterns::read(link.config())?;
+        self.patterns = Patterns::read(link.config(), link.interfaces())?;
         Ok(())
     }
 

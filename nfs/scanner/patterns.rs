@@ -46,8 +46,9 @@ pub struct Found {
 
 impl Patterns {
     /// Reads the configuration. Files of patterns are read from the folder of the chain file.
-    pub fn read(config: &[u8]) -> Result<Patterns, String> {
+    pub fn read(config: &[u8], interfaces: &[String]) -> Result<Patterns, String> {
         let mut patterns = read(config, |keys| {
+            millrace_nfs::check_across(keys, interfaces);
             let default = keys.choice("action", &ACTIONS, Action::Drop);
             let ignores_case = keys.truth("ignore-case", false);
             let pattern = |name: String, bytes: Vec<u8>| {
@@ -167,7 +168,7 @@ mod tests {
             hex = \"00 ff\"
             action = \"alert\"
             name = \"magic\"";
-        let mut patterns = Patterns::read(text.as_bytes()).expect("patterns");
+        let mut patterns = Patterns::read(text.as_bytes(), &[]).expect("patterns");
         let mut find = |payload: &[u8]| {
             let found = patterns.find(payload);
             (found.matches, found.action, found.alert)
@@ -179,7 +180,7 @@ mod tests {
         for (text, line) in
             [("", 1), ("patterns = [\"\"]", 1), ("\n[[pattern]]\nhex = \"0\"", 3), ("file = \"/nope\"", 1)]
         {
-            let told = Patterns::read(text.as_bytes()).err().unwrap_or_default();
+            let told = Patterns::read(text.as_bytes(), &[]).err().unwrap_or_default();
             assert!(told.contains(&format!("config:{line}: ")), "{text}: {told}");
         }
     }

@@ -14,6 +14,16 @@ pub use prefix::Prefix;
 
 use std::time::{Duration, Instant};
 
+/// Notes a mistake when an NF that passes packets across has more interfaces than there is an across for.
+pub fn check_across(keys: &Keys<'_>, interfaces: &[String]) {
+    if interfaces.len() > 2 {
+        let count = interfaces.len();
+        keys.mistake(format_args!(
+            "there is no interface across of {count}: name one or two in `interfaces`"
+        ));
+    }
+}
+
 /// Nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
 

@@ -1,6 +1,7 @@
 //! Stands in front of TCP servers and keeps connections that nobody finishes, and sources that are too busy, away
 //! from them.
 
+mod services;
 mod source;
 
 use millrace_nfs::configuration::read;
@@ -8,9 +9,8 @@ use millrace_nfs::{Clock, Flows, Prefix, SECOND_NS};
 use nf::{Batch, Link, Nf, Options};
 use packet::view::{Tcp, protocol, tcp};
 use packet::{Access, FlowKey, parse};
+use services::{HalfOpen, Service};
 use source::{Limits, Source};
-use std::collections::HashMap;
-use std::net::IpAddr;
 
 const REASONS: [&str; 4] = ["half-open-limit", "blocked-source", "source-too-fast", "malformed"];
 const HALF_OPEN: usize = 1;
@@ -37,29 +37,25 @@ const SOURCES_BLOCKED: usize = 5;
 const UNDER_ATTACK: usize = 6;
 const NOT_TRACKED: usize = 7;
 
-/// Who is connected to.
-type Service = (IpAddr, u16);
-
 struct Filter {
     /// Whose servers are looked after; all, when there is none.
     protects: Vec<Prefix>,
-    /// Connections that a service may have half open.
-    most_half_open: u32,
     timeout_ns: u64,
     trust_ns: u64,
     limits: Limits,
     /// Connections of which only the SYN was seen.
     pending: Flows<Service>,
-    half_open: HashMap<Service, u32>,
+    half_open: HalfOpen,
     sources: Flows<Source>,
     clock: Clock,
 }
 
 impl Filter {
-    fn read(config: &[u8]) -> Result<Filter, String> {
+    fn read(config: &[u8], interfaces: &[String]) -> Result<Filter, String> {
         struct Read(Vec<Prefix>, u32, u64, u64, Limits, u32, u32);
         let Read(protects, most_half_open, timeout_ns, trust_ns, limits, connections, sources) =
             read(config, |keys| {
+                millrace_nfs::check_across(keys, interfaces);
                 Read(
                     keys.list("protect", str::parse),
                     keys.integer("half-open", 1..=1 << 20, 128) as u32,
@@ -76,12 +72,11 @@ impl Filter {
             })?;
         Ok(Filter {
             protects,
-            most_half_open,
             timeout_ns,
             trust_ns,
             limits,
             pending: Flows::new(connections)?,
-            half_open: HashMap::new(),
+            half_open: HalfOpen::new(most_half_open),
             sources: Flows::new(sources)?,
             clock: Clock::default(),
         })
@@ -155,12 +150,11 @@ impl Filter {
             return Ok(());
         }
         let service = (key.dst, key.dst_port);
-        let half_open = self.half_open.get(&service).copied().unwrap_or(0);
-        if half_open >= self.most_half_open && !trusted {
+        if self.half_open.is_full(&service) && !trusted {
             return Err(HALF_OPEN);
         }
         match self.pending.insert(key, service, now_ns + self.timeout_ns) {
-            Some(_) => *self.half_open.entry(service).or_default() += 1,
+            Some(_) => self.half_open.open(service),
             None => link.count(NOT_TRACKED, 1),
         }
         Ok(())
@@ -172,7 +166,7 @@ impl Filter {
             return;
         }
         let Some(service) = self.pending.find(key).and_then(|id| self.pending.remove(id)) else { return };
-        close(&mut self.half_open, service);
+        self.half_open.close(service);
         if flags & tcp::RST == 0 {
             link.count(COMPLETED, 1);
             if let Some(id) = self.sources.find(&Source::key(key.src))
@@ -191,30 +185,20 @@ impl Filter {
         if facts.flags & tcp::RST != 0
             && let Some(service) = self.pending.find(&key.reversed()).and_then(|id| self.pending.remove(id))
         {
-            close(&mut self.half_open, service);
+            self.half_open.close(service);
         }
     }
 
     fn age(&mut self, now_ns: u64, link: &mut Link) {
         let (half_open, mut timed_out) = (&mut self.half_open, 0);
         self.pending.expire(now_ns, 256, |service| {
-            close(half_open, service);
+            half_open.close(service);
             timed_out += 1;
         });
         self.sources.expire(now_ns, 64, drop);
         link.count(TIMED_OUT, timed_out);
         link.set(NOW_HALF_OPEN, self.pending.len() as u64);
-        let attacked = self.half_open.values().filter(|count| **count >= self.most_half_open).count();
-        link.set(UNDER_ATTACK, attacked as u64);
-    }
-}
-
-fn close(half_open: &mut HashMap<Service, u32>, service: Service) {
-    if let Some(count) = half_open.get_mut(&service) {
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            half_open.remove(&service);
-        }
+        link.set(UNDER_ATTACK, self.half_open.full());
     }
 }
 
@@ -224,7 +208,7 @@ struct Start(Option<Filter>);
 
 impl Nf for Start {
     fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.0 = Some(Filter::read(link.config())?);
+        self.0 = Some(Filter::read(link.config(), link.interfaces())?);
         Ok(())
     }
 

@@ -78,6 +78,9 @@ to = \"::/0\"
 to-port = 80
 interface = \"dmz\"
 ";
+    for nf in ["monitor", "scanner", "rate-limiter", "syn-filter", "firewall"] {
+        Setup::new(nf, &["a", "b", "c"], "").refused(&["config:1: there is no interface across of 3"]);
+    }
     Setup::new("firewall", &["lan", "wan"], config).refused(&[
         "config:1: `default`: `maybe` is none of `allow`, `deny`",
         "config:2: [[rule]] needs `action`",
