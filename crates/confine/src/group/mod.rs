@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// How long the processes of an NF may keep ahead of being moved.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Rounds that they have at least: on a busy machine the kernel may take all of that time to move a single one, and
+/// only the next round finds that there is nothing left to move.
+const LEAST_ROUNDS: u32 = 3;
 
 /// Limits that are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -137,11 +140,12 @@ impl Group {
 
     /// Puts limits of version 1 on all that is in the group of version 2, and ends the NF if that fails.
     pub fn place(&self) {
-        let end = Instant::now() + PATIENCE;
+        let (end, mut rounds) = (Instant::now() + PATIENCE, 0);
         let result = loop {
+            rounds += 1;
             match self.place_once() {
                 Ok(true) => break Ok(()),
-                Ok(false) if Instant::now() < end => {}
+                Ok(false) if rounds < LEAST_ROUNDS || Instant::now() < end => {}
                 Ok(false) => break Err("its processes multiplied too fast to be limited".to_owned()),
                 Err(error) => break Err(format!("its limits were refused: {error}")),
             }
