@@ -74,3 +74,25 @@ fn its_mistakes_are_told() {
         "config:5: `interface`: there is no interface `dmz`",
     ]);
 }
+
+#[test]
+fn many_that_make_packets_share_little_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut chain = "links = [\"in -> [0]a[1] -> [0]b[1] -> [0]c[1] -> [0]d[1] -> out\"]
+        [ports]
+        in = { traffic = { flows = 10, size = \"64\" }, count = 20000 }
+        out = { discard = true }\n"
+        .to_string();
+    for nf in ["a", "b", "c", "d"] {
+        let program = crate::run::shipped("arp-responder").display().to_string();
+        let config = CONFIG.replace("\"wan\"", "\"0\"");
+        chain += &format!("[nf.{nf}]\nprogram = \"{program}\"\ntrust = \"all\"\nconfig = '''{config}'''\n");
+    }
+    std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
+    let mut run = std::process::Command::new(crate::run::millrace());
+    let output =
+        run.args(["run", "chain.toml", "--slots", "2048", "--json"]).current_dir(folder.path()).output();
+    let output = output.expect("it runs");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("accounts");
+    assert_eq!((json["sent"].as_u64(), json["dropped"].as_u64()), (Some(20000), Some(0)), "{json}");
+}

@@ -241,7 +241,11 @@ impl NfLink for ProcessLink {
 
     fn grants_wanted(&self) -> usize {
         let Some(current) = self.current.as_ref().filter(|current| current.hello.makes) else { return 0 };
-        let most = self.seat.memory.get().map_or(0, |memory| GRANTS.min(memory.region.slots() as usize / 8));
+        // They count against what the NF may have: half of that is for packets that come in.
+        let most = self.seat.memory.get().map_or(0, |memory| {
+            let quota = usize::try_from(memory.quota).unwrap_or(usize::MAX);
+            GRANTS.min(memory.region.slots() as usize / 8).min(quota / 2)
+        });
         if current.hello.makes { most.saturating_sub(self.granted) } else { 0 }
     }
 
