@@ -22,9 +22,9 @@
 //! [`Packet`] that goes out of scope is dropped by its NF, and counted so.
 //!
 //! - [`message`] and [`socket`]: the handshake, over a UNIX socket that passes memory
-//! - [`attach`]: the NF's side of it
+//! - `attach`: the NF's side of it
 //! - [`ends`]: the NF's ends of its rings
-//! - [`link`], [`batch`], [`packet`], [`metadata`]: what NFs are written against
+//! - `link`, `batch`, `packet`, `metadata`: what NFs are written against
 //!
 //! Invariants: every packet that was received goes back once; slots that the host granted to make packets in
 //! are used for nothing else; what an NF's own memory says is never taken for what the host said.
