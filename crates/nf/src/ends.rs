@@ -132,7 +132,9 @@ impl Ends {
             return 0;
         };
         self.working = count;
-        claims[..count].iter().for_each(|claim| shm::prefetch(self.region.number(), claim.slot));
+        // What another core wrote takes a while to come.
+        let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
+        claims[..count].iter().for_each(|claim| prefetch(self.region.number(), claim.slot));
         for claim in &claims[..count] {
             if let Some(packet) = self.claimed(claim) {
                 each(claim.destination, packet);

@@ -202,6 +202,14 @@ pub fn prefetch(region: u16, slot: u32) {
     }
 }
 
+/// The start of its buffer's data alone: for those who have no use for the block.
+#[inline(always)]
+pub fn prefetch_data(region: u16, slot: u32) {
+    if let Some(buf) = Span::of(region).buffer(slot) {
+        prefetch_line((buf + HEADROOM as u64) as *const u8);
+    }
+}
+
 /// The metadata block alone.
 #[inline(always)]
 pub(crate) fn prefetch_block(span: &Span, slot: u32) {
