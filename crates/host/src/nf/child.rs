@@ -22,8 +22,10 @@ use std::time::{Duration, Instant};
 
 /// Empty slots that an NF which makes packets wants to have for each packet that it takes.
 const SPARE: usize = 4;
-/// How long such an NF waits for empty slots.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// How long such an NF waits for empty slots: longer than a host on a busy machine goes without a core, and less than
+/// after which it is taken for one that does not move. Once it has waited in vain it does not wait again before slots
+/// come.
+const PATIENCE: Duration = Duration::from_millis(200);
 /// How often it is looked whether the host said something.
 const TURN: Duration = Duration::from_millis(20);
 /// How long it tries to give back what it has when it ends.
