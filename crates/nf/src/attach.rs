@@ -170,6 +170,10 @@ fn open(options: &Options) -> Result<Socket, NfError> {
             // With the host, everything that this process works on is gone. A confined one is refused: it is tied
             // already, and must not untie itself.
             let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+            // The host executes it by a descriptor, after whose number it is called otherwise.
+            if let Ok(name) = std::ffi::CString::new(options.hello.kind.as_str()) {
+                let _ = rustix::thread::set_name(&name);
+            }
             let number = number.parse().map_err(|_| NfError::BadHost(host.clone()))?;
             Ok(Socket::new(inherited(number)?))
         }
