@@ -22,6 +22,8 @@ pub enum Merge {
     First,
     /// Texts one after the other.
     Concat,
+    /// Lines of a name and a number each: the numbers of a name are added.
+    Named,
 }
 
 /// A handler of a class.
@@ -49,6 +51,11 @@ impl Handler {
     /// A read handler whose texts follow each other.
     pub const fn concat(name: &'static str) -> Handler {
         Handler { name, access: Access::Read, merge: Merge::Concat }
+    }
+
+    /// A read handler of lines with a name and a number each, which are added up over the workers by name.
+    pub const fn named(name: &'static str) -> Handler {
+        Handler { name, access: Access::Read, merge: Merge::Named }
     }
 
     /// A write handler.

@@ -266,6 +266,18 @@ fn merge_values(merge: Merge, values: &[String]) -> String {
         },
         Merge::Max => numbers().ok().and_then(|n| n.into_iter().max()).unwrap_or(0).to_string(),
         Merge::First => values.first().cloned().unwrap_or_default(),
+        Merge::Named => {
+            let mut sums: Vec<(&str, u64)> = vec![];
+            for line in values.iter().flat_map(|value| value.lines()) {
+                let Some((name, number)) = line.rsplit_once(' ') else { continue };
+                let number = number.parse().unwrap_or(0);
+                match sums.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => *sum += number,
+                    None => sums.push((name, number)),
+                }
+            }
+            sums.iter().map(|(name, sum)| format!("{name} {sum}\n")).collect()
+        }
         Merge::Concat => {
             values.iter().filter(|value| !value.is_empty()).cloned().collect::<Vec<_>>().join("\n")
         }
@@ -280,5 +292,16 @@ fn pin(core: usize) {
         if let Err(error) = rustix::thread::sched_setaffinity(None, &cores) {
             tracing::warn!("core {core} cannot be used: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_numbers_are_added_by_name() {
+        let values = ["packets 5\nflows a 1\n".to_string(), String::new(), "flows a 2\npackets 7\n".into()];
+        assert_eq!(merge_values(Merge::Named, &values), "packets 12\nflows a 3\n");
     }
 }

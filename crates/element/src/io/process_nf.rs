@@ -331,12 +331,12 @@ impl Element for ProcessNf {
 
     fn handlers(&self) -> &'static [Handler] {
         const HANDLERS: &[Handler] = &[
-            Handler::read("state"),
+            Handler::concat("state"),
             Handler::sum("restarts"),
-            Handler::read("pid"),
+            Handler::concat("pid"),
             Handler::read("kind"),
-            Handler::read("drops"),
-            Handler::read("counters"),
+            Handler::named("drops"),
+            Handler::named("counters"),
             Handler::sum("bypassed"),
             Handler::sum("copied"),
             Handler::sum("missed"),
