@@ -22,6 +22,44 @@ pub const HEARTBEAT: usize = 0;
 /// The first word of the page that is one of the NF's own counters.
 pub const FIRST_COUNTER: usize = 8;
 
+/// A packet that the host lent: what is needed to reach its bytes and to give it back. A [`Packet`] has four times the
+/// bytes, and an NF passes them from hand to hand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lent {
+    /// Address of the slot's buffer in this process.
+    pub buf: u64,
+    /// The slot.
+    pub slot: u32,
+    /// The loan.
+    pub generation: u32,
+    /// First byte, from the buffer's start.
+    pub data: u16,
+    /// Bytes.
+    pub len: u16,
+    /// The region, as this process numbers them.
+    pub region: u16,
+}
+
+impl Lent {
+    fn of(packet: &Packet) -> Lent {
+        let Packet { buf, slot, generation, data, len, region, .. } = *packet;
+        Lent { buf, slot, generation, data, len: len as u16, region }
+    }
+
+    fn packet(self) -> Packet {
+        let Lent { buf, slot, generation, data, len, region } = self;
+        let len = u32::from(len);
+        Packet { buf, slot, generation, data, len, total: len, region, ..Packet::EMPTY }
+    }
+
+    /// What is known of it beside its bytes, in the metadata block of its slot.
+    pub fn parked(self) -> Option<Packet> {
+        let Packet { data, len, total, generation, segments, .. } = self.packet();
+        let parked = shm::unpark(self.region, self.slot)?;
+        Some(Packet { data, len, total, generation, segments, ..parked })
+    }
+}
+
 /// The ends.
 #[derive(Debug)]
 pub struct Ends {
@@ -38,7 +76,7 @@ pub struct Ends {
     /// Claims of the ring that are with the NF.
     working: usize,
     /// Empty slots to make packets in.
-    granted: Vec<Packet>,
+    granted: Vec<Lent>,
     /// Which slots were granted and are still here.
     is_granted: Vec<bool>,
     /// Which slots the host keeps for the NF, and how many.
@@ -116,6 +154,16 @@ impl Ends {
     /// Fetches what the host lent, up to 64 packets, each with the number of its input; how many. Whoever asks has
     /// given on, or keeps on purpose, what came before: its claims are released.
     pub fn fetch(&mut self, mut each: impl FnMut(u16, Packet)) -> usize {
+        let metadata = self.metadata;
+        self.fetch_lent(|input, lent| {
+            let packet = if metadata { lent.parked() } else { Some(lent.packet()) };
+            packet.into_iter().for_each(|packet| each(input, packet));
+        })
+    }
+
+    /// The same, without what is known of packets beside their bytes.
+    #[inline]
+    pub fn fetch_lent(&mut self, mut each: impl FnMut(u16, Lent)) -> usize {
         self.flush();
         self.beats += 1;
         self.page.store(HEARTBEAT, self.beats);
@@ -136,23 +184,16 @@ impl Ends {
         let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
         claims[..count].iter().for_each(|claim| prefetch(self.region.number(), claim.slot));
         for claim in &claims[..count] {
-            if let Some(packet) = self.claimed(claim) {
-                each(claim.destination, packet);
+            if let Some(packet) = shm::claimed(self.region.number(), claim) {
+                each(claim.destination, Lent::of(&packet));
             }
         }
         count
     }
 
-    /// The packet that the host claims.
-    fn claimed(&self, claim: &Claim) -> Option<Packet> {
-        let number = self.region.number();
-        let bare = shm::claimed(number, claim)?;
-        if !self.metadata {
-            return Some(bare);
-        }
-        let Packet { data, len, total, generation, segments, .. } = bare;
-        let parked = shm::unpark(number, claim.slot)?;
-        Some(Packet { data, len, total, generation, segments, ..parked })
+    /// Whether packets come with metadata.
+    pub fn has_metadata(&self) -> bool {
+        self.metadata
     }
 
     /// Takes an empty slot to make a packet in; `None` when the host has granted no more.
@@ -160,8 +201,14 @@ impl Ends {
         if self.granted.is_empty() {
             self.take_grants();
         }
-        let Packet { buf, handle, slot, generation, region, .. } = self.granted.pop()?;
-        Some(Packet { buf, handle, data: HEADROOM as u16, slot, generation, region, ..Packet::EMPTY })
+        let empty = Lent { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
+        Some(Packet { handle: u64::from(empty.slot) + 1, ..empty.packet() })
+    }
+
+    /// The same, without what is known of packets beside their bytes: where there is such, it says nothing.
+    pub fn make_lent(&mut self) -> Option<Lent> {
+        let packet = self.make()?;
+        (!self.metadata || shm::park(&packet)).then(|| Lent::of(&packet))
     }
 
     /// Empty slots that are there.
@@ -178,9 +225,9 @@ impl Ends {
                 return;
             };
             for claim in &claims[..count] {
-                if let Some(packet) = self.claimed(claim) {
+                if let Some(packet) = shm::claimed(self.region.number(), claim) {
                     self.note_granted(claim.slot, true);
-                    self.granted.push(packet);
+                    self.granted.push(Lent::of(&packet));
                 }
             }
             // The ledger knows whose they are; nobody asks what was done to them.
@@ -201,10 +248,16 @@ impl Ends {
     /// Takes a packet that is not needed any more: to be used again, or back to the host with the number of a
     /// reason.
     pub fn free(&mut self, packet: &Packet, reason: u16) {
-        if self.is_granted.get(packet.slot as usize) == Some(&true) {
-            self.granted.push(*packet);
+        self.free_lent(&Lent::of(packet), reason);
+    }
+
+    /// The same.
+    #[inline]
+    pub fn free_lent(&mut self, lent: &Lent, reason: u16) {
+        if self.is_granted.get(lent.slot as usize) == Some(&true) {
+            self.granted.push(*lent);
         } else {
-            self.give(packet, Action::Drop, reason);
+            self.give_lent(lent, Action::Drop, reason);
         }
     }
 
@@ -215,40 +268,41 @@ impl Ends {
 
     /// Has the host keep a packet that stays with the NF; false, and nothing said, when it keeps no more. One that is
     /// given later is kept no longer.
-    pub fn hold(&mut self, packet: &Packet) -> bool {
+    pub fn hold(&mut self, lent: &Lent) -> bool {
         let can_hold = self.can_hold();
-        let Some(held) = self.is_held.get_mut(packet.slot as usize) else { return false };
+        let Some(held) = self.is_held.get_mut(lent.slot as usize) else { return false };
         // To hold it once more would be a bad claim.
         if !*held && can_hold {
             *held = true;
             self.held += 1;
-            self.claim(packet, Action::Hold, 0);
+            self.claim(lent, Action::Hold, 0);
         }
-        self.is_held.get(packet.slot as usize) == Some(&true)
+        self.is_held.get(lent.slot as usize) == Some(&true)
     }
 
-    /// Gives a packet to the host.
+    /// Gives a packet to the host, with what is known of it as it stands here. One that claims cannot speak of is
+    /// dropped.
     pub fn give(&mut self, packet: &Packet, action: Action, destination: u16) {
-        if let Some(held) = self.is_held.get_mut(packet.slot as usize) {
-            self.held -= u64::from(std::mem::take(held));
-        }
-        self.claim(packet, action, destination);
-    }
-
-    fn claim(&mut self, packet: &Packet, action: Action, destination: u16) {
-        self.note_granted(packet.slot, false);
-        // Its descriptor as the NF left it.
         let fits = packet.segments == 1 && packet.len <= u32::from(u16::MAX);
         let whole = fits && (!self.metadata || shm::park(packet));
-        let claim = Claim {
-            slot: packet.slot,
-            generation: packet.generation,
-            data: packet.data,
-            len: packet.len as u16,
-            action: if whole { action } else { Action::Drop } as u8,
-            flags: 0,
-            destination: if whole { destination } else { 0 },
-        };
+        let (action, destination) = if whole { (action, destination) } else { (Action::Drop, 0) };
+        self.give_lent(&Lent::of(packet), action, destination);
+    }
+
+    /// Gives a packet to the host, with what stands in the metadata block of its slot.
+    #[inline]
+    pub fn give_lent(&mut self, lent: &Lent, action: Action, destination: u16) {
+        if let Some(held) = self.is_held.get_mut(lent.slot as usize) {
+            self.held -= u64::from(std::mem::take(held));
+        }
+        self.claim(lent, action, destination);
+    }
+
+    #[inline]
+    fn claim(&mut self, lent: &Lent, action: Action, destination: u16) {
+        self.note_granted(lent.slot, false);
+        let Lent { slot, generation, data, len, .. } = *lent;
+        let claim = Claim { slot, generation, data, len, action: action as u8, flags: 0, destination };
         if !self.backlog.is_empty() || self.to.write(&[claim]) != Ok(1) {
             self.backlog.push_back(claim);
         }
@@ -293,8 +347,8 @@ impl Ends {
     /// Gives back what was granted and not used, and everything that waits for room, for so long.
     pub fn close(&mut self, patience: Duration) {
         self.take_grants();
-        for packet in std::mem::take(&mut self.granted) {
-            self.give(&packet, Action::Drop, 0);
+        for lent in std::mem::take(&mut self.granted) {
+            self.give_lent(&lent, Action::Drop, 0);
         }
         let end = std::time::Instant::now() + patience;
         self.flush();

@@ -153,8 +153,9 @@ impl Link {
             self.unheard = 0;
             self.ends.listen();
         }
-        let writable = self.is_writable();
-        let count = self.ends.fetch(|input, packet| packets.extend([Packet::new(packet, input, writable)]));
+        let (writable, known) = (self.is_writable(), self.ends.has_metadata());
+        let each = |input, lent| packets.extend([Packet::new(lent, input, writable, known)]);
+        let count = self.ends.fetch_lent(each);
         self.idle = if count > 0 { 0 } else { self.idle.saturating_add(1) };
         count
     }
@@ -189,7 +190,7 @@ impl Link {
     /// Sends a packet out of an interface. The host counts one to an interface that there is not as dropped.
     pub fn send(&mut self, packet: Packet, interface: usize) {
         let interface = u16::try_from(interface).unwrap_or(u16::MAX);
-        self.ends.give(&packet.give(), Action::Emit, interface);
+        self.ends.give_lent(&packet.give(), Action::Emit, interface);
     }
 
     /// Sends a packet out of the interface across: of two, the one that it did not come in by; of one, that. With
@@ -205,16 +206,16 @@ impl Link {
     /// Drops a packet for one of the reasons that the NF named ([`Options::reason`]); 0 states none.
     pub fn drop_for(&mut self, packet: Packet, reason: usize) {
         let reason = u16::try_from(reason).ok().filter(|reason| *reason < self.reasons).unwrap_or(0);
-        self.ends.free(&packet.give(), reason);
+        self.ends.free_lent(&packet.give(), reason);
     }
 
     /// Keeps a packet for later. The host counts it against a quota of its own, as long as
     /// [`Link::can_hold`] says so, and knows that it was whole should this NF die; else it counts as one in work.
     pub fn hold(&mut self, packet: Packet) -> Held {
-        let input = packet.interface() as u16;
-        let packet = packet.give();
-        self.ends.hold(&packet);
-        Held(Packet::new(packet, input, self.is_writable()))
+        let (input, known) = (packet.interface() as u16, packet.is_known());
+        let lent = packet.give();
+        self.ends.hold(&lent);
+        Held(Packet::new(lent, input, self.is_writable(), known))
     }
 
     /// Whether the host keeps one more packet.
@@ -230,8 +231,8 @@ impl Link {
     /// An empty packet to [`Packet::fill`]; `None` when the host has granted no more slots for now.
     pub fn make(&mut self) -> Option<Packet> {
         self.free_abandoned();
-        let made = self.ends.make()?;
-        Some(Packet::new(made, 0, self.is_writable()))
+        let made = self.ends.make_lent()?;
+        Some(Packet::new(made, 0, self.is_writable(), self.ends.has_metadata()))
     }
 
     /// A packet of these bytes; `None` when there is no slot for now, or when they do not fit into one.
@@ -277,10 +278,10 @@ impl Link {
         // What was lent and not fetched goes back, too.
         while !self.ends.is_backed_up() {
             let mut left = vec![];
-            if self.ends.fetch(|_, packet| left.push(packet)) == 0 || Instant::now() > end {
+            if self.ends.fetch_lent(|_, lent| left.push(lent)) == 0 || Instant::now() > end {
                 break;
             }
-            left.iter().for_each(|packet| self.ends.free(packet, 0));
+            left.iter().for_each(|lent| self.ends.free_lent(lent, 0));
         }
         self.ends.close(PATIENCE);
     }
@@ -288,7 +289,7 @@ impl Link {
     /// Gives back what went out of scope.
     fn free_abandoned(&mut self) {
         for packet in Packet::abandoned() {
-            self.ends.free(&packet, 0);
+            self.ends.free_lent(&packet, 0);
         }
     }
 }

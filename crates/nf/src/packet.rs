@@ -1,5 +1,6 @@
 //! A packet that an NF has.
 
+use crate::ends::Lent;
 use crate::metadata::Metadata;
 use ::packet::access::Access;
 use shm::Frame;
@@ -8,7 +9,7 @@ use std::cell::RefCell;
 
 thread_local! {
     /// Packets that went out of scope, for their link to give back.
-    static ABANDONED: RefCell<Vec<shm::Packet>> = const { RefCell::new(vec![]) };
+    static ABANDONED: RefCell<Vec<Lent>> = const { RefCell::new(vec![]) };
 }
 
 /// A packet that is the NF's until it gives it away. One that goes out of scope is dropped.
@@ -18,26 +19,36 @@ thread_local! {
 /// once may read otherwise the next time. An observer's packets cannot be written: whatever would write says false.
 #[derive(Debug)]
 pub struct Packet {
-    packet: shm::Packet,
+    lent: Lent,
     input: u16,
+    /// Whether the block in front of it says what is known beside its bytes.
+    known: bool,
     /// An observer's memory is mapped for reading: to write there would end the process.
     writable: bool,
     given: bool,
 }
 
 impl Packet {
-    pub(crate) fn new(packet: shm::Packet, input: u16, writable: bool) -> Packet {
-        Packet { packet, input, writable, given: false }
+    #[inline]
+    pub(crate) fn new(lent: Lent, input: u16, writable: bool, known: bool) -> Packet {
+        Packet { lent, input, known, writable, given: false }
     }
 
-    /// Its descriptor; the packet is no longer the NF's.
-    pub(crate) fn give(mut self) -> shm::Packet {
+    /// Whether it comes with metadata.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// What goes back to the host; the packet is no longer the NF's.
+    #[inline]
+    pub(crate) fn give(mut self) -> Lent {
         self.given = true;
-        self.packet
+        self.lent
     }
 
     /// Packets of this thread that went out of scope since the last call.
-    pub(crate) fn abandoned() -> Vec<shm::Packet> {
+    #[inline]
+    pub(crate) fn abandoned() -> Vec<Lent> {
         ABANDONED.with_borrow_mut(|abandoned| match abandoned.is_empty() {
             true => vec![],
             false => std::mem::take(abandoned),
@@ -51,12 +62,12 @@ impl Packet {
 
     /// Bytes in front of it that [`Packet::push`] can use.
     pub fn headroom(&self) -> usize {
-        usize::from(self.packet.data)
+        usize::from(self.lent.data)
     }
 
     /// Bytes behind it that [`Packet::append`] can use.
     pub fn tailroom(&self) -> usize {
-        shm::descriptor::BUF_BYTES.saturating_sub(self.headroom() + self.packet.len as usize)
+        shm::descriptor::BUF_BYTES.saturating_sub(self.headroom() + self.len())
     }
 
     /// Puts bytes in front of the packet; false, and nothing done, when they do not fit.
@@ -109,34 +120,44 @@ impl Packet {
 
     /// What is known of it beside its bytes.
     pub fn metadata(&self) -> Metadata {
-        Metadata::of(&self.packet)
+        let known = if self.known { self.lent.parked() } else { None };
+        known.as_ref().map_or_else(Metadata::default, Metadata::of)
     }
 
-    /// Changes that, for whoever gets the packet next. Without [`crate::Options::metadata`] it has no effect.
+    /// Changes that, for whoever gets the packet next. Without [`crate::Options::metadata`] there is none
+    /// to change.
     pub fn set_metadata(&mut self, metadata: &Metadata) {
-        metadata.put(&mut self.packet);
+        // An observer cannot write there.
+        if self.known
+            && self.writable
+            && let Some(mut packet) = self.lent.parked()
+        {
+            metadata.put(&mut packet);
+            shm::park(&packet);
+        }
     }
 
     /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the headroom
     /// and tailroom around them, until the packet is given away.
     pub fn address(&self) -> usize {
-        self.packet.buf as usize + self.headroom()
+        self.lent.buf as usize + self.headroom()
     }
 
     /// Sets where it begins and how long it is, inside its slot's buffer.
     fn set(&mut self, data: usize, len: usize) {
-        (self.packet.data, self.packet.len, self.packet.total) = (data as u16, len as u32, len as u32);
+        (self.lent.data, self.lent.len) = (data as u16, len as u16);
     }
 
+    #[inline]
     fn frame(&self) -> Frame {
-        Frame::of(&self.packet)
+        Frame::at(self.lent.region, self.lent.buf, self.lent.data, self.lent.len)
     }
 }
 
 impl Access for Packet {
     #[inline]
     fn len(&self) -> usize {
-        self.packet.len as usize
+        usize::from(self.lent.len)
     }
 
     #[inline]
@@ -154,7 +175,7 @@ impl Drop for Packet {
     fn drop(&mut self) {
         if !self.given {
             // A thread that ends has nobody to give it to any more; then the host counts it as lost.
-            let _ = ABANDONED.try_with(|abandoned| abandoned.borrow_mut().push(self.packet));
+            let _ = ABANDONED.try_with(|abandoned| abandoned.borrow_mut().push(self.lent));
         }
     }
 }

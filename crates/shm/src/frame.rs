@@ -14,6 +14,12 @@ impl Frame {
         Frame(Segment::of(packet))
     }
 
+    /// `len` bytes from `data` of a slot's buffer, which lies at `buf`; none where that is no memory of ours.
+    #[inline(always)]
+    pub fn at(region: u16, buf: u64, data: u16, len: u16) -> Frame {
+        Frame(Segment::at(region, buf, data, u32::from(len)))
+    }
+
     /// How many bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {

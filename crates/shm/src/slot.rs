@@ -20,9 +20,15 @@ impl Segment {
     /// The bytes of `packet` in this segment, or nothing when the descriptor's claims do not hold.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Segment {
-        let end = u64::from(packet.data) + u64::from(packet.len);
-        if end <= BUF_BYTES as u64 && Span::of(packet.region).holds(packet.buf) {
-            Segment { address: packet.buf + u64::from(packet.data), len: packet.len as usize }
+        Segment::at(packet.region, packet.buf, packet.data, packet.len)
+    }
+
+    /// `len` bytes from `data` of the buffer at `buf`, or nothing when there are not so many.
+    #[inline(always)]
+    pub fn at(region: u16, buf: u64, data: u16, len: u32) -> Segment {
+        let end = u64::from(data) + u64::from(len);
+        if end <= BUF_BYTES as u64 && Span::of(region).holds(buf) {
+            Segment { address: buf + u64::from(data), len: len as usize }
         } else {
             Segment { address: 0, len: 0 }
         }
