@@ -66,6 +66,7 @@ pub fn starter(brief: Brief, burst: usize, output: NfOutput) -> anyhow::Result<S
             when_down: nf.when_down,
             output,
             observes: nf.observes,
+            may_end_run: matches!(nf.body, Body::Click(_)),
             rights: nf.rights.clone(),
             cores: nf.cores.clone(),
         }
