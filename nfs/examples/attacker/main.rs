@@ -165,8 +165,10 @@ fn main() {
     let (attack, on) = text.split_once(' ').unwrap_or((&text, ""));
     use_up::before_ready(attack, &attacker);
     attacker.ready();
-    attacker.behave(WARM_UP);
-    eprintln!("attack: begins: {attack}");
+    if attack != "soak" {
+        attacker.behave(WARM_UP);
+        eprintln!("attack: begins: {attack}");
+    }
     let known = attack == "none"
         || memory::attack(attack, &mut attacker)
         || others::attack(attack, on, &mut attacker)

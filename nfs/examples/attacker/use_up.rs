@@ -4,6 +4,7 @@
 use crate::{Attacker, check, tell};
 use nf::message::{FromNf, Hello, PROTOCOL};
 use nf::socket::Socket;
+use rustix::fd::AsFd;
 use shm::ring::{Action, Claim};
 use std::time::Duration;
 
@@ -44,6 +45,54 @@ pub fn before_ready(name: &str, attacker: &Attacker) {
     }
 }
 
+/// The first of its counters.
+const DIED_AT: usize = nf::ends::FIRST_COUNTER;
+
+/// Nanoseconds of the clock that all processes have.
+fn now_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time into what it is given.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Behaves, in one of several ways that are the harder to end: with or without children, until it is killed or to an
+/// end of its own at a step by chance. Says in a counter when it ends.
+fn soak(attacker: &mut Attacker) {
+    if attacker.random.below(3) == 0 {
+        for _ in 0..2 {
+            // SAFETY: the children go on with copies of everything, which is the point.
+            if unsafe { libc::fork() } == 0 {
+                outlive(attacker)
+            }
+        }
+    }
+    if attacker.random.below(2) == 0 {
+        attacker.behave_on();
+    }
+    // Long enough to be no failure at the start, after which the next one would wait.
+    let long = Duration::from_millis(110 + attacker.random.below(60));
+    attacker.behave(long);
+    let step = attacker.random.below(7) as u32;
+    die_at(attacker, step);
+}
+
+/// A child that writes packets, and once its parent has ended also takes and claims them.
+fn outlive(attacker: &mut Attacker) -> ! {
+    // SAFETY: has the next call concern children of children, too.
+    unsafe { libc::fork() };
+    let parent = rustix::process::getppid();
+    loop {
+        let at = attacker.random.below(attacker.attached.region.bytes() as u64 / 8) as usize;
+        // SAFETY: inside the region, which is mapped for writing.
+        unsafe { (attacker.attached.region.address() as *mut u64).add(at).write_volatile(0xbad) };
+        if rustix::process::getppid() != parent {
+            attacker.work();
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
 /// Ends at once, whatever is open. The first process of a PID namespace does not feel its own signals, so by a
 /// fault.
 fn die() -> ! {
@@ -58,6 +107,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
     }
     match name {
         "ready-twice" => {}
+        "soak" => soak(attacker),
         "fork" => fork(attacker, true),
         "fork-and-stay" => fork(attacker, false),
         "exec" => {
@@ -132,8 +182,12 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
 
 /// Ends at a step of passing a burst on.
 fn die_at(attacker: &mut Attacker, step: u32) -> bool {
+    // The same page, mapped once more: the attacker's is not to be borrowed all the time.
+    let page = attacker.attached.page.as_fd().try_clone_to_owned().expect("a descriptor");
+    let page = shm::page::Page::open(page).expect("its page");
     let die_at = |here: u32| {
         if here == step {
+            page.store(DIED_AT, now_ns());
             die();
         }
     };
