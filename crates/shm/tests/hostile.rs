@@ -189,7 +189,7 @@ proptest! {
         prop_assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0));
         let stats = lender.stats();
         prop_assert_eq!((lender.held(), stats.holding), (0, 0));
-        let back = stats.returned + stats.malformed + stats.lost + stats.untouched + stats.inherited;
+        let back = stats.returned + stats.malformed + stats.held_too_many + stats.lost + stats.untouched + stats.inherited;
         prop_assert_eq!(stats.lent, back);
     }
 }

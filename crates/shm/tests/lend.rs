@@ -250,7 +250,7 @@ proptest! {
             let stats = pair.lender.stats();
             prop_assert_eq!(pair.lender.held() as usize, there.len() + with_nf.len());
             prop_assert_eq!(stats.holding as usize, kept.len());
-            prop_assert_eq!((stats.returned, stats.held_again, stats.malformed), (returned, again, refused));
+            prop_assert_eq!((stats.returned, stats.held_again, stats.held_too_many), (returned, again, refused));
             prop_assert_eq!(pair.lender.bad_claims(), again + refused);
         }
         // The NF's last words, which the host finds when it is dead.

@@ -25,7 +25,7 @@ file puts it into the configuration; there is no other use for it.
 - **arguments**: `NAME`: the NF
 - **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
-  `bypassed` (packets that passed by the NF while it did not run), `copied` (copies that were made at the border of
+  `bad-claims` (what it said of packets that is not so, by kind, a line each), `bypassed` (packets that passed by the NF while it did not run), `copied` (copies that were made at the border of
   its trust group, both ways), `missed` (packets that an observer had no room for)
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
   it took the packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had
@@ -337,6 +337,7 @@ impl Element for ProcessNf {
             Handler::read("kind"),
             Handler::named("drops"),
             Handler::named("counters"),
+            Handler::named("bad-claims"),
             Handler::sum("bypassed"),
             Handler::sum("copied"),
             Handler::sum("missed"),

@@ -8,7 +8,7 @@ use super::seat::{Incarnation, Seat, State, WhenDown};
 use super::supervisor::Bell;
 use element::nf::{Backs, Fate, NfLink};
 use shm::Packet;
-use shm::lend::{GRANT, Verdict};
+use shm::lend::{GRANT, LendStats, Verdict};
 use shm::ring::Action;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +42,8 @@ pub struct ProcessLink {
     across: Vec<Option<usize>>,
     /// How many of the seat's findings were fetched.
     fetched: usize,
+    /// Bad claims of processes that are gone.
+    bad: [u64; BAD.len()],
 }
 
 impl ProcessLink {
@@ -61,6 +63,7 @@ impl ProcessLink {
             fates: Vec::with_capacity(RING_CLAIMS as usize),
             across,
             fetched: 0,
+            bad: [0; BAD.len()],
         }
     }
 
@@ -87,6 +90,9 @@ impl ProcessLink {
     fn bury(&mut self, out: &mut Backs) {
         let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
         let estate = current.lender.bury(&memory.loans);
+        let stats = current.lender.stats();
+        self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
+        self.seat.vitals.note(0, 0);
         let border = &mut self.border;
         let mut push = |packet: &Packet, fate: Fate| {
             let mut packet = *packet;
@@ -116,6 +122,9 @@ impl ProcessLink {
         };
         let result = current.lender.lend(&memory.loans, packets, list, destination);
         let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
+        if lent == 0 && destination != GRANT {
+            self.seat.vitals.note_crowded();
+        }
         if let Some(border) = &mut self.border {
             border.retract(lent);
         }
@@ -165,13 +174,49 @@ impl ProcessLink {
             kept.drain(..)
         });
         self.granted = self.granted.saturating_sub(granted);
-        let bad = current.lender.bad_claims() > MOST_BAD;
-        if bad {
-            self.evict("claimed packets that it does not have");
+        self.seat.vitals.note(current.lender.given_back(), current.lender.held());
+        if current.lender.bad_claims() > MOST_BAD {
+            let what = worst(&current.lender.stats());
+            self.evict(what);
         } else if !sound {
             self.evict("broke its rings");
         }
     }
+}
+
+/// A kind of bad claims.
+struct Bad {
+    name: &'static str,
+    count: fn(&LendStats) -> u64,
+    /// What an NF did that made mostly such.
+    what: &'static str,
+}
+
+/// The kinds. Whether a loan that is over was once this NF's own nobody keeps.
+const BAD: [Bad; 6] = [
+    Bad { name: "out-of-range", count: |stats| stats.out_of_range, what: "claimed slots that there are not" },
+    Bad {
+        name: "stale",
+        count: |stats| stats.stale,
+        what: "claimed packets that it had given back already, or never had",
+    },
+    Bad { name: "not-held", count: |stats| stats.not_held, what: "claimed slots that others have" },
+    Bad {
+        name: "held-again",
+        count: |stats| stats.held_again,
+        what: "had packets kept that were kept already",
+    },
+    Bad {
+        name: "held-too-many",
+        count: |stats| stats.held_too_many,
+        what: "had more packets kept than it may",
+    },
+    Bad { name: "malformed", count: |stats| stats.malformed, what: "gave packets back as they cannot be" },
+];
+
+/// What an NF did that made so many bad claims.
+fn worst(stats: &LendStats) -> &'static str {
+    BAD.iter().max_by_key(|bad| (bad.count)(stats)).map_or("made bad claims", |bad| bad.what)
 }
 
 /// What becomes of a packet that an NF gave back. Drops are counted by the NF's own reason.
@@ -315,6 +360,12 @@ impl NfLink for ProcessLink {
             "pid" => self.seat.pid().to_string(),
             "kind" => self.seat.told().hello.kind.clone(),
             "copied" => self.border.as_ref().map_or(0, Border::copied).to_string(),
+            "bad-claims" => {
+                let stats = self.current.as_ref().map(|current| current.lender.stats()).unwrap_or_default();
+                let all = self.bad.iter().zip(&BAD).map(|(sum, bad)| (bad, sum + (bad.count)(&stats)));
+                let some = all.filter(|(_, count)| *count > 0);
+                lines(&some.map(|(bad, count)| (bad.name.into(), count)).collect::<Vec<_>>())
+            }
             "drops" => lines(&self.seat.drops()),
             "counters" => lines(&self.seat.counters()),
             _ => return None,

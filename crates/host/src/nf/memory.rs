@@ -32,10 +32,14 @@ impl Memory {
     /// Of a region that packets lie in, shared by so many NFs.
     pub fn new(region: Arc<Region>, nfs: usize) -> Memory {
         let loans = Loans::new(region.slots());
-        // No NF may hold so much that others get none.
-        let share = u64::from(region.slots()) / (2 * nfs.max(1) as u64);
-        let quota = share.clamp(64, 4 * u64::from(RING_CLAIMS));
+        let quota = Memory::share(region.slots(), nfs);
         Memory { region, loans, holders: AtomicU16::new(0), quota, copies: None }
+    }
+
+    /// What each of so many NFs may hold of so many slots, and have kept once more: all of them together half.
+    pub fn share(slots: u32, nfs: usize) -> u64 {
+        let share = u64::from(slots) / (4 * nfs.max(1) as u64);
+        share.clamp(32, 4 * u64::from(RING_CLAIMS))
     }
 
     /// Memory of a trust group of so many NFs, of its own, which packets cross into as copies. Observers cannot write
@@ -49,6 +53,12 @@ impl Memory {
         let region = Region::create(RegionOptions { slots, only_for_reading: observers, ..options })?;
         let pool = SharedPool::new(Arc::clone(&region));
         Ok(Memory { copies: Some(pool), ..Memory::new(region, nfs) })
+    }
+
+    /// With no more for each NF to hold than so many packets: originals of what is copied wait where ports receive.
+    #[must_use]
+    pub fn with_at_most(self, quota: u64) -> Memory {
+        Memory { quota: self.quota.min(quota), ..self }
     }
 
     /// A number for a holder that no other has; `None` when there are no more.

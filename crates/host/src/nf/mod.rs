@@ -1,10 +1,10 @@
 //! NFs in processes of their own, over shared packet memory and rings.
 //!
 //! - [`seat`]: the place of an NF in a chain, shared by the two who look after it
-//! - [`supervisor`]: starts processes, shakes hands (see the crate `nf`), watches and ends them
+//! - [`supervisor`]: has processes started (`start`), shakes hands (see the crate `nf`), watches and ends them
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
 //! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
-//! - `log`: keeps what processes write
+//! - `log`: keeps what processes write; `vital`: whether they live
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
 //!
 //! Any program that links the crate `nf` or its C library can be an NF.
@@ -15,7 +15,9 @@ pub mod link;
 mod log;
 pub mod memory;
 pub mod seat;
+mod start;
 pub mod supervisor;
+mod vital;
 
 pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, WhenDown};
 pub use supervisor::Supervisor;

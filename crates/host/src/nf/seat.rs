@@ -5,7 +5,8 @@
 //! waits for the other on the packet path: each looks at one word.
 
 use super::memory::Memory;
-use crate::chain::{ProcessNf, Program};
+use super::vital::Vitals;
+use crate::chain::{Body, ProcessNf, Program};
 use nf::ends::FIRST_COUNTER;
 use nf::message::{Hello, MOST_REASONS, UNSTATED};
 use nf::socket::Socket;
@@ -41,6 +42,8 @@ pub struct NfSpec {
     pub output: NfOutput,
     /// Whether it only looks.
     pub observes: bool,
+    /// Whether it may end the whole run, as elements of a configuration may.
+    pub may_end_run: bool,
     /// What its process may do beside its packets; `None` where it may do all that this one may.
     pub rights: Option<Rights>,
     /// Cores that it may run on; none for all.
@@ -66,6 +69,7 @@ impl NfSpec {
             when_down: nf.when_down,
             output,
             observes: nf.observes,
+            may_end_run: matches!(nf.body, Body::Click(_)),
             rights: nf.rights.clone(),
             cores: nf.cores.clone(),
         }
@@ -201,6 +205,8 @@ pub struct Seat {
     pid: AtomicU64,
     /// The NF asks for the end of the run.
     over: AtomicBool,
+    /// What moves.
+    pub(super) vitals: Vitals,
     told: Mutex<Told>,
     /// Drops by the reasons that the NF named, over all its processes. Written by the link alone.
     drops: [AtomicU64; MOST_REASONS],
@@ -264,6 +270,7 @@ impl Seat {
             restarts: AtomicU64::new(0),
             pid: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            vitals: Vitals::default(),
             told: Mutex::default(),
             drops: std::array::from_fn(|_| AtomicU64::new(0)),
             visitor: Mutex::default(),

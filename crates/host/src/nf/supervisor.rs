@@ -1,23 +1,19 @@
-//! The supervisor: one thread that starts the processes of NFs, shakes hands, watches and ends them.
+//! The supervisor: one thread that has the processes of NFs started, shakes hands, watches and ends them.
 //!
-//! Nothing of this happens on a packet thread. A process is over when the kernel says so of all that it started;
+//! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is over when the kernel says so of all that it started;
 //! only then is the link told to collect what it held.
 
-use super::memory::RING_CLAIMS;
-use super::seat::{Incarnation, NfOutput, Rights, Rings, Seat, State, Visitor};
-use super::{find_program, log};
-use confine::{Confined, Confinement, Sockets};
-use nf::message::{FromNf, Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
+use super::log;
+use super::seat::{Incarnation, Seat, State};
+use super::start::{Start, receive, spawn, welcome};
+use super::vital::{Running, Watch};
+use confine::Confined;
+use nf::ends::HEARTBEAT;
+use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, PidfdFlags};
-use shm::descriptor::LAYOUT_VERSION;
-use shm::lend::Lender;
-use shm::page::Page;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use rustix::fd::OwnedFd;
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -31,15 +27,25 @@ const GRACE: Duration = Duration::from_secs(2);
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 /// A process that lived so long did not fail at its start.
 const LONG_LIFE: Duration = Duration::from_millis(100);
+/// The wait after an eviction, the same way: who misbehaves costs its host a start each time.
+const PENALTY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
+/// A process that lived so long without misbehaving may do so once more.
+const GOOD_LIFE: Duration = Duration::from_secs(10);
+/// Messages that are heard of one process in a turn: others want to be heard, too.
+const HEARD_PER_TURN: usize = 32;
+/// Messages of one process in a second; more are a flood.
+const MOST_PER_SECOND: u32 = 1000;
+/// Findings of one NF that are kept, and the characters of one.
+const MOST_FINDINGS: usize = 100;
+const FINDING_CHARACTERS: usize = 400;
+/// How long what processes wrote last may take to be passed on, at the end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a process that has hung up may take to end.
 const DEAF: Duration = Duration::from_millis(200);
 /// How often evictions and burials are looked for.
 const TURN: Duration = Duration::from_millis(1);
 /// The same when nothing is under way.
 const IDLE_TURN: Duration = Duration::from_millis(20);
-
-/// Held while a process is started: descriptors that are meant for one must not reach another.
-static STARTING: Mutex<()> = Mutex::new(());
 
 /// The thread, and the seats that it looks after.
 #[derive(Debug)]
@@ -115,11 +121,19 @@ struct Watched {
     back_off: Duration,
     /// When to start anew.
     start_at: Option<Instant>,
+    /// Starts it.
+    starting: Option<JoinHandle<Start>>,
     /// Whether a process has been started before.
     started: bool,
+    /// The wait after the last eviction.
+    penalty: Duration,
+    /// Findings that were told.
+    findings: usize,
+    /// Read what processes write.
+    logs: Vec<JoinHandle<()>>,
 }
 
-struct Process {
+pub(super) struct Process {
     body: Body,
     /// Its number.
     pid: u64,
@@ -130,9 +144,12 @@ struct Process {
     stage: Stage,
     /// The socket has nothing more to say since then.
     deaf_since: Option<Instant>,
+    /// Messages since then.
+    heard: (u32, Instant),
+    watch: Watch,
 }
 
-enum Body {
+pub(super) enum Body {
     /// Started here, with all rights that this process has.
     Child(Child),
     /// Started here, and confined.
@@ -142,8 +159,10 @@ enum Body {
 }
 
 impl Process {
-    fn new(body: Body, pid: u64, pidfd: Option<OwnedFd>, socket: Socket) -> Process {
-        Process { body, pid, pidfd, socket, since: Instant::now(), stage: Stage::Spawned, deaf_since: None }
+    pub(super) fn new(body: Body, pid: u64, pidfd: Option<OwnedFd>, socket: Socket) -> Process {
+        let since = Instant::now();
+        let (stage, watch) = (Stage::Spawned, Watch::new(since));
+        Process { body, pid, pidfd, socket, since, stage, deaf_since: None, heard: (0, since), watch }
     }
 
     /// Ends it at once.
@@ -209,13 +228,20 @@ fn run(shared: &Shared) {
                 process: None,
                 back_off: BACK_OFF.0,
                 start_at: None,
+                starting: None,
                 started: false,
+                penalty: Duration::ZERO,
+                findings: 0,
+                logs: vec![],
             });
         }
         watched.iter_mut().for_each(Watched::step);
         await_something(shared, &watched);
     }
     for one in &mut watched {
+        while !one.is_started() && one.process.is_none() {
+            std::thread::sleep(TURN);
+        }
         if let Some(mut process) = one.process.take() {
             process.kill();
             match &mut process.body {
@@ -225,6 +251,13 @@ fn run(shared: &Shared) {
             }
         }
     }
+    // Nobody writes any more. Standard error itself may hang.
+    let end = Instant::now() + LAST_WORDS;
+    for log in watched.into_iter().flat_map(|one| one.logs) {
+        while !log.is_finished() && Instant::now() < end {
+            std::thread::sleep(TURN);
+        }
+    }
 }
 
 /// Waits until a process says something or ends, the bell rings, or it is time to look.
@@ -232,7 +265,7 @@ fn await_something(shared: &Shared, watched: &[Watched]) {
     let mut polls = vec![PollFd::new(&shared.bell, PollFlags::IN)];
     let mut busy = false;
     for one in watched {
-        busy |= one.start_at.is_some();
+        busy |= one.start_at.is_some() || one.starting.is_some();
         let Some(process) = &one.process else { continue };
         busy |= !matches!(process.stage, Stage::Up);
         if process.deaf_since.is_none() {
@@ -258,19 +291,50 @@ impl Watched {
         }
     }
 
-    /// Takes what the process says.
+    /// Takes what the process says, and ends it where that is too much.
     fn hear(&mut self) {
-        while let Some(process) = self.process.as_mut().filter(|process| process.deaf_since.is_none()) {
+        for _ in 0..HEARD_PER_TURN {
+            let Some(process) = self.process.as_mut().filter(|process| process.deaf_since.is_none()) else {
+                return;
+            };
             match process.socket.receive::<FromNf>(Duration::ZERO) {
                 Ok(None) => return,
-                Ok(Some((message, _))) => self.answer(message),
+                Ok(Some((message, _))) => {
+                    let (count, since) = &mut process.heard;
+                    if since.elapsed() > Duration::from_secs(1) {
+                        (*count, *since) = (0, Instant::now());
+                    }
+                    *count += 1;
+                    if *count > MOST_PER_SECOND {
+                        // It is not listened to any more, and ended for that.
+                        process.deaf_since = Some(Instant::now());
+                        self.seat.evict("flooded its host with messages".into());
+                        return;
+                    }
+                    self.answer(message);
+                }
                 Err(nf::NfError::HungUp) => process.deaf_since = Some(Instant::now()),
                 Err(error) => {
                     process.deaf_since = Some(Instant::now());
-                    self.seat.tell(format!("NF `{}`: {error}", self.seat.spec.name));
+                    self.tell(format!("NF `{}`: {error}", self.seat.spec.name));
                 }
             }
         }
+    }
+
+    /// Notes a finding, with what an NF has to say in it: of each NF so many, and nothing that does anything to a
+    /// terminal.
+    fn tell(&mut self, finding: String) -> String {
+        let text: String = log::plain(&finding).chars().take(FINDING_CHARACTERS).collect();
+        self.findings += usize::from(!self.seat.told().findings.contains(&text));
+        match self.findings.cmp(&MOST_FINDINGS) {
+            std::cmp::Ordering::Less => self.seat.tell(text.clone()),
+            std::cmp::Ordering::Equal => {
+                self.seat.tell(format!("NF `{}`: further findings are not kept", self.seat.spec.name));
+            }
+            std::cmp::Ordering::Greater => {}
+        }
+        text
     }
 
     fn answer(&mut self, message: FromNf) {
@@ -295,32 +359,59 @@ impl Watched {
                         (Arc::clone(&incarnation.hello), Some(Arc::clone(&incarnation.page)));
                     told.failure = None;
                     drop(told);
+                    process.watch = Watch::new(Instant::now());
                     self.seat.hand_over(*incarnation);
                     self.seat.set_state(State::Up);
                 }
             }
             FromNf::Failed { why } => self.fail(format!("NF `{name}` does not run: {why}")),
-            FromNf::Finding { text } => self.seat.tell(format!("NF `{name}`: {text}")),
-            FromNf::Over => self.seat.set_over(),
+            FromNf::Finding { text } => drop(self.tell(format!("NF `{name}`: {text}"))),
+            FromNf::Over if self.seat.spec.may_end_run => self.seat.set_over(),
+            FromNf::Over => {
+                drop(self.tell(format!("NF `{name}` asks for the end of the run, which is not its own")))
+            }
             FromNf::Hello(_) => {}
         }
     }
 
     fn fail(&mut self, why: String) {
-        self.seat.tell(why.clone());
+        let why = self.tell(why);
         self.seat.told().failure = Some(why);
+    }
+
+    /// Ends a process for what it did.
+    fn evict(&mut self, why: &str) {
+        let Some(process) = &mut self.process else { return };
+        if matches!(process.stage, Stage::Gone | Stage::Killed) {
+            return;
+        }
+        process.kill();
+        process.stage = Stage::Killed;
+        self.penalty = (2 * self.penalty).clamp(PENALTY.0, PENALTY.1);
+        // In words of the host's own: told however much the NF said.
+        self.seat.tell(format!("NF `{}` {why} and was ended", self.seat.spec.name));
+    }
+
+    /// Looks whether it lives.
+    fn watch_over(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        if !matches!(process.stage, Stage::Up) {
+            return;
+        }
+        let beats = self.seat.told().page.as_ref().map_or(0, |page| page.load(HEARTBEAT));
+        let running = || Running::of(process.pid);
+        if let Some(why) = process.watch.look(Instant::now(), &self.seat.vitals, beats, running) {
+            self.evict(why);
+        }
     }
 
     /// Watches over a process through its life.
     fn look_after(&mut self) {
-        let Some(process) = &mut self.process else { return };
-        if let Some(why) = self.seat.take_eviction()
-            && !matches!(process.stage, Stage::Gone | Stage::Killed)
-        {
-            self.seat.tell(format!("NF `{}` {why} and was ended", self.seat.spec.name));
-            process.kill();
-            process.stage = Stage::Killed;
+        self.watch_over();
+        if let Some(why) = self.seat.take_eviction() {
+            self.evict(&why);
         }
+        let Some(process) = &mut self.process else { return };
         match &process.stage {
             Stage::Gone => {
                 if self.seat.is_buried() {
@@ -341,9 +432,7 @@ impl Watched {
             }
             // Whoever does not listen any more has failed.
             Stage::Up if process.deaf_since.is_some_and(|since| since.elapsed() > DEAF) => {
-                process.kill();
-                self.seat.tell(format!("NF `{}` hung up and was ended", self.seat.spec.name));
-                process.stage = Stage::Killed;
+                self.evict("hung up");
             }
             Stage::Spawned | Stage::Welcomed(_) | Stage::Up if !self.seat.is_wanted() => {
                 let _ = process.socket.send(&ToNf::Stop, &[]);
@@ -368,8 +457,12 @@ impl Watched {
         // Its counters stay readable until the next process brings its own.
         let was_up =
             matches!(process.stage, Stage::Up | Stage::Ending(_) | Stage::Killed) && !self.seat.is_buried();
-        if process.since.elapsed() >= LONG_LIFE && was_up {
+        let (was_evicted, lived) = (matches!(process.stage, Stage::Killed), process.since.elapsed());
+        if lived >= LONG_LIFE && was_up {
             self.back_off = BACK_OFF.0;
+        }
+        if lived >= GOOD_LIFE && !was_evicted {
+            self.penalty = Duration::ZERO;
         }
         if matches!(process.stage, Stage::Spawned | Stage::Welcomed(_)) {
             let mut told = self.seat.told();
@@ -384,12 +477,16 @@ impl Watched {
         let wanted = self.seat.is_wanted();
         self.seat.set_state(if wanted { State::Down } else { State::Stopped });
         if wanted {
-            self.start_at = Some(Instant::now() + self.back_off);
+            let penalty = if was_evicted { self.penalty } else { Duration::ZERO };
+            self.start_at = Some(Instant::now() + self.back_off.max(penalty));
             self.back_off = (2 * self.back_off).min(BACK_OFF.1);
         }
     }
 
     fn start_when_wanted(&mut self) {
+        if !self.is_started() {
+            return;
+        }
         if !self.seat.is_wanted() {
             self.start_at = None;
             if self.seat.state() != State::Stopped {
@@ -406,10 +503,39 @@ impl Watched {
         }
         self.start_at = None;
         self.seat.told().failure = None;
-        let started = match self.seat.take_visitor() {
-            Some(visitor) => receive(visitor),
-            None => spawn(&self.seat).map(|process| (process, None)),
-        };
+        if let Some(visitor) = self.seat.take_visitor() {
+            return self.take_in(receive(visitor));
+        }
+        // To make a process takes some milliseconds, in which others may end.
+        let seat = Arc::clone(&self.seat);
+        let start = std::thread::Builder::new().name("nf-starter".into()).spawn(move || spawn(&seat));
+        match start {
+            Ok(start) => self.starting = Some(start),
+            Err(error) => {
+                let name = &self.seat.spec.name;
+                self.take_in(Err(format!("NF `{name}`: cannot make a thread to start it: {error}")));
+            }
+        }
+    }
+
+    /// Takes over what was started meanwhile; whether nothing is being started.
+    fn is_started(&mut self) -> bool {
+        if self.starting.as_ref().is_some_and(|starting| !starting.is_finished()) {
+            return false;
+        }
+        let Some(starting) = self.starting.take() else { return true };
+        let started = starting.join().unwrap_or_else(|_| Err("the thread that starts NFs has ended".into()));
+        let started = started.map(|(process, log)| {
+            self.logs.retain(|log| !log.is_finished());
+            self.logs.push(log);
+            (process, None)
+        });
+        self.take_in(started);
+        self.process.is_none()
+    }
+
+    /// Has a process from now on, or waits for the next.
+    fn take_in(&mut self, started: Result<(Process, Option<Hello>), String>) {
         match started {
             Ok((process, hello)) => {
                 self.seat.set_pid(process.pid);
@@ -429,168 +555,4 @@ impl Watched {
             }
         }
     }
-}
-
-/// Starts the process of a seat, with a socket to it for its standard input.
-fn spawn(seat: &Arc<Seat>) -> Result<Process, String> {
-    let name = &seat.spec.name;
-    let failed = |what: &str, why: &dyn std::fmt::Display| format!("NF `{name}`: cannot {what}: {why}");
-    let Some(command) = &seat.spec.command else {
-        return Err(failed("start", &"there is no program"));
-    };
-    let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
-    // Nothing else stays open in the new program, also nothing of driver libraries.
-    let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    close_on_exec();
-    let (output, errors) = output(seat).map_err(|error| failed("share output", &error))?;
-    // By a descriptor of the file: the user that the NF runs as may not be let through the folders above it.
-    let shown = command.program.display();
-    let path = find_program(&command.program).ok_or_else(|| failed("start", &"there is no such program"))?;
-    let file = rustix::fs::open(&path, OFlags::PATH, Mode::empty());
-    let file = file.map_err(|error| failed(&format!("start {shown}"), &error))?;
-    let mut start = std::process::Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    start.arg0(&command.program).args(&command.arguments);
-    start.env(nf::ENVIRONMENT, "fd:0").stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
-    if !command.folder.as_os_str().is_empty() {
-        start.current_dir(&command.folder);
-    }
-    let failed = |why: &dyn std::fmt::Display| failed(&format!("start {shown}"), why);
-    let (body, pid) = match &seat.spec.rights {
-        None => {
-            let child = start.spawn().map_err(|error| failed(&error))?;
-            let pid = u64::from(child.id());
-            (Body::Child(child), pid)
-        }
-        Some(rights) => {
-            let confined = confinement(rights, user(seat)).spawn(start).map_err(|error| failed(&error))?;
-            let pid = u64::from(confined.pid());
-            (Body::Confined(Box::new(confined)), pid)
-        }
-    };
-    let mut told = seat.told();
-    if let Body::Confined(confined) = &body {
-        let applied = confined.applied();
-        told.isolation = applied.measures().iter().map(ToString::to_string).collect();
-        told.not_enforced = applied.missing().map(ToString::to_string).collect();
-    } else {
-        told.isolation = vec!["none: the chain file says `confine = false`".into()];
-    }
-    drop(told);
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let pidfd = raw.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
-    if !seat.spec.cores.is_empty() {
-        let mut cores = rustix::thread::CpuSet::new();
-        let known = seat.spec.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
-        known.for_each(|core| cores.set(*core));
-        if let Err(error) = rustix::thread::sched_setaffinity(raw, &cores) {
-            seat.tell(format!("NF `{name}` runs on any core, not on those in `cores`: {error}"));
-        }
-    }
-    Ok(Process::new(body, pid, pidfd, ours))
-}
-
-/// What keeps a process to its rights.
-fn confinement(rights: &Rights, user: u32) -> Confinement {
-    let sockets = if rights.network { Sockets::Network } else { Sockets::Inherited };
-    let mut confinement = Confinement::new().user(user, user).sockets(sockets);
-    for path in &rights.reads {
-        confinement = confinement.reads(path);
-    }
-    for path in &rights.writes {
-        confinement = confinement.writes(path);
-    }
-    if let Some(bytes) = rights.memory_bytes {
-        confinement = confinement.memory_bytes(bytes);
-    }
-    confinement.cpu_weight(rights.cpu_share.unwrap_or(EVEN_SHARE))
-}
-
-/// The share of a contended core that everybody has.
-const EVEN_SHARE: u32 = 100;
-/// The first of the user ids that NFs run as: above those of people, services and user namespaces.
-const FIRST_USER: u32 = 1_000_000_000;
-
-/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the seat's.
-fn user(seat: &Seat) -> u32 {
-    FIRST_USER + std::process::id() % 1_000_000 * 1_000 + seat.number % 1_000
-}
-
-/// Where what a process writes goes, its errors and the rest. Standard output of this process is for the accounts of
-/// whoever runs the chain.
-fn output(seat: &Arc<Seat>) -> std::io::Result<(Stdio, Stdio)> {
-    let write = match seat.spec.output {
-        NfOutput::Inherit => rustix::io::dup(rustix::stdio::stderr())?,
-        NfOutput::Log => log::pipe(Arc::clone(seat))?,
-    };
-    let errors = write.try_clone()?;
-    Ok((Stdio::from(write), Stdio::from(errors)))
-}
-
-/// Takes in a process that came by itself.
-fn receive(visitor: Visitor) -> Result<(Process, Option<Hello>), String> {
-    let Visitor { socket, pid, hello } = visitor;
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
-    let pidfd = rustix::process::pidfd_open(raw, PidfdFlags::empty());
-    let pidfd = pidfd.map_err(|error| format!("process {pid} cannot be watched: {error}"))?;
-    Ok((Process::new(Body::Visitor, pid, Some(pidfd), socket), Some(hello)))
-}
-
-/// Looks at what an NF says of itself, makes its rings, and sends it what it works on.
-fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<Incarnation, String> {
-    if hello.protocol != PROTOCOL {
-        return Err(format!(
-            "it speaks version {} of the attach protocol and this host version {PROTOCOL}: build it with the SDK of \
-             this release",
-            hello.protocol
-        ));
-    }
-    hello.reasons.truncate(MOST_REASONS - 1);
-    hello.counters.truncate(MOST_COUNTERS);
-    let memory = seat.memory.get().ok_or("there is no packet memory to share")?;
-    let holder = seat.holder().ok_or("there are too many NFs")?;
-    let rings = Rings::create(RING_CLAIMS).map_err(|error| error.to_string())?;
-    let page = Page::create().map_err(|error| error.to_string())?;
-    let [to, from, grants] = rings.rings();
-    let lender = Lender::new(to, from, holder, memory.region.number());
-    let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
-    // What an observer says of packets has no effect, so that it needs no block to say it in.
-    let lender = lender.with_metadata(hello.metadata && !seat.spec.observes);
-    let spec = &seat.spec;
-    let config = config_file(&spec.config)?;
-    let welcome = Welcome {
-        protocol: PROTOCOL,
-        name: spec.name.clone(),
-        layout: LAYOUT_VERSION,
-        slots: memory.region.slots(),
-        claims: RING_CLAIMS,
-        quota: memory.quota,
-        burst: spec.burst,
-        writable: !spec.observes,
-        inputs: spec.inputs.clone(),
-        outputs: spec.outputs.clone(),
-        config_bytes: spec.config.len(),
-    };
-    let for_reading = if spec.observes { Some(memory.region.for_reading()) } else { None };
-    let for_reading = for_reading.transpose().map_err(|error| error.to_string())?;
-    let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
-    let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];
-    descriptors.extend(config.as_ref().map(AsFd::as_fd));
-    socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
-    Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings })
-}
-
-/// The configuration as a file in memory.
-fn config_file(config: &[u8]) -> Result<Option<OwnedFd>, String> {
-    if config.is_empty() {
-        return Ok(None);
-    }
-    shm::memfd::with(config).map(Some).map_err(|error| error.to_string())
-}
-
-/// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it
-/// starts.
-#[expect(unsafe_code, reason = "there is no safe function for this system call")]
-fn close_on_exec() {
-    // SAFETY: marks descriptors, and closes none here.
-    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }

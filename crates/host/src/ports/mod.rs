@@ -186,6 +186,9 @@ impl Ports {
     /// of its own, and so does an observer, which must not write what others read.
     fn share_memory(&self, region: Option<&Arc<Region>>) -> Result<(), PortError> {
         let alone = self.groups.len() == 1;
+        // However many groups there are: what they all have leaves ports enough to receive into.
+        let all = self.processes.len() * self.workers;
+        let share = region.map_or(u64::MAX, |region| Memory::share(region.slots(), all));
         for (group, memory) in &self.groups {
             // Known already where somebody asks for another pool.
             if memory.get().is_some() {
@@ -194,7 +197,7 @@ impl Ports {
             let nfs = self.processes.iter().filter(|nf| Group::of(nf) == *group).count() * self.workers;
             let made = match (group, region) {
                 (Group::Inline(_), Some(region)) if alone => Memory::new(Arc::clone(region), nfs),
-                (Group::Inline(_), _) => Memory::of_group(nfs, false, self.memory)?,
+                (Group::Inline(_), _) => Memory::of_group(nfs, false, self.memory)?.with_at_most(share),
                 (Group::Observer(_), _) => Memory::of_group(nfs, true, self.memory)?,
             };
             let _ = memory.set(made);

@@ -76,8 +76,9 @@ pub struct LendStats {
     pub not_held: u64,
     /// Claims that have a packet kept which is kept already.
     pub held_again: u64,
-    /// Good claims on what cannot be, more packets kept than may be among them: the packet came back, and is
-    /// dropped.
+    /// Good claims that would have more packets kept than may be: the packet came back, and is dropped.
+    pub held_too_many: u64,
+    /// Good claims on what cannot be: the packet came back, and is dropped.
     pub malformed: u64,
     /// Times that one of the NF's indices could not be.
     pub broken: u64,
@@ -175,15 +176,22 @@ impl<C: Cells> Lender<C> {
 
     /// Claims that were no good.
     pub fn bad_claims(&self) -> u64 {
-        let LendStats { out_of_range, stale, not_held, held_again, malformed, .. } = self.stats;
-        out_of_range + stale + not_held + held_again + malformed
+        let LendStats { out_of_range, stale, not_held, held_again, held_too_many, malformed, .. } =
+            self.stats;
+        out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
 
     /// Slots that the NF holds to work on, as far as the books say: those that it has kept are not among them.
     #[inline]
     pub fn held(&self) -> u64 {
-        let LendStats { lent, returned, lost, untouched, malformed, holding, inherited, .. } = self.stats;
-        lent.saturating_sub(returned + lost + untouched + malformed + holding + inherited)
+        let LendStats { lent, lost, untouched, holding, inherited, .. } = self.stats;
+        lent.saturating_sub(self.given_back() + lost + untouched + holding + inherited)
+    }
+
+    /// Packets that came back, whatever was said of them.
+    #[inline]
+    pub fn given_back(&self) -> u64 {
+        self.stats.returned + self.stats.held_too_many + self.stats.malformed
     }
 
     /// Lends packets of one segment, the front ones of the list, as many as fit, with a number that the NF
@@ -385,7 +393,7 @@ impl<C: Cells> Lender<C> {
         } else {
             // It is a packet of ours all the same, and somebody has to free it.
             kept.restore(place, loan, packet);
-            self.stats.malformed += 1;
+            *(if is_hold { &mut self.stats.held_too_many } else { &mut self.stats.malformed }) += 1;
             *verdict = Verdict { action: Action::Drop, destination: 0, granted };
         }
         true

@@ -1,0 +1,199 @@
+//! How the process of an NF is started, and welcomed: what it gets, and what keeps it to its rights.
+
+use super::memory::RING_CLAIMS;
+use super::seat::{Incarnation, Rights, Rings, Seat, Visitor};
+use super::supervisor::{Body, Process};
+use super::{find_program, log};
+use confine::{Confinement, Sockets};
+use nf::message::{Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
+use nf::socket::Socket;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, PidfdFlags};
+use shm::descriptor::LAYOUT_VERSION;
+use shm::lend::Lender;
+use shm::page::Page;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// The characters of a name that an NF gives.
+const NAME_CHARACTERS: usize = 64;
+
+/// Held while a process is started: descriptors that are meant for one must not reach another.
+static STARTING: Mutex<()> = Mutex::new(());
+
+/// What a start gives: a process, and the thread that reads what it writes.
+pub(super) type Start = Result<(Process, JoinHandle<()>), String>;
+
+/// Starts the process of a seat, with a socket to it for its standard input.
+pub(super) fn spawn(seat: &Arc<Seat>) -> Start {
+    let name = &seat.spec.name;
+    let failed = |what: &str, why: &dyn std::fmt::Display| format!("NF `{name}`: cannot {what}: {why}");
+    let Some(command) = &seat.spec.command else {
+        return Err(failed("start", &"there is no program"));
+    };
+    let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
+    // Nothing else stays open in the new program, also nothing of driver libraries.
+    let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    close_on_exec();
+    let (output, log) = log::pipe(Arc::clone(seat)).map_err(|error| failed("share output", &error))?;
+    let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
+    // By a descriptor of the file: the user that the NF runs as may not be let through the folders above it.
+    let shown = command.program.display();
+    let path = find_program(&command.program).ok_or_else(|| failed("start", &"there is no such program"))?;
+    let file = rustix::fs::open(&path, OFlags::PATH, Mode::empty());
+    let file = file.map_err(|error| failed(&format!("start {shown}"), &error))?;
+    let mut start = std::process::Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    start.arg0(&command.program).args(&command.arguments);
+    start.env(nf::ENVIRONMENT, "fd:0").stdin(Stdio::from(theirs.into_fd()));
+    start.stdout(output).stderr(errors);
+    if !command.folder.as_os_str().is_empty() {
+        start.current_dir(&command.folder);
+    }
+    if seat.spec.rights.is_some() {
+        start.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_for_all(name)));
+        start.env(nf::ENVIRONMENT, "fd:0");
+    }
+    let failed = |why: &dyn std::fmt::Display| failed(&format!("start {shown}"), why);
+    let (body, pid) = match &seat.spec.rights {
+        None => {
+            let child = start.spawn().map_err(|error| failed(&error))?;
+            let pid = u64::from(child.id());
+            (Body::Child(child), pid)
+        }
+        Some(rights) => {
+            let confined = confinement(rights, user(seat)).spawn(start).map_err(|error| failed(&error))?;
+            let pid = u64::from(confined.pid());
+            (Body::Confined(Box::new(confined)), pid)
+        }
+    };
+    let mut told = seat.told();
+    if let Body::Confined(confined) = &body {
+        let applied = confined.applied();
+        told.isolation = applied.measures().iter().map(ToString::to_string).collect();
+        told.not_enforced = applied.missing().map(ToString::to_string).collect();
+    } else {
+        told.isolation = vec!["none: the chain file says `confine = false`".into()];
+    }
+    drop(told);
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let pidfd = raw.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
+    if !seat.spec.cores.is_empty() {
+        let mut cores = rustix::thread::CpuSet::new();
+        let known = seat.spec.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
+        known.for_each(|core| cores.set(*core));
+        if let Err(error) = rustix::thread::sched_setaffinity(raw, &cores) {
+            seat.tell(format!("NF `{name}` runs on any core, not on those in `cores`: {error}"));
+        }
+    }
+    Ok((Process::new(body, pid, pidfd, ours), log))
+}
+
+/// Whether a variable of this process's environment is for confined programs, too: others may hold secrets.
+fn is_for_all(name: &std::ffi::OsStr) -> bool {
+    const NAMES: [&str; 8] =
+        ["PATH", "LANG", "LANGUAGE", "TZ", "TERM", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "RUST_LOG"];
+    let Some(name) = name.to_str() else { return false };
+    NAMES.contains(&name) || name.starts_with("LC_") || name.starts_with("MILLRACE_")
+}
+
+/// What keeps a process to its rights.
+fn confinement(rights: &Rights, user: u32) -> Confinement {
+    let sockets = if rights.network { Sockets::Network } else { Sockets::Inherited };
+    let mut confinement = Confinement::new().user(user, user).sockets(sockets);
+    for path in &rights.reads {
+        confinement = confinement.reads(path);
+    }
+    for path in &rights.writes {
+        confinement = confinement.writes(path);
+    }
+    if let Some(bytes) = rights.memory_bytes {
+        confinement = confinement.memory_bytes(bytes);
+    }
+    confinement.cpu_weight(rights.cpu_share.unwrap_or(EVEN_SHARE))
+}
+
+/// The share of a contended core that everybody has.
+const EVEN_SHARE: u32 = 100;
+/// The first of the user ids that NFs run as: above those of people, services and user namespaces.
+const FIRST_USER: u32 = 1_000_000_000;
+
+/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the seat's.
+fn user(seat: &Seat) -> u32 {
+    FIRST_USER + std::process::id() % 1_000_000 * 1_000 + seat.number % 1_000
+}
+
+/// Takes in a process that came by itself.
+pub(super) fn receive(visitor: Visitor) -> Result<(Process, Option<Hello>), String> {
+    let Visitor { socket, pid, hello } = visitor;
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
+    let pidfd = rustix::process::pidfd_open(raw, PidfdFlags::empty());
+    let pidfd = pidfd.map_err(|error| format!("process {pid} cannot be watched: {error}"))?;
+    Ok((Process::new(Body::Visitor, pid, Some(pidfd), socket), Some(hello)))
+}
+
+/// Looks at what an NF says of itself, makes its rings, and sends it what it works on.
+pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<Incarnation, String> {
+    if hello.protocol != PROTOCOL {
+        return Err(format!(
+            "it speaks version {} of the attach protocol and this host version {PROTOCOL}: build it with the SDK of \
+             this release",
+            hello.protocol
+        ));
+    }
+    hello.reasons.truncate(MOST_REASONS - 1);
+    hello.counters.truncate(MOST_COUNTERS);
+    let Hello { kind, sdk, reasons, counters, .. } = &mut hello;
+    for name in [kind, sdk].into_iter().chain(reasons).chain(counters) {
+        *name = log::plain(name).chars().take(NAME_CHARACTERS).collect();
+    }
+    let memory = seat.memory.get().ok_or("there is no packet memory to share")?;
+    let holder = seat.holder().ok_or("there are too many NFs")?;
+    let rings = Rings::create(RING_CLAIMS).map_err(|error| error.to_string())?;
+    let page = Page::create().map_err(|error| error.to_string())?;
+    let [to, from, grants] = rings.rings();
+    let lender = Lender::new(to, from, holder, memory.region.number());
+    let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
+    // What an observer says of packets has no effect, so that it needs no block to say it in.
+    let lender = lender.with_metadata(hello.metadata && !seat.spec.observes);
+    let spec = &seat.spec;
+    let config = config_file(&spec.config)?;
+    let welcome = Welcome {
+        protocol: PROTOCOL,
+        name: spec.name.clone(),
+        layout: LAYOUT_VERSION,
+        slots: memory.region.slots(),
+        claims: RING_CLAIMS,
+        quota: memory.quota,
+        burst: spec.burst,
+        writable: !spec.observes,
+        inputs: spec.inputs.clone(),
+        outputs: spec.outputs.clone(),
+        config_bytes: spec.config.len(),
+    };
+    let for_reading = if spec.observes { Some(memory.region.for_reading()) } else { None };
+    let for_reading = for_reading.transpose().map_err(|error| error.to_string())?;
+    let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
+    let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];
+    descriptors.extend(config.as_ref().map(AsFd::as_fd));
+    socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
+    Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings })
+}
+
+/// The configuration as a file in memory.
+fn config_file(config: &[u8]) -> Result<Option<OwnedFd>, String> {
+    if config.is_empty() {
+        return Ok(None);
+    }
+    shm::memfd::with(config).map(Some).map_err(|error| error.to_string())
+}
+
+/// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it
+/// starts.
+#[expect(unsafe_code, reason = "there is no safe function for this system call")]
+fn close_on_exec() {
+    // SAFETY: marks descriptors, and closes none here.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}

@@ -1,0 +1,213 @@
+//! Whether an NF lives: what it does with its packets, and whether its loop goes round.
+//!
+//! The worker that lends to an NF notes what moves ([`Vitals`]), the NF counts its own turns in a word of its page,
+//! and the supervisor looks at both now and then ([`Watch`]). An NF of the SDK counts at least every 10 ms, with
+//! packets or without; one that has packets, gives none back and does not count for [`QUIET_PATIENCE`] has missed
+//! hundreds of turns: it stands still, or goes round in a circle of its own, which the time on a processor that it
+//! used tells apart. One that goes on counting may have its reasons (a delay, a shaper), so that it is ended only
+//! when its packets are all that it may have, others wait, and that for [`HOARD_PATIENCE`].
+//!
+//! All that is read here an NF may forge: it can then go on for longer, but never have more than its quota.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How long an NF with packets may neither give any back nor count a turn.
+pub const QUIET_PATIENCE: Duration = Duration::from_secs(5);
+/// How long an NF may give nothing back, while packets wait because it has all that it may have.
+pub const HOARD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the link notes, each word written by it alone.
+#[derive(Debug, Default)]
+pub struct Vitals {
+    /// Packets that came back, over all processes.
+    given: AtomicU64,
+    /// Packets that the NF has.
+    held: AtomicU64,
+    /// Times that packets found no room.
+    crowded: AtomicU64,
+}
+
+impl Vitals {
+    /// Notes how many packets came back of this process, and how many it has.
+    #[inline]
+    pub fn note(&self, given: u64, held: u64) {
+        self.given.store(given, Relaxed);
+        self.held.store(held, Relaxed);
+    }
+
+    /// Notes that packets found no room.
+    #[inline]
+    pub fn note_crowded(&self) {
+        self.crowded.store(self.crowded.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+}
+
+/// What the system says of a process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Running {
+    /// Its state: `R`, `S`, `T`, `t` and so on.
+    pub state: u8,
+    /// Time on a processor, in hundredths of a second.
+    pub ticks: u64,
+}
+
+impl Running {
+    /// Of a process by its number.
+    pub fn of(pid: u64) -> Option<Running> {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        Running::parse(&stat)
+    }
+
+    /// Of `/proc/PID/stat`. The second field is a name that may hold anything, in parentheses.
+    fn parse(stat: &[u8]) -> Option<Running> {
+        let behind = stat.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = stat.get(behind + 1..)?.split(|byte| *byte == b' ').skip(1);
+        let state = *fields.next()?.first()?;
+        let mut number =
+            |skip: usize| std::str::from_utf8(fields.nth(skip)?).ok()?.trim_end().parse::<u64>().ok();
+        let (user, system) = (number(10)?, number(0)?);
+        Some(Running { state, ticks: user + system })
+    }
+}
+
+/// What the supervisor has seen of one process.
+#[derive(Debug)]
+pub struct Watch {
+    given: u64,
+    crowded: u64,
+    beats: u64,
+    /// Since when nothing came back that is owed.
+    owing_since: Instant,
+    /// When the NF last counted a turn.
+    beat_at: Instant,
+    /// What it had run when half of the patience was over.
+    suspected: Option<Running>,
+}
+
+impl Watch {
+    /// Of a process that gets packets from now on.
+    pub fn new(now: Instant) -> Watch {
+        Watch { given: 0, crowded: 0, beats: 0, owing_since: now, beat_at: now, suspected: None }
+    }
+
+    /// Looks at an NF; why it is to be ended, if it is. Asks what the process has run only when it is suspected.
+    pub fn look(
+        &mut self,
+        now: Instant,
+        vitals: &Vitals,
+        beats: u64,
+        running: impl FnOnce() -> Option<Running>,
+    ) -> Option<&'static str> {
+        let (given, held) = (vitals.given.load(Relaxed), vitals.held.load(Relaxed));
+        if given != self.given || held == 0 {
+            (self.given, self.owing_since, self.suspected) = (given, now, None);
+            self.crowded = vitals.crowded.load(Relaxed);
+        }
+        if beats != self.beats {
+            (self.beats, self.beat_at, self.suspected) = (beats, now, None);
+        }
+        let owing = now.duration_since(self.owing_since);
+        let quiet = owing.min(now.duration_since(self.beat_at));
+        if quiet > QUIET_PATIENCE / 2 && self.suspected.is_none() {
+            self.suspected = running();
+            return None;
+        }
+        if quiet > QUIET_PATIENCE {
+            let (before, after) = (self.suspected?, running()?);
+            let used = Duration::from_millis(10 * after.ticks.saturating_sub(before.ticks));
+            return match after.state {
+                // Somebody looks at it with a debugger.
+                b't' => None,
+                _ if used > QUIET_PATIENCE / 20 => {
+                    Some("loops (it has packets, uses the processor, and gives nothing back)")
+                }
+                _ => Some("stalls (it has packets, and does nothing)"),
+            };
+        }
+        let crowded = vitals.crowded.load(Relaxed) != self.crowded;
+        (owing > HOARD_PATIENCE && crowded)
+            .then_some("keeps packets (it has all that it may have, and gives none back)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN: Duration = Duration::from_millis(20);
+
+    /// Looks again and again for so long; why the NF is ended, and when.
+    fn watch(
+        long: Duration,
+        vitals: &Vitals,
+        mut each: impl FnMut(u64) -> (u64, Running),
+    ) -> Option<(&'static str, Duration)> {
+        let start = Instant::now();
+        let mut watch = Watch::new(start);
+        (1..).map(|turn| (turn, TURN * turn)).take_while(|(_, at)| *at <= long).find_map(|(turn, at)| {
+            let (beats, running) = each(u64::from(turn));
+            Some((watch.look(start + at, vitals, beats, || Some(running))?, at))
+        })
+    }
+
+    fn running(state: u8, ticks: u64) -> Running {
+        Running { state, ticks }
+    }
+
+    #[test]
+    fn one_that_stands_still_is_told_from_one_that_goes_round() {
+        let vitals = Vitals::default();
+        vitals.note(9, 1);
+        let (why, at) = watch(HOARD_PATIENCE, &vitals, |_| (7, running(b'S', 3))).expect("ended");
+        assert!(why.starts_with("stalls") && at < QUIET_PATIENCE + 10 * TURN, "{why} {at:?}");
+        let (why, at) = watch(HOARD_PATIENCE, &vitals, |turn| (7, running(b'R', 2 * turn))).expect("ended");
+        assert!(why.starts_with("loops") && at > QUIET_PATIENCE, "{why} {at:?}");
+    }
+
+    #[test]
+    fn one_without_packets_may_rest() {
+        let vitals = Vitals::default();
+        vitals.note(9, 0);
+        assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, |_| (7, running(b'S', 3))), None);
+    }
+
+    #[test]
+    fn one_that_gives_or_counts_lives() {
+        let vitals = Vitals::default();
+        let gives = |turn: u64| {
+            vitals.note(turn / 200, 5);
+            vitals.note_crowded();
+            (0, running(b'S', 0))
+        };
+        assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, gives), None);
+        // It counts, has packets, and nobody waits: a delay, say.
+        let vitals = Vitals::default();
+        vitals.note(1, 500);
+        assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, |turn| (turn, running(b'S', 0))), None);
+        // Now others wait.
+        let crowded = |turn| {
+            vitals.note_crowded();
+            (turn, running(b'S', 0))
+        };
+        let (why, at) = watch(4 * HOARD_PATIENCE, &vitals, crowded).expect("ended");
+        assert!(why.starts_with("keeps") && at > HOARD_PATIENCE, "{why} {at:?}");
+    }
+
+    #[test]
+    fn one_in_a_debugger_is_let_be() {
+        let vitals = Vitals::default();
+        vitals.note(9, 1);
+        assert_eq!(watch(2 * QUIET_PATIENCE, &vitals, |_| (7, running(b't', 3))), None);
+    }
+
+    #[test]
+    fn a_process_may_have_any_name() {
+        let stat = b"77 (a) b (c)) R 1 2 3 4 5 6 7 8 9 10 11 22 0 0 20\n";
+        assert_eq!(Running::parse(stat), Some(running(b'R', 33)));
+        for end in 0..stat.len() - 10 {
+            assert!(Running::parse(&stat[..end]).is_none_or(|found| found.ticks <= 33));
+        }
+        assert!(Running::of(u64::from(std::process::id())).is_some());
+    }
+}

@@ -1,0 +1,109 @@
+//! What it says of packets: claims on what it does not have, on what it had, and on what cannot be.
+
+use crate::{Attacker, BURST};
+use shm::ring::{Action, Cells, Claim};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
+    match name {
+        "foreign" => claim(attacker, |attacker, _| {
+            let slot = attacker.random.below(u64::from(attacker.attached.welcome.slots)) as u32;
+            vec![Claim { slot, generation: attacker.random.below(64) as u32, ..emit() }]
+        }),
+        "out-of-range" => claim(attacker, |attacker, _| {
+            vec![Claim { slot: u32::MAX - attacker.random.below(1000) as u32, generation: 1, ..emit() }]
+        }),
+        "doubled" => claim(attacker, |_, given| given.to_vec()),
+        "stale" => claim(attacker, |attacker, _| attacker.old.iter().take(BURST).copied().collect()),
+        "lengths" => change(attacker, |claim, at| match at % 3 {
+            0 => Claim { len: u16::MAX, ..claim },
+            1 => Claim { data: u16::MAX, ..claim },
+            _ => Claim { data: 2000, len: 2000, ..claim },
+        }),
+        "actions" => change(attacker, |claim, at| Claim { action: 3 + at as u8, flags: 0xff, ..claim }),
+        "outputs" => change(attacker, |claim, at| Claim { destination: 2 + 97 * at as u16, ..claim }),
+        "reasons" => {
+            change(attacker, |claim, at| Claim { action: 0, destination: 2 + 97 * at as u16, ..claim })
+        }
+        "hold" => hold(attacker),
+        "hoard" => hoard(attacker),
+        "loop" => go_quiet(attacker, std::hint::spin_loop),
+        "stall" => go_quiet(attacker, || std::thread::sleep(Duration::from_secs(1))),
+        "indices" => indices(attacker),
+        _ => return false,
+    }
+    true
+}
+
+fn emit() -> Claim {
+    Claim { action: Action::Emit as u8, len: 60, data: 128, destination: 1, ..Claim::default() }
+}
+
+/// Passes packets on, with further claims behind each burst, for good.
+fn claim(attacker: &mut Attacker, mut further: impl FnMut(&mut Attacker, &[Claim]) -> Vec<Claim>) {
+    loop {
+        let passed: Vec<Claim> = attacker.take().iter().map(Attacker::passed).collect();
+        attacker.give(&passed);
+        let mut lies = further(attacker, &passed);
+        lies.truncate(BURST);
+        while !lies.is_empty() {
+            match attacker.to.push(&lies) {
+                Ok((count, _)) => drop(lies.drain(..count)),
+                Err(_) => break,
+            }
+        }
+        attacker.old.extend(passed);
+    }
+}
+
+/// Passes packets on, changed.
+fn change(attacker: &mut Attacker, change: impl Fn(Claim, usize) -> Claim) {
+    loop {
+        let taken = attacker.take();
+        let passed = taken.iter().map(Attacker::passed).enumerate();
+        let changed: Vec<Claim> = passed.map(|(at, claim)| change(claim, at)).collect();
+        attacker.give(&changed);
+    }
+}
+
+/// Has everything kept, and asks for nothing of it.
+fn hold(attacker: &mut Attacker) {
+    loop {
+        let taken = attacker.take();
+        let held: Vec<Claim> = taken
+            .iter()
+            .map(|claim| Claim { action: Action::Hold as u8, destination: 0, ..*claim })
+            .collect();
+        attacker.give(&held);
+    }
+}
+
+/// Takes everything and gives nothing back; it goes on to say that it lives.
+fn hoard(attacker: &mut Attacker) {
+    loop {
+        let count = attacker.take().len();
+        attacker.from.release(count);
+    }
+}
+
+/// Takes packets, and is never heard of again.
+fn go_quiet(attacker: &mut Attacker, wait: impl Fn()) {
+    attacker.take();
+    loop {
+        wait();
+    }
+}
+
+/// Sets its indices to what cannot be.
+fn indices(attacker: &mut Attacker) {
+    let [from, to, grants] = attacker.attached.rings.rings();
+    loop {
+        let wild = attacker.random.next() as u32;
+        to.tail().store(wild, Ordering::Release);
+        from.head().store(wild.wrapping_mul(3), Ordering::Release);
+        from.taken().store(wild.wrapping_mul(5), Ordering::Release);
+        grants.head().store(wild.wrapping_mul(7), Ordering::Release);
+        attacker.work();
+    }
+}

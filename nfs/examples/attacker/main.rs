@@ -1,0 +1,180 @@
+//! An NF that attacks: its host, its neighbours, the memory that it only may look at, its own rings.
+//!
+//! Which attack is said by its first argument or, where that is `config`, by its configuration. Until it attacks it
+//! does what an NF does, so that traffic flows. What it tried and how the system answered it writes to its standard
+//! error, a line each: `attack: WHAT: refused: WHY` or `attack: WHAT: WORKED`. The tests of isolation run it (see
+//! `tests/isolation.rs`).
+//!
+//! - `memory`: what it may do with memory that it was lent, and with that of others
+//! - `others`: other processes, and the sockets of the daemon
+//! - `claims`: what it says of packets
+//! - `talk`: what it says beside the packets
+//! - `use_up`: what it uses up, children, and ends at every step
+
+mod claims;
+mod memory;
+mod others;
+mod talk;
+mod use_up;
+
+use nf::ends::HEARTBEAT;
+use nf::message::FromNf;
+use nf::{Attached, Options};
+use shm::ring::{Action, Claim, Consumer, Mapped, Producer};
+use std::time::{Duration, Instant};
+
+/// Claims taken at a time.
+const BURST: usize = 64;
+/// How long it behaves before it attacks.
+const WARM_UP: Duration = Duration::from_millis(150);
+
+/// Tells how the system answered.
+fn tell(what: &str, answer: Result<(), std::io::Error>) {
+    match answer {
+        Ok(()) => eprintln!("attack: {what}: WORKED"),
+        Err(error) => eprintln!("attack: {what}: refused: {error}"),
+    }
+}
+
+/// A system call's answer.
+fn check(answer: libc::c_long) -> Result<(), std::io::Error> {
+    if answer == -1 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Random {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        Random(now.map_or(1, |now| now.as_nanos() as u64) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+}
+
+/// An NF with its ends in its own hands.
+struct Attacker {
+    attached: Attached,
+    from: Consumer<Mapped>,
+    to: Producer<Mapped>,
+    random: Random,
+    beats: u64,
+    /// Claims that it gave back long ago.
+    old: Vec<Claim>,
+}
+
+impl Attacker {
+    fn attach() -> Attacker {
+        let attached = nf::attach(&Options::new("attacker").reason("spite")).expect("a host");
+        let [from, to, _] = attached.rings.rings();
+        Attacker {
+            attached,
+            from: Consumer::new(from),
+            to: Producer::new(to),
+            random: Random::new(),
+            beats: 0,
+            old: vec![],
+        }
+    }
+
+    fn ready(&self) {
+        self.attached.socket.send(&FromNf::Ready, &[]).expect("a host that listens");
+    }
+
+    /// Says that it lives, and takes what there is.
+    fn take(&mut self) -> Vec<Claim> {
+        self.beats += 1;
+        self.attached.page.store(HEARTBEAT, self.beats);
+        let mut claims = [Claim::default(); BURST];
+        let count = self.from.take(&mut claims).unwrap_or(0);
+        if count == 0 {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        claims[..count].to_vec()
+    }
+
+    /// Gives claims to the host, as it stands.
+    fn give(&mut self, claims: &[Claim]) {
+        let mut rest = claims;
+        let end = Instant::now() + Duration::from_millis(100);
+        while !rest.is_empty() && Instant::now() < end {
+            let Ok((count, _)) = self.to.push(rest) else { return };
+            rest = &rest[count..];
+            if count == 0 {
+                std::thread::yield_now();
+            }
+        }
+        self.from.release(claims.len());
+    }
+
+    /// What an NF with two interfaces does that passes everything on.
+    fn passed(claim: &Claim) -> Claim {
+        Claim { action: Action::Emit as u8, destination: 1 - claim.destination.min(1), ..*claim }
+    }
+
+    /// Passes on what there is.
+    fn work(&mut self) {
+        let claims = self.take();
+        let passed: Vec<Claim> = claims.iter().map(Attacker::passed).collect();
+        self.give(&passed);
+        self.old.extend(passed);
+        let spare = self.old.len().saturating_sub(4096);
+        self.old.drain(..spare);
+    }
+
+    /// Behaves for so long.
+    fn behave(&mut self, long: Duration) {
+        let end = Instant::now() + long;
+        while Instant::now() < end {
+            self.work();
+        }
+    }
+
+    /// Behaves for good.
+    fn behave_on(&mut self) -> ! {
+        loop {
+            self.work();
+            if let Ok(Some((nf::message::ToNf::Stop, _))) | Err(_) =
+                self.attached.socket.receive::<nf::message::ToNf>(Duration::ZERO)
+            {
+                std::process::exit(0);
+            }
+        }
+    }
+}
+
+fn main() {
+    let argument = std::env::args().nth(1).unwrap_or_default();
+    let mut words = argument.split_whitespace();
+    if use_up::before_the_handshake(words.next().unwrap_or_default()) {
+        return;
+    }
+    let mut attacker = Attacker::attach();
+    let config = String::from_utf8_lossy(&attacker.attached.config).into_owned();
+    let text = if argument == "config" { config } else { argument };
+    let (attack, on) = text.split_once(' ').unwrap_or((&text, ""));
+    use_up::before_ready(attack, &attacker);
+    attacker.ready();
+    if attack != "soak" {
+        attacker.behave(WARM_UP);
+        eprintln!("attack: begins: {attack}");
+    }
+    let known = attack == "none"
+        || memory::attack(attack, &mut attacker)
+        || others::attack(attack, on, &mut attacker)
+        || claims::attack(attack, &mut attacker)
+        || talk::attack(attack, &mut attacker)
+        || use_up::attack(attack, &mut attacker);
+    eprintln!("attack: {}: {attack}", if known { "over" } else { "there is none such" });
+    attacker.behave_on();
+}

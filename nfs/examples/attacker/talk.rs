@@ -1,0 +1,138 @@
+//! What it says beside the packets: on the socket, and on its standard output and error.
+#![expect(unsafe_code, reason = "attacks by system calls")]
+
+use crate::{Attacker, check, tell};
+use nf::message::{FromNf, Hello, PROTOCOL};
+use rustix::fd::{AsFd, AsRawFd};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
+    let mut number = 0u64;
+    let mut count = || {
+        number += 1;
+        number
+    };
+    let mut hello = Hello { protocol: PROTOCOL, kind: "again".into(), ..Hello::default() };
+    hello.counters = (0..500).map(|counter| format!("counter {counter}\nforged 7")).collect();
+    match name {
+        "flood-findings" => {
+            flood(attacker, |_| FromNf::Finding { text: format!("\x1b[2J finding {}", count()) })
+        }
+        "flood-failures" => flood(attacker, |_| FromNf::Failed { why: format!("failure {}", count()) }),
+        "flood-ready" => flood(attacker, |_| FromNf::Ready),
+        "flood-hellos" => flood(attacker, |_| FromNf::Hello(hello.clone())),
+        "over" => flood(attacker, |_| FromNf::Over),
+        "few-messages" => {
+            // As often as an NF may: this is no flood.
+            for _ in 0..20 {
+                let _ = attacker
+                    .attached
+                    .socket
+                    .send(&FromNf::Finding { text: format!("number {}", count()) }, &[]);
+                attacker.behave(Duration::from_millis(20));
+            }
+        }
+        "garbage" => garbage(attacker, b"{\"say\":\"everything\"} and more"),
+        "nesting" => garbage(attacker, &[b'['; 30_000]),
+        "nothing" => garbage(attacker, b""),
+        "long" => garbage(attacker, &[b'"'; 200_000]),
+        "descriptors" => descriptors(attacker),
+        "stdout" => output(1),
+        "stderr" => output(2),
+        "spoil-stderr" => spoil(),
+        "hang-up" => {
+            // SAFETY: the socket's own descriptors; nothing uses them any more.
+            unsafe { libc::close(0) };
+            // SAFETY: as above.
+            unsafe { libc::shutdown(attacker.attached.socket.as_fd().as_raw_fd(), libc::SHUT_RDWR) };
+            loop {
+                attacker.work();
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Says something again and again, as fast as it is heard, and works meanwhile.
+fn flood(attacker: &mut Attacker, mut what: impl FnMut(&mut Attacker) -> FromNf) {
+    loop {
+        for _ in 0..256 {
+            let message = what(attacker);
+            let _ = attacker.attached.socket.send(&message, &[]);
+        }
+        attacker.work();
+    }
+}
+
+/// Sends bytes that are no message.
+fn garbage(attacker: &mut Attacker, bytes: &[u8]) {
+    let socket = attacker.attached.socket.as_fd().as_raw_fd();
+    let end = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < end {
+        // SAFETY: reads the bytes that it is given.
+        let sent = unsafe {
+            libc::send(socket, bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+        };
+        if sent < 0 {
+            attacker.work();
+        }
+    }
+}
+
+/// Sends messages with as many descriptors as it may.
+fn descriptors(attacker: &mut Attacker) {
+    let socket = attacker.attached.socket.as_fd().as_raw_fd();
+    let files: Vec<std::fs::File> = (0..250).filter_map(|_| std::fs::File::open("/dev/null").ok()).collect();
+    let numbers: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
+    let bytes = size_of_val(numbers.as_slice());
+    let mut text = *b"{\"say\":\"ready\"}";
+    loop {
+        let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
+        let mut control = vec![0u64; 256];
+        // SAFETY: a message made of this function's own memory, as the C library has it laid out.
+        unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(bytes as u32) as usize;
+            let header = libc::CMSG_FIRSTHDR(&raw const message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(bytes as u32) as usize;
+            std::ptr::copy_nonoverlapping(numbers.as_ptr().cast(), libc::CMSG_DATA(header), bytes);
+            libc::sendmsg(socket, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+        }
+        attacker.work();
+    }
+}
+
+/// Writes for two seconds as fast as it is read.
+fn output(to: i32) {
+    let block = vec![b'x'; 64 << 10];
+    let end = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < end {
+        if to == 1 {
+            let _ = std::io::stdout().write_all(&block);
+        } else {
+            let _ = std::io::stderr().write_all(&block);
+        }
+    }
+    println!();
+    eprintln!();
+}
+
+/// Does to its standard error what would hurt others who have it: it must be nobody else's.
+fn spoil() {
+    // SAFETY: system calls on an own descriptor.
+    unsafe {
+        let set = libc::fcntl(2, libc::F_SETFL, libc::O_NONBLOCK);
+        tell("non-blocking standard error", check(set.into()));
+        tell("empty standard error", check(libc::ftruncate(2, 0).into()));
+        let mut bytes = [0u8; 16];
+        let read = libc::pread(2, bytes.as_mut_ptr().cast(), bytes.len(), 0);
+        tell("read standard error", check(read as libc::c_long));
+        tell("terminal", check(libc::ioctl(2, libc::TIOCSTI, bytes.as_ptr()).into()));
+    }
+}

@@ -1,0 +1,209 @@
+//! An NF is killed again and again: at any moment, and by itself at every step of the protocol, with children that
+//! would go on. After each end every slot is the host's again, once; an NF beside it notices nothing.
+//!
+//! `MILLRACE_SOAK_KILLS` says how often (`scripts/soak` for a thousand). Figures are printed, and not judged: on a
+//! machine with other work to do they say little.
+#![expect(unsafe_code, reason = "the clock that all processes have")]
+
+use element::nf::{Backs, Fate, NfLink};
+use host::nf::link::ProcessLink;
+use host::nf::memory::Memory;
+use host::nf::{Command, NfOutput, NfSpec, Rights, Seat, Supervisor};
+use nf::ends::FIRST_COUNTER;
+use packet::access::Access;
+use rustix::process::{Pid, Signal, kill_process};
+use shm::pool::{Pool, SharedPool};
+use shm::{HugePages, NativePool, Packet, PacketBytesMut, Region, RegionOptions};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Kills where nothing else is said.
+const KILLS: usize = 40;
+/// Longer than a start takes on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Packets that are lent at a time, and at most under way.
+const BURST: usize = 32;
+const UNDER_WAY: usize = 512;
+const SLOTS: u32 = 8192;
+
+/// Nanoseconds of the clock that all processes have.
+fn now_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time into what it is given.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// One NF, and what became of each packet that was lent to it.
+struct Lane {
+    seat: Arc<Seat>,
+    link: ProcessLink,
+    backs: Backs,
+    /// Which slots are with it.
+    lent: Vec<bool>,
+    under_way: usize,
+    passed: u64,
+    lost: u64,
+}
+
+impl Lane {
+    fn new(supervisor: &Supervisor, number: u32, program: PathBuf, argument: &str) -> Lane {
+        let interfaces = || vec!["0".to_string(), "1".to_string()];
+        let spec = NfSpec {
+            name: format!("nf{number}"),
+            command: Some(Command { program, arguments: vec![argument.into()], folder: PathBuf::new() }),
+            inputs: interfaces(),
+            outputs: interfaces(),
+            burst: BURST,
+            output: NfOutput::Log,
+            rights: Some(Rights::default()),
+            ..NfSpec::default()
+        };
+        let memory: Arc<OnceLock<Memory>> = Arc::default();
+        let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+        assert!(memory.set(Memory::of_group(1, false, options).expect("memory")).is_ok());
+        let seat = Arc::new(Seat::new(spec, 0, number, memory));
+        supervisor.add(Arc::clone(&seat));
+        let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.bell(), Arc::default());
+        link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.told().log));
+        let lent = vec![false; SLOTS as usize];
+        Lane { seat, link, backs: Backs::default(), lent, under_way: 0, passed: 0, lost: 0 }
+    }
+
+    /// Takes back what came, and lends more; how many came through.
+    fn turn(&mut self, pool: &mut NativePool, lends: bool) -> u64 {
+        self.link.collect(&mut self.backs);
+        let passed = self.passed;
+        self.settle(pool);
+        if !lends || self.under_way >= UNDER_WAY || !self.link.is_up() {
+            return self.passed - passed;
+        }
+        let mut packets = [Packet::EMPTY; BURST];
+        let made = pool.alloc(&mut packets);
+        for packet in &mut packets[..made] {
+            (packet.len, packet.total) = (60, 60);
+            assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
+        }
+        let list: Vec<u16> = (0..made as u16).collect();
+        let lent = self.link.lend(0, &packets, &list);
+        for packet in &packets[..lent] {
+            assert!(!std::mem::replace(&mut self.lent[packet.slot as usize], true), "lent twice");
+        }
+        self.under_way += lent;
+        pool.free_all(&packets[lent..made]);
+        self.passed - passed
+    }
+
+    fn settle(&mut self, pool: &mut NativePool) {
+        for (fate, packets) in self.backs.runs() {
+            for packet in packets {
+                let slot = packet.slot as usize;
+                assert!(std::mem::replace(&mut self.lent[slot], false), "slot {slot} came back twice");
+            }
+            self.under_way -= packets.len();
+            match fate {
+                Fate::Output(_) => self.passed += packets.len() as u64,
+                _ => self.lost += packets.len() as u64,
+            }
+            pool.free_all(packets);
+        }
+        self.backs.clear();
+    }
+}
+
+/// Milliseconds of what was measured: the least, the median, nine of ten, the most.
+fn spread(name: &str, mut times: Vec<u64>) {
+    times.sort_unstable();
+    let at = |part: f64| {
+        let index = ((times.len() - 1) as f64 * part) as usize;
+        times.get(index).map_or(0.0, |ns| *ns as f64 / 1e6)
+    };
+    if !times.is_empty() {
+        let [least, median, most, all] = [0.0, 0.5, 0.9, 1.0].map(at);
+        println!(
+            "{name}: median {median:.2} ms, from {least:.2} to {all:.2}, nine of ten up to {most:.2} ({} times)",
+            times.len()
+        );
+    }
+}
+
+#[test]
+fn no_slot_is_lost_however_an_nf_ends() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!(
+            "SKIP: no_slot_is_lost_however_an_nf_ends: NFs have namespaces of their own only as root's"
+        );
+        return;
+    }
+    let kills =
+        std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let programs = Path::new(env!("CARGO_BIN_EXE_nf-monitor")).parent().expect("a folder");
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let mut pool = shared.worker();
+    let supervisor = Supervisor::start().expect("a supervisor");
+    let mut mortal = Lane::new(&supervisor, 0, programs.join("examples/attacker"), "soak");
+    let mut other = Lane::new(&supervisor, 1, env!("CARGO_BIN_EXE_nf-monitor").into(), "");
+
+    let (mut to_noticed, mut to_first, mut by_itself) = (vec![], vec![], 0);
+    let mut seed = now_ns() | 1;
+    for kill in 0..kills {
+        // Up, and packets go through it.
+        let end = Instant::now() + PATIENCE;
+        while mortal.turn(&mut pool, true) == 0 {
+            other.turn(&mut pool, true);
+            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.told().log);
+        }
+        let (page, pid) = (mortal.seat.told().page.clone(), mortal.seat.pid());
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // After a life that is long enough for the next one to be started at once.
+        let kill_at = Instant::now() + Duration::from_micros(110_000 + (seed >> 33) % 80_000);
+        let mut killed_ns = None;
+        while !mortal.seat.is_buried() {
+            mortal.turn(&mut pool, true);
+            other.turn(&mut pool, true);
+            if killed_ns.is_none() && Instant::now() > kill_at {
+                killed_ns = Some(now_ns());
+                // It may have ended by itself.
+                let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+                let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+            }
+            assert!(Instant::now() < end, "it is not buried: {:?}", mortal.seat.told().log);
+        }
+        let noticed_ns = now_ns();
+        mortal.settle(&mut pool);
+        assert_eq!(mortal.under_way, 0, "after end {kill}: {:?}", mortal.seat.told().log);
+        // It says when it ended, if it did so by itself, and before it was to be killed.
+        let own = page.map_or(0, |page| page.load(FIRST_COUNTER));
+        let ended_ns = if own != 0 { Some(own) } else { killed_ns };
+        by_itself += usize::from(own != 0);
+        let Some(ended_ns) = ended_ns else { continue };
+        to_noticed.push(noticed_ns.saturating_sub(ended_ns));
+        while mortal.turn(&mut pool, true) == 0 {
+            other.turn(&mut pool, true);
+            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.told().log);
+        }
+        to_first.push(now_ns().saturating_sub(ended_ns));
+    }
+    for lane in [&mut mortal, &mut other] {
+        let end = Instant::now() + PATIENCE;
+        while lane.under_way > 0 && Instant::now() < end {
+            lane.turn(&mut pool, false);
+        }
+        lane.link.stop(&mut lane.backs);
+        lane.settle(&mut pool);
+        assert_eq!(lane.under_way, 0);
+    }
+    assert_eq!(other.lost, 0, "the other NF lost packets");
+    assert!(other.passed > 1_000 && mortal.passed > 1_000);
+    // It may have ended by itself more often than was seen here.
+    assert!(mortal.seat.restarts() as usize >= kills && other.seat.restarts() == 0);
+    assert_eq!(pool.available(), pool.capacity(), "slots are missing");
+    println!(
+        "{kills} ends, {by_itself} of them by itself; through it {} packets, lost with it {}; through the other {}",
+        mortal.passed, mortal.lost, other.passed
+    );
+    spread("from its end until all slots are the host's", to_noticed);
+    spread("from its end to the first packet through the next", to_first);
+}
