@@ -280,7 +280,8 @@ void millrace_set(millrace_link *link, uint32_t counter, uint64_t value);
  * call. */
 int millrace_tell(const millrace_link *link, const char *sentence);
 
-/* Asks the host for the end of the whole run: the NF has nothing left to do. */
+/* Says that the NF has nothing left to do. The host tells the operator; it does not end the run of others for a
+ * program. */
 void millrace_ask_end(const millrace_link *link);
 
 #ifdef __cplusplus

@@ -139,7 +139,8 @@ impl Link {
         self.ends.is_over() || self.stop.load(Ordering::Relaxed)
     }
 
-    /// Asks the host for the end of the whole run: the NF has nothing left to do.
+    /// Says that the NF has nothing left to do. The host tells the operator; it does not end the run of others for a
+    /// program.
     pub fn ask_end(&self) {
         self.ends.say(&FromNf::Over);
     }

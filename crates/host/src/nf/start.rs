@@ -73,7 +73,9 @@ pub(super) fn spawn(seat: &Arc<Seat>) -> Start {
     if let Body::Confined(confined) = &body {
         let applied = confined.applied();
         told.isolation = applied.measures().iter().map(ToString::to_string).collect();
-        told.not_enforced = applied.missing().map(ToString::to_string).collect();
+        let missing =
+            applied.missing().map(|measure| format!("{}: {}", measure.mechanism.name(), measure.text));
+        told.not_enforced = missing.collect();
     } else {
         told.isolation = vec!["none: the chain file says `confine = false`".into()];
     }

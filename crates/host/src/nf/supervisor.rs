@@ -37,7 +37,7 @@ const HEARD_PER_TURN: usize = 32;
 const MOST_PER_SECOND: u32 = 1000;
 /// Findings of one NF that are kept, and the characters of one.
 const MOST_FINDINGS: usize = 100;
-const FINDING_CHARACTERS: usize = 400;
+const FINDING_CHARACTERS: usize = 4_000;
 /// How long what processes wrote last may take to be passed on, at the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a process that has hung up may take to end.
