@@ -8,7 +8,7 @@
 use element::nf::{Backs, Fate, NfLink};
 use host::nf::link::ProcessLink;
 use host::nf::memory::Memory;
-use host::nf::{Command, NfOutput, NfSpec, Rights, Seat, Supervisor};
+use host::nf::{Command, NfOutput, NfSpec, Rights, Seat, Supervisor, Terms};
 use nf::ends::FIRST_COUNTER;
 use packet::access::Access;
 use rustix::process::{Pid, Signal, kill_process};
@@ -57,7 +57,7 @@ impl Lane {
             outputs: interfaces(),
             burst: BURST,
             output: NfOutput::Log,
-            rights: Some(Rights::default()),
+            terms: Terms { rights: Some(Rights::default()), ..Terms::default() },
             ..NfSpec::default()
         };
         let memory: Arc<OnceLock<Memory>> = Arc::default();

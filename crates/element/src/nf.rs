@@ -92,20 +92,21 @@ impl Backs {
 
     /// Adds one.
     pub fn push(&mut self, packet: &Packet, fate: Fate) {
-        self.fill(1, |place| {
+        self.fill(1, |place, fates| {
             place.fill(*packet);
-            [fate]
+            fates.push(fate);
         });
     }
 
-    /// Has `fill` write up to `most` packets into free places and say what became of each.
-    pub fn fill<F: IntoIterator<Item = Fate>>(&mut self, most: usize, fill: impl FnOnce(&mut [Packet]) -> F) {
+    /// Has `fill` write up to `most` packets into free places, and add what became of each to the fates.
+    pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet], &mut Vec<Fate>)) {
         let (from, to) = (self.fates.len(), self.fates.len() + most);
         if self.packets.len() < to {
             self.packets.resize(to, Packet::EMPTY);
         }
-        let fates = fill(&mut self.packets[from..to]);
-        self.fates.extend(fates.into_iter().take(most));
+        fill(&mut self.packets[from..to], &mut self.fates);
+        // Every fate is one of a packet.
+        self.fates.truncate(to);
     }
 
     /// What became of each.

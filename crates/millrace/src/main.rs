@@ -3,6 +3,7 @@
 //! Exit status: 0 when all went well, 1 when a run found something wrong, 2 when what the user wrote has
 //! mistakes.
 
+mod accounts;
 mod bench;
 mod check;
 mod daemon;

@@ -1,7 +1,7 @@
 //! An NF's ends of its rings: what the host lent, and what goes back.
 //!
-//! Descriptors here are [`shm::Packet`]s, which can be copied: whoever uses them sees to it that each goes back
-//! once ([`crate::Link`] does so by its types).
+//! Descriptors here are [`Lent`] or, with what is known beside the bytes, [`shm::Packet`]s. Both can be copied: whoever
+//! uses them sees to it that each goes back once ([`crate::Link`] does so by its types).
 
 use crate::NfError;
 use crate::attach::Attached;
@@ -230,7 +230,7 @@ impl Ends {
                     self.granted.push(Lent::of(&packet));
                 }
             }
-            // The ledger knows whose they are; nobody asks what was done to them.
+            // The host knows whose they are; nobody asks what was done to them.
             self.grants.release(count);
             if count < BURST {
                 return;

@@ -1,6 +1,10 @@
 //! Runs a chain with an NF that attacks, and an innocent one beside it, through the real binary.
 
-use serde::Deserialize;
+#[expect(dead_code, reason = "other tests look at more of them")]
+#[path = "../../../crates/millrace/tests/e2e/accounts.rs"]
+mod accounts;
+
+use accounts::Accounts;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,57 +40,9 @@ pub fn lacks_root(test: &str) -> bool {
     lacks
 }
 
-/// What `run --json` prints, as far as it is looked at here.
-#[derive(Debug, Deserialize)]
-pub struct Accounts {
-    pub received: u64,
-    pub sent: u64,
-    pub dropped: u64,
-    pub imbalance: i64,
-    pub slots_lost: u64,
-    pub elements: Vec<Element>,
-    pub findings: Vec<String>,
-    pub handlers: serde_json::Map<String, serde_json::Value>,
-}
-
-/// An element's books.
-#[derive(Debug, Deserialize)]
-pub struct Element {
-    pub name: String,
-    pub input: u64,
-    pub received: u64,
-    pub made: u64,
-    pub outputs: Vec<u64>,
-    pub sent: u64,
-    pub merged: u64,
-    pub held: u64,
-    pub dropped: Vec<(String, u64)>,
-    pub handed_over: u64,
-}
-
 impl Accounts {
-    pub fn element(&self, name: &str) -> &Element {
-        self.elements.iter().find(|element| element.name == name).expect("it is in the chain")
-    }
-
     fn handler(&self, name: &str) -> &str {
         self.handlers[name].as_str().unwrap_or_default()
-    }
-
-    /// Every packet went somewhere, at each element and over the whole chain, and every slot came back.
-    pub fn assert_balanced(&self) {
-        let sum = |of: fn(&Element) -> u64| self.elements.iter().map(of).sum::<u64>();
-        let dropped = |element: &Element| element.dropped.iter().map(|(_, count)| count).sum::<u64>();
-        for element in &self.elements {
-            let came = element.input + element.received + element.made - element.handed_over;
-            let outputs: u64 = element.outputs.iter().sum();
-            let went = outputs + dropped(element) + element.sent + element.merged + element.held;
-            assert_eq!(came, went, "the books of {element:?}");
-        }
-        let came = self.received + sum(|element| element.made);
-        let went = self.sent + self.dropped + sum(|element| element.merged) + sum(|element| element.held);
-        assert_eq!(came, went, "the whole chain");
-        assert_eq!((self.imbalance, self.slots_lost), (0, 0));
     }
 }
 

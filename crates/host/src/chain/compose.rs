@@ -129,19 +129,7 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     nf.pulling.clear();
     let graph = std::mem::replace(&mut nf.graph, graph);
     let body = nf.program.clone().unwrap_or(Body::Click(graph));
-    let (name, trust) = (nf.name.clone(), nf.trust.clone());
-    let (rights, cores) = (nf.rights.clone(), nf.cores.clone());
-    ProcessNf {
-        name,
-        body,
-        inputs,
-        outputs,
-        when_down: nf.when_down,
-        trust,
-        observes: nf.observes,
-        rights,
-        cores,
-    }
+    ProcessNf { name: nf.name.clone(), body, inputs, outputs, terms: nf.terms.clone() }
 }
 
 /// A device element.

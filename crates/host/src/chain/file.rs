@@ -4,7 +4,7 @@ use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
 use super::{Body, Define, Program};
-use crate::nf::{Rights, WhenDown};
+use crate::nf::{Rights, Terms, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
 
@@ -46,12 +46,7 @@ pub(super) struct NfDecl {
     /// Interfaces that stay without a link.
     pub idle: Vec<Spanned>,
     pub form: Form,
-    pub when_down: WhenDown,
-    /// Its trust group, where one is named.
-    pub trust: Option<Spanned>,
-    pub observes: bool,
-    pub rights: Option<Rights>,
-    pub cores: Vec<usize>,
+    pub terms: Terms,
 }
 
 /// Where an NF's Click text is.
@@ -256,7 +251,9 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let misspelt = |key: &str| (key == "run").then(|| "how an NF runs is said by `runs`".to_string());
     keys.finish(diags, |key| misspelt(key).or_else(|| misplaced(key)));
     let (name, span) = (nf.key.to_string(), nf.key_span);
-    Some(NfDecl { name, span, text, defines, idle, form, when_down, trust, observes, rights, cores })
+    let trust = trust.map_or_else(|| name.clone(), |trust| trust.text);
+    let terms = Terms { when_down, trust, observes, rights, cores };
+    Some(NfDecl { name, span, text, defines, idle, form, terms })
 }
 
 /// The keys of an NF that is a program.

@@ -67,7 +67,7 @@ pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
 pub use sources::Sources;
 
 use crate::assemble::folder_of;
-use crate::nf::{Rights, WhenDown};
+use crate::nf::Terms;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -121,16 +121,8 @@ pub struct ProcessNf {
     pub inputs: Vec<String>,
     /// Interfaces that it sends to, in the order of the element's outputs.
     pub outputs: Vec<String>,
-    /// What becomes of its packets while it does not run.
-    pub when_down: WhenDown,
-    /// Its trust group: NFs of one share memory. By default each has its own, called as it is.
-    pub trust: String,
-    /// Whether it only looks: its packets go on without it, and it gets copies that it cannot write.
-    pub observes: bool,
-    /// What its process may do beside its packets; `None` where it may do all that this one may.
-    pub rights: Option<Rights>,
-    /// Cores that it may run on; none for all.
-    pub cores: Vec<usize>,
+    /// On what terms it runs.
+    pub terms: Terms,
 }
 
 /// What the process of an NF runs.

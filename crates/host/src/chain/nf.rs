@@ -3,7 +3,7 @@
 use super::file::{ChainFile, Form, NfDecl, NfText};
 use super::{Body, Define, Files, variables};
 use crate::assemble::KnownClasses;
-use crate::nf::{Rights, WhenDown};
+use crate::nf::Terms;
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};
@@ -27,16 +27,8 @@ pub(super) struct Nf {
     pub pulling: Vec<ElementId>,
     /// How it runs.
     pub form: Form,
-    /// What becomes of its packets while it does not run.
-    pub when_down: WhenDown,
-    /// Its trust group.
-    pub trust: String,
-    /// Whether it only looks.
-    pub observes: bool,
-    /// What its process may do.
-    pub rights: Option<Rights>,
-    /// Cores that it may run on.
-    pub cores: Vec<usize>,
+    /// On what terms it runs in a process of its own.
+    pub terms: Terms,
     /// The program that it is, where it has no Click text.
     pub program: Option<Body>,
     /// Whether mistakes in its text may hide interfaces.
@@ -167,22 +159,13 @@ pub(super) fn load_all(
             idle: declared.idle.clone(),
             pulling,
             form: declared.form,
-            when_down: declared.when_down,
-            trust: trust_group(declared),
-            observes: declared.observes,
-            rights: declared.rights.clone(),
-            cores: declared.cores.clone(),
+            terms: declared.terms.clone(),
             program: None,
             incomplete,
         });
     }
     variables::check_chain(chain, &known, defines, diags);
     nfs
-}
-
-/// The trust group that is named, or the NF's own.
-fn trust_group(declared: &NfDecl) -> String {
-    declared.trust.as_ref().map_or_else(|| declared.name.clone(), |trust| trust.text.clone())
 }
 
 /// An NF that is a program: every interface receives and sends, and may do without either.
@@ -212,11 +195,7 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         idle: declared.idle.clone(),
         pulling: vec![],
         form: declared.form,
-        when_down: declared.when_down,
-        trust: trust_group(declared),
-        observes: declared.observes,
-        rights: declared.rights.clone(),
-        cores: declared.cores.clone(),
+        terms: declared.terms.clone(),
         program: Some(program.clone()),
         incomplete: false,
     }

@@ -64,7 +64,7 @@ fn describe(chain: &Chain) -> String {
         let _ = writeln!(
             text,
             "process {}: {body}, when down {:?}, trusts {}, observes {}",
-            nf.name, nf.when_down, nf.trust, nf.observes
+            nf.name, nf.terms.when_down, nf.terms.trust, nf.terms.observes
         );
     }
     for (at, link) in chain.links.iter().enumerate() {

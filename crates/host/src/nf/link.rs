@@ -37,7 +37,6 @@ pub struct ProcessLink {
     /// Whether the NF was ended for what it did.
     evicted: bool,
     verdicts: Vec<Verdict>,
-    fates: Vec<Fate>,
     /// Outputs across from inputs.
     across: Vec<Option<usize>>,
     /// How many of the seat's findings were fetched.
@@ -60,7 +59,6 @@ impl ProcessLink {
             evicted: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
             verdicts: vec![Verdict::default(); RING_CLAIMS as usize],
-            fates: Vec::with_capacity(RING_CLAIMS as usize),
             across,
             fetched: 0,
             bad: [0; BAD.len()],
@@ -75,7 +73,7 @@ impl ProcessLink {
         if came.is_some() {
             if self.border.is_none() {
                 let copies = self.seat.memory.get().and_then(|memory| memory.copies.as_ref());
-                self.border = copies.map(|pool| Border::new(pool, self.seat.spec.observes));
+                self.border = copies.map(|pool| Border::new(pool, self.seat.spec.terms.observes));
             }
             (self.current, self.granted, self.evicted) = (came, 0, false);
         }
@@ -148,30 +146,24 @@ impl ProcessLink {
     /// Takes back what the NF gave.
     fn take_back(&mut self, out: &mut Backs) {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
-        let (verdicts, seat, border, kept) =
-            (&mut self.verdicts, &self.seat, self.border.as_mut(), &mut self.fates);
+        let (verdicts, seat, border) = (&mut self.verdicts, &self.seat, self.border.as_mut());
         let (mut granted, mut sound) = (0, true);
-        out.fill(verdicts.len(), |packets| {
+        out.fill(verdicts.len(), |packets, fates| {
             let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
             let verdicts = &verdicts[..count];
             granted = verdicts.iter().filter(|verdict| verdict.granted).count();
             sound = taken.is_ok();
-            let fates = verdicts.iter().map(|verdict| fate(seat, verdict));
-            if let Some(border) = border {
-                kept.clear();
-                for (at, fate) in fates.enumerate() {
-                    let mut packet = packets[at];
-                    if border.leave(&mut packet, goes_on(fate)) {
-                        // Never in front of one that is still to be looked at.
-                        packets[kept.len()] = packet;
-                        kept.push(fate);
-                    }
+            let back = verdicts.iter().map(|verdict| fate(seat, verdict));
+            let Some(border) = border else { return fates.extend(back) };
+            let start = fates.len();
+            for (at, fate) in back.enumerate() {
+                let mut packet = packets[at];
+                if border.leave(&mut packet, goes_on(fate)) {
+                    // Never behind one that is still to be looked at.
+                    packets[fates.len() - start] = packet;
+                    fates.push(fate);
                 }
-            } else {
-                kept.clear();
-                kept.extend(fates);
             }
-            kept.drain(..)
         });
         self.granted = self.granted.saturating_sub(granted);
         self.seat.vitals.note(current.lender.given_back(), current.lender.held());
@@ -285,13 +277,15 @@ impl NfLink for ProcessLink {
     }
 
     fn grants_wanted(&self) -> usize {
-        let Some(current) = self.current.as_ref().filter(|current| current.hello.makes) else { return 0 };
+        if !self.current.as_ref().is_some_and(|current| current.hello.makes) {
+            return 0;
+        }
         // They count against what the NF may have: half of that is for packets that come in.
         let most = self.seat.memory.get().map_or(0, |memory| {
             let quota = usize::try_from(memory.quota).unwrap_or(usize::MAX);
             GRANTS.min(memory.region.slots() as usize / 8).min(quota / 2)
         });
-        if current.hello.makes { most.saturating_sub(self.granted) } else { 0 }
+        most.saturating_sub(self.granted)
     }
 
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize {
@@ -312,15 +306,15 @@ impl NfLink for ProcessLink {
     }
 
     fn is_bypassed(&self) -> bool {
-        self.seat.spec.when_down == WhenDown::Bypass
+        self.seat.spec.terms.when_down == WhenDown::Bypass
     }
 
     fn observes(&self) -> bool {
-        self.seat.spec.observes
+        self.seat.spec.terms.observes
     }
 
     fn waits_when_down(&self) -> bool {
-        self.seat.spec.when_down == WhenDown::Hold && self.seat.is_wanted()
+        self.seat.spec.terms.when_down == WhenDown::Hold && self.seat.is_wanted()
     }
 
     fn stop(&mut self, out: &mut Backs) {

@@ -19,7 +19,7 @@ mod start;
 pub mod supervisor;
 mod vital;
 
-pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, WhenDown};
+pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, Terms, WhenDown};
 pub use supervisor::Supervisor;
 
 use crate::assemble::{Options, assemble};

@@ -36,14 +36,23 @@ pub struct NfSpec {
     pub config: Vec<u8>,
     /// Packets to work on at a time.
     pub burst: usize,
-    /// What becomes of its packets while it does not run.
-    pub when_down: WhenDown,
+    /// On what terms it runs.
+    pub terms: Terms,
     /// Where what it writes goes.
     pub output: NfOutput,
-    /// Whether it only looks.
-    pub observes: bool,
     /// Whether it may end the whole run, as elements of a configuration may.
     pub may_end_run: bool,
+}
+
+/// On what terms an NF runs in a process of its own, as its chain file says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Terms {
+    /// What becomes of its packets while it does not run.
+    pub when_down: WhenDown,
+    /// Its trust group: NFs of one share memory. By default each has its own, called as it is.
+    pub trust: String,
+    /// Whether it only looks: its packets go on without it, and it gets copies that it cannot write.
+    pub observes: bool,
     /// What its process may do beside its packets; `None` where it may do all that this one may.
     pub rights: Option<Rights>,
     /// Cores that it may run on; none for all.
@@ -66,12 +75,9 @@ impl NfSpec {
             outputs: nf.outputs.clone(),
             config,
             burst,
-            when_down: nf.when_down,
+            terms: nf.terms.clone(),
             output,
-            observes: nf.observes,
             may_end_run: matches!(nf.body, Body::Click(_)),
-            rights: nf.rights.clone(),
-            cores: nf.cores.clone(),
         }
     }
 

@@ -47,17 +47,16 @@ pub(super) fn spawn(seat: &Arc<Seat>) -> Start {
     let file = file.map_err(|error| failed(&format!("start {shown}"), &error))?;
     let mut start = std::process::Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
     start.arg0(&command.program).args(&command.arguments);
-    start.env(nf::ENVIRONMENT, "fd:0").stdin(Stdio::from(theirs.into_fd()));
-    start.stdout(output).stderr(errors);
+    start.stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
     if !command.folder.as_os_str().is_empty() {
         start.current_dir(&command.folder);
     }
-    if seat.spec.rights.is_some() {
+    if seat.spec.terms.rights.is_some() {
         start.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_for_all(name)));
-        start.env(nf::ENVIRONMENT, "fd:0");
     }
+    start.env(nf::ENVIRONMENT, "fd:0");
     let failed = |why: &dyn std::fmt::Display| failed(&format!("start {shown}"), why);
-    let (body, pid) = match &seat.spec.rights {
+    let (body, pid) = match &seat.spec.terms.rights {
         None => {
             let child = start.spawn().map_err(|error| failed(&error))?;
             let pid = u64::from(child.id());
@@ -82,9 +81,9 @@ pub(super) fn spawn(seat: &Arc<Seat>) -> Start {
     drop(told);
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let pidfd = raw.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
-    if !seat.spec.cores.is_empty() {
+    if !seat.spec.terms.cores.is_empty() {
         let mut cores = rustix::thread::CpuSet::new();
-        let known = seat.spec.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
+        let known = seat.spec.terms.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
         known.for_each(|core| cores.set(*core));
         if let Err(error) = rustix::thread::sched_setaffinity(raw, &cores) {
             seat.tell(format!("NF `{name}` runs on any core, not on those in `cores`: {error}"));
@@ -159,7 +158,7 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     let lender = Lender::new(to, from, holder, memory.region.number());
     let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
     // What an observer says of packets has no effect, so that it needs no block to say it in.
-    let lender = lender.with_metadata(hello.metadata && !seat.spec.observes);
+    let lender = lender.with_metadata(hello.metadata && !seat.spec.terms.observes);
     let spec = &seat.spec;
     let config = config_file(&spec.config)?;
     let welcome = Welcome {
@@ -170,12 +169,12 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
         claims: RING_CLAIMS,
         quota: memory.quota,
         burst: spec.burst,
-        writable: !spec.observes,
+        writable: !spec.terms.observes,
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
         config_bytes: spec.config.len(),
     };
-    let for_reading = if spec.observes { Some(memory.region.for_reading()) } else { None };
+    let for_reading = if spec.terms.observes { Some(memory.region.for_reading()) } else { None };
     let for_reading = for_reading.transpose().map_err(|error| error.to_string())?;
     let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];

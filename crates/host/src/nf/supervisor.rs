@@ -1,7 +1,7 @@
 //! The supervisor: one thread that has the processes of NFs started, shakes hands, watches and ends them.
 //!
-//! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is over when the kernel says so of all that it started;
-//! only then is the link told to collect what it held.
+//! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is
+//! over when the kernel says so of all that it started; only then is the link told to collect what it held.
 
 use super::log;
 use super::seat::{Incarnation, Seat, State};
@@ -477,10 +477,14 @@ impl Watched {
         let wanted = self.seat.is_wanted();
         self.seat.set_state(if wanted { State::Down } else { State::Stopped });
         if wanted {
-            let penalty = if was_evicted { self.penalty } else { Duration::ZERO };
-            self.start_at = Some(Instant::now() + self.back_off.max(penalty));
-            self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+            self.start_later(if was_evicted { self.penalty } else { Duration::ZERO });
         }
+    }
+
+    /// Has a process started in a while, each time a longer one.
+    fn start_later(&mut self, at_least: Duration) {
+        self.start_at = Some(Instant::now() + self.back_off.max(at_least));
+        self.back_off = (2 * self.back_off).min(BACK_OFF.1);
     }
 
     fn start_when_wanted(&mut self) {
@@ -550,8 +554,7 @@ impl Watched {
             Err(why) => {
                 self.fail(why);
                 self.seat.set_state(State::Down);
-                self.start_at = Some(Instant::now() + self.back_off);
-                self.back_off = (2 * self.back_off).min(BACK_OFF.1);
+                self.start_later(Duration::ZERO);
             }
         }
     }

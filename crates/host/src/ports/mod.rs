@@ -80,9 +80,9 @@ enum Group {
 
 impl Group {
     fn of(nf: &ProcessNf) -> Group {
-        match nf.observes {
+        match nf.terms.observes {
             true => Group::Observer(nf.name.clone()),
-            false => Group::Inline(nf.trust.clone()),
+            false => Group::Inline(nf.terms.trust.clone()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The thread that owns the chain, and where others leave word for it.
 
-use super::view;
+use crate::accounts::view;
 use crate::check;
 use crate::launch::{self, Launched};
 use control::api::{Act, ChainStatus, Log, NfStatus, Order, Stats, Status};

@@ -1,12 +1,10 @@
 //! `millrace daemon`: keeps a chain running, and lets others steer it.
 //!
 //! - [`desk`]: one thread owns the chain; everybody else leaves word there
-//! - [`view`]: what the chain and its NFs look like from outside
 //! - [`door`]: where NFs attach that nobody here started
 
 mod desk;
 mod door;
-mod view;
 
 use anyhow::Context;
 use clap::Args;

@@ -1,11 +1,12 @@
 //! The end of a run in words and numbers.
 
+use crate::accounts::table::{align_right, table};
+use crate::accounts::{self, view};
 use crate::text::{count, print};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
-use host::{NodeReport, Outcome};
+use host::Outcome;
 use serde_json::json;
 use std::fmt::Write;
+use std::time::Instant;
 
 /// Values of the handlers that were asked for.
 pub type Handlers = [(String, Result<String, String>)];
@@ -57,24 +58,9 @@ fn write_text(
 ) -> std::fmt::Result {
     let report = &outcome.report;
     ports(out, outcome)?;
-    elements(out, &report.nodes, all)?;
-    let made: u64 = report.nodes.iter().map(|node| node.made).sum();
-    let merged: u64 = report.nodes.iter().map(|node| node.merged).sum();
-    let held: u64 = report.nodes.iter().map(|node| node.held).sum();
-    writeln!(
-        out,
-        "in {} + made {} = out {} + dropped {} + merged {} + held {}{}",
-        count(report.received()),
-        count(made),
-        count(report.sent()),
-        count(report.dropped()),
-        count(merged),
-        count(held),
-        match report.imbalance() {
-            0 => String::new(),
-            lost => format!("   NOT BALANCED: {lost} unaccounted for"),
-        }
-    )?;
+    let stats = view::stats(None, Some(outcome), &[], Instant::now());
+    out.push_str(&accounts::elements(&stats.elements, all));
+    out.push_str(&accounts::sum(&stats));
     for node in report.unbalanced() {
         writeln!(out, "  the books of {} are off by {}", node.name, node.imbalance())?;
     }
@@ -98,20 +84,6 @@ fn write_text(
     Ok(())
 }
 
-fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(header);
-    table
-}
-
-fn align_numbers(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
 fn ports(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     if outcome.ports.is_empty() {
         return Ok(());
@@ -129,31 +101,7 @@ fn ports(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
             count(port.tx_errors),
         ]);
     }
-    align_numbers(&mut rows, 2..8);
-    writeln!(out, "{rows}\n")
-}
-
-fn elements(out: &mut String, nodes: &[NodeReport], all: bool) -> std::fmt::Result {
-    let mut rows = table(&["element", "class", "in", "out by port", "dropped", "why"]);
-    for node in nodes {
-        let quiet = node.input == 0 && node.made == 0 && node.received == 0 && node.dropped.is_empty();
-        if quiet && !all {
-            continue;
-        }
-        let outputs: Vec<String> = node.outputs.iter().map(|packets| count(*packets)).collect();
-        let why: Vec<String> =
-            node.dropped.iter().map(|(reason, packets)| format!("{reason} {}", count(*packets))).collect();
-        rows.add_row([
-            node.name.clone(),
-            node.class.clone(),
-            count(node.input + node.received + node.made),
-            if node.sent > 0 { format!("sent {}", count(node.sent)) } else { outputs.join(" / ") },
-            count(node.dropped_total()),
-            why.join(", "),
-        ]);
-    }
-    align_numbers(&mut rows, 2..3);
-    align_numbers(&mut rows, 4..5);
+    align_right(&mut rows, 2..8);
     writeln!(out, "{rows}\n")
 }
 

@@ -59,7 +59,7 @@ pub fn run(args: ChainArgs) -> anyhow::Result<ExitCode> {
             Some(status) => show(&status)?,
             None => print("no chain is loaded\n")?,
         },
-        Command::Unload => print(&stats::text(&client.unload()?, None))?,
+        Command::Unload => print(&stats::text(&client.unload()?, None, true))?,
         Command::Handler { handler, value: None } => {
             print(&format!("{}\n", client.read(&handler)?.trim_end()))?;
         }

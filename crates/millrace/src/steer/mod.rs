@@ -3,7 +3,6 @@
 pub mod chain;
 pub mod nf;
 pub mod stats;
-mod table;
 pub mod top;
 
 use clap::Args;

@@ -1,7 +1,7 @@
 //! `millrace nf`: NFs in processes of their own.
 
 use super::At;
-use super::table::{align_right, named, table};
+use crate::accounts::table::{align_right, named, table};
 use crate::text::{count, print};
 use anyhow::Context;
 use clap::{Args, Subcommand};

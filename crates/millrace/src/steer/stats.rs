@@ -2,8 +2,8 @@
 
 use super::At;
 use super::nf;
-use super::table::{align_right, named, table};
-use crate::text::{count, print};
+use crate::accounts;
+use crate::text::print;
 use clap::Args;
 use control::api::Stats;
 use std::io::IsTerminal;
@@ -47,15 +47,12 @@ pub fn run(args: &StatsArgs) -> anyhow::Result<ExitCode> {
     }
     let mut last: Option<Stats> = None;
     loop {
-        let mut stats = client.stats()?;
+        let stats = client.stats()?;
         if args.json {
             print(&format!("{}\n", serde_json::to_string_pretty(&stats)?))?;
             break;
         }
-        if !args.all {
-            stats.elements.retain(|element| element.input + element.received + element.made > 0);
-        }
-        let text = text(&stats, last.as_ref());
+        let text = text(&stats, last.as_ref(), args.all);
         if !args.watch {
             print(&text)?;
             break;
@@ -69,28 +66,13 @@ pub fn run(args: &StatsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The accounts as text, with rates since the last ones.
-pub fn text(stats: &Stats, last: Option<&Stats>) -> String {
-    let mut rows = table(&["element", "class", "in", "out by port", "dropped", "why"]);
-    for element in &stats.elements {
-        let outputs: Vec<String> = element.outputs.iter().map(|packets| count(*packets)).collect();
-        let dropped: u64 = element.dropped.iter().map(|(_, count)| count).sum();
-        rows.add_row([
-            element.name.clone(),
-            element.class.clone(),
-            count(element.input + element.received + element.made),
-            if element.sent > 0 { format!("sent {}", count(element.sent)) } else { outputs.join(" / ") },
-            count(dropped),
-            named(&element.dropped),
-        ]);
-    }
-    align_right(&mut rows, 2..3);
-    align_right(&mut rows, 4..5);
-    let mut text = format!("{rows}\n\n");
+pub fn text(stats: &Stats, last: Option<&Stats>, all: bool) -> String {
+    let mut text = accounts::elements(&stats.elements, all);
     if !stats.nfs.is_empty() {
         text += &nf::list(&stats.nfs);
         text.push('\n');
     }
-    text += &sum(stats);
+    text += &accounts::sum(stats);
     if let Some(rates) = last.and_then(|last| rates(stats, last)) {
         text += &rates;
     }
@@ -98,24 +80,6 @@ pub fn text(stats: &Stats, last: Option<&Stats>) -> String {
         text += &format!("warning: {finding}\n");
     }
     text
-}
-
-/// The sum that must come out even.
-pub fn sum(stats: &Stats) -> String {
-    let balance = match stats.imbalance {
-        0 => String::new(),
-        under_way if stats.running => format!("   ({under_way} under way)"),
-        lost => format!("   NOT BALANCED: {lost} unaccounted for"),
-    };
-    format!(
-        "in {} + made {} = out {} + dropped {} + merged {} + held {}{balance}\n",
-        count(stats.received),
-        count(stats.made),
-        count(stats.sent),
-        count(stats.dropped),
-        count(stats.merged),
-        count(stats.held),
-    )
 }
 
 /// Packets per second, of what came in, went out and was dropped.

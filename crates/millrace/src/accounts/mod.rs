@@ -1,0 +1,53 @@
+//! The accounts of a chain, for people: of one that was run, and of a daemon's.
+//!
+//! - [`view`]: from a chain that runs or has ended to what is shown, or sent
+//! - [`table`]: tables on terminals
+
+pub mod table;
+pub mod view;
+
+use crate::text::count;
+use control::api::{Element, Stats};
+use table::{align_right, named, table};
+
+/// Elements as a table; without those that no packet reached, unless `all` are asked for.
+pub fn elements(elements: &[Element], all: bool) -> String {
+    let mut rows = table(&["element", "class", "in", "out by port", "dropped", "why"]);
+    for element in elements {
+        let came = element.input + element.received + element.made;
+        if came == 0 && element.dropped.is_empty() && !all {
+            continue;
+        }
+        let outputs: Vec<String> = element.outputs.iter().map(|packets| count(*packets)).collect();
+        let dropped: u64 = element.dropped.iter().map(|(_, count)| count).sum();
+        rows.add_row([
+            element.name.clone(),
+            element.class.clone(),
+            count(came),
+            if element.sent > 0 { format!("sent {}", count(element.sent)) } else { outputs.join(" / ") },
+            count(dropped),
+            named(&element.dropped),
+        ]);
+    }
+    align_right(&mut rows, 2..3);
+    align_right(&mut rows, 4..5);
+    format!("{rows}\n\n")
+}
+
+/// The sum that must come out even.
+pub fn sum(stats: &Stats) -> String {
+    let balance = match stats.imbalance {
+        0 => String::new(),
+        under_way if stats.running => format!("   ({under_way} under way)"),
+        lost => format!("   NOT BALANCED: {lost} unaccounted for"),
+    };
+    format!(
+        "in {} + made {} = out {} + dropped {} + merged {} + held {}{balance}\n",
+        count(stats.received),
+        count(stats.made),
+        count(stats.sent),
+        count(stats.dropped),
+        count(stats.merged),
+        count(stats.held),
+    )
+}
