@@ -8,6 +8,7 @@
 use element::nf::{Backs, Fate, NfLink};
 use host::nf::link::ProcessLink;
 use host::nf::memory::Memory;
+use host::nf::party::Party;
 use host::nf::{Command, NfOutput, NfSpec, Rights, Seat, Supervisor, Terms};
 use nf::ends::FIRST_COUNTER;
 use packet::access::Access;
@@ -47,8 +48,21 @@ struct Lane {
     lost: u64,
 }
 
+/// Packet memory of NFs that map it.
+fn group() -> Arc<OnceLock<Memory>> {
+    let memory: Arc<OnceLock<Memory>> = Arc::default();
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+    assert!(memory.set(Memory::of_group(1, false, options).expect("memory")).is_ok());
+    memory
+}
+
 impl Lane {
     fn new(supervisor: &Supervisor, number: u32, program: PathBuf, argument: &str) -> Lane {
+        let seat = Lane::seat(number, program, argument, group());
+        Lane::start(supervisor, Arc::new(seat))
+    }
+
+    fn seat(number: u32, program: PathBuf, argument: &str, memory: Arc<OnceLock<Memory>>) -> Seat {
         let interfaces = || vec!["0".to_string(), "1".to_string()];
         let spec = NfSpec {
             name: format!("nf{number}"),
@@ -60,10 +74,10 @@ impl Lane {
             terms: Terms { rights: Some(Rights::default()), ..Terms::default() },
             ..NfSpec::default()
         };
-        let memory: Arc<OnceLock<Memory>> = Arc::default();
-        let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-        assert!(memory.set(Memory::of_group(1, false, options).expect("memory")).is_ok());
-        let seat = Arc::new(Seat::new(spec, 0, number, memory));
+        Seat::new(spec, 0, number, memory)
+    }
+
+    fn start(supervisor: &Supervisor, seat: Arc<Seat>) -> Lane {
         supervisor.add(Arc::clone(&seat));
         let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.bell(), Arc::default());
         link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.told().log));
@@ -206,4 +220,153 @@ fn no_slot_is_lost_however_an_nf_ends() {
     );
     spread("from its end until all slots are the host's", to_noticed);
     spread("from its end to the first packet through the next", to_first);
+}
+
+/// NFs of a chain that hand packets to each other: any of them is killed at any moment, and the others go on with what
+/// they have. A packet that went in comes out of the last, or is dropped with the one that was killed, once.
+#[test]
+fn no_slot_is_lost_however_one_of_a_party_ends() {
+    let kills =
+        std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let mut pool = shared.worker();
+    let supervisor = Supervisor::start().expect("a supervisor");
+    const MEMBERS: usize = 3;
+    // There and back.
+    let ways = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
+    let (party, memory) = (Arc::new(Party::new(MEMBERS, &ways)), group());
+    let lane = |member: usize| {
+        let program = env!("CARGO_BIN_EXE_nf-monitor").into();
+        let seat = Lane::seat(member as u32, program, "", Arc::clone(&memory));
+        let seat = Arc::new(seat.in_party(Arc::clone(&party), member as u8));
+        party.seat_member(member as u8, &seat);
+        Lane::start(&supervisor, seat)
+    };
+    let mut chain =
+        Line { lanes: (0..MEMBERS).map(lane).collect(), held: [0; MEMBERS], direct: 0, through: 0 };
+    let mut seed = now_ns() | 1;
+    for kill in 0..kills {
+        let (before, end) = (chain.through, Instant::now() + PATIENCE);
+        // From both ends, through all of them.
+        while chain.through < before + 200 {
+            chain.turn(&mut pool, true);
+            assert!(Instant::now() < end, "nothing goes through: {:?}", chain.logs());
+        }
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let victim = (seed >> 33) as usize % MEMBERS;
+        // One time in four two at once.
+        let second = (seed >> 40).is_multiple_of(4).then_some((victim + 1) % MEMBERS);
+        let kill_at = Instant::now() + Duration::from_micros((seed >> 33) % 130_000);
+        while Instant::now() < kill_at {
+            chain.turn(&mut pool, true);
+        }
+        let restarts: Vec<u64> = chain.lanes.iter().map(|lane| lane.seat.restarts()).collect();
+        for victim in [Some(victim), second].into_iter().flatten() {
+            let pid = i32::try_from(chain.lanes[victim].seat.pid()).ok().and_then(Pid::from_raw);
+            kill_process(pid.expect("a process"), Signal::KILL).expect("killed");
+        }
+        while chain.lanes[victim].seat.restarts() == restarts[victim] {
+            chain.turn(&mut pool, true);
+            assert!(Instant::now() < end, "kill {kill}: it does not come back: {:?}", chain.logs());
+        }
+    }
+    let end = Instant::now() + PATIENCE;
+    while chain.held != [0; MEMBERS] && Instant::now() < end {
+        chain.turn(&mut pool, false);
+    }
+    assert_eq!(chain.held, [0; MEMBERS], "packets are with nobody: {:?}", chain.logs());
+    for member in 0..MEMBERS {
+        let lane = &mut chain.lanes[member];
+        lane.link.stop(&mut lane.backs);
+        chain.settle(member, &mut pool);
+    }
+    assert_eq!(chain.held, [0; MEMBERS]);
+    assert_eq!(pool.available(), pool.capacity(), "slots are missing");
+    let lost: u64 = chain.lanes.iter().map(|lane| lane.lost).sum();
+    let (direct, through) = (chain.direct, chain.through);
+    for lane in &chain.lanes {
+        assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{:?}", lane.seat.told().log);
+    }
+    println!(
+        "{kills} kills in a party: {through} packets through all, {direct} times from NF to NF, lost {lost}"
+    );
+    assert!(direct > through, "they do not hand packets to each other");
+}
+
+/// NFs in a row, as a chain's elements would run them.
+struct Line<const MEMBERS: usize> {
+    lanes: Vec<Lane>,
+    /// Packets that each has, by its books.
+    held: [i64; MEMBERS],
+    /// Packets that went from NF to NF.
+    direct: u64,
+    /// Packets that came out at an end.
+    through: u64,
+}
+
+impl<const MEMBERS: usize> Line<MEMBERS> {
+    fn logs(&self) -> Vec<String> {
+        self.lanes.iter().map(|lane| format!("{:?} {:?}", lane.seat.state(), lane.seat.told().log)).collect()
+    }
+
+    /// A turn of the worker.
+    fn turn(&mut self, pool: &mut NativePool, lends: bool) {
+        for member in 0..MEMBERS {
+            let lane = &mut self.lanes[member];
+            lane.link.collect(&mut lane.backs);
+            self.settle(member, pool);
+        }
+        for (member, input) in [(0, 0), (MEMBERS - 1, 1)].into_iter().filter(|_| lends) {
+            let mut packets = [Packet::EMPTY; BURST];
+            let made = pool.alloc(&mut packets);
+            for packet in &mut packets[..made] {
+                (packet.len, packet.total) = (60, 60);
+                assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
+            }
+            let left = self.lend(member, input, &packets[..made]);
+            pool.free_all(&packets[made - left..made]);
+        }
+    }
+
+    /// Lends packets; how many are left.
+    fn lend(&mut self, member: usize, input: usize, packets: &[Packet]) -> usize {
+        let list: Vec<u16> = (0..packets.len() as u16).collect();
+        let lent = self.lanes[member].link.lend(input, packets, &list);
+        self.held[member] += lent as i64;
+        packets.len() - lent
+    }
+
+    fn settle(&mut self, member: usize, pool: &mut NativePool) {
+        let mut backs = std::mem::take(&mut self.lanes[member].backs);
+        for &(output, count) in backs.passed() {
+            let next = if output == 1 { member + 1 } else { member - 1 };
+            self.held[member] -= count as i64;
+            self.held[next] += count as i64;
+            self.direct += count as u64;
+        }
+        for (fate, packets) in backs.runs() {
+            self.held[member] -= packets.len() as i64;
+            let next = match fate {
+                Fate::Output(1) => Some((member + 1, 0)),
+                Fate::Output(_) => member.checked_sub(1).map(|next| (next, 1)),
+                _ => None,
+            };
+            let left = match (fate, next) {
+                // What nobody is there for is dropped by whoever would have lent it.
+                (Fate::Output(_), Some((next, input))) if next < MEMBERS => self.lend(next, input, packets),
+                (Fate::Output(_), _) => {
+                    self.through += packets.len() as u64;
+                    packets.len()
+                }
+                _ => {
+                    self.lanes[member].lost += packets.len() as u64;
+                    packets.len()
+                }
+            };
+            pool.free_all(&packets[packets.len() - left..]);
+        }
+        backs.clear();
+        self.lanes[member].backs = backs;
+    }
 }

@@ -72,6 +72,8 @@ pub struct Backs {
     /// As many as there ever were at a time: those that count are as many as there are fates.
     packets: Vec<Packet>,
     fates: Vec<Fate>,
+    /// Packets that went on without coming back, by output.
+    passed: Vec<(usize, usize)>,
 }
 
 impl Backs {
@@ -88,6 +90,17 @@ impl Backs {
     /// Forgets all: they went elsewhere.
     pub fn clear(&mut self) {
         self.fates.clear();
+        self.passed.clear();
+    }
+
+    /// Adds packets that the NF handed to the NF behind an output: that one has them now.
+    pub fn pass(&mut self, output: usize, count: usize) {
+        self.passed.push((output, count));
+    }
+
+    /// Packets that went on without coming back: outputs, and how many.
+    pub fn passed(&self) -> &[(usize, usize)] {
+        &self.passed
     }
 
     /// Adds one.

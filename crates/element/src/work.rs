@@ -20,6 +20,9 @@ pub trait Host {
     fn emit_all(&mut self, node: usize, port: usize, packets: &[Packet]) {
         packets.iter().for_each(|packet| self.emit(node, port, packet));
     }
+    /// Counts packets that went out of a port by themselves, and are kept by the first element behind it that does
+    /// more than pass packets on.
+    fn pass(&mut self, _node: usize, _port: usize, _count: usize) {}
     /// Frees packets and counts them as dropped for a reason.
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]);
     /// Counts packets as dropped for a reason that were freed already.
@@ -133,6 +136,11 @@ impl<'a> Work<'a> {
     /// Sends out packets that are not in the batch, as [`Work::emit`] does.
     pub fn emit_all(&mut self, port: usize, packets: &[Packet]) {
         self.host.emit_all(self.node, port, packets);
+    }
+
+    /// Counts packets that went out of a port without the host: whoever is behind it keeps them from now on.
+    pub fn pass(&mut self, port: usize, count: usize) {
+        self.host.pass(self.node, port, count);
     }
 
     /// Drops packets that are not in the batch.

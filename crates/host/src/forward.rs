@@ -23,6 +23,9 @@ const NO_WAY: usize = 1;
 /// Nothing is wired to the port.
 const UNWIRED: usize = 2;
 
+/// The class of elements that only pass packets on.
+const PASSES_ON: &str = "Null";
+
 /// A packet on its way to the worker that owns an element's state.
 pub struct Handed {
     /// The element's node, the same in all graphs.
@@ -328,6 +331,20 @@ impl Host for Worker {
 
     fn emit_all(&mut self, _node: usize, port: usize, packets: &[Packet]) {
         self.outbox.push(port, packets);
+    }
+
+    fn pass(&mut self, node: usize, port: usize, count: usize) {
+        let (mut node, mut port) = (node, port);
+        // A way between two NFs has no loops: `Null` passes on to one element.
+        while let Some(next) = self.nodes[node].outputs.get(port).copied().flatten() {
+            self.nodes[node].books.outputs[port].add(count);
+            self.nodes[next.node].books.input.add(count);
+            (node, port) = (next.node, 0);
+            if self.nodes[node].class.name != PASSES_ON {
+                self.account(node, Account::Held, count);
+                break;
+            }
+        }
     }
 
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]) {

@@ -46,10 +46,11 @@ pub struct Books {
 }
 
 impl Books {
-    /// Packets that the node keeps now.
-    pub fn held(&self) -> u64 {
+    /// Packets that the node keeps now. Below 0 for a moment where NFs pass packets on by themselves: that one gave a
+    /// packet back may be known before that it came from another.
+    pub fn held(&self) -> i64 {
         let account = |account: Account| self.accounts[account as usize].get();
-        account(Account::Held).wrapping_sub(account(Account::Released))
+        account(Account::Held).wrapping_sub(account(Account::Released)) as i64
     }
 }
 

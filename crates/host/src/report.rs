@@ -25,8 +25,8 @@ pub struct NodeReport {
     pub sent: u64,
     /// Went into other packets.
     pub merged: u64,
-    /// Kept now.
-    pub held: u64,
+    /// Kept now; see [`Books::held`].
+    pub held: i64,
     /// Dropped, by reason; those that never happened are left out.
     pub dropped: Vec<(String, u64)>,
     /// Handed over to another worker.
@@ -42,7 +42,7 @@ impl NodeReport {
         self.made += account(Account::Made);
         self.sent += account(Account::Sent);
         self.merged += account(Account::Merged);
-        self.held = self.held.wrapping_add(books.held());
+        self.held += books.held();
         self.handed_over += books.handed_over.get();
         self.outputs.resize(self.outputs.len().max(books.outputs.len()), 0);
         self.outputs.iter_mut().zip(&books.outputs).for_each(|(sum, count)| *sum += count.get());
@@ -186,7 +186,8 @@ impl Report {
     pub fn imbalance(&self) -> i128 {
         let made: u64 = self.nodes.iter().map(|node| node.made).sum();
         let merged: u64 = self.nodes.iter().map(|node| node.merged).sum();
-        let held: u64 = self.nodes.iter().map(|node| node.held).sum();
-        i128::from(self.received() + made) - i128::from(self.sent() + self.dropped() + merged + held)
+        let held: i64 = self.nodes.iter().map(|node| node.held).sum();
+        let left = i128::from(self.received() + made) - i128::from(held);
+        left - i128::from(self.sent() + self.dropped() + merged)
     }
 }

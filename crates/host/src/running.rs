@@ -248,9 +248,9 @@ fn report(ledger: &Ledger, pulses: &[Arc<Pulse>]) -> Report {
 }
 
 fn slots_lost(workers: &[Worker], report: &Report) -> usize {
-    let held: u64 = report.nodes.iter().map(|node| node.held).sum();
+    let held: i64 = report.nodes.iter().map(|node| node.held).sum();
     let in_use = workers.first().map_or(0, |worker| worker.pool.in_use());
-    in_use.saturating_sub(held as usize)
+    in_use.saturating_sub(usize::try_from(held).unwrap_or(0))
 }
 
 fn merge_values(merge: Merge, values: &[String]) -> String {

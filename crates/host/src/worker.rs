@@ -174,7 +174,7 @@ impl Worker {
         let (mut idle_turns, mut next_tick_ns, mut first_ns, mut done) = (0u32, 0, None, false);
         // Turns in which no task did anything. Timers do not count: an element that asks again and again for
         // an answer that nobody is left to give must not keep the run from ending.
-        let (mut stale_turns, mut last_held, mut idle_since_ns) = (0u32, u64::MAX, None);
+        let (mut stale_turns, mut last_held, mut idle_since_ns) = (0u32, i64::MAX, None);
         let mut slept = Duration::ZERO;
         while !self.stop.load(Ordering::Relaxed) {
             let turn_start_ns = self.clock.now_ns();
@@ -219,7 +219,7 @@ impl Worker {
                 continue;
             }
             if self.sources_ended(&tasks, &finished) {
-                let held: u64 = self.nodes.iter().map(|node| node.books.held()).sum();
+                let held: i64 = self.nodes.iter().map(|node| node.books.held()).sum();
                 if held < std::mem::replace(&mut last_held, held) {
                     // A timer let packets go: others may follow.
                     stale_turns = 1;

@@ -120,6 +120,19 @@ pub struct Attached {
     pub reasons: usize,
     /// Counters that it named.
     pub counters: usize,
+    /// What it has for its party.
+    pub party: Option<PartyFiles>,
+}
+
+/// What an NF has for handing packets to others of its party.
+#[derive(Debug)]
+pub struct PartyFiles {
+    /// Its number.
+    pub member: u8,
+    /// Who keeps which packet, by slot.
+    pub notes: Page,
+    /// Rings, each with the interface whose packets go into it.
+    pub outputs: Vec<(u16, RingFile<1>)>,
 }
 
 /// Shakes hands with the host, and maps what it lends. The NF says [`FromNf::Ready`] when it is.
@@ -136,7 +149,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let welcome = match message {
         ToNf::Welcome(welcome) => welcome,
         ToNf::Refused { why } => return Err(NfError::Refused(why)),
-        ToNf::Stop => return Err(NfError::HungUp),
+        ToNf::Stop | ToNf::Direct { .. } => return Err(NfError::HungUp),
     };
     if welcome.protocol != PROTOCOL || welcome.layout != LAYOUT_VERSION {
         return Err(NfError::Version { theirs: welcome.protocol, ours: PROTOCOL });
@@ -154,9 +167,16 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
         read(&file, &mut config, 0)
             .map_err(|source| NfError::Socket { action: "read the configuration from", source })?;
     }
+    let party = welcome.party.as_ref().map(|party| -> Result<PartyFiles, NfError> {
+        let notes = Page::open_for(next()?, welcome.slots as usize)?;
+        let ring = |output: &u16| Ok((*output, RingFile::open(next()?, party.claims)?));
+        let outputs = party.outputs.iter().map(ring).collect::<Result<_, NfError>>()?;
+        Ok(PartyFiles { member: party.member, notes, outputs })
+    });
+    let party = party.transpose()?;
     let (makes, metadata) = (hello.makes && welcome.writable, hello.metadata && welcome.writable);
     let (reasons, counters) = (hello.reasons.len() + 1, hello.counters.len());
-    Ok(Attached { socket, welcome, region, rings, page, config, makes, metadata, reasons, counters })
+    Ok(Attached { socket, welcome, region, rings, page, config, makes, metadata, reasons, counters, party })
 }
 
 /// The most bytes of a configuration.

@@ -38,11 +38,13 @@ impl Batch<'_> {
 
     /// Takes the oldest packet out of the batch.
     #[expect(clippy::should_implement_trait, reason = "an iterator would keep the batch from sending")]
+    #[inline]
     pub fn next(&mut self) -> Option<Packet> {
         self.packets.pop_front()
     }
 
     /// Sends everything that is left out of the interface across (see [`Link::pass`]).
+    #[inline]
     pub fn pass(&mut self) {
         while let Some(packet) = self.next() {
             self.link.pass(packet);
@@ -50,11 +52,13 @@ impl Batch<'_> {
     }
 
     /// See [`Link::send`].
+    #[inline]
     pub fn send(&mut self, packet: Packet, interface: usize) {
         self.link.send(packet, interface);
     }
 
     /// See [`Link::drop_for`].
+    #[inline]
     pub fn drop_for(&mut self, packet: Packet, reason: usize) {
         self.link.drop_for(packet, reason);
     }

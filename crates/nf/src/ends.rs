@@ -5,6 +5,7 @@
 
 use crate::NfError;
 use crate::attach::Attached;
+use crate::direct::{Direct, Sent};
 use crate::message::{FromNf, ToNf, Welcome};
 use crate::socket::Socket;
 use shm::descriptor::HEADROOM;
@@ -17,6 +18,8 @@ use std::time::Duration;
 
 /// Claims that are taken at a time.
 const BURST: usize = 64;
+/// Bursts after which others of a party that sleep are woken: at once where nothing more comes.
+const WAKE_AFTER: usize = 16;
 /// The word of the page that says that the NF is alive.
 pub const HEARTBEAT: usize = 0;
 /// The first word of the page that is one of the NF's own counters.
@@ -41,6 +44,12 @@ pub struct Lent {
 }
 
 impl Lent {
+    #[inline(always)]
+    fn claimed(region: u16, claim: &Claim) -> Option<Lent> {
+        let Claim { slot, generation, data, len, .. } = *claim;
+        Some(Lent { buf: shm::buffer(region, slot)?, slot, generation, data, len, region })
+    }
+
     fn of(packet: &Packet) -> Lent {
         let Packet { buf, slot, generation, data, len, region, .. } = *packet;
         Lent { buf, slot, generation, data, len: len as u16, region }
@@ -60,6 +69,15 @@ impl Lent {
     }
 }
 
+/// Marks of a slot: the host keeps its packet for the NF; it was granted and is still here; of a party's, its packet is
+/// here; that is noted.
+const HELD: u16 = 1;
+const GRANTED: u16 = 2;
+const HERE: u16 = 4;
+const NOTED: u16 = 8;
+/// Where the hops stand that its packet made.
+const HOPS: u32 = 8;
+
 /// The ends.
 #[derive(Debug)]
 pub struct Ends {
@@ -77,11 +95,23 @@ pub struct Ends {
     working: usize,
     /// Empty slots to make packets in.
     granted: Vec<Lent>,
-    /// Which slots were granted and are still here.
-    is_granted: Vec<bool>,
-    /// Which slots the host keeps for the NF, and how many.
-    is_held: Vec<bool>,
+    /// What is known of each slot: the marks below.
+    marks: Vec<u16>,
+    /// Packets that the host keeps for the NF.
     held: u64,
+    /// The ways to and from others of its party.
+    direct: Option<Direct>,
+    /// The claims that came last.
+    last: Box<[Claim; BURST]>,
+    last_count: usize,
+    /// How many of them the last call took.
+    fetched: usize,
+    /// Of a party: packets that are here.
+    here: usize,
+    /// Bursts since others were last woken.
+    unwoken: usize,
+    /// Claims on packets that are noted as this NF's and were given.
+    noted: Vec<Claim>,
     beats: u64,
     /// The host asked for the end, or is gone.
     over: bool,
@@ -93,12 +123,18 @@ pub struct Ends {
 impl Ends {
     /// Of an NF that the host has welcomed. Packets come once it says [`FromNf::Ready`].
     pub fn new(attached: Attached) -> Ends {
-        let Attached { socket, welcome, region, rings, page, metadata, .. } = attached;
+        let Attached { socket, welcome, region, rings, page, metadata, party, .. } = attached;
         let [from, to, grants] = rings.rings();
         Ends {
-            is_granted: vec![false; region.slots() as usize],
-            is_held: vec![false; region.slots() as usize],
+            marks: vec![0; region.slots() as usize],
             held: 0,
+            direct: party.map(Direct::new),
+            last: Box::new([Claim::default(); BURST]),
+            last_count: 0,
+            fetched: 0,
+            here: 0,
+            unwoken: 0,
+            noted: vec![],
             socket,
             welcome,
             region,
@@ -127,6 +163,7 @@ impl Ends {
     }
 
     /// What the host said.
+    #[inline]
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
     }
@@ -148,7 +185,7 @@ impl Ends {
 
     /// Whether claims wait for room in the ring.
     pub fn is_backed_up(&self) -> bool {
-        !self.backlog.is_empty()
+        !self.backlog.is_empty() || self.direct.as_ref().is_some_and(Direct::is_backed_up)
     }
 
     /// Fetches what the host lent, up to 64 packets, each with the number of its input; how many. Whoever asks has
@@ -163,35 +200,135 @@ impl Ends {
 
     /// The same, without what is known of packets beside their bytes.
     #[inline]
-    pub fn fetch_lent(&mut self, mut each: impl FnMut(u16, Lent)) -> usize {
+    pub fn fetch_lent(&mut self, each: impl FnMut(u16, Lent)) -> usize {
+        let mut each = each;
+        self.fetch_all().for_each(|(input, lent)| each(input, lent));
+        self.fetched
+    }
+
+    /// The same, all at a time; [`Ends::fetched`] says how many.
+    #[inline]
+    pub fn fetch_all(&mut self) -> impl Iterator<Item = (u16, Lent)> + '_ {
+        let input = self.fetch_claims();
+        // What another core wrote takes a while to come.
+        let (number, claims) = (self.region.number(), &self.last[..self.fetched]);
+        let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
+        claims.iter().for_each(|claim| prefetch(number, claim.slot));
+        claims.iter().filter_map(move |claim| {
+            Some((input.unwrap_or(claim.destination), Lent::claimed(number, claim)?))
+        })
+    }
+
+    /// How many claims came last.
+    #[inline]
+    pub fn fetched(&self) -> usize {
+        self.fetched
+    }
+
+    /// Takes the next claims; the input that all of them came by where it is one.
+    #[inline]
+    fn fetch_claims(&mut self) -> Option<u16> {
+        self.fetched = 0;
         self.flush();
         self.beats += 1;
         self.page.store(HEARTBEAT, self.beats);
         // What does not go out must not come in.
         if self.broken || !self.backlog.is_empty() {
-            return 0;
+            return None;
         }
+        let input = match &self.direct {
+            None => {
+                self.last_count = self.take_lent();
+                None
+            }
+            Some(_) => self.take_any(),
+        };
+        self.fetched = self.last_count;
+        input
+    }
+
+    /// Takes what the host lent; how much.
+    #[inline]
+    fn take_lent(&mut self) -> usize {
         if self.working > 0 {
             self.from.release(std::mem::take(&mut self.working));
         }
-        let mut claims = [Claim::default(); BURST];
-        let Ok(count) = self.from.take(&mut claims) else {
+        let Ok(count) = self.from.take(&mut self.last[..]) else {
             self.broken = true;
             return 0;
         };
         self.working = count;
-        // What another core wrote takes a while to come.
-        let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
-        claims[..count].iter().for_each(|claim| prefetch(self.region.number(), claim.slot));
-        for claim in &claims[..count] {
-            if let Some(packet) = shm::claimed(self.region.number(), claim) {
-                each(claim.destination, Lent::of(&packet));
-            }
-        }
         count
     }
 
+    /// Takes what the host lent or another NF passed on; the input that all of it came by where it is one.
+    #[inline]
+    fn take_any(&mut self) -> Option<u16> {
+        self.let_go();
+        let direct = self.direct.as_mut()?;
+        let (waits, full) = (direct.is_backed_up(), direct.is_full());
+        for _ in 0..=direct.entrances.len() {
+            let Some(direct) = &mut self.direct else { break };
+            let input = match direct.turn() {
+                Some(turn) if !full => {
+                    let input = direct.entrances.get(turn).map(|entrance| entrance.input);
+                    self.last_count = direct.take(turn, &mut self.last[..], self.from.index());
+                    input
+                }
+                // What does not go out must not come in, but for what others wait to hand over: they may be those
+                // who do not take.
+                None if !waits => {
+                    self.last_count = self.take_lent();
+                    None
+                }
+                _ => continue,
+            };
+            if self.last_count > 0 {
+                self.here += self.last_count;
+                for claim in &self.last[..self.last_count] {
+                    if let Some(marks) = self.marks.get_mut(claim.slot as usize) {
+                        *marks = *marks & (HELD | GRANTED) | HERE | u16::from(claim.hops) << HOPS;
+                    }
+                }
+                self.unwoken += 1;
+                if self.unwoken >= WAKE_AFTER {
+                    self.wake_others();
+                }
+                return input;
+            }
+        }
+        self.wake_others();
+        None
+    }
+
+    /// Wakes others of the party that sleep and were sent something.
+    pub fn wake_others(&mut self) {
+        self.unwoken = 0;
+        self.direct.iter_mut().for_each(Direct::wake);
+    }
+
+    /// Lets go of the rings that packets came by. What is still here of them is noted first.
+    fn let_go(&mut self) {
+        let Some(direct) = &mut self.direct else { return };
+        if self.here > 0 {
+            for claim in &self.last[..self.last_count] {
+                if let Some(marks) = self.marks.get_mut(claim.slot as usize)
+                    && *marks & HERE != 0
+                {
+                    *marks |= NOTED;
+                    direct.note(claim);
+                }
+            }
+        }
+        self.last_count = 0;
+        if self.working > 0 {
+            self.from.release(std::mem::take(&mut self.working));
+        }
+        direct.release();
+    }
+
     /// Whether packets come with metadata.
+    #[inline]
     pub fn has_metadata(&self) -> bool {
         self.metadata
     }
@@ -202,6 +339,10 @@ impl Ends {
             self.take_grants();
         }
         let empty = Lent { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
+        if let Some(direct) = &mut self.direct {
+            // What is made goes through the host, and is not to be overtaken.
+            direct.close_exits();
+        }
         Some(Packet { handle: u64::from(empty.slot) + 1, ..empty.packet() })
     }
 
@@ -226,7 +367,7 @@ impl Ends {
             };
             for claim in &claims[..count] {
                 if let Some(packet) = shm::claimed(self.region.number(), claim) {
-                    self.note_granted(claim.slot, true);
+                    self.note_granted(claim.slot);
                     self.granted.push(Lent::of(&packet));
                 }
             }
@@ -238,11 +379,16 @@ impl Ends {
         }
     }
 
-    /// Notes whether a slot is one that was granted.
-    fn note_granted(&mut self, slot: u32, granted: bool) {
-        if let Some(known) = self.is_granted.get_mut(slot as usize) {
-            *known = granted;
+    /// Notes that a slot is one that was granted.
+    fn note_granted(&mut self, slot: u32) {
+        if let Some(marks) = self.marks.get_mut(slot as usize) {
+            *marks |= GRANTED;
         }
+    }
+
+    #[inline]
+    fn marks(&self, slot: u32) -> u16 {
+        self.marks.get(slot as usize).copied().unwrap_or_default()
     }
 
     /// Takes a packet that is not needed any more: to be used again, or back to the host with the number of a
@@ -254,7 +400,7 @@ impl Ends {
     /// The same.
     #[inline]
     pub fn free_lent(&mut self, lent: &Lent, reason: u16) {
-        if self.is_granted.get(lent.slot as usize) == Some(&true) {
+        if self.marks(lent.slot) & GRANTED != 0 {
             self.granted.push(*lent);
         } else {
             self.give_lent(lent, Action::Drop, reason);
@@ -269,15 +415,21 @@ impl Ends {
     /// Has the host keep a packet that stays with the NF; false, and nothing said, when it keeps no more. One that is
     /// given later is kept no longer.
     pub fn hold(&mut self, lent: &Lent) -> bool {
-        let can_hold = self.can_hold();
-        let Some(held) = self.is_held.get_mut(lent.slot as usize) else { return false };
+        let is_held = self.marks(lent.slot) & HELD != 0;
         // To hold it once more would be a bad claim.
-        if !*held && can_hold {
-            *held = true;
-            self.held += 1;
-            self.claim(lent, Action::Hold, 0);
+        if is_held || !self.can_hold() {
+            return is_held;
         }
-        self.is_held.get(lent.slot as usize) == Some(&true)
+        if let Some(direct) = &mut self.direct {
+            // What is kept goes through the host later, and nothing is to overtake it.
+            direct.close_exits();
+        }
+        self.claim(lent, Action::Hold, 0);
+        if let Some(marks) = self.marks.get_mut(lent.slot as usize) {
+            *marks |= HELD;
+            self.held += 1;
+        }
+        self.marks(lent.slot) & HELD != 0
     }
 
     /// Gives a packet to the host, with what is known of it as it stands here. One that claims cannot speak of is
@@ -289,26 +441,58 @@ impl Ends {
         self.give_lent(&Lent::of(packet), action, destination);
     }
 
-    /// Gives a packet to the host, with what stands in the metadata block of its slot.
+    /// Gives a packet to the host, or to the NF behind that output, with what stands in the metadata block of its slot.
     #[inline]
     pub fn give_lent(&mut self, lent: &Lent, action: Action, destination: u16) {
-        if let Some(held) = self.is_held.get_mut(lent.slot as usize) {
-            self.held -= u64::from(std::mem::take(held));
-        }
         self.claim(lent, action, destination);
     }
 
     #[inline]
     fn claim(&mut self, lent: &Lent, action: Action, destination: u16) {
-        self.note_granted(lent.slot, false);
         let Lent { slot, generation, data, len, .. } = *lent;
-        let claim = Claim { slot, generation, data, len, action: action as u8, flags: 0, destination };
-        if !self.backlog.is_empty() || self.to.write(&[claim]) != Ok(1) {
+        let marks = self.marks.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
+        let hops = ((marks >> HOPS) as u8).saturating_add(1);
+        let claim = Claim { slot, generation, data, len, action: action as u8, hops, destination };
+        if marks != 0 {
+            self.held -= u64::from(marks & HELD);
+            self.here -= usize::from(marks & HERE != 0);
+        }
+        if let Some(direct) = &mut self.direct
+            && action == Action::Emit
+            // What is one NF's alone does not go to another but by the host.
+            && marks & (HELD | GRANTED) == 0
+        {
+            match direct.send(claim) {
+                Sent::Went if marks & NOTED == 0 => return,
+                Sent::Went => return self.noted.push(claim),
+                Sent::Waits => return self.keep(slot, marks),
+                Sent::NotHere => {}
+            }
+        }
+        if marks & NOTED != 0 {
+            self.noted.push(claim);
+        }
+        self.claim_of_host(claim);
+    }
+
+    /// Notes that a packet is still here: its claim waits for room.
+    #[cold]
+    fn keep(&mut self, slot: u32, marks: u16) {
+        if let Some(place) = self.marks.get_mut(slot as usize) {
+            *place = marks | HERE;
+            self.here += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn claim_of_host(&mut self, claim: Claim) {
+        if !self.backlog.is_empty() || self.to.write_one(claim) != Ok(true) {
             self.backlog.push_back(claim);
         }
     }
 
-    /// Shows the host what was given.
+    /// Shows the host, and others, what was given.
+    #[inline]
     pub fn flush(&mut self) {
         while let Some(claim) = self.backlog.front()
             && self.to.write(&[*claim]) == Ok(1)
@@ -316,12 +500,43 @@ impl Ends {
             self.backlog.pop_front();
         }
         self.to.publish();
+        if self.direct.is_some() {
+            self.flush_direct();
+        }
+    }
+
+    fn flush_direct(&mut self) {
+        let Some(direct) = &mut self.direct else { return };
+        let (all, here, noted) = (&mut self.marks, &mut self.here, &mut self.noted);
+        let mut leave = |claim: &Claim| {
+            if let Some(marks) = all.get_mut(claim.slot as usize) {
+                *here -= usize::from(*marks & HERE != 0);
+                if *marks & NOTED != 0 {
+                    noted.push(*claim);
+                }
+                *marks &= !(HERE | NOTED);
+            }
+        };
+        let back = direct.flush(&mut leave);
+        if !back.is_empty() {
+            back.iter().for_each(&mut leave);
+            back.into_iter().for_each(|claim| self.claim_of_host(claim));
+            self.to.publish();
+        }
+        if let Some(direct) = self.direct.as_ref().filter(|_| !self.noted.is_empty()) {
+            self.noted.drain(..).for_each(|claim| direct.forget(&claim));
+        }
     }
 
     /// Gives up the processor until something may have come, or for so long.
     pub fn sleep(&mut self, most: Duration) {
-        if self.backlog.is_empty() {
-            self.from.sleep(most);
+        if !self.is_backed_up() {
+            self.let_go();
+            self.wake_others();
+            let entrances = self.direct.iter_mut().flat_map(|direct| &mut direct.entrances);
+            let mut rings: Vec<_> = entrances.map(|entrance| &mut entrance.from).collect();
+            rings.push(&mut self.from);
+            Consumer::sleep_on(&mut rings, most);
         } else {
             // Nobody wakes an NF that waits for room.
             std::thread::sleep(most.min(Duration::from_micros(100)));
@@ -334,6 +549,14 @@ impl Ends {
             match self.socket.receive::<ToNf>(Duration::ZERO) {
                 Ok(None) => return,
                 Ok(Some((ToNf::Stop, _))) | Err(_) => self.over = true,
+                Ok(Some((ToNf::Direct { way, input, claims, index }, files))) => {
+                    if let (Some(direct), Some(file)) = (&mut self.direct, files.into_iter().next())
+                        && let Err(error) =
+                            direct.open((way, input), (file, claims), index, self.from.published())
+                    {
+                        self.say(&FromNf::Finding { text: error.to_string() });
+                    }
+                }
                 Ok(Some(_)) => {}
             }
         }
@@ -352,9 +575,10 @@ impl Ends {
         }
         let end = std::time::Instant::now() + patience;
         self.flush();
-        while !self.backlog.is_empty() && !self.broken && std::time::Instant::now() < end {
+        while self.is_backed_up() && !self.broken && std::time::Instant::now() < end {
             std::thread::sleep(Duration::from_micros(100));
             self.flush();
         }
+        self.wake_others();
     }
 }

@@ -31,6 +31,7 @@
 
 mod attach;
 mod batch;
+mod direct;
 pub mod ends;
 mod link;
 pub mod message;
@@ -43,7 +44,7 @@ pub use ::packet as headers;
 pub use ::packet::access::Access;
 
 pub use crate::packet::Packet;
-pub use attach::{Attached, Options, attach};
+pub use attach::{Attached, Options, PartyFiles, attach};
 pub use batch::{Batch, Nf, run};
 pub use link::{Held, Link};
 pub use metadata::Metadata;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How long an NF without packets looks again and again, before it lets others have the processor, and before it
 /// sleeps.
-const SPINS: u32 = 128;
-const YIELDS: u32 = 512;
+const SPINS: u32 = 8;
+const YIELDS: u32 = 80;
 /// The longest sleep: then the NF looks whether the host said something.
 const SLEEP: Duration = Duration::from_millis(10);
 /// The shortest sleep: putting a thread to sleep and waking it takes about as long.
@@ -90,6 +90,7 @@ impl Link {
     }
 
     /// The interfaces that packets can be sent to, by number.
+    #[inline]
     pub fn interfaces(&self) -> &[String] {
         &self.ends.welcome().outputs
     }
@@ -147,6 +148,7 @@ impl Link {
 
     /// Appends the next packets, up to 64; how many. Never waits. What the NF gave since the last call is shown to
     /// the host.
+    #[inline]
     pub fn receive(&mut self, packets: &mut impl Extend<Packet>) -> usize {
         self.free_abandoned();
         self.unheard += 1;
@@ -155,14 +157,16 @@ impl Link {
             self.ends.listen();
         }
         let (writable, known) = (self.is_writable(), self.ends.has_metadata());
-        let each = |input, lent| packets.extend([Packet::new(lent, input, writable, known)]);
-        let count = self.ends.fetch_lent(each);
+        let came = self.ends.fetch_all();
+        packets.extend(came.map(|(input, lent)| Packet::new(lent, input, writable, known)));
+        let count = self.ends.fetched();
         self.idle = if count > 0 { 0 } else { self.idle.saturating_add(1) };
         count
     }
 
     /// Waits a moment, after [`Link::receive`] found nothing: the longer that was so, the longer; at most 10 ms, or
     /// until [`Link::wake_at`] says.
+    #[inline]
     pub fn wait(&mut self) {
         let wake = self.wake.take();
         match self.idle {
@@ -189,6 +193,7 @@ impl Link {
     }
 
     /// Sends a packet out of an interface. The host counts one to an interface that there is not as dropped.
+    #[inline]
     pub fn send(&mut self, packet: Packet, interface: usize) {
         let interface = u16::try_from(interface).unwrap_or(u16::MAX);
         self.ends.give_lent(&packet.give(), Action::Emit, interface);
@@ -196,6 +201,7 @@ impl Link {
 
     /// Sends a packet out of the interface across: of two, the one that it did not come in by; of one, that. With
     /// more there is none, and the packet is dropped.
+    #[inline]
     pub fn pass(&mut self, packet: Packet) {
         match (self.interfaces().len(), packet.interface()) {
             (1, _) => self.send(packet, 0),
@@ -205,6 +211,7 @@ impl Link {
     }
 
     /// Drops a packet for one of the reasons that the NF named ([`Options::reason`]); 0 states none.
+    #[inline]
     pub fn drop_for(&mut self, packet: Packet, reason: usize) {
         let reason = u16::try_from(reason).ok().filter(|reason| *reason < self.reasons).unwrap_or(0);
         self.ends.free_lent(&packet.give(), reason);
@@ -261,6 +268,7 @@ impl Link {
     pub fn flush(&mut self) {
         self.free_abandoned();
         self.ends.flush();
+        self.ends.wake_others();
     }
 
     /// Tells the operator something, in a sentence.

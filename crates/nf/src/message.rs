@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol: messages, rings, claims, the page of counters and the layout of slots.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The most bytes of a message.
 pub const MOST_BYTES: usize = 32 << 10;
@@ -79,6 +79,19 @@ pub enum ToNf {
         /// A sentence that says why.
         why: String,
     },
+    /// With it comes the descriptor of a ring that another NF of its party puts packets into: from here on this NF
+    /// takes them, from an index on, once it has taken what the host lent before. A ring that it had by that number
+    /// is of no more use.
+    Direct {
+        /// The number of the way between the two.
+        way: u16,
+        /// The interface that packets of it come in by.
+        input: u16,
+        /// Claims that the ring holds.
+        claims: u32,
+        /// Where to begin.
+        index: u32,
+    },
     /// The NF is to give back what it has, and to end.
     Stop,
 }
@@ -109,4 +122,31 @@ pub struct Welcome {
     /// Bytes of the configuration.
     #[serde(default)]
     pub config_bytes: usize,
+    /// Its part in a party, whose NFs hand packets to each other.
+    #[serde(default)]
+    pub party: Option<Party>,
+}
+
+/// An NF's part in a party: NFs of one trust group that hand packets to each other directly. The descriptor of the
+/// notes follows that of the configuration, then come those of the rings.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Party {
+    /// Its number in the party.
+    pub member: u8,
+    /// Claims that each ring between NFs holds.
+    pub claims: u32,
+    /// Interfaces that have a ring of their own to the NF behind them, in the order of the descriptors.
+    pub outputs: Vec<u16>,
+}
+
+/// What an NF notes of a slot whose packet it keeps without the host's knowledge, in the party's notes. `hops` says
+/// how many NFs of the party had the packet before it.
+pub fn note(member: u8, generation: u32, hops: u8) -> u64 {
+    u64::from(generation) | (u64::from(member) + 1) << 32 | u64::from(hops) << 48
+}
+
+/// The member, the generation and the hops of a note; `None` where nobody noted anything.
+pub fn noted(note: u64) -> Option<(u8, u32, u8)> {
+    let member = ((note >> 32) as u16).checked_sub(1)?;
+    Some((member as u8, note as u32, (note >> 48) as u8))
 }

@@ -56,6 +56,7 @@ impl Packet {
     }
 
     /// Number of the interface that it came in by; 0 for one that the NF made.
+    #[inline]
     pub fn interface(&self) -> usize {
         usize::from(self.input)
     }
@@ -172,6 +173,7 @@ impl Access for Packet {
 }
 
 impl Drop for Packet {
+    #[inline]
     fn drop(&mut self) {
         if !self.given {
             // A thread that ends has nobody to give it to any more; then the host counts it as lost.

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The most descriptors that come with a message.
-pub const MOST_DESCRIPTORS: usize = 8;
+pub const MOST_DESCRIPTORS: usize = 32;
 
 /// One end of the socket.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! A page of numbers that one process writes and another reads: an NF's counters.
+//! Numbers that one process writes and another reads: an NF's counters, and notes of who works on what.
 #![expect(unsafe_code, reason = "makes atomics of mapped memory")]
 
 use crate::ShmError;
@@ -13,11 +13,12 @@ const BYTES: usize = 4096;
 /// Numbers that a page has.
 pub const PAGE_WORDS: usize = BYTES / 8;
 
-/// The page. Whoever else has it may write anything at any time; to read it is no race.
+/// The page, or several. Whoever else has it may write anything at any time; to read it is no race.
 #[derive(Debug)]
 pub struct Page {
     file: OwnedFd,
     mapping: Mapping,
+    words: usize,
 }
 
 impl Page {
@@ -27,10 +28,20 @@ impl Page {
     ///
     /// When the system has no memory.
     pub fn create() -> Result<Page, ShmError> {
-        let file = memfd::create("millrace-page", BYTES, MemfdFlags::empty(), Seals::Final)
-            .map_err(|(action, error)| failed(action, BYTES, error))?;
-        let mapping = Mapping::of(&file, BYTES)?;
-        Ok(Page { file, mapping })
+        Page::create_for(PAGE_WORDS)
+    }
+
+    /// As many pages of zeros as so many numbers need.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory.
+    pub fn create_for(words: usize) -> Result<Page, ShmError> {
+        let bytes = bytes(words);
+        let file = memfd::create("millrace-page", bytes, MemfdFlags::empty(), Seals::Final)
+            .map_err(|(action, error)| failed(action, bytes, error))?;
+        let mapping = Mapping::of(&file, bytes)?;
+        Ok(Page { file, mapping, words: bytes / 8 })
     }
 
     /// A page that another process made.
@@ -39,15 +50,30 @@ impl Page {
     ///
     /// When the file could shrink, or is smaller than a page.
     pub fn open(file: OwnedFd) -> Result<Page, ShmError> {
-        memfd::check(&file, BYTES)?;
-        let mapping = Mapping::of(&file, BYTES)?;
-        Ok(Page { file, mapping })
+        Page::open_for(file, PAGE_WORDS)
+    }
+
+    /// Pages for so many numbers that another process made.
+    ///
+    /// # Errors
+    ///
+    /// When the file could shrink, or is smaller.
+    pub fn open_for(file: OwnedFd, words: usize) -> Result<Page, ShmError> {
+        let bytes = bytes(words);
+        memfd::check(&file, bytes)?;
+        let mapping = Mapping::of(&file, bytes)?;
+        Ok(Page { file, mapping, words: bytes / 8 })
+    }
+
+    /// How many numbers it has.
+    pub fn words(&self) -> usize {
+        self.words
     }
 
     fn word(&self, number: usize) -> Option<&AtomicU64> {
         // SAFETY: inside the mapping, aligned to 8 bytes, mapped as long as `self` lives, and only ever seen as an
         // atomic.
-        (number < PAGE_WORDS)
+        (number < self.words)
             .then(|| unsafe { AtomicU64::from_ptr(self.mapping.start().as_ptr().cast::<u64>().add(number)) })
     }
 
@@ -64,6 +90,18 @@ impl Page {
             word.store(value, Ordering::Relaxed);
         }
     }
+
+    /// Sets a number that is still what it was.
+    pub fn replace(&self, number: usize, before: u64, value: u64) {
+        if let Some(word) = self.word(number) {
+            let _ = word.compare_exchange(before, value, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Bytes of the pages that hold so many numbers.
+fn bytes(words: usize) -> usize {
+    (8 * words.max(1)).next_multiple_of(BYTES)
 }
 
 impl AsFd for Page {

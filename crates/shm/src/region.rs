@@ -128,6 +128,7 @@ impl Region {
     }
 
     /// The number that descriptors know this region by.
+    #[inline]
     pub fn number(&self) -> u16 {
         self.number
     }

@@ -237,6 +237,12 @@ pub(crate) fn prefetch_line<T>(at: *const T) {
     let _ = at;
 }
 
+/// The address of a slot's buffer in this process; `None` when there is no such slot.
+#[inline(always)]
+pub fn buffer(region: u16, slot: u32) -> Option<u64> {
+    Span::of(region).buffer(slot)
+}
+
 /// The packet that a claim speaks of, to whoever sees the slots of that region and knows nothing else of it; `None`
 /// when there is no such slot.
 #[inline]

@@ -21,7 +21,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
             1 => Claim { data: u16::MAX, ..claim },
             _ => Claim { data: 2000, len: 2000, ..claim },
         }),
-        "actions" => change(attacker, |claim, at| Claim { action: 3 + at as u8, flags: 0xff, ..claim }),
+        "actions" => change(attacker, |claim, at| Claim { action: 3 + at as u8, hops: 0xff, ..claim }),
         "outputs" => change(attacker, |claim, at| Claim { destination: 2 + 97 * at as u16, ..claim }),
         "reasons" => {
             change(attacker, |claim, at| Claim { action: 0, destination: 2 + 97 * at as u16, ..claim })

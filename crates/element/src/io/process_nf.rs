@@ -25,13 +25,15 @@ file puts it into the configuration; there is no other use for it.
 - **arguments**: `NAME`: the NF
 - **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
-  `bad-claims` (what it said of packets that is not so, by kind, a line each), `bypassed` (packets that passed by the NF while it did not run), `copied` (copies that were made at the border of
-  its trust group, both ways), `missed` (packets that an observer had no room for)
-- **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs; `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before
-  it took the packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had
-  the packet kept for later; `no-such-output`: the NF named an
-  output that it does not have; `not-back`: the run ended before the packet came back; `segments`: the packet
-  is larger than a slot
+  `bad-claims` (what it said of packets that is not so, by kind, a line each), `bypassed` (packets that passed by the
+  NF while it did not run), `passed` (packets that it handed to the next NF of its trust group by itself), `copied`
+  (copies that were made at the border of its trust group, both ways), `missed` (packets that an observer had no room
+  for)
+- **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs;
+  `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before it took the
+  packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had the packet kept
+  for later; `no-such-output`: the NF named an output that it does not have; `not-back`: the run ended before the
+  packet came back; `segments`: the packet is larger than a slot
 ",
     ports: "-/-",
     processing: "h/h",
@@ -80,6 +82,8 @@ struct ProcessNf {
     /// The NF has moved nothing for too long: nobody waits for it until it does.
     stuck: bool,
     bypassed: u64,
+    /// Packets that the NF handed to the next one itself.
+    passed: u64,
     missed: u64,
     failed: Option<String>,
 }
@@ -99,6 +103,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             moved_ns: 0,
             stuck: false,
             bypassed: 0,
+            passed: 0,
             missed: 0,
             failed: None,
         }) as Box<dyn Element>
@@ -196,6 +201,10 @@ impl ProcessNf {
     /// vector, which is empty and leaves first. Without one it is late, and nothing is sent on.
     fn settle(&mut self, mut vector: Option<&mut Vector>, work: &mut Work<'_>) -> usize {
         let late = vector.is_none();
+        for &(port, count) in self.back.passed() {
+            work.release(count);
+            work.pass(port, count);
+        }
         let is_lent = |fate: &&Fate| !matches!(fate, Fate::Made(_) | Fate::Unused);
         work.release(self.back.fates().iter().filter(is_lent).count());
         for (fate, mut packets) in self.back.runs() {
@@ -235,7 +244,9 @@ impl ProcessNf {
             };
             work.drop(reason, packets);
         }
-        let count = self.back.len();
+        let passed: usize = self.back.passed().iter().map(|(_, count)| count).sum();
+        self.passed += passed as u64;
+        let count = self.back.len() + passed;
         self.back.clear();
         count
     }
@@ -339,6 +350,7 @@ impl Element for ProcessNf {
             Handler::named("counters"),
             Handler::named("bad-claims"),
             Handler::sum("bypassed"),
+            Handler::sum("passed"),
             Handler::sum("copied"),
             Handler::sum("missed"),
         ];
@@ -348,6 +360,7 @@ impl Element for ProcessNf {
     fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
         match handler {
             "bypassed" => Some(self.bypassed.to_string()),
+            "passed" => Some(self.passed.to_string()),
             "missed" => Some(self.missed.to_string()),
             other => self.link.status(other),
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Packets that cross at a time, at most.
 const MOST: usize = 256;
 
-/// One link's side of the border.
+/// One link's side of the border, or that of a party.
 pub struct Border {
     pool: PacketPool,
     /// What each slot's copy is a copy of.
@@ -21,6 +21,12 @@ pub struct Border {
     /// Copies that were made, in and out.
     copied: u64,
     observes: bool,
+}
+
+impl std::fmt::Debug for Border {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Border").field("observes", &self.observes).finish_non_exhaustive()
+    }
 }
 
 impl Border {
@@ -37,9 +43,9 @@ impl Border {
         }
     }
 
-    /// Copies that were made.
-    pub fn copied(&self) -> u64 {
-        self.copied
+    /// Copies that were made since the last call.
+    pub fn take_copied(&mut self) -> u64 {
+        std::mem::take(&mut self.copied)
     }
 
     /// Copies the front packets of a list, as many as there are slots for and up to the first that has several

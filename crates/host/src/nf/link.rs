@@ -4,14 +4,16 @@
 
 use super::border::Border;
 use super::memory::RING_CLAIMS;
+use super::party::{Party, Way};
 use super::seat::{Incarnation, Seat, State, WhenDown};
 use super::supervisor::Bell;
 use element::nf::{Backs, Fate, NfLink};
+use nf::message::ToNf;
 use shm::Packet;
-use shm::lend::{GRANT, LendStats, Verdict};
-use shm::ring::Action;
-use std::sync::Arc;
+use shm::lend::{GRANT, LendStats, Lender, Loans, Verdict};
+use shm::ring::{Action, Consumer, Culprit, Mapped};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How long an NF may take until it gets its first packets.
@@ -20,6 +22,8 @@ const START_PATIENCE: Duration = Duration::from_secs(21);
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// Bad claims after which an NF is ended.
 const MOST_BAD: u64 = 1024;
+/// Claims that are taken at a time from a ring that nobody writes any more.
+const BURST: usize = 64;
 /// Empty slots that an NF has for packets that it makes.
 const GRANTS: usize = 512;
 
@@ -30,8 +34,11 @@ pub struct ProcessLink {
     /// Set when the whole run is to end: nobody waits for NFs then.
     interrupted: Arc<AtomicBool>,
     current: Option<Incarnation>,
-    /// Where packets cross as copies.
-    border: Option<Border>,
+    /// Where packets cross as copies, and how many did here.
+    border: Option<Arc<Mutex<Border>>>,
+    copied: u64,
+    /// Packets of each way to this NF that its books know of.
+    came: Vec<u64>,
     /// Empty slots that the NF has.
     granted: usize,
     /// Whether the NF was ended for what it did.
@@ -55,6 +62,8 @@ impl ProcessLink {
             interrupted,
             current: None,
             border: None,
+            copied: 0,
+            came: vec![],
             granted: 0,
             evicted: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
@@ -70,12 +79,22 @@ impl ProcessLink {
     fn take_news(&mut self, out: &mut Backs) {
         let (came, gone) = self.seat.take_news();
         // A process that came and went since the last look held nothing; it is still to be reported buried.
-        if came.is_some() {
+        if let Some(mut came) = came {
             if self.border.is_none() {
-                let copies = self.seat.memory.get().and_then(|memory| memory.copies.as_ref());
-                self.border = copies.map(|pool| Border::new(pool, self.seat.spec.terms.observes));
+                self.border = self.find_border();
             }
-            (self.current, self.granted, self.evicted) = (came, 0, false);
+            if let Some((party, member)) = &self.seat.party {
+                party.set_rings(*member, Some(&came.rings));
+                for (number, ring) in came.exits.drain(..) {
+                    if let Some(way) = party.ways.get(usize::from(number)) {
+                        way.begin(ring);
+                    }
+                }
+                self.came = entrances(party, *member).map(|way| way.came()).collect();
+                let metadata = came.lender.has_metadata();
+                entrances(party, *member).for_each(|way| way.set_reader(Some(metadata)));
+            }
+            (self.current, self.granted, self.evicted) = (Some(came), 0, false);
         }
         if gone {
             self.bury(out);
@@ -84,21 +103,53 @@ impl ProcessLink {
         }
     }
 
+    /// Where packets cross into the memory of the NF's group, when that has its own.
+    fn find_border(&self) -> Option<Arc<Mutex<Border>>> {
+        let pool = self.seat.memory.get()?.copies.as_ref()?;
+        let make = || Border::new(pool, self.seat.spec.terms.observes);
+        Some(match &self.seat.party {
+            Some((party, _)) => party.border(make),
+            None => Arc::new(Mutex::new(make())),
+        })
+    }
+
     /// Collects everything that a process held that runs no more.
     fn bury(&mut self, out: &mut Backs) {
         let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
-        let estate = current.lender.bury(&memory.loans);
+        let mut returned = vec![];
+        let estate = match &self.seat.party {
+            None => current.lender.bury(&memory.loans),
+            Some((party, member)) => {
+                let mut taken = vec![];
+                entrances(party, *member).for_each(|way| way.take_over(&mut taken));
+                for way in party.ways.iter().filter(|way| way.from.0 == *member) {
+                    // What stands in a ring to one that lives is that one's.
+                    let passed = way.end(|ring| {
+                        empty(&mut current.lender, ring, way.from.1, &memory.loans, &mut returned);
+                    });
+                    current.lender.note_passed(0, passed);
+                    out.pass(usize::from(way.from.1), passed as usize);
+                }
+                party.set_rings(*member, None);
+                let others = party.others(*member, &taken, &memory.loans);
+                let has = |slot: u32| others.get(slot as usize).copied().unwrap_or_default();
+                let estate = current.lender.bury_among(&memory.loans, has);
+                party.forget(*member);
+                estate
+            }
+        };
         let stats = current.lender.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
         self.seat.vitals.note(0, 0);
-        let border = &mut self.border;
+        let mut border = self.border.as_ref().map(|border| lock(border));
         let mut push = |packet: &Packet, fate: Fate| {
             let mut packet = *packet;
             if border.as_mut().is_none_or(|border| border.leave(&mut packet, goes_on(fate))) {
                 out.push(&packet, fate);
             }
         };
-        estate.returned.iter().for_each(|(packet, verdict)| push(packet, fate(&self.seat, verdict)));
+        let back = returned.iter().chain(&estate.returned);
+        back.for_each(|(packet, verdict)| push(packet, fate(&self.seat, verdict)));
         let rest =
             [(&estate.untouched, Fate::NotTaken), (&estate.held, Fate::Kept), (&estate.lost, Fate::Lost)];
         for (lent, fate) in rest {
@@ -114,7 +165,8 @@ impl ProcessLink {
         if self.evicted || !self.seat.is_wanted() {
             return 0;
         }
-        let (packets, list) = match &mut self.border {
+        let mut border = self.border.as_ref().map(|border| lock(border));
+        let (packets, list) = match &mut border {
             Some(border) => border.cross(packets, list),
             None => (packets, list),
         };
@@ -123,9 +175,11 @@ impl ProcessLink {
         if lent == 0 && destination != GRANT {
             self.seat.vitals.note_crowded();
         }
-        if let Some(border) = &mut self.border {
+        if let Some(border) = &mut border {
             border.retract(lent);
+            self.copied += border.take_copied();
         }
+        drop(border);
         match result {
             Ok((_, true)) => current.lender.wake(),
             Ok((_, false)) => {}
@@ -143,10 +197,81 @@ impl ProcessLink {
         }
     }
 
+    /// Follows what goes between this NF and others of its party.
+    fn follow(&mut self, out: &mut Backs) {
+        let (Some((party, member)), Some(memory)) = (self.seat.party.clone(), self.seat.memory.get()) else {
+            return;
+        };
+        let (mut went, mut is_full, mut sound) = (0, false, true);
+        for way in party.ways.iter().filter(|way| way.from.0 == member) {
+            let metadata = self.current.as_ref().map(|current| current.lender.has_metadata());
+            let (current, verdicts, seat) = (&mut self.current, &mut self.verdicts, &self.seat);
+            let (border, copied) = (&self.border, &mut self.copied);
+            let turn = way.turn(metadata, |ring| {
+                let Some(current) = current else { return };
+                // Seldom: while the reader is not there.
+                out.fill(verdicts.len(), |packets, fates| {
+                    let (count, taken) =
+                        current.lender.take_from(ring, way.from.1, &memory.loans, packets, verdicts);
+                    sound &= taken.is_ok();
+                    let back = verdicts[..count].iter().map(|verdict| fate(seat, verdict));
+                    let Some(border) = border else { return fates.extend(back) };
+                    let (mut border, start) = (lock(border), fates.len());
+                    for (at, fate) in back.enumerate() {
+                        let mut packet = packets[at];
+                        if border.leave(&mut packet, goes_on(fate)) {
+                            packets[fates.len() - start] = packet;
+                            fates.push(fate);
+                        }
+                    }
+                    *copied += border.take_copied();
+                });
+            });
+            if turn.passed > 0 {
+                went += turn.passed;
+                out.pass(usize::from(way.from.1), turn.passed as usize);
+            }
+            is_full |= way.pending() >= u64::from(RING_CLAIMS);
+            match turn.broken {
+                None => {}
+                Some(Culprit::Producer) => sound = false,
+                Some(Culprit::Consumer) => {
+                    if let Some(reader) = party.seat(way.to.0) {
+                        reader.evict("broke its rings".into());
+                        self.bell.ring();
+                    }
+                }
+            }
+            if let Some((file, index)) = turn.hand_over
+                && let Some(reader) = party.seat(way.to.0)
+            {
+                let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
+                reader.say(ToNf::Direct { way, input, claims, index }, file);
+                self.bell.ring();
+            }
+        }
+        let Some(current) = &mut self.current else { return };
+        let mut waiting = 0;
+        for (seen, way) in self.came.iter_mut().zip(entrances(&party, member)) {
+            let came = way.came();
+            current.lender.note_passed(came - std::mem::replace(seen, came), 0);
+            waiting += way.pending();
+        }
+        current.lender.note_passed(0, went);
+        let stats = current.lender.stats();
+        // One that waits for room at another has nothing to answer for.
+        let held = if is_full { 0 } else { current.lender.held() + waiting };
+        self.seat.vitals.note(current.lender.given_back() + stats.went, held);
+        if !sound {
+            self.evict("broke its rings");
+        }
+    }
+
     /// Takes back what the NF gave.
     fn take_back(&mut self, out: &mut Backs) {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
-        let (verdicts, seat, border) = (&mut self.verdicts, &self.seat, self.border.as_mut());
+        let (verdicts, seat) = (&mut self.verdicts, &self.seat);
+        let mut border = self.border.as_ref().map(|border| lock(border));
         let (mut granted, mut sound) = (0, true);
         out.fill(verdicts.len(), |packets, fates| {
             let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
@@ -154,7 +279,7 @@ impl ProcessLink {
             granted = verdicts.iter().filter(|verdict| verdict.granted).count();
             sound = taken.is_ok();
             let back = verdicts.iter().map(|verdict| fate(seat, verdict));
-            let Some(border) = border else { return fates.extend(back) };
+            let Some(border) = &mut border else { return fates.extend(back) };
             let start = fates.len();
             for (at, fate) in back.enumerate() {
                 let mut packet = packets[at];
@@ -165,13 +290,47 @@ impl ProcessLink {
                 }
             }
         });
+        if let Some(border) = &mut border {
+            self.copied += border.take_copied();
+        }
+        drop(border);
         self.granted = self.granted.saturating_sub(granted);
-        self.seat.vitals.note(current.lender.given_back(), current.lender.held());
+        if self.seat.party.is_none() {
+            self.seat.vitals.note(current.lender.given_back(), current.lender.held());
+        }
         if current.lender.bad_claims() > MOST_BAD {
             let what = worst(&current.lender.stats());
             self.evict(what);
         } else if !sound {
             self.evict("broke its rings");
+        }
+    }
+}
+
+/// The ways to a member of a party.
+fn entrances(party: &Party, member: u8) -> impl Iterator<Item = &Arc<Way>> {
+    party.ways.iter().filter(move |way| way.to.0 == member)
+}
+
+fn lock(border: &Mutex<Border>) -> MutexGuard<'_, Border> {
+    border.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Takes everything out of a ring whose writer will never write again, as far as its index can be.
+fn empty(
+    lender: &mut Lender<Mapped>,
+    ring: &mut Consumer<Mapped>,
+    output: u16,
+    loans: &Loans,
+    out: &mut Vec<(Packet, Verdict)>,
+) {
+    let (mut packets, mut verdicts) = ([Packet::EMPTY; BURST], [Verdict::default(); BURST]);
+    loop {
+        let before = ring.index();
+        let (count, taken) = lender.take_from(ring, output, loans, &mut packets, &mut verdicts);
+        out.extend(packets.iter().copied().zip(verdicts).take(count));
+        if taken.is_err() || ring.index() == before {
+            return;
         }
     }
 }
@@ -299,6 +458,9 @@ impl NfLink for ProcessLink {
             self.take_news(out);
         }
         self.take_back(out);
+        if self.seat.party.is_some() {
+            self.follow(out);
+        }
     }
 
     fn across(&self, input: usize) -> Option<usize> {
@@ -353,7 +515,7 @@ impl NfLink for ProcessLink {
             "restarts" => self.seat.restarts().to_string(),
             "pid" => self.seat.pid().to_string(),
             "kind" => self.seat.told().hello.kind.clone(),
-            "copied" => self.border.as_ref().map_or(0, Border::copied).to_string(),
+            "copied" => self.copied.to_string(),
             "bad-claims" => {
                 let stats = self.current.as_ref().map(|current| current.lender.stats()).unwrap_or_default();
                 let all = self.bad.iter().zip(&BAD).map(|(sum, bad)| (bad, sum + (bad.count)(&stats)));

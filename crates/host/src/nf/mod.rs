@@ -3,6 +3,7 @@
 //! - [`seat`]: the place of an NF in a chain, shared by the two who look after it
 //! - [`supervisor`]: has processes started (`start`), shakes hands (see the crate `nf`), watches and ends them
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
+//! - [`party`]: NFs that hand packets to each other without the host; `parties`: which those are
 //! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
 //! - `log`: keeps what processes write; `vital`: whether they live
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
@@ -14,11 +15,16 @@ pub mod child;
 pub mod link;
 mod log;
 pub mod memory;
+mod parties;
+pub mod party;
 pub mod seat;
+#[cfg(test)]
+mod simulation;
 mod start;
 pub mod supervisor;
 mod vital;
 
+pub use parties::Parties;
 pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, Terms, WhenDown};
 pub use supervisor::Supervisor;
 

@@ -5,15 +5,17 @@
 //! waits for the other on the packet path: each looks at one word.
 
 use super::memory::Memory;
+use super::party::Party;
 use super::vital::Vitals;
 use crate::chain::{Body, ProcessNf, Program};
 use nf::ends::FIRST_COUNTER;
-use nf::message::{Hello, MOST_REASONS, UNSTATED};
+use nf::message::{Hello, MOST_REASONS, ToNf, UNSTATED};
 use nf::socket::Socket;
 use shm::lend::Lender;
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -177,6 +179,8 @@ pub struct Incarnation {
     pub hello: Arc<Hello>,
     /// What the lender points into.
     pub rings: Rings,
+    /// Rings to others of its party, by the number of the way.
+    pub exits: Vec<(u16, RingFile<1>)>,
 }
 
 /// The word that a link looks at in every turn: a process is there to be taken over.
@@ -195,6 +199,10 @@ pub struct Seat {
     pub number: u32,
     /// Packet memory, known once the chain's pool is made.
     pub memory: Arc<OnceLock<Memory>>,
+    /// The NFs that it hands packets to or gets them from, and its number among them.
+    pub party: Option<(Arc<Party>, u8)>,
+    /// What the supervisor is to say to the process, with a descriptor.
+    to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
     holder: OnceLock<Option<u16>>,
     news: AtomicU8,
@@ -265,6 +273,8 @@ impl Seat {
             worker,
             number,
             memory,
+            party: None,
+            to_say: Mutex::default(),
             holder: OnceLock::new(),
             news: AtomicU8::new(0),
             came: Mutex::default(),
@@ -283,9 +293,29 @@ impl Seat {
         }
     }
 
+    /// As a member of a party.
+    #[must_use]
+    pub fn in_party(self, party: Arc<Party>, member: u8) -> Seat {
+        Seat { party: Some((party, member)), ..self }
+    }
+
     /// Its number as a holder.
     pub fn holder(&self) -> Option<u16> {
-        *self.holder.get_or_init(|| self.memory.get()?.holder())
+        let next = || self.memory.get()?.holder();
+        match &self.party {
+            Some((party, _)) => party.holder(next),
+            None => *self.holder.get_or_init(next),
+        }
+    }
+
+    /// Has the supervisor say something to the process, with a descriptor; the link's.
+    pub fn say(&self, message: ToNf, descriptor: OwnedFd) {
+        self.to_say.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((message, descriptor));
+    }
+
+    /// What is to be said to the process; the supervisor's.
+    pub fn take_to_say(&self) -> Vec<(ToNf, OwnedFd)> {
+        std::mem::take(&mut *self.to_say.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
     /// Where the NF is.

@@ -1,11 +1,12 @@
 //! How the process of an NF is started, and welcomed: what it gets, and what keeps it to its rights.
 
 use super::memory::RING_CLAIMS;
+use super::party::Way;
 use super::seat::{Incarnation, Rights, Rings, Seat, Visitor};
 use super::supervisor::{Body, Process};
 use super::{find_program, log};
 use confine::{Confinement, Sockets};
-use nf::message::{Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
+use nf::message::{Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, Party, ToNf, Welcome};
 use nf::socket::Socket;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -13,6 +14,7 @@ use rustix::process::{Pid, PidfdFlags};
 use shm::descriptor::LAYOUT_VERSION;
 use shm::lend::Lender;
 use shm::page::Page;
+use shm::ring::RingFile;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -159,6 +161,15 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
     // What an observer says of packets has no effect, so that it needs no block to say it in.
     let lender = lender.with_metadata(hello.metadata && !seat.spec.terms.observes);
+    let (lender, party) = match &seat.party {
+        Some((party, member)) => {
+            let inside = party.inside(memory.quota);
+            // What all of them may have any of them may: the first gets it, and passes it on.
+            let lender = lender.limited_to(inside.most()).in_party(*member, inside);
+            (lender, Some((party, *member, exits(party, *member)?, party.notes(memory.region.slots())?)))
+        }
+        None => (lender, None),
+    };
     let spec = &seat.spec;
     let config = config_file(&spec.config)?;
     let welcome = Welcome {
@@ -173,14 +184,32 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
         config_bytes: spec.config.len(),
+        party: party.as_ref().map(|(_, member, exits, _)| Party {
+            member: *member,
+            claims: RING_CLAIMS,
+            outputs: exits.iter().map(|(way, _)| way.from.1).collect(),
+        }),
     };
     let for_reading = if spec.terms.observes { Some(memory.region.for_reading()) } else { None };
     let for_reading = for_reading.transpose().map_err(|error| error.to_string())?;
     let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];
     descriptors.extend(config.as_ref().map(AsFd::as_fd));
+    if let Some((_, _, exits, notes)) = &party {
+        descriptors.push(notes.as_fd());
+        descriptors.extend(exits.iter().map(|(_, ring)| ring.as_fd()));
+    }
     socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
-    Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings })
+    let exits = party.map(|(_, _, exits, _)| exits).unwrap_or_default();
+    let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
+    Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+}
+
+/// New rings for the ways that a member writes into.
+fn exits(party: &super::party::Party, member: u8) -> Result<Vec<(&Arc<Way>, RingFile<1>)>, String> {
+    let mine = party.ways.iter().filter(|way| way.from.0 == member);
+    let ring = |way| Ok((way, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
+    mine.map(ring).collect()
 }
 
 /// The configuration as a file in memory.

@@ -12,7 +12,7 @@ use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -412,6 +412,14 @@ impl Watched {
             self.evict(&why);
         }
         let Some(process) = &mut self.process else { return };
+        for (message, descriptor) in self.seat.take_to_say() {
+            if matches!(process.stage, Stage::Up)
+                && process.socket.send(&message, &[descriptor.as_fd()]).is_err()
+                && process.deaf_since.is_none()
+            {
+                self.seat.evict("does not listen to its host".into());
+            }
+        }
         match &process.stage {
             Stage::Gone => {
                 if self.seat.is_buried() {

@@ -21,7 +21,7 @@ use crate::chain::{
 use crate::nf;
 use crate::nf::link::ProcessLink;
 use crate::nf::memory::Memory;
-use crate::nf::{NfSpec, Seat, Supervisor};
+use crate::nf::{NfSpec, Parties, Seat, Supervisor};
 use crate::services::PortOpener;
 use diag::Diagnostics;
 use element::configure::Direction;
@@ -69,6 +69,8 @@ pub struct Ports {
     interrupted: Arc<AtomicBool>,
     /// Packet memory of each trust group, known once there is a pool.
     groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
+    /// NFs that hand packets to each other.
+    parties: Parties,
 }
 
 /// A trust group's name; observers have one each.
@@ -137,6 +139,7 @@ impl Ports {
             supervisor: None,
             interrupted: Arc::default(),
             groups: chain.processes.iter().map(|nf| (Group::of(nf), Arc::default())).collect(),
+            parties: Parties::of(chain),
         }
     }
 
@@ -437,7 +440,15 @@ impl PortOpener for Ports {
         let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
         let memory = self.groups.get(&Group::of(process)).cloned().unwrap_or_default();
         let number = supervisor.seats().len() as u32;
-        let seat = Arc::new(Seat::new(starter(process), worker, number, memory));
+        let seat = Seat::new(starter(process), worker, number, memory);
+        let seat = match self.parties.find(name, worker) {
+            Some((party, member)) => {
+                let seat = Arc::new(seat.in_party(Arc::clone(&party), member));
+                party.seat_member(member, &seat);
+                seat
+            }
+            None => Arc::new(seat),
+        };
         supervisor.add(Arc::clone(&seat));
         Ok(Box::new(ProcessLink::new(seat, supervisor.bell(), Arc::clone(&self.interrupted))))
     }

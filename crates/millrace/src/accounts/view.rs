@@ -36,13 +36,18 @@ pub fn stats(
         sent: report.sent(),
         dropped: report.dropped(),
         merged: sum(|node| node.merged),
-        held: sum(|node| node.held),
+        held: kept(report.nodes.iter().map(|node| node.held).sum()),
         imbalance: report.imbalance() as i64,
         running: running.is_some(),
         elements: report.nodes.iter().map(element).collect(),
         nfs: nfs(report, seats),
         findings,
     }
+}
+
+/// Packets that are kept, as far as it is known at this moment.
+fn kept(held: i64) -> u64 {
+    u64::try_from(held).unwrap_or(0)
 }
 
 fn element(node: &NodeReport) -> Element {
@@ -55,7 +60,7 @@ fn element(node: &NodeReport) -> Element {
         outputs: node.outputs.clone(),
         sent: node.sent,
         merged: node.merged,
-        held: node.held,
+        held: kept(node.held),
         dropped: node.dropped.clone(),
     }
 }
@@ -72,7 +77,7 @@ fn nfs(report: &Report, seats: &[Arc<Seat>]) -> Vec<NfStatus> {
                 name: name.clone(),
                 input: books.input,
                 output: books.outputs.iter().sum(),
-                held: books.held,
+                held: kept(books.held),
                 dropped: books.dropped,
                 ..NfStatus::default()
             });

@@ -71,6 +71,7 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
         inputs: names.clone(),
         outputs: names,
         config_bytes: 0,
+        party: None,
     }
 }
 

@@ -68,6 +68,8 @@ impl Loan {
     const HELD: u64 = 1 << 49;
     /// The entry's second line counts.
     const FURTHER: u64 = 1 << 50;
+    /// Where the member of a party stands that the slot was lent to, or that had it kept.
+    const MEMBER: u32 = 51;
 
     fn of(generation: u32, holder: u16) -> Loan {
         Loan(u64::from(generation) | u64::from(holder) << 32)
@@ -87,6 +89,21 @@ impl Loan {
 
     pub fn is_held(self) -> bool {
         self.0 & Loan::HELD != 0
+    }
+
+    /// Whether it is one member's alone: granted, or kept.
+    pub fn is_marked(self) -> bool {
+        self.0 & (Loan::GRANTED | Loan::HELD) != 0
+    }
+
+    pub fn member(self) -> u8 {
+        (self.0 >> Loan::MEMBER) as u8
+    }
+
+    /// Whether a member may have the packet in work.
+    #[inline(always)]
+    pub fn is_in_work_of(self, member: u8) -> bool {
+        !self.is_held() && (!self.is_granted() || self.member() == member)
     }
 }
 
@@ -134,6 +151,12 @@ impl Loans {
         self.kept.get(slot as usize).map_or(0, |kept| kept.loan().generation())
     }
 
+    /// Whether a slot is in that loan now, and somebody's in work: not granted, not kept.
+    pub fn is_in_work(&self, slot: u32, generation: u32) -> bool {
+        let loan = self.kept.get(slot as usize).map(Kept::loan);
+        loan.is_some_and(|loan| loan.generation() == generation && loan.holder() != HOST && !loan.is_marked())
+    }
+
     /// Who holds a slot.
     pub fn holder(&self, slot: u32) -> Option<u16> {
         self.kept.get(slot as usize).map(|kept| kept.loan().holder())
@@ -147,14 +170,15 @@ impl Loans {
 
     /// Notes a loan; its number. `None` when the host does not have the slot.
     #[inline(always)]
-    pub(super) fn begin(&self, packet: &Packet, holder: u16, granted: bool) -> Option<u32> {
+    pub(super) fn begin(&self, packet: &Packet, holder: u16, member: u8, granted: bool) -> Option<u32> {
         let kept = self.kept.get(packet.slot as usize)?;
         let loan = kept.loan();
         if loan.holder() != HOST {
             return None;
         }
         let marks = if granted { Loan::GRANTED } else { 0 };
-        kept.keep(packet, Loan(Loan::of(loan.generation(), holder).0 | marks));
+        let lent = Loan::of(loan.generation(), holder).0 | u64::from(member) << Loan::MEMBER;
+        kept.keep(packet, Loan(lent | marks));
         Some(loan.generation())
     }
 
@@ -234,8 +258,9 @@ impl Kept {
     }
 
     /// Notes that the NF has the packet kept, and what it is like from now on.
-    pub fn hold(&self, packet: &Packet, loan: Loan) {
-        self.keep(packet, Loan(loan.0 & !Loan::FURTHER | Loan::HELD));
+    pub fn hold(&self, packet: &Packet, loan: Loan, member: u8) {
+        let loan = loan.0 & !(Loan::FURTHER | 0xff << Loan::MEMBER) | Loan::HELD;
+        self.keep(packet, Loan(loan | u64::from(member) << Loan::MEMBER));
     }
 
     /// What only the host may know of a packet, into a descriptor whose rest is known already.

@@ -26,6 +26,9 @@ use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
 use crate::slot::{park_in, prefetch, prefetch_block, unpark_into};
 use crate::span::Span;
 use loans::{ClaimError, Kept, Loan, Place};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Claims that are looked at at a time.
 const BURST: usize = 64;
@@ -58,6 +61,10 @@ pub struct Verdict {
 pub struct LendStats {
     /// Packets lent.
     pub lent: u64,
+    /// Packets that the NF took from others of its party.
+    pub came: u64,
+    /// Packets that others of its party took from it.
+    pub went: u64,
     /// Packets that came back by good claims.
     pub returned: u64,
     /// Packets that an NF held when it died and had taken: they are lost.
@@ -104,15 +111,50 @@ pub struct Lender<C> {
     /// Of empty slots: they must not wait behind packets that wait for them.
     grants: Option<Producer<C>>,
     from: Consumer<C>,
+    desk: Desk,
+    /// Packets that the NF may hold.
+    most: u64,
+    /// What all NFs that share its loans hold, and what of that was lent here as it was counted last.
+    party: Option<(Arc<Inside>, u64)>,
+}
+
+/// Where claims are looked at.
+#[derive(Debug)]
+struct Desk {
     holder: u16,
+    /// Which of the NFs that share the holder's number.
+    member: u8,
     region: u16,
     /// Whether descriptors go with the packets.
     metadata: bool,
-    /// Packets that the NF may hold.
-    most: u64,
     /// Packets that the NF may have kept.
     holding_most: u64,
     stats: LendStats,
+}
+
+/// Packets inside a party: NFs that hand packets to each other without the host, and are one holder to its books.
+/// Written by the thread that lends to them all.
+#[derive(Debug)]
+pub struct Inside {
+    now: AtomicU64,
+    most: u64,
+}
+
+impl Inside {
+    /// Of a party that may hold so many.
+    pub fn new(most: u64) -> Inside {
+        Inside { now: AtomicU64::new(0), most }
+    }
+
+    /// How many it may hold.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// How many more it may hold.
+    fn room(&self) -> u64 {
+        self.most.saturating_sub(self.now.load(Relaxed))
+    }
 }
 
 impl Lender<crate::ring::Mapped> {
@@ -130,13 +172,24 @@ impl<C: Cells> Lender<C> {
             to: Producer::new(to),
             grants: None,
             from: Consumer::new(from),
-            holder,
-            region,
-            metadata: false,
+            desk: Desk {
+                holder,
+                member: 0,
+                region,
+                metadata: false,
+                holding_most: 0,
+                stats: LendStats::default(),
+            },
             most: u64::MAX,
-            holding_most: 0,
-            stats: LendStats::default(),
+            party: None,
         }
+    }
+
+    /// As one of those that share a holder's number, with what all of them together hold.
+    #[must_use]
+    pub fn in_party(mut self, member: u8, inside: Arc<Inside>) -> Lender<C> {
+        (self.desk.member, self.party) = (member, Some((inside, 0)));
+        self
     }
 
     /// With a limit to the packets that the NF holds at a time: the ring is no limit to an NF that takes and
@@ -150,7 +203,7 @@ impl<C: Cells> Lender<C> {
     /// With packets that the NF may have kept, beside those that it holds: none, unless this says so.
     #[must_use]
     pub fn holding_at_most(mut self, most: u64) -> Lender<C> {
-        self.holding_most = most;
+        self.desk.holding_most = most;
         self
     }
 
@@ -158,8 +211,13 @@ impl<C: Cells> Lender<C> {
     /// offsets and the flow's hash are unknown of what comes back.
     #[must_use]
     pub fn with_metadata(mut self, metadata: bool) -> Lender<C> {
-        self.metadata = metadata;
+        self.desk.metadata = metadata;
         self
+    }
+
+    /// Whether descriptors go with the packets.
+    pub fn has_metadata(&self) -> bool {
+        self.desk.metadata
     }
 
     /// With a third new ring, by which empty slots are granted.
@@ -171,27 +229,54 @@ impl<C: Cells> Lender<C> {
 
     /// What was counted.
     pub fn stats(&self) -> LendStats {
-        self.stats
+        self.desk.stats
+    }
+
+    /// Notes that the NF took packets from others of its party, and that others took such from it.
+    #[inline]
+    pub fn note_passed(&mut self, came: u64, went: u64) {
+        self.desk.stats.came += came;
+        self.desk.stats.went += went;
     }
 
     /// Claims that were no good.
     pub fn bad_claims(&self) -> u64 {
         let LendStats { out_of_range, stale, not_held, held_again, held_too_many, malformed, .. } =
-            self.stats;
+            self.desk.stats;
         out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
 
     /// Slots that the NF holds to work on, as far as the books say: those that it has kept are not among them.
     #[inline]
     pub fn held(&self) -> u64 {
-        let LendStats { lent, lost, untouched, holding, inherited, .. } = self.stats;
-        lent.saturating_sub(self.given_back() + lost + untouched + holding + inherited)
+        let LendStats { came, went, .. } = self.desk.stats;
+        let held = self.on_loan().wrapping_add(came).wrapping_sub(went);
+        // What was passed is counted after what came back.
+        if held > i64::MAX as u64 { 0 } else { held }
+    }
+
+    /// Packets that were lent here less those that came back here: below 0 where others of a party lend.
+    #[inline]
+    fn on_loan(&self) -> u64 {
+        let LendStats { lent, lost, untouched, holding, inherited, .. } = self.desk.stats;
+        lent.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
+    }
+
+    /// Counts what the party holds.
+    #[inline]
+    fn count_party(&mut self) {
+        let now = self.on_loan();
+        if let Some((inside, before)) = &mut self.party {
+            let change = now.wrapping_sub(std::mem::replace(before, now));
+            inside.now.store(inside.now.load(Relaxed).wrapping_add(change), Relaxed);
+        }
     }
 
     /// Packets that came back, whatever was said of them.
     #[inline]
     pub fn given_back(&self) -> u64 {
-        self.stats.returned + self.stats.held_too_many + self.stats.malformed
+        let LendStats { returned, held_too_many, malformed, .. } = self.desk.stats;
+        returned + held_too_many + malformed
     }
 
     /// Lends packets of one segment, the front ones of the list, as many as fit, with a number that the NF
@@ -211,11 +296,13 @@ impl<C: Cells> Lender<C> {
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
         // Each in code of its own: together they want more registers than there are.
-        if self.metadata {
+        let lent = if self.desk.metadata {
             self.lend_as::<true>(loans, packets, list, destination)
         } else {
             self.lend_as::<false>(loans, packets, list, destination)
-        }
+        };
+        self.count_party();
+        lent
     }
 
     #[inline]
@@ -227,15 +314,16 @@ impl<C: Cells> Lender<C> {
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
         let granted = destination == GRANT;
-        let free = if granted { u64::MAX } else { self.most.saturating_sub(self.held()) };
+        let party = self.party.as_ref().map_or(u64::MAX, |(inside, _)| inside.room());
+        let free = if granted { u64::MAX } else { self.most.saturating_sub(self.held()).min(party) };
         let free = usize::try_from(free).unwrap_or(usize::MAX);
-        let (holder, region) = (self.holder, self.region);
+        let Desk { holder, member, region, .. } = self.desk;
         let to = match &mut self.grants {
             Some(grants) if granted => grants,
             _ => &mut self.to,
         };
         let wanted = list.len().min(free);
-        let room = to.room(wanted).inspect_err(|_| self.stats.broken += 1)?.min(wanted);
+        let room = to.room(wanted).inspect_err(|_| self.desk.stats.broken += 1)?.min(wanted);
         let span = Span::of(region);
         let mut lent = 0;
         for list in list[..room].chunks(BURST) {
@@ -253,7 +341,7 @@ impl<C: Cells> Lender<C> {
                 if !(is_ours && is_whole) {
                     return None;
                 }
-                let generation = loans.begin(packet, holder, granted)?;
+                let generation = loans.begin(packet, holder, member, granted)?;
                 if METADATA {
                     // Without what is nobody else's business.
                     park_in(&span, &Packet { handle: 0, generation: 0, ..*packet });
@@ -268,7 +356,7 @@ impl<C: Cells> Lender<C> {
                 break;
             }
         }
-        self.stats.lent += lent as u64;
+        self.desk.stats.lent += lent as u64;
         Ok((lent, to.publish()))
     }
 
@@ -285,28 +373,120 @@ impl<C: Cells> Lender<C> {
         packets: &mut [Packet],
         verdicts: &mut [Verdict],
     ) -> (usize, Result<(), Broken>) {
-        if self.metadata {
-            self.take_back_as::<true>(loans, packets, verdicts)
-        } else {
-            self.take_back_as::<false>(loans, packets, verdicts)
-        }
+        let taken = self.desk.take(&mut self.from, None, loans, packets, verdicts);
+        self.count_party();
+        taken
     }
 
-    #[inline]
-    fn take_back_as<const METADATA: bool>(
+    /// The same from a ring of the NF's to another of its party that does not read it now: all that stands there leaves
+    /// by the output that the ring belongs to.
+    pub fn take_from(
         &mut self,
+        ring: &mut Consumer<C>,
+        output: u16,
         loans: &Loans,
         packets: &mut [Packet],
         verdicts: &mut [Verdict],
     ) -> (usize, Result<(), Broken>) {
-        let (holder, region) = (self.holder, self.region);
+        let taken = self.desk.take(ring, Some(output), loans, packets, verdicts);
+        self.count_party();
+        taken
+    }
+
+    /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
+    pub fn bury(&mut self, loans: &Loans) -> Estate {
+        // What the NF scribbled can hide packets up to here.
+        let most = self.held() + self.desk.stats.holding;
+        self.collect(loans, most, |_| false)
+    }
+
+    /// The same of one that others of its party live on: what they have in work, which `others` knows, stays theirs.
+    pub fn bury_among(&mut self, loans: &Loans, others: impl Fn(u32) -> bool) -> Estate {
+        self.collect(loans, u64::MAX, others)
+    }
+
+    fn collect(&mut self, loans: &Loans, most: u64, others: impl Fn(u32) -> bool) -> Estate {
+        let mut estate = Estate::default();
+        // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
+        let capacity = self.from.cells().capacity() as usize;
+        let (mut packets, mut verdicts) = (vec![Packet::EMPTY; capacity], vec![Verdict::default(); capacity]);
+        let (back, _) = self.take_back(loans, &mut packets, &mut verdicts);
+        estate.returned = packets.into_iter().zip(verdicts).take(back).collect();
+        let Desk { holder, member, region, .. } = self.desk;
+        let span = Span::of(region);
+        let end = |slot: u32, kept: &Kept, loan: Loan| {
+            let mut packet = Packet::EMPTY;
+            kept.end(loan);
+            kept.restore(Place::of(&span, region, slot), loan, &mut packet);
+            Lent { packet, granted: loan.is_granted() }
+        };
+        let found = self.to.autopsy();
+        for claim in self.to.untouched(found) {
+            // A bad claim is history, or scribbled over; so is one on what is kept.
+            if let Ok((kept, loan)) = loans.find(claim.slot, claim.generation, holder)
+                && !loan.is_held()
+                && !others(claim.slot)
+            {
+                estate.untouched.push(end(claim.slot, kept, loan));
+            }
+        }
+        self.desk.stats.untouched += estate.untouched.len() as u64;
+        let most = most.saturating_sub(back as u64 + estate.untouched.len() as u64);
+        for slot in loans.held_by(holder).take(usize::try_from(most).unwrap_or(usize::MAX)) {
+            let Some((kept, loan)) = loans.kept(slot) else { continue };
+            // Whose a marked one is the books say.
+            if if loan.is_marked() { loan.member() != member } else { others(slot) } {
+                continue;
+            }
+            let list = if loan.is_held() { &mut estate.held } else { &mut estate.lost };
+            list.push(end(slot, kept, loan));
+        }
+        let stats = &mut self.desk.stats;
+        stats.lost += estate.lost.len() as u64;
+        stats.inherited += estate.held.len() as u64;
+        stats.holding = stats.holding.saturating_sub(estate.held.len() as u64);
+        self.count_party();
+        estate
+    }
+}
+
+impl Desk {
+    /// Takes claims out of a ring; all of them leave by `output` where that is said.
+    #[inline]
+    fn take<C: Cells>(
+        &mut self,
+        ring: &mut Consumer<C>,
+        output: Option<u16>,
+        loans: &Loans,
+        packets: &mut [Packet],
+        verdicts: &mut [Verdict],
+    ) -> (usize, Result<(), Broken>) {
+        // Each in code of its own: together they want more registers than there are.
+        match (self.metadata, output) {
+            (true, None) => self.take_as::<C, true, false>(ring, 0, loans, packets, verdicts),
+            (false, None) => self.take_as::<C, false, false>(ring, 0, loans, packets, verdicts),
+            (true, Some(output)) => self.take_as::<C, true, true>(ring, output, loans, packets, verdicts),
+            (false, Some(output)) => self.take_as::<C, false, true>(ring, output, loans, packets, verdicts),
+        }
+    }
+
+    #[inline]
+    fn take_as<C: Cells, const METADATA: bool, const DIRECT: bool>(
+        &mut self,
+        ring: &mut Consumer<C>,
+        output: u16,
+        loans: &Loans,
+        packets: &mut [Packet],
+        verdicts: &mut [Verdict],
+    ) -> (usize, Result<(), Broken>) {
+        let (holder, region, member) = (self.holder, self.region, self.member);
         let span = Span::of(region);
         let (mut left, mut back) = (packets.len().min(verdicts.len()), 0);
         let (packets, verdicts) = (&mut packets[..left], &mut verdicts[..left]);
         let mut claims = [Claim::default(); BURST];
         while left > 0 {
             let room = left.min(BURST);
-            let count = match self.from.take(&mut claims[..room]) {
+            let count = match ring.take(&mut claims[..room]) {
                 Ok(count) => count,
                 Err(broken) => {
                     self.stats.broken += 1;
@@ -320,27 +500,27 @@ impl<C: Cells> Lender<C> {
             }
             let mut odd = 0;
             for claim in claims {
+                let output = if DIRECT { output } else { claim.destination };
                 // As many as there are claims: there is always one.
                 let (Some(packet), Some(verdict)) = (packets.get_mut(back), verdicts.get_mut(back)) else {
                     break;
                 };
                 match (loans.find(claim.slot, claim.generation, holder), plain(claim)) {
-                    (Ok((kept, loan)), Some(action)) if !loan.is_held() => {
+                    (Ok((kept, loan)), Some(action)) if loan.is_in_work_of(member) => {
                         kept.end(loan);
                         read(METADATA, kept, loan, Place::of(&span, region, claim.slot), claim, packet);
-                        let (destination, granted) = (claim.destination, loan.is_granted());
-                        *verdict = Verdict { action, destination, granted };
+                        *verdict = Verdict { action, destination: output, granted: loan.is_granted() };
                         back += 1;
                     }
                     (found, _) => {
                         odd += 1;
-                        back += usize::from(self.accept_odd(found, &span, claim, packet, verdict));
+                        back += usize::from(self.accept_odd(found, &span, claim, output, packet, verdict));
                     }
                 }
             }
             self.stats.returned += (count - odd) as u64;
             // Ours now: should this process die, all slots die with it.
-            self.from.release(count);
+            ring.release(count);
             left -= count;
             if count < room {
                 break;
@@ -356,6 +536,7 @@ impl<C: Cells> Lender<C> {
         found: Result<(&Kept, Loan), ClaimError>,
         span: &Span,
         claim: &Claim,
+        destination: u16,
         packet: &mut Packet,
         verdict: &mut Verdict,
     ) -> bool {
@@ -370,6 +551,11 @@ impl<C: Cells> Lender<C> {
                 return false;
             }
         };
+        // What another of the party had kept, or was granted, is not for this one to give back.
+        if loan.is_marked() && loan.member() != self.member {
+            self.stats.not_held += 1;
+            return false;
+        }
         let place = Place::of(span, self.region, claim.slot);
         let is_hold = claim.action == Action::Hold as u8 && is_inside(claim.data, u32::from(claim.len));
         if is_hold && loan.is_held() {
@@ -379,13 +565,13 @@ impl<C: Cells> Lender<C> {
         if is_hold && self.stats.holding < self.holding_most {
             let mut held = Packet::EMPTY;
             read(self.metadata, kept, loan, place, claim, &mut held);
-            kept.hold(&held, loan);
+            kept.hold(&held, loan, self.member);
             self.stats.holding += 1;
             return false;
         }
         kept.end(loan);
         self.stats.holding -= u64::from(loan.is_held());
-        let (destination, granted) = (claim.destination, loan.is_granted());
+        let granted = loan.is_granted();
         if let Some(action) = plain(claim) {
             read(self.metadata, kept, loan, place, claim, packet);
             self.stats.returned += 1;
@@ -397,44 +583,6 @@ impl<C: Cells> Lender<C> {
             *verdict = Verdict { action: Action::Drop, destination: 0, granted };
         }
         true
-    }
-
-    /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
-    pub fn bury(&mut self, loans: &Loans) -> Estate {
-        let mut estate = Estate::default();
-        // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
-        let most = self.from.cells().capacity() as usize;
-        let (mut packets, mut verdicts) = (vec![Packet::EMPTY; most], vec![Verdict::default(); most]);
-        let (back, _) = self.take_back(loans, &mut packets, &mut verdicts);
-        estate.returned = packets.into_iter().zip(verdicts).take(back).collect();
-        let span = Span::of(self.region);
-        let end = |slot: u32, kept: &Kept, loan: Loan| {
-            let mut packet = Packet::EMPTY;
-            kept.end(loan);
-            kept.restore(Place::of(&span, self.region, slot), loan, &mut packet);
-            Lent { packet, granted: loan.is_granted() }
-        };
-        let found = self.to.autopsy();
-        for claim in self.to.untouched(found) {
-            // A bad claim is history, or scribbled over; so is one on what is kept.
-            if let Ok((kept, loan)) = loans.find(claim.slot, claim.generation, self.holder)
-                && !loan.is_held()
-            {
-                estate.untouched.push(end(claim.slot, kept, loan));
-            }
-        }
-        self.stats.untouched += estate.untouched.len() as u64;
-        // What the NF scribbled can hide packets up to here.
-        let rest = self.held() + self.stats.holding;
-        for slot in loans.held_by(self.holder).take(usize::try_from(rest).unwrap_or(usize::MAX)) {
-            let Some((kept, loan)) = loans.kept(slot) else { continue };
-            let list = if loan.is_held() { &mut estate.held } else { &mut estate.lost };
-            list.push(end(slot, kept, loan));
-        }
-        self.stats.lost += estate.lost.len() as u64;
-        self.stats.inherited += estate.held.len() as u64;
-        self.stats.holding -= estate.held.len() as u64;
-        estate
     }
 }
 

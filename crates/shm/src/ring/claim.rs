@@ -33,8 +33,9 @@ pub struct Claim {
     pub len: u16,
     /// What is to happen: the number of an [`Action`].
     pub action: u8,
-    /// Reserved, 0.
-    pub flags: u8,
+    /// How many NFs of a party had the packet before whom the claim comes to: which of several claims on one loan is
+    /// the latest.
+    pub hops: u8,
     /// Output, device or NF, depending on the action.
     pub destination: u16,
 }
@@ -44,7 +45,7 @@ impl Claim {
     #[inline(always)]
     pub fn words(self) -> [u64; 2] {
         let place = u64::from(self.data) | u64::from(self.len) << 16;
-        let what = u64::from(self.action) | u64::from(self.flags) << 8 | u64::from(self.destination) << 16;
+        let what = u64::from(self.action) | u64::from(self.hops) << 8 | u64::from(self.destination) << 16;
         [u64::from(self.slot) | u64::from(self.generation) << 32, place | what << 32]
     }
 
@@ -57,7 +58,7 @@ impl Claim {
             data: second as u16,
             len: (second >> 16) as u16,
             action: (second >> 32) as u8,
-            flags: (second >> 40) as u8,
+            hops: (second >> 40) as u8,
             destination: (second >> 48) as u16,
         }
     }

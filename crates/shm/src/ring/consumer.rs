@@ -28,6 +28,14 @@ impl<C: Cells> Consumer<C> {
         Consumer { cells, head: index, taken: index, tail: index }
     }
 
+    /// In the place of a consumer that will never move again, from behind the last claim that it took.
+    pub(super) fn succeed(cells: C, index: u32) -> Consumer<C> {
+        cells.taken().store(index, Relaxed);
+        cells.head().store(index, Release);
+        cells.asleep().store(0, Relaxed);
+        Consumer::at(cells, index)
+    }
+
     /// Takes the next claims, as many as there are and `out` has room for. From here on they are this
     /// consumer's to lose; [`Consumer::release`] ends that.
     ///
@@ -69,6 +77,16 @@ impl<C: Cells> Consumer<C> {
         self.cells.head().store(self.head, Release);
     }
 
+    /// Behind the last claim that was taken: where another consumer can go on once all is released.
+    pub fn index(&self) -> u32 {
+        self.taken
+    }
+
+    /// Behind the last claim that the producer has published, as it says.
+    pub fn published(&self) -> u32 {
+        self.cells.tail().load(Acquire)
+    }
+
     /// Claims taken and not released.
     pub fn held(&self) -> usize {
         self.taken.wrapping_sub(self.head) as usize
@@ -103,13 +121,49 @@ impl Consumer<super::Mapped> {
     /// Gives up the processor until there is something to take, for so long at most. The kernel wakes a sleeper when
     /// the producer asks it to ([`super::Producer::wake`]).
     pub fn sleep(&mut self, most: std::time::Duration) {
-        if !self.doze() {
-            return;
+        Consumer::sleep_on(&mut [self], most);
+    }
+
+    /// The same on several rings, at most [`MOST_RINGS`]: until there is something to take from one of them.
+    pub fn sleep_on(rings: &mut [&mut Consumer<super::Mapped>], most: std::time::Duration) {
+        if rings.iter_mut().all(|ring| ring.doze()) {
+            wait(rings, most);
         }
-        let timeout = rustix::thread::futex::Timespec::try_from(most).ok();
-        // Whatever ends the wait, the caller looks again. The word is shared with another process: no private futex.
-        let flags = rustix::thread::futex::Flags::empty();
-        let _ = rustix::thread::futex::wait(self.cells.tail(), flags, self.taken, timeout.as_ref());
-        self.wake();
+        rings.iter_mut().for_each(|ring| ring.wake());
+    }
+}
+
+/// Rings that a consumer can sleep on at a time.
+#[cfg(not(loom))]
+pub const MOST_RINGS: usize = 64;
+
+/// How long a consumer of several rings sleeps where the kernel cannot wait for all of them.
+#[cfg(not(loom))]
+const WITHOUT_WAITV: std::time::Duration = std::time::Duration::from_micros(200);
+
+/// Waits until a producer of one of the rings wakes it. Whatever ends the wait, the caller looks again. The words are
+/// shared with other processes: no private futexes.
+#[cfg(not(loom))]
+fn wait(rings: &[&mut Consumer<super::Mapped>], most: std::time::Duration) {
+    use rustix::thread::futex::{self, Flags, Timespec, Wait, WaitFlags, WaitPtr, WaitvFlags};
+    let Ok(timeout) = Timespec::try_from(most) else { return };
+    if let [ring] = rings {
+        let _ = futex::wait(ring.cells.tail(), Flags::empty(), ring.taken, Some(&timeout));
+        return;
+    }
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let end = now + timeout;
+    let mut waits = [const { Wait::new() }; MOST_RINGS];
+    for (wait, ring) in waits.iter_mut().zip(rings) {
+        wait.val = u64::from(ring.taken);
+        wait.uaddr = WaitPtr::new(std::ptr::from_ref(ring.cells.tail()).cast_mut().cast());
+        wait.flags = WaitFlags::SIZE_U32;
+    }
+    let count = rings.len().min(MOST_RINGS);
+    let flags = WaitvFlags::empty();
+    let waited = futex::waitv(&waits[..count], flags, Some(&end), rustix::time::ClockId::Monotonic);
+    if waited == Err(rustix::io::Errno::NOSYS) {
+        // Before Linux 5.16 nobody waits for several at a time.
+        std::thread::sleep(most.min(WITHOUT_WAITV));
     }
 }

@@ -28,6 +28,7 @@ mod producer;
 mod sync;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod witness;
 
 pub use claim::{Action, Claim};
 pub use consumer::Consumer;
@@ -39,6 +40,7 @@ pub use file::RingFile;
 pub use mapped::{Mapped, RING_HEADER_BYTES, ring_bytes};
 pub use producer::{Autopsy, Producer};
 pub use sync::{Cells, Word, Word64};
+pub use witness::{Culprit, Seen, Witness, standing};
 
 /// The most claims that a ring can hold.
 pub const MOST_CLAIMS: u32 = 1 << 16;

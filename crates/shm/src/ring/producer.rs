@@ -91,6 +91,23 @@ impl<C: Cells> Producer<C> {
         Ok(at.wrapping_sub(first) as usize)
     }
 
+    /// Writes one claim behind those that are there, which nobody sees yet; false when it does not fit.
+    ///
+    /// # Errors
+    ///
+    /// When the consumer's index cannot be.
+    #[inline(always)]
+    pub fn write_one(&mut self, claim: Claim) -> Result<bool, Broken> {
+        if self.room(1)? == 0 {
+            return Ok(false);
+        }
+        let ([one, two], words) = (self.cells.entry(self.written), claim.words());
+        one.store(words[0], Relaxed);
+        two.store(words[1], Relaxed);
+        self.written = self.written.wrapping_add(1);
+        Ok(true)
+    }
+
     /// Shows the consumer all that was written, and says whether it sleeps and is to be woken.
     #[inline]
     pub fn publish(&mut self) -> bool {
@@ -155,6 +172,8 @@ impl<C: Cells> Producer<C> {
 impl Producer<super::Mapped> {
     /// Wakes a consumer that sleeps: for when [`Producer::publish`] says so. A system call.
     pub fn wake(&self) {
+        // Once is enough: the tail has moved, so that it will not sleep before it has looked again.
+        self.cells.asleep().store(0, Relaxed);
         let flags = rustix::thread::futex::Flags::empty();
         let _ = rustix::thread::futex::wake(self.cells.tail(), flags, 1);
     }

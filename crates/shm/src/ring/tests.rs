@@ -14,7 +14,7 @@ fn claim(number: u32) -> Claim {
         data: number as u16,
         len: (number >> 3) as u16,
         action: number as u8,
-        flags: (number >> 8) as u8,
+        hops: (number >> 8) as u8,
         destination: !(number as u16),
     }
 }

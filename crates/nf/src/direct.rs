@@ -1,0 +1,216 @@
+//! An NF's ways to and from the other NFs of its party, with no hop through the host.
+//!
+//! The host made the rings, and can follow what goes through them; whoever dies, it knows from them whose each packet
+//! was. What an NF keeps beyond the burst that it came with stands in no ring: then it notes that the packet is its own
+//! ([`Direct::note`]), before it lets go of the place in the ring that it came by.
+
+use crate::NfError;
+use crate::attach::PartyFiles;
+use crate::message::note;
+use shm::page::Page;
+use shm::ring::{Broken, Claim, Consumer, Mapped, Producer, RingFile};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+/// Claims that wait for room, with which an NF still takes from others: they may wait for it, too.
+const MOST_BACKLOG: usize = 4096;
+
+/// The ways.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    member: u8,
+    notes: Page,
+    /// By output.
+    exits: Vec<Option<Exit>>,
+    /// Nothing more goes out by them.
+    closed: bool,
+    pub entrances: Vec<Entrance>,
+    /// Whose turn it is to be taken from; behind the entrances the host's.
+    next: usize,
+}
+
+/// What became of a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sent {
+    /// It stands in the ring to another NF.
+    Went,
+    /// It waits for room there.
+    Waits,
+    /// It is for the host to carry.
+    NotHere,
+}
+
+/// To another NF.
+#[derive(Debug)]
+struct Exit {
+    to: Producer<Mapped>,
+    /// The other sleeps, and is to be woken.
+    wakes: bool,
+    /// Claims that did not fit.
+    backlog: VecDeque<Claim>,
+    _file: RingFile<1>,
+}
+
+/// From another NF.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    way: u16,
+    /// The interface that packets come in by.
+    pub input: u16,
+    pub from: Consumer<Mapped>,
+    /// Where the host's ring stood when this way was opened: what stands there is older.
+    after: Option<u32>,
+    _file: RingFile<1>,
+}
+
+impl Direct {
+    pub fn new(files: PartyFiles) -> Direct {
+        let mut exits: Vec<Option<Exit>> = vec![];
+        for (output, file) in files.outputs {
+            let [to] = file.rings();
+            exits.resize_with(exits.len().max(usize::from(output) + 1), || None);
+            exits[usize::from(output)] =
+                Some(Exit { to: Producer::new(to), wakes: false, backlog: VecDeque::new(), _file: file });
+        }
+        Direct { member: files.member, notes: files.notes, exits, closed: false, entrances: vec![], next: 0 }
+    }
+
+    /// Opens a way from another NF; `host` is how far the host's ring is published.
+    pub fn open(
+        &mut self,
+        (way, input): (u16, u16),
+        (file, claims): (OwnedFd, u32),
+        index: u32,
+        host: u32,
+    ) -> Result<(), NfError> {
+        let file = RingFile::open(file, claims)?;
+        let [from] = file.rings();
+        let from = Consumer::at(from, index);
+        self.entrances.retain(|entrance| entrance.way != way);
+        self.entrances.push(Entrance { way, input, from, after: Some(host), _file: file });
+        Ok(())
+    }
+
+    /// Has packets go through the host from now on, but for those that wait here.
+    pub fn close_exits(&mut self) {
+        self.closed = true;
+    }
+
+    /// Puts a claim on its way.
+    #[inline(always)]
+    pub fn send(&mut self, claim: Claim) -> Sent {
+        let Some(Some(exit)) = self.exits.get_mut(usize::from(claim.destination)) else {
+            return Sent::NotHere;
+        };
+        if self.closed {
+            return Sent::NotHere;
+        }
+        if exit.backlog.is_empty() && exit.to.write_one(claim) == Ok(true) {
+            return Sent::Went;
+        }
+        exit.wait(claim)
+    }
+
+    /// Shows the others what was sent. Claims that find room now go into `went`; those of a way that its other end
+    /// broke are the host's to carry, and come back. Nobody is woken before [`Direct::wake`], so that others of the
+    /// same core do not take turns with every burst.
+    pub fn flush(&mut self, mut went: impl FnMut(&Claim)) -> Vec<Claim> {
+        let mut back = vec![];
+        for place in &mut self.exits {
+            let Some(exit) = place else { continue };
+            match exit.flush(&mut went) {
+                Ok(wakes) => exit.wakes |= wakes,
+                Err(_) => back.extend(place.take().map(|exit| exit.backlog).into_iter().flatten()),
+            }
+        }
+        back
+    }
+
+    /// Wakes others that sleep and were sent something.
+    pub fn wake(&mut self) {
+        for exit in self.exits.iter_mut().flatten().filter(|exit| exit.wakes) {
+            exit.wakes = false;
+            exit.to.wake();
+        }
+    }
+
+    /// Whether claims wait for room.
+    pub fn is_backed_up(&self) -> bool {
+        self.exits.iter().flatten().any(|exit| !exit.backlog.is_empty())
+    }
+
+    /// Whether so many wait that nothing more may come in.
+    pub fn is_full(&self) -> bool {
+        self.exits.iter().flatten().map(|exit| exit.backlog.len()).sum::<usize>() > MOST_BACKLOG
+    }
+
+    /// Whose turn it is; `None` for the host.
+    #[inline]
+    pub fn turn(&mut self) -> Option<usize> {
+        let turn = self.next;
+        self.next = if turn >= self.entrances.len() { 0 } else { turn + 1 };
+        (turn < self.entrances.len()).then_some(turn)
+    }
+
+    /// Takes claims from another NF, which the host's ring must be ahead of.
+    #[inline]
+    pub fn take(&mut self, turn: usize, claims: &mut [Claim], host: u32) -> usize {
+        let Some(entrance) = self.entrances.get_mut(turn) else { return 0 };
+        if let Some(after) = entrance.after {
+            if host.wrapping_sub(after) > u32::MAX / 2 {
+                return 0;
+            }
+            entrance.after = None;
+        }
+        match entrance.from.take(claims) {
+            Ok(count) => count,
+            // Its producer is no business of this NF's: the host sees the same.
+            Err(Broken { .. }) => {
+                self.entrances.remove(turn);
+                0
+            }
+        }
+    }
+
+    /// Lets go of all that was taken from others: each packet stands in another ring by now, or is noted.
+    #[inline]
+    pub fn release(&mut self) {
+        for entrance in &mut self.entrances {
+            let held = entrance.from.held();
+            if held > 0 {
+                entrance.from.release(held);
+            }
+        }
+    }
+
+    /// Notes that a packet is this NF's.
+    pub fn note(&self, claim: &Claim) {
+        self.notes.store(claim.slot as usize, note(self.member, claim.generation, claim.hops));
+    }
+
+    /// Takes that back once it stands in another ring: whoever took it there may have noted it as its own.
+    pub fn forget(&self, claim: &Claim) {
+        // As it came here: one hop less.
+        let hops = claim.hops.saturating_sub(1);
+        self.notes.replace(claim.slot as usize, note(self.member, claim.generation, hops), 0);
+    }
+}
+
+impl Exit {
+    #[cold]
+    fn wait(&mut self, claim: Claim) -> Sent {
+        self.backlog.push_back(claim);
+        Sent::Waits
+    }
+
+    /// Whether the other is to be woken.
+    fn flush(&mut self, went: &mut impl FnMut(&Claim)) -> Result<bool, Broken> {
+        while let Some(claim) = self.backlog.front()
+            && self.to.write(&[*claim])? == 1
+        {
+            went(claim);
+            self.backlog.pop_front();
+        }
+        Ok(self.to.publish())
+    }
+}

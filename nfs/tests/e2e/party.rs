@@ -1,0 +1,81 @@
+//! NFs of one trust group that pass packets on themselves: a chain means the same with the host in between.
+
+use crate::run::{millrace, shipped};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+#[derive(Deserialize)]
+struct Accounts {
+    imbalance: i64,
+    slots_lost: u64,
+    handlers: BTreeMap<String, String>,
+    elements: Vec<Node>,
+}
+
+/// An element's accounts.
+#[derive(PartialEq, Eq, Debug, Deserialize)]
+struct Node {
+    name: String,
+    input: u64,
+    outputs: Vec<u64>,
+    made: u64,
+    sent: u64,
+    held: i64,
+    dropped: Vec<(String, u64)>,
+}
+
+const NFS: [&str; 3] = ["first", "filter", "last"];
+
+/// What a chain of three gives that packets take there and back, each in a trust group: both captures, and accounts.
+fn run(trust: [&str; 3], more: &str) -> ([Vec<u8>; 2], Accounts) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = "[[rule]]\naction = \"deny\"\nprotocol = \"udp\"\nto-port = \"0-20000\"\n[[rule]]\naction = \"allow\"\n";
+    let mut chain = "
+        links = [
+            \"a -> [0]first[1] -> [0]filter[1] -> [0]last[1] -> b\",
+            \"b -> [1]last[0] -> [1]filter[0] -> [1]first[0] -> a\",
+        ]
+        [ports]
+        a = { traffic = { flows = 300, size = \"imix\", seed = 1 }, count = 6000, write = \"a.pcap\" }
+        b = { traffic = { flows = 300, size = \"imix\", seed = 2 }, count = 5000, write = \"b.pcap\" }\n"
+        .to_string();
+    for ((nf, kind), trust) in NFS.into_iter().zip(["monitor", "firewall", "monitor"]).zip(trust) {
+        let program = shipped(kind).display().to_string();
+        let config = if kind == "firewall" { rules } else { "" };
+        chain += &format!(
+            "[nf.{nf}]\nprogram = \"{program}\"\nconfig = '''{config}'''\ntrust = \"{trust}\"\n{more}\n"
+        );
+    }
+    std::fs::write(folder.path().join("chain.toml"), &chain).expect("written");
+    let handlers = NFS.map(|nf| format!("{nf}/process.passed"));
+    let mut run = Command::new(millrace());
+    run.current_dir(folder.path()).args(["run", "chain.toml", "--json"]);
+    handlers.iter().for_each(|handler| drop(run.args(["-H", handler])));
+    let output = run.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}\n{chain}");
+    let captures =
+        ["a.pcap", "b.pcap"].map(|name| std::fs::read(folder.path().join(name)).expect("a capture"));
+    (captures, serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}")))
+}
+
+fn passed(accounts: &Accounts) -> Vec<u64> {
+    accounts.handlers.values().map(|count| count.parse().expect("a number")).collect()
+}
+
+#[test]
+fn a_chain_means_the_same_with_the_host_in_between() {
+    let (captures, accounts) = run(["a", "b", "c"], "");
+    assert_eq!(passed(&accounts), [0, 0, 0], "each has its own memory");
+    for trust in [["all", "all", "all"], ["two", "two", "other"], ["other", "two", "two"]] {
+        let (others, other) = run(trust, "");
+        assert_eq!((other.imbalance, other.slots_lost), (0, 0), "{trust:?}");
+        // They start one after the other, and what comes meanwhile goes by the host.
+        assert!(passed(&other).iter().sum::<u64>() > 3000, "{trust:?}: {:?}", other.handlers);
+        assert_eq!(other.elements, accounts.elements, "{trust:?}");
+        for (mine, theirs) in captures.iter().zip(&others) {
+            assert!(mine == theirs, "{trust:?}: other frames, or in another order");
+        }
+    }
+}
