@@ -1,0 +1,251 @@
+//! What it costs an NF to pass a packet on to the next one of its trust group: cycles for each hop.
+//!
+//! `cargo run --release -p millrace-nf --example pass`: two processes hand the same packets to each other and back, by
+//! the library that NFs link, on one core, where they yield to each other, and on two. Beside it a ring of the same
+//! claims between two threads of one process. All rows take turns, round by round; the median and the spread count.
+#![expect(unsafe_code, reason = "reads the time stamp counter")]
+
+use nf::ends::{Ends, Lent};
+use nf::message::{FromNf, Party, ToNf, Welcome};
+use nf::socket::Socket;
+use nf::{Attached, Options, PartyFiles};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::thread::CpuSet;
+use shm::descriptor::{HEADROOM, LAYOUT_VERSION};
+use shm::page::Page;
+use shm::ring::{Action, Claim, Consumer, Producer, RingFile};
+use shm::{Region, RegionOptions};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const SLOTS: u32 = 2048;
+const CLAIMS: u32 = 1024;
+const BURST: usize = 64;
+/// How long a row runs in a round, and how long before that.
+const LONG: Duration = Duration::from_millis(150);
+const WARM: Duration = Duration::from_millis(30);
+const ROUNDS: usize = 9;
+/// Turns between two looks at the socket.
+const LISTEN_AFTER: u32 = 4096;
+
+fn pin(core: usize) {
+    let mut set = CpuSet::new();
+    set.set(core);
+    rustix::thread::sched_setaffinity(None, &set).expect("a core of this machine");
+}
+
+/// Lets the other have the core, where it has none of its own.
+fn idle(two_cores: bool) {
+    if two_cores {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+}
+
+/// Passes on what came; how much it was.
+fn turn(ends: &mut Ends) -> usize {
+    let (mut came, mut count) = ([Lent::default(); BURST], 0);
+    ends.fetch_lent(|_, lent| {
+        came[count] = lent;
+        count += 1;
+    });
+    came[..count].iter().for_each(|lent| ends.give_lent(lent, Action::Emit, 0));
+    count
+}
+
+/// The other NF: this program again.
+fn other(two_cores: bool) -> ! {
+    pin(usize::from(two_cores));
+    let mut ends = Ends::new(nf::attach(&Options::new("pass").host("fd:0")).expect("a host"));
+    ends.ready().expect("a host");
+    let mut turns: u32 = 0;
+    while !ends.is_over() {
+        if turns.is_multiple_of(LISTEN_AFTER) {
+            ends.listen();
+        }
+        turns = turns.wrapping_add(1);
+        if turn(&mut ends) == 0 {
+            idle(two_cores);
+        }
+    }
+    std::process::exit(0)
+}
+
+/// Runs turns, each of which says how many packets made two hops: cycles for each hop.
+fn clock(ticks_per_ns: f64, mut turn: impl FnMut() -> usize) -> f64 {
+    let (mut through, mut turns, mut start, mut long) = (0, 0u64, Instant::now(), WARM);
+    loop {
+        through += turn();
+        turns += 1;
+        if turns.is_multiple_of(64) && start.elapsed() > long {
+            if long == LONG {
+                break;
+            }
+            (through, turns, start, long) = (0, 0, Instant::now(), LONG);
+        }
+    }
+    start.elapsed().as_nanos() as f64 * ticks_per_ns / (2 * through.max(1)) as f64
+}
+
+/// Packets on their way: on one core all that fit into a ring, on two enough for both sides to be busy.
+fn packets(two_cores: bool) -> Vec<Claim> {
+    let claim = |slot| Claim { slot, generation: 1, data: HEADROOM as u16, len: 60, ..Claim::default() };
+    (0..if two_cores { CLAIMS / 2 } else { CLAIMS }).map(claim).collect()
+}
+
+fn welcome(member: u8) -> Welcome {
+    Welcome {
+        protocol: nf::message::PROTOCOL,
+        layout: LAYOUT_VERSION,
+        slots: SLOTS,
+        claims: CLAIMS,
+        quota: u64::from(CLAIMS),
+        burst: BURST,
+        writable: true,
+        inputs: vec!["0".into()],
+        outputs: vec!["0".into()],
+        party: Some(Party { member, claims: CLAIMS, outputs: vec![0] }),
+        ..Welcome::default()
+    }
+}
+
+/// Two NFs of a party, one here and one in a process of its own. This is their host, too.
+fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
+    let region = Region::create(RegionOptions::slots(SLOTS)).expect("memory");
+    let notes = Page::create_for(SLOTS as usize).expect("memory");
+    let [page, my_page] = [(); 2].map(|()| Page::create().expect("memory"));
+    let [there, back] = [(); 2].map(|()| RingFile::<1>::create(CLAIMS).expect("rings"));
+    let [mine, others] = [(); 2].map(|()| RingFile::<3>::create(CLAIMS).expect("rings"));
+    let copy = |file: BorrowedFd<'_>| file.try_clone_to_owned().expect("descriptors");
+
+    let (host, theirs) = Socket::pair().expect("a socket");
+    let mut process = Command::new(std::env::current_exe().expect("this program"))
+        .arg(two_cores.to_string())
+        .stdin(Stdio::from(theirs.into_fd()))
+        .spawn()
+        .expect("this program starts again");
+    let hear = || host.receive::<FromNf>(Duration::from_secs(5)).expect("an NF").expect("in time").0;
+    assert!(matches!(hear(), FromNf::Hello(_)));
+    let files = [region.as_fd(), others.as_fd(), page.as_fd(), notes.as_fd(), back.as_fd()];
+    host.send(&ToNf::Welcome(welcome(1)), &files).expect("it listens");
+    let open = |way, ring: &RingFile<1>, socket: &Socket| {
+        let message = ToNf::Direct { way, input: 0, claims: CLAIMS, index: 0 };
+        socket.send(&message, &[ring.as_fd()]).expect("it listens");
+    };
+    open(0, &there, &host);
+    assert_eq!(hear(), FromNf::Ready);
+
+    pin(0);
+    let (my_host, socket) = Socket::pair().expect("a socket");
+    let [to_me, ..] = mine.rings();
+    let exit = RingFile::open(copy(there.as_fd()), CLAIMS).expect("a ring");
+    let mut ends = Ends::new(Attached {
+        socket,
+        welcome: welcome(0),
+        region,
+        rings: mine,
+        page: my_page,
+        config: vec![],
+        makes: false,
+        metadata: false,
+        reasons: 1,
+        counters: 0,
+        party: Some(PartyFiles { member: 0, notes, outputs: vec![(0, exit)] }),
+    });
+    open(1, &back, &my_host);
+    ends.listen();
+    Producer::new(to_me).push(&packets(two_cores)).expect("room");
+    let took = clock(ticks_per_ns, || {
+        let count = turn(&mut ends);
+        if count == 0 {
+            idle(two_cores);
+        }
+        count
+    });
+    process.kill().expect("it runs");
+    process.wait().expect("a child");
+    took
+}
+
+/// The same claims between two threads.
+fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
+    let [there, back] = RingFile::<2>::create(CLAIMS).expect("rings").rings();
+    let (mut to, mut from) = (Producer::new(there.clone()), Consumer::new(back.clone()));
+    let stop = AtomicBool::new(false);
+    pin(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(usize::from(two_cores));
+            let (mut from, mut to) = (Consumer::new(there), Producer::new(back));
+            let mut claims = [Claim::default(); BURST];
+            while !stop.load(Ordering::Relaxed) {
+                let count = from.take(&mut claims).expect("sound");
+                if count == 0 {
+                    idle(two_cores);
+                    continue;
+                }
+                to.push(&claims[..count]).expect("sound");
+                from.release(count);
+            }
+        });
+        to.push(&packets(two_cores)).expect("sound");
+        let mut claims = [Claim::default(); BURST];
+        let took = clock(ticks_per_ns, || {
+            let count = from.take(&mut claims).expect("sound");
+            to.push(&claims[..count]).expect("sound");
+            from.release(count);
+            if count == 0 {
+                idle(two_cores);
+            }
+            count
+        });
+        stop.store(true, Ordering::Relaxed);
+        took
+    })
+}
+
+/// Ticks of the time stamp counter per nanosecond; 1 where there is none, so that figures are nanoseconds.
+fn ticks_per_ns() -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
+        let now = || unsafe { core::arch::x86_64::_rdtsc() };
+        let (start, from) = (Instant::now(), now());
+        while start.elapsed() < WARM {
+            std::hint::spin_loop();
+        }
+        (now() - from) as f64 / start.elapsed().as_nanos() as f64
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    1.0
+}
+
+/// What is measured, on two cores or one.
+type Measure = fn(bool, f64) -> f64;
+
+fn main() {
+    if let Some(two_cores) = std::env::args().nth(1) {
+        other(two_cores == "true");
+    }
+    let ticks = ticks_per_ns();
+    let rows = [true, false].into_iter().flat_map(|two_cores| {
+        let rows: [(&str, Measure); 2] =
+            [("a ring between two threads", threads), ("NF to NF of a trust group", processes)];
+        rows.map(|(name, measure)| (name, two_cores, measure, vec![]))
+    });
+    let mut rows: Vec<(&str, bool, Measure, Vec<f64>)> = rows.collect();
+    for _ in 0..ROUNDS {
+        for (_, two_cores, measure, figures) in &mut rows {
+            figures.push(measure(*two_cores, ticks));
+        }
+    }
+    println!("cycles for each hop, bursts of {BURST}, {ROUNDS} rounds, {ticks:.3} cycles per ns");
+    println!("{:<28}cores  median  spread", "");
+    for (name, two_cores, _, figures) in &mut rows {
+        figures.sort_by(f64::total_cmp);
+        let (low, middle, high) = (figures[0], figures[ROUNDS / 2], figures[ROUNDS - 1]);
+        println!("{name:<28}{:>5} {middle:>7.1}  {low:.1} to {high:.1}", 1 + u8::from(*two_cores));
+    }
+}
