@@ -8,12 +8,15 @@ use crate::NfError;
 use crate::attach::PartyFiles;
 use crate::message::note;
 use shm::page::Page;
-use shm::ring::{Broken, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::ring::{Broken, Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 /// Claims that wait for room, with which an NF still takes from others: they may wait for it, too.
 const MOST_BACKLOG: usize = 4096;
+
+/// Hops after which a packet goes by the host, where they are counted anew.
+const MOST_HOPS: u8 = 250;
 
 /// The ways.
 #[derive(Debug)]
@@ -91,9 +94,23 @@ impl Direct {
         Ok(())
     }
 
-    /// Has packets go through the host from now on, but for those that wait here.
-    pub fn close_exits(&mut self) {
-        self.closed = true;
+    /// Has packets go through the host from now on. Whether some are on their way that they must not overtake.
+    pub fn close_exits(&mut self) -> bool {
+        let is_open = !std::mem::replace(&mut self.closed, true);
+        is_open && !self.is_drained()
+    }
+
+    /// Whether others have taken and let go of all that was sent to them.
+    pub fn is_drained(&mut self) -> bool {
+        self.exits.iter_mut().flatten().all(|exit| {
+            let most = exit.to.cells().capacity() as usize;
+            exit.backlog.is_empty() && exit.to.room(most).is_ok_and(|room| room == most)
+        })
+    }
+
+    /// Takes nothing more from others: what stands in their rings is for the host to take.
+    pub fn leave(&mut self) {
+        self.entrances.clear();
     }
 
     /// Puts a claim on its way.
@@ -102,7 +119,7 @@ impl Direct {
         let Some(Some(exit)) = self.exits.get_mut(usize::from(claim.destination)) else {
             return Sent::NotHere;
         };
-        if self.closed {
+        if self.closed || claim.hops >= MOST_HOPS {
             return Sent::NotHere;
         }
         if exit.backlog.is_empty() && exit.to.write_one(claim) == Ok(true) {

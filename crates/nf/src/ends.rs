@@ -108,6 +108,8 @@ pub struct Ends {
     fetched: usize,
     /// Of a party: packets that are here.
     here: usize,
+    /// Claims for the host wait for those that others still have to take.
+    closing: bool,
     /// Bursts since others were last woken.
     unwoken: usize,
     /// Claims on packets that are noted as this NF's and were given.
@@ -133,6 +135,7 @@ impl Ends {
             last_count: 0,
             fetched: 0,
             here: 0,
+            closing: false,
             unwoken: 0,
             noted: vec![],
             socket,
@@ -340,8 +343,8 @@ impl Ends {
         }
         let empty = Lent { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
         if let Some(direct) = &mut self.direct {
-            // What is made goes through the host, and is not to be overtaken.
-            direct.close_exits();
+            // What is made goes through the host, and must not overtake.
+            self.closing |= direct.close_exits();
         }
         Some(Packet { handle: u64::from(empty.slot) + 1, ..empty.packet() })
     }
@@ -421,8 +424,8 @@ impl Ends {
             return is_held;
         }
         if let Some(direct) = &mut self.direct {
-            // What is kept goes through the host later, and nothing is to overtake it.
-            direct.close_exits();
+            // What is kept goes through the host later, and nothing must overtake.
+            self.closing |= direct.close_exits();
         }
         self.claim(lent, Action::Hold, 0);
         if let Some(marks) = self.marks.get_mut(lent.slot as usize) {
@@ -486,7 +489,7 @@ impl Ends {
 
     #[inline(always)]
     fn claim_of_host(&mut self, claim: Claim) {
-        if !self.backlog.is_empty() || self.to.write_one(claim) != Ok(true) {
+        if self.closing || !self.backlog.is_empty() || self.to.write_one(claim) != Ok(true) {
             self.backlog.push_back(claim);
         }
     }
@@ -494,6 +497,13 @@ impl Ends {
     /// Shows the host, and others, what was given.
     #[inline]
     pub fn flush(&mut self) {
+        if self.closing {
+            self.flush_direct();
+            self.closing = self.direct.as_mut().is_some_and(|direct| !direct.is_drained());
+            if self.closing {
+                return;
+            }
+        }
         while let Some(claim) = self.backlog.front()
             && self.to.write(&[*claim]) == Ok(1)
         {
@@ -523,24 +533,35 @@ impl Ends {
             back.into_iter().for_each(|claim| self.claim_of_host(claim));
             self.to.publish();
         }
-        if let Some(direct) = self.direct.as_ref().filter(|_| !self.noted.is_empty()) {
+        // What is not yet in a ring stays noted.
+        if let Some(direct) =
+            self.direct.as_ref().filter(|_| !self.noted.is_empty() && self.backlog.is_empty())
+        {
             self.noted.drain(..).for_each(|claim| direct.forget(&claim));
         }
     }
 
     /// Gives up the processor until something may have come, or for so long.
     pub fn sleep(&mut self, most: Duration) {
+        self.flush();
         if !self.is_backed_up() {
             self.let_go();
             self.wake_others();
             let entrances = self.direct.iter_mut().flat_map(|direct| &mut direct.entrances);
-            let mut rings: Vec<_> = entrances.map(|entrance| &mut entrance.from).collect();
-            rings.push(&mut self.from);
+            let mut rings = vec![&mut self.from];
+            rings.extend(entrances.map(|entrance| &mut entrance.from));
             Consumer::sleep_on(&mut rings, most);
         } else {
             // Nobody wakes an NF that waits for room.
             std::thread::sleep(most.min(Duration::from_micros(100)));
         }
+    }
+
+    /// Takes nothing more from other NFs: for one that ends.
+    pub fn leave_others(&mut self) {
+        self.flush();
+        self.let_go();
+        self.direct.iter_mut().for_each(Direct::leave);
     }
 
     /// Looks whether the host said something.

@@ -284,6 +284,7 @@ impl Link {
     fn finish(&mut self) {
         self.free_abandoned();
         let end = Instant::now() + PATIENCE;
+        self.ends.leave_others();
         // What was lent and not fetched goes back, too.
         while !self.ends.is_backed_up() {
             let mut left = vec![];

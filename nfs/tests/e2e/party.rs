@@ -51,7 +51,9 @@ fn run(trust: [&str; 3], more: &str) -> ([Vec<u8>; 2], Accounts) {
     let handlers = NFS.map(|nf| format!("{nf}/process.passed"));
     let mut run = Command::new(millrace());
     run.current_dir(folder.path()).args(["run", "chain.toml", "--json"]);
-    handlers.iter().for_each(|handler| drop(run.args(["-H", handler])));
+    for handler in &handlers {
+        run.args(["-H", handler]);
+    }
     let output = run.output().expect("it runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}\n{chain}");
@@ -78,4 +80,26 @@ fn a_chain_means_the_same_with_the_host_in_between() {
             assert!(mine == theirs, "{trust:?}: other frames, or in another order");
         }
     }
+}
+
+/// Slots that NFs were granted to make packets in are no packets between them.
+#[test]
+fn many_that_make_packets_leave_room_for_those_that_come() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut chain = "links = [\"in -> [0]a[1] -> [0]b[1] -> [0]c[1] -> out\"]
+        [ports]
+        in = { traffic = { flows = 10, size = \"64\" }, count = 20000 }
+        out = { discard = true }\n"
+        .to_string();
+    for nf in ["a", "b", "c"] {
+        let click = "FromDevice(0) -> Queue -> ToDevice(1);";
+        chain += &format!("[nf.{nf}]\ninline = '{click}'\nruns = \"process\"\ntrust = \"all\"\n");
+    }
+    std::fs::write(folder.path().join("chain.toml"), &chain).expect("written");
+    let output =
+        Command::new(millrace()).current_dir(folder.path()).args(["run", "chain.toml", "--json"]).output();
+    let output = output.expect("it runs");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!((json["sent"].as_u64(), json["dropped"].as_u64()), (Some(20000), Some(0)), "{json}");
 }

@@ -39,6 +39,8 @@ pub struct ProcessLink {
     copied: u64,
     /// Packets of each way to this NF that its books know of.
     came: Vec<u64>,
+    /// The last packets that came for it did not all find room.
+    refused: bool,
     /// Empty slots that the NF has.
     granted: usize,
     /// Whether the NF was ended for what it did.
@@ -64,6 +66,7 @@ impl ProcessLink {
             border: None,
             copied: 0,
             came: vec![],
+            refused: false,
             granted: 0,
             evicted: false,
             // A whole ring at a time: what is lent in a turn comes back in one.
@@ -87,13 +90,12 @@ impl ProcessLink {
                 party.set_rings(*member, Some(&came.rings));
                 for (number, ring) in came.exits.drain(..) {
                     if let Some(way) = party.ways.get(usize::from(number)) {
-                        way.begin(ring);
+                        way.begin(ring, came.lender.has_metadata());
                     }
                 }
                 self.came = entrances(party, *member).map(|way| way.came()).collect();
-                let metadata = came.lender.has_metadata();
-                entrances(party, *member).for_each(|way| way.set_reader(Some(metadata)));
             }
+            self.refused = false;
             (self.current, self.granted, self.evicted) = (Some(came), 0, false);
         }
         if gone {
@@ -172,8 +174,14 @@ impl ProcessLink {
         };
         let result = current.lender.lend(&memory.loans, packets, list, destination);
         let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
-        if lent == 0 && destination != GRANT {
-            self.seat.vitals.note_crowded();
+        if destination != GRANT {
+            self.refused = lent < list.len();
+            match &self.seat.party {
+                // Whoever has most of what is inside is in the way of all.
+                Some((party, _)) if lent == 0 && party.is_full() => party.note_crowded(),
+                _ if lent == 0 => self.seat.vitals.note_crowded(),
+                _ => {}
+            }
         }
         if let Some(border) = &mut border {
             border.retract(lent);
@@ -204,10 +212,9 @@ impl ProcessLink {
         };
         let (mut went, mut is_full, mut sound) = (0, false, true);
         for way in party.ways.iter().filter(|way| way.from.0 == member) {
-            let metadata = self.current.as_ref().map(|current| current.lender.has_metadata());
             let (current, verdicts, seat) = (&mut self.current, &mut self.verdicts, &self.seat);
             let (border, copied) = (&self.border, &mut self.copied);
-            let turn = way.turn(metadata, |ring| {
+            let turn = way.turn(|ring| {
                 let Some(current) = current else { return };
                 // Seldom: while the reader is not there.
                 out.fill(verdicts.len(), |packets, fates| {
@@ -242,17 +249,19 @@ impl ProcessLink {
                     }
                 }
             }
-            if let Some((file, index)) = turn.hand_over
-                && let Some(reader) = party.seat(way.to.0)
-            {
-                let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
-                reader.say(ToNf::Direct { way, input, claims, index }, file);
-                self.bell.ring();
-            }
         }
         let Some(current) = &mut self.current else { return };
         let mut waiting = 0;
         for (seen, way) in self.came.iter_mut().zip(entrances(&party, member)) {
+            // What waits here is older than what stands there.
+            if !self.refused
+                && self.seat.is_wanted()
+                && let Some((file, index)) = way.open(current.lender.has_metadata())
+            {
+                let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
+                self.seat.say(ToNf::Direct { way, input, claims, index }, file);
+                self.bell.ring();
+            }
             let came = way.came();
             current.lender.note_passed(came - std::mem::replace(seen, came), 0);
             waiting += way.pending();
@@ -325,7 +334,8 @@ fn empty(
     out: &mut Vec<(Packet, Verdict)>,
 ) {
     let (mut packets, mut verdicts) = ([Packet::EMPTY; BURST], [Verdict::default(); BURST]);
-    loop {
+    // No more than stands in a ring: somebody might write on.
+    for _ in 0..=RING_CLAIMS as usize / BURST {
         let before = ring.index();
         let (count, taken) = lender.take_from(ring, output, loans, &mut packets, &mut verdicts);
         out.extend(packets.iter().copied().zip(verdicts).take(count));

@@ -55,8 +55,8 @@ pub struct Way {
     /// The reader, and the input.
     pub to: Stop,
     state: Mutex<WayState>,
-    /// Whether there is a reader: 0 for none, 1 for one without metadata, 2 for one with.
-    reader: AtomicU8,
+    /// Whether there is a writer: 0 for none, 1 for one without metadata, 2 for one with.
+    writer: AtomicU8,
     /// Packets that readers took, in all.
     came: AtomicU64,
     /// Packets that stand in it for a reader.
@@ -87,14 +87,17 @@ enum Reader {
 pub struct Turn {
     /// Packets that the reader took since the last turn.
     pub passed: u64,
-    /// A ring that is the reader's from now on, and where it begins.
-    pub hand_over: Option<(OwnedFd, u32)>,
     /// Who broke it.
     pub broken: Option<Culprit>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Of a process whose packets have metadata, or not.
+fn kind(metadata: bool) -> u8 {
+    1 + u8::from(metadata)
 }
 
 /// The words of a ring in a file of its own.
@@ -112,7 +115,7 @@ impl Party {
                 from: *from,
                 to: *to,
                 state: Mutex::default(),
-                reader: AtomicU8::new(0),
+                writer: AtomicU8::new(0),
                 came: AtomicU64::new(0),
                 pending: AtomicU64::new(0),
             })
@@ -138,6 +141,19 @@ impl Party {
     /// The seat of a member.
     pub fn seat(&self, member: u8) -> Option<Arc<Seat>> {
         self.seats.get(usize::from(member))?.get()?.upgrade()
+    }
+
+    /// Whether all is there that may be inside it.
+    pub fn is_full(&self) -> bool {
+        self.inside.get().is_some_and(|inside| inside.room() == 0)
+    }
+
+    /// Notes that packets found no room, with the member that has most of them.
+    pub fn note_crowded(&self) {
+        let seats = (0..self.seats.len()).filter_map(|member| self.seat(member as u8));
+        if let Some(seat) = seats.max_by_key(|seat| seat.vitals.held()) {
+            seat.vitals.note_crowded();
+        }
     }
 
     /// Its number as a holder, which `next` gives the first time.
@@ -183,16 +199,22 @@ impl Party {
     /// Forgets what a dead member noted.
     pub fn forget(&self, dead: u8) {
         let Some(notes) = self.notes.get() else { return };
-        let is_own = |slot: &usize| noted(notes.load(*slot)).is_some_and(|(member, ..)| member == dead);
-        (0..notes.words()).filter(is_own).for_each(|slot| notes.store(slot, 0));
+        for slot in 0..notes.words() {
+            let note = notes.load(slot);
+            if noted(note).is_some_and(|(member, ..)| member == dead) {
+                // Unless somebody who lives notes the slot meanwhile.
+                notes.replace(slot, note, 0);
+            }
+        }
     }
 
     /// Which slots are in work at others than a dead member, by number: lent to them, on the way to them, back from
     /// them, or noted; `taken` is what the dead one had taken from others and not let go of.
     ///
     /// A packet may stand in several rings, because nobody lets go of one before it stands in the next: the place that
-    /// it came to by the most hops counts. Others go on working meanwhile. Rings are looked at in the order that
-    /// packets take, and twice, so that what moves on is found where it goes.
+    /// it came to by the most hops counts. Others go on working meanwhile, and a packet that moves on is missed where
+    /// the next ring was looked at before: once at most for each way that it takes, so that there is one pass more than
+    /// there are ways.
     pub fn others(&self, dead: u8, taken: &[Claim], loans: &Loans) -> Vec<bool> {
         // The hops to the latest place known, and one; whether that is others'.
         let mut places = vec![(0, false); loans.slots() as usize];
@@ -206,32 +228,44 @@ impl Party {
         taken.iter().for_each(|claim| mark(claim.slot, claim.generation, claim.hops, false));
         let rings = lock(&self.rings).clone();
         let living = || rings.iter().enumerate().filter(|(at, _)| *at != usize::from(dead));
-        for _ in 0..2 {
+        let look_at_notes = |mark: &mut dyn FnMut(u32, u32, u8, bool)| {
+            for slot in 0..self.notes.get().map_or(0, |_| loans.slots()) {
+                let noted = self.notes.get().and_then(|notes| noted(notes.load(slot as usize)));
+                if let Some((member, generation, hops)) = noted {
+                    mark(slot, generation, hops, member != dead);
+                }
+            }
+        };
+        // What is noted goes into a ring before the note is taken back, and so notes are looked at first; what comes out
+        // of a ring is noted before it is let go of, and so they are looked at last, too.
+        look_at_notes(&mut mark);
+        for pass in 0..=self.ways.len() {
             let mut look = |ring: &Mapped| {
                 standing(ring).for_each(|claim| mark(claim.slot, claim.generation, claim.hops, true));
             };
             living().flat_map(|(_, rings)| rings).for_each(|[to, _]| look(to));
-            for way in &self.ways {
+            let mut look_along = |way: &Arc<Way>| {
                 let state = lock(&way.state);
                 let files = state.ring.iter().map(|(file, _)| file).chain(&state.next);
                 files.for_each(|file| look(&cells(file)));
+            };
+            // Ways there and back: in one of the two directions a pass goes along with the packets.
+            if pass % 2 == 0 {
+                self.ways.iter().for_each(&mut look_along);
+            } else {
+                self.ways.iter().rev().for_each(&mut look_along);
             }
             living().flat_map(|(_, rings)| rings).for_each(|[_, from]| look(from));
-        }
-        if let Some(notes) = self.notes.get() {
-            for slot in 0..loans.slots() {
-                if let Some((member, generation, hops)) = noted(notes.load(slot as usize)) {
-                    mark(slot, generation, hops, member != dead);
-                }
-            }
+            look_at_notes(&mut mark);
         }
         places.into_iter().map(|(_, others)| others).collect()
     }
 }
 
 impl Way {
-    /// A new process writes into this ring from now on.
-    pub fn begin(&self, file: RingFile<1>) {
+    /// A new process writes into this ring from now on, packets with metadata or without.
+    pub fn begin(&self, file: RingFile<1>, metadata: bool) {
+        self.writer.store(kind(metadata), Relaxed);
         let mut state = lock(&self.state);
         if state.ring.is_none() {
             let reader = Reader::Host(Consumer::new(cells(&file)));
@@ -241,9 +275,23 @@ impl Way {
         }
     }
 
-    /// There is a reader from now on, and whether packets come to it with metadata; or none.
-    pub fn set_reader(&self, metadata: Option<bool>) {
-        self.reader.store(metadata.map_or(0, |metadata| 1 + u8::from(metadata)), Relaxed);
+    /// The reader's side, once all that was lent to it before has reached its ring: the way is the reader's from now on,
+    /// where both sides agree about metadata; the ring, and where to begin.
+    pub fn open(&self, metadata: bool) -> Option<(OwnedFd, u32)> {
+        if self.writer.load(Relaxed) != kind(metadata) {
+            return None;
+        }
+        let mut state = lock(&self.state);
+        let is_old = state.next.is_some();
+        let (file, reader) = state.ring.as_mut()?;
+        let Reader::Host(consumer) = reader else { return None };
+        let index = consumer.index();
+        if is_old || consumer.held() > 0 {
+            return None;
+        }
+        let copy = file.as_fd().try_clone_to_owned().ok()?;
+        *reader = Reader::Nf(Witness::at(cells(file), index));
+        Some((copy, index))
     }
 
     /// Packets that readers took, in all.
@@ -257,26 +305,15 @@ impl Way {
     }
 
     /// The writer's side: has `read` take what there is while the host reads, and looks on while the reader does.
-    /// `metadata` says whether the writer's packets have such, where it lives.
-    pub fn turn(&self, metadata: Option<bool>, read: impl FnOnce(&mut Consumer<Mapped>)) -> Turn {
+    pub fn turn(&self, read: impl FnOnce(&mut Consumer<Mapped>)) -> Turn {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let mut turn = Turn { passed: std::mem::take(&mut state.passed), ..Turn::default() };
-        let Some((file, reader)) = &mut state.ring else { return turn };
+        let Some((_, reader)) = &mut state.ring else { return turn };
         let is_empty = match reader {
             Reader::Host(consumer) => {
                 read(consumer);
-                let wanted = metadata.map(|metadata| 1 + u8::from(metadata));
-                let index = consumer.index();
-                if wanted == Some(self.reader.load(Relaxed)) && state.next.is_none() && consumer.held() == 0 {
-                    let copy = file.as_fd().try_clone_to_owned().ok();
-                    turn.hand_over = copy.map(|copy| (copy, index));
-                    if turn.hand_over.is_some() {
-                        *reader = Reader::Nf(Witness::at(cells(file), index));
-                    }
-                    return turn;
-                }
-                index == consumer.published()
+                consumer.index() == consumer.published()
             }
             // Both sides' lines have to come from where they work.
             Reader::Nf(_) if state.unlooked < UNLOOKED => {
@@ -314,6 +351,7 @@ impl Way {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let mut passed = std::mem::take(&mut state.passed);
+        self.writer.store(0, Relaxed);
         state.ring = match state.ring.take() {
             Some((_, Reader::Host(mut consumer))) => {
                 read(&mut consumer);
@@ -325,9 +363,8 @@ impl Way {
                     passed += u64::from(seen.passed + seen.pending);
                     Some((file, Reader::Heir(witness)))
                 }
-                // Where it broke the ring, nobody has what stands there.
-                Err(Culprit::Producer) => None,
-                Err(Culprit::Consumer) => Some((file, Reader::Heir(witness))),
+                // Whoever broke it, the reader may have some of what stands there in work.
+                Err(_) => Some((file, Reader::Heir(witness))),
             },
             heir => heir,
         };
@@ -340,7 +377,6 @@ impl Way {
     /// The reader is gone for good: the host reads from where it stopped. Where the writer is gone, too, what stands
     /// there is lost with the reader. What the reader had taken and not let go of goes into `taken`.
     pub fn take_over(&self, taken: &mut Vec<Claim>) {
-        self.set_reader(None);
         let mut state = lock(&self.state);
         let state = &mut *state;
         self.pending.store(0, Relaxed);

@@ -451,6 +451,9 @@ impl Seat {
 
     /// Hands a process over to the link; the supervisor's.
     pub fn hand_over(&self, incarnation: Incarnation) {
+        // What was meant for the last one is not for this.
+        self.take_to_say();
+        self.take_eviction();
         *self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(incarnation);
         self.buried.store(false, Ordering::Release);
         self.news.fetch_or(CAME, Ordering::Release);

@@ -163,9 +163,7 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     let lender = lender.with_metadata(hello.metadata && !seat.spec.terms.observes);
     let (lender, party) = match &seat.party {
         Some((party, member)) => {
-            let inside = party.inside(memory.quota);
-            // What all of them may have any of them may: the first gets it, and passes it on.
-            let lender = lender.limited_to(inside.most()).in_party(*member, inside);
+            let lender = lender.in_party(*member, party.inside(memory.quota));
             (lender, Some((party, *member, exits(party, *member)?, party.notes(memory.region.slots())?)))
         }
         None => (lender, None),

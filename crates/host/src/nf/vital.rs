@@ -36,6 +36,11 @@ impl Vitals {
         self.held.store(held, Relaxed);
     }
 
+    /// Packets that the NF has.
+    pub fn held(&self) -> u64 {
+        self.held.load(Relaxed)
+    }
+
     /// Notes that packets found no room.
     #[inline]
     pub fn note_crowded(&self) {

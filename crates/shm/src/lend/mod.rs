@@ -129,6 +129,8 @@ struct Desk {
     metadata: bool,
     /// Packets that the NF may have kept.
     holding_most: u64,
+    /// Granted slots that are out and not kept: empty, they are no packets inside a party.
+    granted: u64,
     stats: LendStats,
 }
 
@@ -146,13 +148,8 @@ impl Inside {
         Inside { now: AtomicU64::new(0), most }
     }
 
-    /// How many it may hold.
-    pub fn most(&self) -> u64 {
-        self.most
-    }
-
     /// How many more it may hold.
-    fn room(&self) -> u64 {
+    pub fn room(&self) -> u64 {
         self.most.saturating_sub(self.now.load(Relaxed))
     }
 }
@@ -178,6 +175,7 @@ impl<C: Cells> Lender<C> {
                 region,
                 metadata: false,
                 holding_most: 0,
+                granted: 0,
                 stats: LendStats::default(),
             },
             most: u64::MAX,
@@ -185,7 +183,8 @@ impl<C: Cells> Lender<C> {
         }
     }
 
-    /// As one of those that share a holder's number, with what all of them together hold.
+    /// As one of those that share a holder's number, with what all of them together hold: each of them may have all of
+    /// that, and the first does, before it passes it on.
     #[must_use]
     pub fn in_party(mut self, member: u8, inside: Arc<Inside>) -> Lender<C> {
         (self.desk.member, self.party) = (member, Some((inside, 0)));
@@ -265,7 +264,7 @@ impl<C: Cells> Lender<C> {
     /// Counts what the party holds.
     #[inline]
     fn count_party(&mut self) {
-        let now = self.on_loan();
+        let now = self.on_loan().wrapping_sub(self.desk.granted);
         if let Some((inside, before)) = &mut self.party {
             let change = now.wrapping_sub(std::mem::replace(before, now));
             inside.now.store(inside.now.load(Relaxed).wrapping_add(change), Relaxed);
@@ -314,8 +313,11 @@ impl<C: Cells> Lender<C> {
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
         let granted = destination == GRANT;
-        let party = self.party.as_ref().map_or(u64::MAX, |(inside, _)| inside.room());
-        let free = if granted { u64::MAX } else { self.most.saturating_sub(self.held()).min(party) };
+        let free = match &self.party {
+            _ if granted => u64::MAX,
+            None => self.most.saturating_sub(self.held()),
+            Some((inside, _)) => inside.room(),
+        };
         let free = usize::try_from(free).unwrap_or(usize::MAX);
         let Desk { holder, member, region, .. } = self.desk;
         let to = match &mut self.grants {
@@ -357,6 +359,7 @@ impl<C: Cells> Lender<C> {
             }
         }
         self.desk.stats.lent += lent as u64;
+        self.desk.granted += if granted { lent as u64 } else { 0 };
         Ok((lent, to.publish()))
     }
 
@@ -424,7 +427,7 @@ impl<C: Cells> Lender<C> {
         for claim in self.to.untouched(found) {
             // A bad claim is history, or scribbled over; so is one on what is kept.
             if let Ok((kept, loan)) = loans.find(claim.slot, claim.generation, holder)
-                && !loan.is_held()
+                && loan.is_in_work_of(member)
                 && !others(claim.slot)
             {
                 estate.untouched.push(end(claim.slot, kept, loan));
@@ -441,6 +444,8 @@ impl<C: Cells> Lender<C> {
             let list = if loan.is_held() { &mut estate.held } else { &mut estate.lost };
             list.push(end(slot, kept, loan));
         }
+        // All that it was granted has come back.
+        self.desk.granted = 0;
         let stats = &mut self.desk.stats;
         stats.lost += estate.lost.len() as u64;
         stats.inherited += estate.held.len() as u64;
@@ -510,6 +515,7 @@ impl Desk {
                         kept.end(loan);
                         read(METADATA, kept, loan, Place::of(&span, region, claim.slot), claim, packet);
                         *verdict = Verdict { action, destination: output, granted: loan.is_granted() };
+                        self.granted -= u64::from(loan.is_granted());
                         back += 1;
                     }
                     (found, _) => {
@@ -556,6 +562,7 @@ impl Desk {
             self.stats.not_held += 1;
             return false;
         }
+        let was_granted = loan.is_granted() && !loan.is_held();
         let place = Place::of(span, self.region, claim.slot);
         let is_hold = claim.action == Action::Hold as u8 && is_inside(claim.data, u32::from(claim.len));
         if is_hold && loan.is_held() {
@@ -567,9 +574,11 @@ impl Desk {
             read(self.metadata, kept, loan, place, claim, &mut held);
             kept.hold(&held, loan, self.member);
             self.stats.holding += 1;
+            self.granted -= u64::from(was_granted);
             return false;
         }
         kept.end(loan);
+        self.granted -= u64::from(was_granted);
         self.stats.holding -= u64::from(loan.is_held());
         let granted = loan.is_granted();
         if let Some(action) = plain(claim) {

@@ -172,8 +172,6 @@ impl<C: Cells> Producer<C> {
 impl Producer<super::Mapped> {
     /// Wakes a consumer that sleeps: for when [`Producer::publish`] says so. A system call.
     pub fn wake(&self) {
-        // Once is enough: the tail has moved, so that it will not sleep before it has looked again.
-        self.cells.asleep().store(0, Relaxed);
         let flags = rustix::thread::futex::Flags::empty();
         let _ = rustix::thread::futex::wake(self.cells.tail(), flags, 1);
     }

@@ -4,6 +4,9 @@ use super::sync::Cells;
 use super::{Claim, Consumer};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
+/// Looks until indices that cannot be are believed.
+const LOOKS: usize = 3;
+
 /// Looks at a ring between two peers, neither of which is trusted.
 #[derive(Debug)]
 pub struct Witness<C> {
@@ -45,14 +48,21 @@ impl<C: Cells> Witness<C> {
     /// When an index went back, or past what is there.
     #[inline]
     pub fn look(&mut self) -> Result<Seen, Culprit> {
-        // In this order: what was taken was published before.
-        let taken = self.cells.taken().load(Acquire);
-        let tail = self.cells.tail().load(Acquire);
+        let mut seen = self.read();
+        for _ in 0..LOOKS {
+            // Between two of these the writer may have gone round, and the reader behind it.
+            if seen[2].wrapping_sub(seen[1]) <= self.cells.capacity() {
+                break;
+            }
+            seen = self.read();
+        }
+        let [head, taken, tail] = seen;
         let forward = |to: u32, from: u32| to.wrapping_sub(from) as i32 >= 0;
         if !forward(tail, self.tail) {
             return Err(Culprit::Producer);
         }
-        if !forward(taken, self.taken) || !forward(tail, taken) {
+        // One that moved its head alone would have its producer write past what it is seen to have.
+        if !forward(taken, self.taken) || !forward(tail, taken) || !forward(taken, head) {
             return Err(Culprit::Consumer);
         }
         let (passed, pending) = (taken.wrapping_sub(self.taken), tail.wrapping_sub(taken));
@@ -61,6 +71,15 @@ impl<C: Cells> Witness<C> {
         }
         (self.taken, self.tail) = (taken, tail);
         Ok(Seen { passed, pending })
+    }
+
+    /// The consumer's head, what it took, and the tail, in this order: what was released was taken before, and what was
+    /// taken was published before.
+    #[inline(always)]
+    fn read(&self) -> [u32; 3] {
+        let head = self.cells.head().load(Acquire);
+        let taken = self.cells.taken().load(Acquire);
+        [head, taken, self.cells.tail().load(Acquire)]
     }
 
     /// Whether the consumer has taken and released all that was published when it was last looked.
