@@ -33,7 +33,7 @@ use packet::anno::{ANNO_BYTES, Anno};
 use port::Port;
 use shm::Packet;
 use shm::bytes::PacketBytes;
-use shm::descriptor::NO_HEADER;
+use shm::descriptor::{NO_HEADER, NO_PORT};
 use shm::pool::{PacketPool, Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::any::Any;
@@ -58,6 +58,8 @@ pub struct TestPacket {
     pub packet_type: u8,
     /// Timestamp.
     pub timestamp_ns: u64,
+    /// The port that it came in by.
+    pub origin: u16,
 }
 
 impl TestPacket {
@@ -71,6 +73,7 @@ impl TestPacket {
             anno: [0; ANNO_BYTES],
             packet_type: 0,
             timestamp_ns: 0,
+            origin: NO_PORT,
         }
     }
 
@@ -364,6 +367,7 @@ impl Instance {
         made.anno = packet.anno;
         made.packet_type = packet.packet_type;
         made.timestamp_ns = packet.timestamp_ns;
+        made.origin = packet.origin;
         made
     }
 
@@ -377,6 +381,7 @@ impl Instance {
             anno: packet.anno,
             packet_type: packet.packet_type,
             timestamp_ns: packet.timestamp_ns,
+            origin: packet.origin,
         };
         self.host.pool.free_all(std::slice::from_ref(packet));
         out

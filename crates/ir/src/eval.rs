@@ -341,6 +341,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
                 0
             }
             Inst::FlowHash => u64::from(self.packet.flow_hash),
+            Inst::Origin => u64::from(self.packet.origin),
         })
     }
 

@@ -134,6 +134,7 @@ fn packet(bytes: &[u8]) -> (Packet, Segments) {
         segments: if rest.is_empty() { 1 } else { 2 },
         packet_type: kind,
         flow_hash: hash.into(),
+        origin: hash.into(),
         timestamp_ns: u64::from(hash) << 40,
         anno: [anno; ANNO_BYTES],
         ..Packet::EMPTY

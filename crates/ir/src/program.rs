@@ -175,6 +175,8 @@ pub enum Inst {
     SetPacketType(Value),
     /// The flow hash that the port gave, 0 when none.
     FlowHash,
+    /// The port that it came in by, as the host numbers ports; `shm::descriptor::NO_PORT` when it was made here.
+    Origin,
 }
 
 /// How a block ends.

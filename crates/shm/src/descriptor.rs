@@ -131,6 +131,8 @@ pub mod offset {
     pub const TIMESTAMP_NS: i32 = offset_of!(Packet, timestamp_ns) as i32;
     /// Offset of [`Packet::flow_hash`].
     pub const FLOW_HASH: i32 = offset_of!(Packet, flow_hash) as i32;
+    /// Offset of [`Packet::origin`].
+    pub const ORIGIN: i32 = offset_of!(Packet, origin) as i32;
     /// Offset of [`Packet::packet_type`].
     pub const PACKET_TYPE: i32 = offset_of!(Packet, packet_type) as i32;
 }

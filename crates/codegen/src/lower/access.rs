@@ -135,6 +135,9 @@ impl Lowering<'_, '_> {
                 self.f.ins().istore8(flags(), value, self.packet, offset::PACKET_TYPE);
             }
             Inst::FlowHash => return Some(self.f.ins().uload32(flags(), self.packet, offset::FLOW_HASH)),
+            Inst::Origin => {
+                return Some(self.f.ins().uload16(types::I64, flags(), self.packet, offset::ORIGIN));
+            }
             Inst::IpSum | Inst::Const(..) | Inst::Bin(..) | Inst::Select(..) | Inst::CsumUpdate(..) => {}
         }
         None

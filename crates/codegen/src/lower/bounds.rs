@@ -66,6 +66,7 @@ impl Bounds {
             Inst::Len | Inst::Avail(_) | Inst::FlowHash => u64::from(u32::MAX),
             Inst::IpSum | Inst::TransportSum(_) | Inst::CsumUpdate(..) => 0xffff,
             Inst::PacketType => 0xff,
+            Inst::Origin => 0xffff,
             _ => u64::MAX,
         }
     }

@@ -307,6 +307,7 @@ fn inst(name: &str, w: &mut Words<'_>) -> Parsed<Inst> {
         "packet_type" => Inst::PacketType,
         "set_packet_type" => Inst::SetPacketType(w.value()?),
         "flow_hash" => Inst::FlowHash,
+        "origin" => Inst::Origin,
         _ => return Err(format!("`{name}` is not an instruction")),
     })
 }

@@ -67,6 +67,7 @@ pub(super) fn inst(inst: Inst) -> String {
         Inst::PacketType => "packet_type".into(),
         Inst::SetPacketType(x) => format!("set_packet_type {}", v(x)),
         Inst::FlowHash => "flow_hash".into(),
+        Inst::Origin => "origin".into(),
     }
 }
 
