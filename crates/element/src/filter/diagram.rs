@@ -5,8 +5,9 @@
 //! can make it explode, which is why building takes a budget of arms and may fail; [`super::chain`]
 //! never does.
 
-use super::formula::{Formula, Var};
+use super::formula::{Formula, IP_BYTES, Var};
 use super::graph::{Arm, Graph, Node, To};
+use packet::field::Base;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The budget did not suffice.
@@ -182,6 +183,9 @@ impl Fields {
         let behind = |field: &Var| self.behind.get(field).into_iter().flatten().copied();
         let fields = fields.iter().flat_map(|field| behind(field).chain([*field]));
         let mut order = vec![];
+        // Of rules over frames: what is known of the transport header rests on the IP header.
+        let ip = Var::Reach(Base::Net, IP_BYTES);
+        order.extend(self.reaches.contains(&ip).then_some(ip));
         for var in fields.chain(self.reaches.iter().copied()) {
             if !order.contains(&var) {
                 order.push(var);

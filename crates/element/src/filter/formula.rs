@@ -5,7 +5,9 @@
 //! reach: every atom of a field outside of the first 20 bytes of the IP header stands in a
 //! conjunction behind its [`Var::Reach`].
 
-use super::expr::{Carrier, Compare, Direction, Expr, HeaderField, PortProtocol, Relation, Test, Values};
+use super::expr::{
+    Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Test, Values,
+};
 use super::ranges::Ranges;
 use packet::field::{self, Base, Field};
 use std::collections::BTreeMap;
@@ -64,7 +66,7 @@ pub enum Formula {
     If(Box<[Formula; 3]>),
 }
 
-fn not(formula: Formula) -> Formula {
+pub fn not(formula: Formula) -> Formula {
     match formula {
         Formula::Const(value) => Formula::Const(!value),
         other => Formula::Not(Box::new(other)),
@@ -231,6 +233,70 @@ impl From<Test> for Formula {
                 Formula::All(vec![proto(&[6]), reach(Base::Trans, field::TCP_FLAGS.end_byte()), set])
             }
             Test::Field(at, wanted) => header_field(at, wanted),
+            Test::Layer(layer, wanted) => of_layer(layer, wanted),
+        }
+    }
+}
+
+/// Types that announce a VLAN tag.
+const TAGS: &[u64] = &[0x8100, 0x88a8, 0x9100];
+/// The type field of a frame, by the number of tags before it.
+const TYPES: [Field; 3] = [field::ETH_TYPE, field::VLAN_TYPE, field::VLAN2_TYPE];
+
+fn one_of(field: Field, values: &[u64]) -> Formula {
+    Formula::Atom(Var::Field(field), Ranges::of(values.iter().map(|value| (*value, *value))))
+}
+
+/// Behind exactly so many tags, all of which reach that far, what `then` says.
+fn behind(tags: usize, reaches: u16, then: Vec<Formula>) -> Formula {
+    let mut parts = vec![reach(Base::Mac, reaches)];
+    parts.extend(TYPES.iter().take(tags).map(|field| one_of(*field, TAGS)));
+    parts.extend(then);
+    Formula::All(parts)
+}
+
+fn of_layer(layer: Layer, wanted: Option<Compare>) -> Formula {
+    // What stands behind each number of tags; a third tag is not followed.
+    let typed = |of: &dyn Fn(Field) -> Formula, number: Option<Compare>| {
+        let way = |(tags, field): (usize, &Field)| {
+            let mut then = vec![of(*field)];
+            if tags < 2 {
+                then.push(not(one_of(*field, TAGS)));
+            }
+            let mut reaches = field.end_byte();
+            if let Some(wanted) = number {
+                // Of a label's four bytes the last ones are no part of the number.
+                let label = Field::new(Base::Mac, reaches * 8, 20);
+                reaches += 4;
+                then.push(compare(label, wanted));
+            }
+            behind(tags, reaches, then)
+        };
+        Formula::Any(TYPES.iter().enumerate().map(way).collect())
+    };
+    let numbered = |field: Field| wanted.map(|wanted| compare(field, wanted));
+    match layer {
+        Layer::Vlan => behind(1, 18, numbered(field::VLAN_ID).into_iter().collect()),
+        Layer::Qinq => behind(2, 22, numbered(field::VLAN2_ID).into_iter().collect()),
+        Layer::Arp => typed(&|field| one_of(field, &[0x0806]), None),
+        Layer::EtherType => {
+            typed(&|field| wanted.map_or(Formula::Const(true), |of| compare(field, of)), None)
+        }
+        Layer::Mpls => typed(&|field| one_of(field, &[0x8847, 0x8848]), wanted),
+        Layer::Vxlan | Layer::Geneve => {
+            let port = Compare::equal(layer.udp_port().unwrap_or(0).into());
+            let protocol = PortProtocol::One(17);
+            let mut parts =
+                vec![Formula::from(Test::Port { direction: Direction::Dst, protocol, compare: port })];
+            if let Some(number) = numbered(Field::new(Base::Trans, 12 * 8, 24)) {
+                parts.push(reach(Base::Trans, 16));
+                if layer == Layer::Vxlan {
+                    // The flag that says that there is a number (RFC 7348, section 5).
+                    parts.push(one_of(Field::new(Base::Trans, 8 * 8 + 4, 1), &[1]));
+                }
+                parts.push(number);
+            }
+            Formula::All(parts)
         }
     }
 }
@@ -253,15 +319,29 @@ fn header_field(at: HeaderField, wanted: Compare) -> Formula {
 
 impl From<&Expr> for Formula {
     fn from(expr: &Expr) -> Formula {
-        let each = |parts: &[Expr]| parts.iter().map(Formula::from).collect();
+        Formula::of(expr, &Formula::from)
+    }
+}
+
+impl Formula {
+    /// An expression over any frame: tests of IP make sure of the IP header's first bytes by themselves.
+    pub fn of_frame(expr: &Expr) -> Formula {
+        Formula::of(expr, &|test| match test.is_of_ip() {
+            true => Formula::All(vec![reach(Base::Net, IP_BYTES), Formula::from(test)]),
+            false => Formula::from(test),
+        })
+    }
+
+    fn of(expr: &Expr, test: &dyn Fn(Test) -> Formula) -> Formula {
+        let each = |parts: &[Expr]| parts.iter().map(|part| Formula::of(part, test)).collect();
         match expr {
             Expr::True => Formula::Const(true),
             Expr::False => Formula::Const(false),
-            Expr::Test(test) => Formula::from(*test),
-            Expr::Not(inner) => not(Formula::from(inner.as_ref())),
+            Expr::Test(of) => test(*of),
+            Expr::Not(inner) => not(Formula::of(inner, test)),
             Expr::All(parts) => Formula::All(each(parts)),
             Expr::Any(parts) => Formula::Any(each(parts)),
-            Expr::If(parts) => Formula::If(Box::new(parts.each_ref().map(Formula::from))),
+            Expr::If(parts) => Formula::If(Box::new(parts.each_ref().map(|part| Formula::of(part, test)))),
         }
     }
 }

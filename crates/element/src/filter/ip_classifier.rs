@@ -30,6 +30,9 @@ A pattern is built from these tests:
 | `tcp win N`, `icmp type TYPE` | in first fragments |
 | `ip[POS:LEN] VALUE`, `transp[..]`, `tcp[..]`, `udp[..]`, … | bytes of a header |
 | `[SRCDST] ether host ADDR` | Ethernet addresses; the MAC header annotation must be set |
+| `vlan [ID]`, `qinq [ID]` | a VLAN tag; two tags: the inner one's identifier. The MAC header annotation must be set, here and for the next |
+| `mpls [LABEL]`, `arp`, `ethertype TYPE` | what stands behind up to two tags; only frames that are not IPv4 have it, which `Dispatch` sorts |
+| `vxlan [VNI]`, `geneve [VNI]` | UDP to port 4789, 6081, in first fragments |
 | `true`, `false`; `-`, `any`, `all` alone | every packet; none; every packet |
 
 SRCDST is `src`, `dst`, `src or dst` (the default) or `src and dst`. A relation may stand before a

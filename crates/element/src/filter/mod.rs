@@ -5,6 +5,7 @@
 //! - `diagram`, `chain`: formulas to decision `graph`s
 //! - `boxes`, `acl`: long lists of rules to tables
 //! - `emit`, `plan`: graphs and tables to programs
+//! - `policies`: several expressions over frames at once
 //! - `sorter`: the element
 
 use crate::class::Class;
@@ -23,6 +24,7 @@ mod graph;
 mod ip_classifier;
 mod ip_filter;
 mod plan;
+pub mod policies;
 mod ranges;
 mod sorter;
 

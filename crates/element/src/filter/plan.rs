@@ -54,7 +54,7 @@ enum Stretch {
 }
 
 /// One graph for rules, whichever way is best.
-fn graph(mut rules: Vec<(Formula, u32)>, default: u32, ip: bool) -> Graph {
+pub(super) fn graph(mut rules: Vec<(Formula, u32)>, default: u32, ip: bool) -> Graph {
     unify(rules.iter_mut().map(|(formula, _)| formula), ip);
     let small = rules.len() <= SHORT;
     let diagram = small.then(|| diagram(&rules, default).ok()).flatten();

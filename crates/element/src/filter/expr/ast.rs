@@ -152,6 +152,60 @@ impl HeaderField {
     }
 }
 
+/// What stands around or inside an IP packet and is no field of its header.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Layer {
+    /// A VLAN tag: the outermost one.
+    Vlan,
+    /// Two VLAN tags: the inner one.
+    Qinq,
+    /// MPLS, behind up to two tags: the outermost label.
+    Mpls,
+    /// ARP, behind up to two tags.
+    Arp,
+    /// The type of what stands behind up to two tags; has a number always.
+    EtherType,
+    /// VXLAN over IPv4 and UDP.
+    Vxlan,
+    /// Geneve over IPv4 and UDP.
+    Geneve,
+}
+
+impl Layer {
+    /// How it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::Vlan => "vlan",
+            Layer::Qinq => "qinq",
+            Layer::Mpls => "mpls",
+            Layer::Arp => "arp",
+            Layer::EtherType => "ethertype",
+            Layer::Vxlan => "vxlan",
+            Layer::Geneve => "geneve",
+        }
+    }
+
+    /// The largest number that it can be compared with, and what that is.
+    pub fn number(self) -> Option<(u64, &'static str)> {
+        match self {
+            Layer::Vlan | Layer::Qinq => Some((0xfff, "a VLAN identifier")),
+            Layer::Mpls => Some((0xf_ffff, "a label")),
+            Layer::Vxlan | Layer::Geneve => Some((0xff_ffff, "a network identifier (VNI)")),
+            Layer::EtherType => Some((0xffff, "a type")),
+            Layer::Arp => None,
+        }
+    }
+
+    /// The UDP port that it is sent to.
+    pub fn udp_port(self) -> Option<u16> {
+        match self {
+            Layer::Vxlan => Some(4789),
+            Layer::Geneve => Some(6081),
+            _ => None,
+        }
+    }
+}
+
 /// One test. A test of something that the packet does not have fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Test {
@@ -196,6 +250,8 @@ pub enum Test {
     TcpFlags(u8),
     /// A header field; one of a transport header in first fragments.
     Field(HeaderField, Compare),
+    /// A layer, and its number.
+    Layer(Layer, Option<Compare>),
 }
 
 impl fmt::Display for Direction {
@@ -273,6 +329,8 @@ impl fmt::Display for Test {
                 write!(f, "{}", EtherText(address))
             }
             Test::Proto(compare) => write!(f, "ip proto {compare}"),
+            Test::Layer(layer, None) => f.write_str(layer.name()),
+            Test::Layer(layer, Some(compare)) => write!(f, "{} {compare}", layer.name()),
             Test::TcpUdp => f.write_str("tcpudp"),
             Test::Fragment(true) => f.write_str("ip frag"),
             Test::Fragment(false) => f.write_str("ip unfrag"),

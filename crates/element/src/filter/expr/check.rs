@@ -2,7 +2,7 @@
 //!
 //! As in Click, a test without qualifiers inherits from the one before it: `src port 80 or 81`.
 
-use super::ast::{Carrier, Compare, Direction, Expr, PortProtocol, Relation, Test, Values};
+use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Relation, Test, Values};
 use super::words::{self, ETHER_MASK, Kind, Transport};
 use diag::{Diagnostic, Span};
 
@@ -133,7 +133,7 @@ impl Parts {
                     self.transport = self.transport.or(inherited.transport);
                     Kind::Port
                 }
-                Some(kind @ (Kind::Field(_) | Kind::Proto)) => kind,
+                Some(kind @ (Kind::Field(_) | Kind::Layer(_) | Kind::Proto)) => kind,
                 _ => {
                     return self.wrong(
                         "a number of what?",
@@ -235,6 +235,20 @@ impl Parts {
                     Kind::Ce => (Test::Field(words::TOS, marked), Kind::Field(words::TOS)),
                     _ => (Test::Fragment(kind == Kind::Fragment), kind),
                 }
+            }
+            Kind::Layer(layer) => {
+                let compare = match (layer.number(), self.data) {
+                    (Some((largest, what)), data) if data != Data::None || self.mask.is_some() => {
+                        Some(self.compare(largest, what)?)
+                    }
+                    (Some((_, what)), _) if layer == Layer::EtherType => return self.missing(what),
+                    (_, Data::None) if self.mask.is_none() => None,
+                    _ => {
+                        let message = format!("`{}` takes no value", layer.name());
+                        return self.wrong(message, "join two tests by `and` or `or`");
+                    }
+                };
+                (Test::Layer(layer, compare), kind)
             }
             Kind::Ect => {
                 let compare = match self.data {
@@ -359,6 +373,9 @@ impl Parts {
             Some(Expr::Test(Test::Proto(compare))) => (compare, 0xff),
             Some(Expr::Test(Test::Port { compare, .. })) => (compare, 0xffff),
             Some(Expr::Test(Test::Field(field, compare))) => (compare, field.max_value()),
+            Some(Expr::Test(Test::Layer(layer, Some(compare)))) => {
+                (compare, layer.number().map_or(0, |(largest, _)| largest))
+            }
             _ => return vec![],
         };
         let largest = compare.mask.unwrap_or(largest);

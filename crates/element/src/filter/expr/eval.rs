@@ -3,7 +3,7 @@
 //! Written to be read. A test that looks at bytes that are not there fails (so that its negation by
 //! `not` holds), and every test fails on a packet whose IP header is not there as a whole.
 
-use super::ast::{Carrier, Direction, Expr, PortProtocol, Test};
+use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Test};
 use super::words::{TCP, UDP};
 
 /// Bytes of an IP header without options.
@@ -49,6 +49,46 @@ impl Headers<'_> {
         number(self.net, 6, 2).is_some_and(|offset| offset & 0x1fff == 0)
     }
 
+    /// The VLAN tags, and the type behind those that are followed; `None` where the frame ends before.
+    fn link(&self) -> (Vec<u64>, Option<u64>) {
+        let mut tags = vec![];
+        loop {
+            let at = 12 + 4 * tags.len();
+            let kind = number(self.mac, at, 2);
+            if tags.len() == 2 || !matches!(kind, Some(0x8100 | 0x88a8 | 0x9100)) {
+                return (tags, kind);
+            }
+            match number(self.mac, at + 2, 4) {
+                Some(tag) => tags.push(tag >> 16 & 0xfff),
+                None => return (tags, None),
+            }
+        }
+    }
+
+    fn layer(&self, layer: Layer, compare: Option<Compare>) -> Option<bool> {
+        let holds = |number: u64| compare.is_none_or(|compare| compare.holds(number));
+        let (tags, kind) = self.link();
+        Some(match layer {
+            Layer::Vlan => holds(*tags.first()?),
+            Layer::Qinq => holds(*tags.get(1)?),
+            Layer::Arp => kind? == 0x0806,
+            Layer::EtherType => holds(kind?),
+            Layer::Mpls if !matches!(kind?, 0x8847 | 0x8848) => false,
+            Layer::Mpls if compare.is_none() => true,
+            Layer::Mpls => holds(number(self.mac, 14 + 4 * tags.len(), 4)? >> 12),
+            Layer::Vxlan | Layer::Geneve => {
+                let port = Compare::equal(layer.udp_port()?.into());
+                let protocol = PortProtocol::One(UDP);
+                let is_sent = self.test(Test::Port { direction: Direction::Dst, protocol, compare: port })?;
+                let is_valid = || match layer {
+                    Layer::Vxlan => number(self.trans, 8, 1).is_some_and(|flags| flags & 8 != 0),
+                    _ => true,
+                };
+                is_sent && (compare.is_none() || (is_valid() && holds(number(self.trans, 12, 4)? >> 8)))
+            }
+        })
+    }
+
     fn test(&self, test: Test) -> Option<bool> {
         // Whether two numbers pass; `!=` turns the pair's result around, as in Click.
         let pair = |direction: Direction, src: u64, dst: u64, equal: &dyn Fn(u64) -> bool, negated: bool| {
@@ -80,6 +120,7 @@ impl Headers<'_> {
                 let set = number(self.trans, 13, 1)? & u64::from(flags) == u64::from(flags);
                 self.proto()? == TCP && self.first_fragment() && set
             }
+            Test::Layer(layer, compare) => self.layer(layer, compare)?,
             Test::Field(field, compare) => {
                 let carried = match field.carrier {
                     Carrier::Ip => true,
@@ -97,19 +138,40 @@ impl Headers<'_> {
     }
 }
 
+impl Test {
+    /// Whether it looks at an IP header, or behind one.
+    pub fn is_of_ip(self) -> bool {
+        match self {
+            Test::Ether { .. } => false,
+            Test::Layer(layer, _) => layer.udp_port().is_some(),
+            _ => true,
+        }
+    }
+}
+
 impl Expr {
-    /// Whether a packet matches.
+    /// Whether a packet matches: all tests fail on one without an IP header.
     pub fn matches(&self, headers: &Headers<'_>) -> bool {
+        self.holds(&|test| headers.net.len() >= IP_HEADER_BYTES && headers.test(test).unwrap_or(false))
+    }
+
+    /// Whether a frame matches: tests of IP fail on one without an IP header.
+    pub fn matches_frame(&self, headers: &Headers<'_>) -> bool {
+        let there = |test: Test| !test.is_of_ip() || headers.net.len() >= IP_HEADER_BYTES;
+        self.holds(&|test| there(test) && headers.test(test).unwrap_or(false))
+    }
+
+    fn holds(&self, test: &dyn Fn(Test) -> bool) -> bool {
         match self {
             Expr::True => true,
             Expr::False => false,
-            Expr::Test(test) => headers.net.len() >= IP_HEADER_BYTES && headers.test(*test).unwrap_or(false),
-            Expr::Not(inner) => !inner.matches(headers),
-            Expr::All(parts) => parts.iter().all(|part| part.matches(headers)),
-            Expr::Any(parts) => parts.iter().any(|part| part.matches(headers)),
+            Expr::Test(of) => test(*of),
+            Expr::Not(inner) => !inner.holds(test),
+            Expr::All(parts) => parts.iter().all(|part| part.holds(test)),
+            Expr::Any(parts) => parts.iter().any(|part| part.holds(test)),
             Expr::If(parts) => {
                 let [condition, yes, no] = parts.as_ref();
-                if condition.matches(headers) { yes.matches(headers) } else { no.matches(headers) }
+                if condition.holds(test) { yes.holds(test) } else { no.holds(test) }
             }
         }
     }

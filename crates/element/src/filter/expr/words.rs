@@ -3,7 +3,7 @@
 //! Type words win over names; a name that could be several things (`echo`: a port, an ICMP type) has
 //! to be told apart by a qualifier.
 
-use super::ast::{Carrier, HeaderField};
+use super::ast::{Carrier, HeaderField, Layer};
 use click::config::Names;
 
 /// All bits of an Ethernet address.
@@ -31,6 +31,7 @@ pub enum Kind {
     Ect,
     Ce,
     Field(HeaderField),
+    Layer(Layer),
 }
 
 const fn ip(bit: u16, width: u8) -> HeaderField {
@@ -44,23 +45,30 @@ pub const ICMP_TYPE: HeaderField = HeaderField { carrier: Carrier::Protocol(ICMP
 const TCP_WIN: HeaderField = HeaderField { carrier: Carrier::Protocol(TCP), bit: 14 * 8, width: 16 };
 
 const KINDS: &[(&str, Kind)] = &[
+    ("arp", Kind::Layer(Layer::Arp)),
     ("ce", Kind::Ce),
     ("dscp", Kind::Field(ip(8, 6))),
     ("ect", Kind::Ect),
+    ("ethertype", Kind::Layer(Layer::EtherType)),
     ("frag", Kind::Fragment),
+    ("geneve", Kind::Layer(Layer::Geneve)),
     ("hl", Kind::Field(ip(4, 4))),
     ("host", Kind::Host),
     ("id", Kind::Field(ip(32, 16))),
     ("len", Kind::Field(ip(16, 16))),
+    ("mpls", Kind::Layer(Layer::Mpls)),
     ("net", Kind::Net),
     ("opt", Kind::TcpFlags),
     ("port", Kind::Port),
     ("proto", Kind::Proto),
+    ("qinq", Kind::Layer(Layer::Qinq)),
     ("tos", Kind::Field(TOS)),
     ("ttl", Kind::Field(ip(64, 8))),
     ("type", Kind::Field(ICMP_TYPE)),
     ("unfrag", Kind::Unfragmented),
     ("vers", Kind::Field(ip(0, 4))),
+    ("vlan", Kind::Layer(Layer::Vlan)),
+    ("vxlan", Kind::Layer(Layer::Vxlan)),
     ("win", Kind::Field(TCP_WIN)),
 ];
 

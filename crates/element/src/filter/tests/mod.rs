@@ -8,7 +8,7 @@ mod lists;
 mod lowering;
 
 use super::expr::{
-    Carrier, Compare, Direction, Expr, HeaderField, Headers, PortProtocol, Relation, Test, Values,
+    Carrier, Compare, Direction, Expr, HeaderField, Headers, Layer, PortProtocol, Relation, Test, Values,
 };
 use crate::testing::{TestPacket, random_frames};
 use click::config::{NameTable, Names};
@@ -153,6 +153,19 @@ fn field() -> impl Strategy<Value = Test> {
     prop_oneof![bytes, named, transport]
 }
 
+fn layer() -> impl Strategy<Value = Test> {
+    use Layer::{Arp, EtherType, Geneve, Mpls, Qinq, Vlan, Vxlan};
+    let layer = proptest::sample::select(&[Vlan, Vlan, Qinq, Mpls, Arp, EtherType, Vxlan, Geneve][..]);
+    layer.prop_flat_map(|layer| {
+        let largest = layer.number().map_or(1, |(largest, _)| largest);
+        let number = (compare(largest, &[0, 1, 5, 100, 0x800, 0x806]), any::<bool>());
+        number.prop_map(move |(number, given)| {
+            let given = layer == EtherType || (given && layer != Arp);
+            Test::Layer(layer, given.then_some(number))
+        })
+    })
+}
+
 fn test() -> impl Strategy<Value = Test> {
     let protocol = prop_oneof![
         2 => Just(PortProtocol::TcpUdp),
@@ -170,6 +183,7 @@ fn test() -> impl Strategy<Value = Test> {
         4 => port.prop_map(|(direction, protocol, compare)| Test::Port { direction, protocol, compare }),
         2 => proptest::sample::select(&[0u8, 2, 4, 16, 18, 32, 255][..]).prop_map(Test::TcpFlags),
         2 => field(),
+        2 => layer(),
     ]
 }
 
