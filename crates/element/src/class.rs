@@ -42,6 +42,7 @@ pub struct Class {
 /// The classes, by folder.
 const FOLDERS: &[&[&Class]] = &[
     crate::basic::CLASSES,
+    crate::device::CLASSES,
     crate::ether::CLASSES,
     crate::filter::CLASSES,
     crate::io::CLASSES,

@@ -22,6 +22,7 @@ pub mod vector;
 pub mod work;
 
 pub mod basic;
+pub mod device;
 pub mod ether;
 pub mod filter;
 pub mod io;
