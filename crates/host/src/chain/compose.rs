@@ -1,7 +1,7 @@
 //! One flat configuration of all NFs.
 //!
 //! A device element that is linked to a port gets that port for a device. One that is linked to another NF
-//! stays, under its name, as an element that passes packets on: `Null`, or `Unqueue` where it pulled what
+//! or to a virtual device stays, under its name, as an element that passes packets on: `Null`, or `Unqueue` where it pulled what
 //! it sent. One that is idle becomes `Idle` or `Discard`.
 //!
 //! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it; its
@@ -83,9 +83,28 @@ pub(super) fn compose(
             graph.connections.push(Connection { from, from_port: 0, to, to_port: 0, span: link.span });
         }
     }
+    if sound {
+        let elements = |end: End, sends: bool| {
+            let those = places.iter().filter(|place| place.sends == sends && place.end == end);
+            those.map(|place| place.element).collect()
+        };
+        let nf_name = |end: End| match end {
+            End::Nf(nf, _) => infos.get(nf).map_or(String::new(), |info| info.name.clone()),
+            End::Port(_) | End::Device(_) => String::new(),
+        };
+        super::device::build(
+            &mut graph,
+            &declared.ports,
+            &declared.devices,
+            &wiring.links,
+            &elements,
+            &nf_name,
+        );
+    }
     Chain {
         graph,
         ports: declared.ports,
+        devices: declared.devices,
         workers: declared.workers.or((!declared.cores.is_empty()).then_some(declared.cores.len())),
         cores: declared.cores,
         burst: declared.burst,
@@ -154,8 +173,8 @@ fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wirin
             }
             return;
         }
-        Some((End::Nf(..), _)) if place.sends && place.pulls => "Unqueue",
-        Some((End::Nf(..), _)) => "Null",
+        Some((End::Nf(..) | End::Device(_), _)) if place.sends && place.pulls => "Unqueue",
+        Some((End::Nf(..) | End::Device(_), _)) => "Null",
         None if place.is_idle && place.sends => "Discard",
         None if place.is_idle => "Idle",
         None => return,
@@ -192,6 +211,7 @@ pub(super) fn alone(graph: Graph, path: &Path) -> Chain {
     Chain {
         graph,
         ports: vec![],
+        devices: vec![],
         workers: None,
         cores: vec![],
         burst: None,

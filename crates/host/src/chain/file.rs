@@ -1,5 +1,6 @@
 //! The declarations of a chain file.
 
+use super::device::{self, DeviceDecl};
 use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
@@ -30,6 +31,7 @@ pub(super) struct ChainFile {
     pub cores: Vec<usize>,
     pub burst: Option<usize>,
     pub ports: Vec<PortDecl>,
+    pub devices: Vec<DeviceDecl>,
     pub nfs: Vec<NfDecl>,
     pub links: Vec<Spanned>,
     pub entries: Option<Vec<Spanned>>,
@@ -100,6 +102,8 @@ fn declarations(
     }
     let ports = keys.take("ports").and_then(|ports| ports.keys("`ports`", diags));
     let ports = ports.map_or(vec![], |keys| ports::read(keys, folder, diags));
+    let devices = keys.take("device").and_then(|devices| devices.keys("`device`", diags));
+    let devices = devices.map_or(vec![], |keys| device::read(keys, &ports, diags));
     let mut nfs = vec![];
     for nf in keys.take("nf").and_then(|nfs| nfs.keys("`nf`", diags)).map_or(vec![], |mut nfs| nfs.rest()) {
         nfs.extend(read_nf(nf, folder, diags));
@@ -108,6 +112,17 @@ fn declarations(
         if let Some(port) = ports.iter().find(|port| port.name == nf.name) {
             let message = format!("`{}` is a port and an NF", nf.name);
             diags.error(nf.span, message).note(port.span, "the port").help("give one of them another name");
+        }
+    }
+    for device in &devices {
+        let other = ports.iter().find(|port| port.name == device.name).map(|port| ("port", port.span));
+        let nf = || nfs.iter().find(|nf: &&NfDecl| nf.name == device.name).map(|nf| ("NF", nf.span));
+        if let Some((what, span)) = other.or_else(nf) {
+            let message = format!("`{}` is a device and a {what}", device.name).replace("a NF", "an NF");
+            diags
+                .error(device.span, message)
+                .note(span, format!("the {what}"))
+                .help("give one of them another name");
         }
     }
     if nfs.is_empty() && !keys.has("nf") && !file.damaged {
@@ -122,12 +137,12 @@ fn declarations(
     let links = links.map_or(vec![], |links| links.texts(diags));
     let entries = entries.map(|entries| entries.texts(diags));
     keys.finish(diags, |_| None);
-    ChainFile { source, workers, cores, burst, ports, nfs, links, entries, damaged: file.damaged }
+    ChainFile { source, workers, cores, burst, ports, devices, nfs, links, entries, damaged: file.damaged }
 }
 
 /// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
-fn misplaced(key: &str) -> Option<String> {
-    let top = ["links", "entries", "run", "ports", "nf"].contains(&key);
+pub(super) fn misplaced(key: &str) -> Option<String> {
+    let top = ["links", "entries", "run", "ports", "device", "nf"].contains(&key);
     top.then(|| format!("`{key}` of the whole chain stands in front of the first [table]"))
 }
 

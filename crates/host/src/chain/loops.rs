@@ -3,16 +3,16 @@
 //! A packet that left an NF by one interface must not come back to where it was by going on: links are
 //! followed through the elements of each NF, from the interface that packets enter to those that they can
 //! leave by (SNF, section 4: entry points and loops are a matter of interfaces, not of NFs). A packet that
-//! turns round, back over the link it came by, is no loop: every router can answer.
+//! turns round, back over the link it came by, is no loop: every router can answer. Devices are ways, too, and one
+//! that sees what NFs send out is a way back to whoever opens it.
 
+use super::device::Flow;
 use super::nf::Nf;
-use super::wiring::Wiring;
 use super::{End, Link};
 use diag::Diagnostics;
 
 /// Reports each ring once, at its first link in the text.
-pub(super) fn refuse(nfs: &[Nf], wiring: &Wiring, diags: &mut Diagnostics) {
-    let links = &wiring.links;
+pub(super) fn refuse(nfs: &[Nf], links: &[Flow], diags: &mut Diagnostics) {
     let next: Vec<Vec<usize>> = links.iter().map(|link| followers(nfs, links, link)).collect();
     let mut state = vec![State::New; links.len()];
     for start in 0..links.len() {
@@ -36,7 +36,7 @@ pub(super) fn refuse(nfs: &[Nf], wiring: &Wiring, diags: &mut Diagnostics) {
                 }
                 Some(link) if state[link] == State::OnPath => {
                     let from = path.iter().position(|(at, _)| *at == link).unwrap_or(0);
-                    let ring: Vec<&Link> = path[from..].iter().map(|(at, _)| &links[*at]).collect();
+                    let ring: Vec<&Link> = path[from..].iter().map(|(at, _)| &links[*at].link).collect();
                     report(nfs, &ring, diags);
                 }
                 Some(_) => {}
@@ -53,12 +53,12 @@ enum State {
 }
 
 /// The links that a packet can take after this one.
-fn followers(nfs: &[Nf], links: &[Link], link: &Link) -> Vec<usize> {
+fn followers(nfs: &[Nf], links: &[Flow], Flow { link, turns }: &Flow) -> Vec<usize> {
     let End::Nf(nf, entered) = link.to else { return vec![] };
     let interface = nfs.get(nf).and_then(|nf| nf.interfaces.get(entered));
     let leads_to = interface.map_or(&[][..], |interface| &interface.leads_to);
-    let follows = |next: &Link| {
-        let back = next.from == link.to && next.to == link.from;
+    let follows = |Flow { link: next, turns: next_turns }: &Flow| {
+        let back = *turns && *next_turns && next.from == link.to && next.to == link.from;
         matches!(next.from, End::Nf(from, left) if from == nf && leads_to.contains(&left)) && !back
     };
     links.iter().enumerate().filter(|(_, next)| follows(next)).map(|(at, _)| at).collect()

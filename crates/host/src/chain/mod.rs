@@ -11,6 +11,16 @@
 //! inside  = { capture = "in.pcap", passes = 1, write = "back.pcap" }
 //! outside = { device = "net_af_packet0,iface=veth0" }
 //!
+//! [device.uplink]                      # a virtual device: ports that NFs open by links, as they open a port
+//! bridged = ["left", "right"]          # or bonded = [...], direct = "left", rootless = true
+//! receives = { left = "vxlan", right = "net 192.168.0.0/16" }   # or one text for all ports; everything by default
+//! sees = "inbound"                     # or "outbound": what NFs send by these ports; or "both"
+//! peels = ["vlan", "vxlan"]            # layers to take off, outermost first
+//! unpeeled = "pass"                    # or "drop": frames without these layers
+//! sends = "opposite"                   # or "round-robin", "flow-hash", "symmetric-flow-hash", a port
+//! across = { left = "right" }          # which port is opposite, where there are more than two
+//! otherwise = "drop"                   # or "all", or a port: for packets that came in by none of them
+//!
 //! [nf.nat]
 //! click = "nat.click"                  # or inline = '''...'''
 //! defines = { IP = "10.0.0.1" }
@@ -42,12 +52,13 @@
 //!
 //! Stages: [`table`] reads TOML with places, [`file`] the declarations, [`link`] the notation of links,
 //! [`nf`] the Click files, [`wiring`] gives links their meaning, [`loops`] refuses rings, [`compose`] makes
-//! one graph of all. Each collects its mistakes. Invariants: elements keep the places in their own files;
+//! one graph of all, in which [`device`] makes elements of virtual devices. Each collects its mistakes. Invariants: elements keep the places in their own files;
 //! the elements of an NF are next to each other and are called `nf/...`; no input panics.
 //!
 //! What it does not do: open ports, make elements, check arguments (see [`crate::assemble`]).
 
 mod compose;
+mod device;
 mod file;
 mod fuzz;
 mod link;
@@ -61,6 +72,7 @@ mod tests;
 mod variables;
 mod wiring;
 
+pub use device::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
 pub use fuzz::fuzz_chain;
 pub use nf::{device_direction, device_name};
 pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
@@ -79,6 +91,8 @@ pub struct Chain {
     pub graph: click::Graph,
     /// The ports that the chain file declares, in its order.
     pub ports: Vec<PortDecl>,
+    /// The virtual devices, in its order.
+    pub devices: Vec<DeviceDecl>,
     /// How many workers, where that is said.
     pub workers: Option<usize>,
     /// Cores to pin workers to.
@@ -165,6 +179,8 @@ pub struct Link {
 pub enum End {
     /// A port of [`Chain::ports`].
     Port(usize),
+    /// A virtual device of [`Chain::devices`].
+    Device(usize),
     /// An interface of an NF, both by number.
     Nf(usize, usize),
 }
@@ -259,7 +275,7 @@ fn read_text(
     let declared = file::read(source, &folder_of(path), map, diags);
     let nfs = nf::load_all(&declared, path, defines, files, map, diags);
     let wiring = wiring::resolve(&declared, &nfs, diags);
-    loops::refuse(&nfs, &wiring, diags);
+    loops::refuse(&nfs, &device::flows(&wiring.links, &declared.devices), diags);
     let sound = diags.errors() == before;
     Some(compose::compose(declared, nfs, wiring, sound, folder_of(path)))
 }

@@ -1,5 +1,6 @@
 //! What links mean: which interface of which NF is joined to what.
 
+use super::device::{DeviceKind, Openers};
 use super::file::ChainFile;
 use super::link::{self, Stop};
 use super::nf::{Interface, Nf};
@@ -36,6 +37,7 @@ pub(super) fn resolve(chain: &ChainFile, nfs: &[Nf], diags: &mut Diagnostics) ->
     if !chain.links.is_empty() {
         wirer.unlinked();
         wirer.unused_ports();
+        wirer.unopened_devices();
     }
     let sound = wirer.diags.errors() == before && !chain.damaged;
     let entries = wirer.entries(sound);
@@ -55,7 +57,8 @@ impl Meant {
     fn add(&mut self, link: &Spanned, chain: &ChainFile) {
         let declared = || {
             let ports = chain.ports.iter().map(|port| port.name.as_str());
-            ports.chain(chain.nfs.iter().map(|nf| nf.name.as_str()))
+            let devices = chain.devices.iter().map(|device| device.name.as_str());
+            ports.chain(devices).chain(chain.nfs.iter().map(|nf| nf.name.as_str()))
         };
         let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
         let words = link.text.split(|c| !in_name(c)).map(|word| word.trim_matches('-'));
@@ -97,6 +100,9 @@ impl<'a> Wirer<'a> {
             (End::Port(port), _) => {
                 self.chain.ports.get(port).map_or(String::new(), |port| port.name.clone())
             }
+            (End::Device(device), _) => {
+                self.chain.devices.get(device).map_or(String::new(), |device| device.name.clone())
+            }
             _ => String::new(),
         }
     }
@@ -109,9 +115,15 @@ impl<'a> Wirer<'a> {
             |stop: &Stop, side: &Option<Spanned>| side.as_ref().map_or(stop.name.span, |side| side.span);
         let span =
             Span::join(outer(from, &from.output), outer(to, &to.input)).to(from.name.span).to(to.name.span);
-        if let (End::Port(_), End::Port(_)) = (from_end, to_end) {
+        if let (End::Port(_) | End::Device(_), End::Port(_) | End::Device(_)) = (from_end, to_end) {
+            let is_device = |end: &End| matches!(end, End::Device(_));
+            let between = match [from_end, to_end].iter().filter(|end| is_device(end)).count() {
+                0 => "two ports",
+                1 => "a port and a device",
+                _ => "two devices",
+            };
             self.diags
-                .error(span, "a link between two ports")
+                .error(span, format!("a link between {between}"))
                 .help("put an NF between them; for a bare wire one with `FromDevice(a) -> ToDevice(b);`");
             return;
         }
@@ -146,14 +158,25 @@ impl<'a> Wirer<'a> {
                     }
                     _ => None,
                 }),
+                (End::Device(device), _) => self.device_cannot(device, receives),
                 _ => None,
             };
             if let Some(message) = message {
                 self.diags.error(link.span, message).maybe_help(help_one_way);
                 return;
             }
+            if let End::Port(port) = end
+                && self.is_in_a_device(port, link.span)
+            {
+                return;
+            }
         }
-        if let Some(before) = self.links.iter().find(|other| other.from == link.from) {
+        if self.opened_twice(&link) {
+            return;
+        }
+        let is_device = matches!(link.from, End::Device(_));
+        let same = |other: &&Link| other.from == link.from && (!is_device || other.to == link.to);
+        if let Some(before) = self.links.iter().find(same) {
             let message = if before.to == link.to {
                 "this link is there twice".to_string()
             } else {
@@ -167,28 +190,90 @@ impl<'a> Wirer<'a> {
         }
         if let Some(before) = self.links.iter().find(|other| other.to == link.to)
             && let End::Nf(..) = link.to
-            && [before.from, link.from].iter().any(|from| matches!(from, End::Port(_)))
+            && [before.from, link.from].iter().any(|from| matches!(from, End::Port(_) | End::Device(_)))
         {
-            let message = format!("`{}` receives from a port and from elsewhere", self.describe(link.to));
+            let is_port = [before.from, link.from].iter().any(|from| matches!(from, End::Port(_)));
+            let what = if is_port { "port" } else { "device" };
+            let message = format!("`{}` receives from a {what} and from elsewhere", self.describe(link.to));
             self.diags
                 .error(link.span, message)
                 .note(before.span, "the other link")
                 .help("give the NF an interface for each: another FromDevice(NAME) in its Click file");
             return;
         }
-        if let (End::Nf(..), Some((nf, interface))) = (link.from, self.interface(link.to))
+        if let (End::Nf(..) | End::Device(_), Some((nf, interface))) = (link.from, self.interface(link.to))
             && interface.ingress.len() > 1
         {
             let message = format!(
-                "`{}` has {} FromDevice({}), and an NF's packets cannot go to all of them",
+                "`{}` has {} FromDevice({}), and {}'s packets cannot go to all of them",
                 nf.name,
                 interface.ingress.len(),
-                interface.name
+                interface.name,
+                if is_device { "a device" } else { "an NF" }
             );
             self.diags.error(link.span, message).help("keep one of them in the Click file");
             return;
         }
         self.links.push(link);
+    }
+
+    /// Why nothing comes from a device, or nothing can be sent to it.
+    fn device_cannot(&self, device: usize, sends: bool) -> Option<String> {
+        let device = self.chain.devices.get(device).filter(|device| !device.broken)?;
+        if device.kind == DeviceKind::Rootless {
+            return None;
+        }
+        let port = |at: usize| self.chain.ports.get(at);
+        if sends {
+            let mut targets = device.targets().into_iter().filter_map(|of| port(of.port));
+            let mute = targets.find(|port| !port.sends())?;
+            let (name, device) = (&mute.name, &device.name);
+            return Some(format!(
+                "`{device}` sends by port `{name}`, and nothing can be sent to that: add `write` or `discard`"
+            ));
+        }
+        let mut ports = device.ports.iter().filter_map(|of| port(of.port));
+        let none = device.sees.inbound() && !device.sees.outbound() && !ports.any(|port| port.receives());
+        none.then(|| format!("nothing comes from the ports of `{}`: add `capture` or `traffic`", device.name))
+    }
+
+    /// Whether a port belongs to a device, which is told: then NFs open that.
+    fn is_in_a_device(&mut self, port: usize, link: Span) -> bool {
+        let place = self.chain.devices.iter().find_map(|device| {
+            let own = device.ports.iter().find(|of| of.port == port)?;
+            Some((device, own.span))
+        });
+        let Some((device, span)) = place else { return false };
+        let name = self.describe(End::Port(port));
+        self.diags
+            .error(link, format!("port `{name}` belongs to device `{}`, and NFs open devices", device.name))
+            .note(span, "the device has it here")
+            .help(format!("link to `{}`, or to a device of its own with `direct = \"{name}\"`", device.name));
+        true
+    }
+
+    /// Whether an NF would receive from a device, or send to it, by two interfaces; that is told.
+    fn opened_twice(&mut self, link: &Link) -> bool {
+        let before = self.links.iter().find(|other| match (link.from, link.to, other.from, other.to) {
+            (End::Device(one), End::Nf(nf, entered), End::Device(same), End::Nf(again, by)) => {
+                one == same && nf == again && entered != by
+            }
+            (End::Nf(nf, left), End::Device(one), End::Nf(again, by), End::Device(same)) => {
+                one == same && nf == again && left != by
+            }
+            _ => false,
+        });
+        let Some(before) = before.map(|before| before.span) else { return false };
+        let (device, nf) = match (link.from, link.to) {
+            (End::Device(_), nf) => (self.describe(link.from), nf),
+            (nf, _) => (self.describe(link.to), nf),
+        };
+        let nf = self.interface(nf).map_or("", |(nf, _)| nf.name.as_str());
+        self.diags
+            .error(link.span, format!("`{nf}` opens `{device}` by two interfaces"))
+            .note(before, "the other link")
+            .help("open it by one; NFs open several devices by several interfaces");
+        true
     }
 
     /// What a name in a link means.
@@ -202,15 +287,26 @@ impl<'a> Wirer<'a> {
             }
             return Some(End::Port(port));
         }
+        if let Some(device) = self.chain.devices.iter().position(|device| device.name == name.text) {
+            if let Some(interface) = interface {
+                self.diags
+                    .error(interface.span, format!("`{name}` is a device, and a device has no interfaces"))
+                    .help("leave the brackets out");
+                return None;
+            }
+            return Some(End::Device(device));
+        }
         let Some(at) = self.nfs.iter().position(|nf| nf.name == name.text) else {
             if self.chain.nfs.iter().all(|nf| nf.name != name.text) && !self.chain.damaged {
                 let ports = self.chain.ports.iter().map(|port| port.name.as_str());
                 let nfs = self.chain.nfs.iter().map(|nf| nf.name.as_str());
-                let help = did_you_mean(&name.text, ports.chain(nfs));
+                let devices = self.chain.devices.iter().map(|device| device.name.as_str());
+                let help = did_you_mean(&name.text, ports.chain(devices).chain(nfs));
                 let help = help.unwrap_or_else(|| {
                     format!("declare it: `[nf.{name}]` for an NF, `{name} = {{ ... }}` in [ports] for a port")
                 });
-                self.diags.error(name.span, format!("there is no NF or port `{name}`")).help(help);
+                let what = if self.chain.devices.is_empty() { "NF or port" } else { "NF, port or device" };
+                self.diags.error(name.span, format!("there is no {what} `{name}`")).help(help);
             }
             return None;
         };
@@ -331,17 +427,58 @@ impl<'a> Wirer<'a> {
     fn unused_ports(&mut self) {
         for (at, port) in self.chain.ports.iter().enumerate() {
             let end = End::Port(at);
-            let excused = self.chain.damaged || port.broken || self.meant.has(&port.name);
+            // Whether somebody opens the device is another question.
+            let in_device = self.chain.devices.iter().any(|d| d.ports.iter().any(|of| of.port == at));
+            let excused = self.chain.damaged || port.broken || in_device || self.meant.has(&port.name);
             if !excused && !self.links.iter().any(|link| link.from == end || link.to == end) {
                 self.diags.warning(port.span, format!("port `{}` is not linked to anything", port.name));
             }
         }
     }
 
-    /// Links that come from ports: those that are stated, or all.
+    fn unopened_devices(&mut self) {
+        let chain = self.chain;
+        for (at, device) in chain.devices.iter().enumerate() {
+            if chain.damaged || device.broken || self.meant.has(&device.name) {
+                continue;
+            }
+            let of = Openers::of(at, &self.links);
+            let name = &device.name;
+            if of.receivers.is_empty() && of.senders.is_empty() {
+                self.diags
+                    .error(device.span, format!("nobody opens device `{name}`"))
+                    .help(format!("add \"{name} <-> [INTERFACE]NF\" to `links`, or take the device out"));
+                continue;
+            }
+            if device.kind != DeviceKind::Rootless {
+                continue;
+            }
+            if of.senders.is_empty() {
+                self.diags
+                    .error(device.span, format!("nobody sends to `{name}`, which has no ports"))
+                    .help(format!("add \"NF[INTERFACE] -> {name}\" to `links`"));
+            }
+            let mute = of.senders.iter().find(|sender| of.others(sender).next().is_none());
+            if let Some(sender) = mute {
+                self.diags
+                    .error(
+                        sender.span,
+                        format!("nobody receives what `{}` sends to `{name}`", self.describe(sender.from)),
+                    )
+                    .note(device.span, "a rootless device is a queue between NFs")
+                    .help(format!("add \"{name} -> [INTERFACE]NF\" for another NF to `links`"));
+            }
+        }
+    }
+
+    /// Links that come from ports, or from devices of ports: those that are stated, or all.
     fn entries(&mut self, sound: bool) -> Vec<usize> {
         let name = |link: &Link| match link.from {
             End::Port(port) => self.chain.ports.get(port).map(|port| port.name.as_str()),
+            End::Device(device) => {
+                let device = self.chain.devices.get(device)?;
+                (device.kind != DeviceKind::Rootless && device.sees.inbound()).then_some(device.name.as_str())
+            }
             End::Nf(..) => None,
         };
         let found: Vec<(usize, &str)> =

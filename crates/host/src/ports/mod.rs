@@ -455,7 +455,14 @@ impl PortOpener for Ports {
 
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
         match self.target(name)? {
-            Target::Declared(number) => self.open_declared(number, direction, worker),
+            Target::Declared(number) => {
+                let mut port = self.open_declared(number, direction, worker)?;
+                if direction == Direction::Receive {
+                    // Bridges send by it to the opposite side.
+                    port.set_origin(u16::try_from(number).unwrap_or(shm::descriptor::NO_PORT));
+                }
+                Ok(port)
+            }
             Target::Capture(path) => match direction {
                 Direction::Receive => self.read(&path, 1, name, worker),
                 Direction::Send => self.write(&path, None, name),

@@ -1,0 +1,290 @@
+//! Devices as elements.
+//!
+//! | element | what it does |
+//! |---|---|
+//! | `PORT/from` | receives for all devices of the port |
+//! | `PORT/dispatch` | gives each device what it wants of what came in; drops what no device wants |
+//! | `DEVICE/receive` | peels off what is to be peeled; what passes here is what the device received |
+//! | `DEVICE/openers` | a copy for each NF that opened it |
+//! | `DEVICE/send` | chooses a port |
+//! | `PORT/sent` | copies for devices that see outbound traffic |
+//! | `PORT/to` | sends |
+//!
+//! What would do nothing is left out, but for `DEVICE/receive` and `DEVICE/send`, which count. A rootless device
+//! has `DEVICE/from-NF` for each NF that sends to it, if there is more to it than a link.
+
+use super::flows::Openers;
+use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sends};
+use crate::chain::{End, Link, PortDecl};
+use click::config::quote;
+use click::{Connection, Element, ElementId, Graph};
+use diag::{Span, Spanned};
+
+/// Puts the devices' elements into the graph. `elements` are those of an NF's interface that send (true) or receive.
+pub fn build(
+    graph: &mut Graph,
+    ports: &[PortDecl],
+    devices: &[DeviceDecl],
+    links: &[Link],
+    elements: &dyn Fn(End, bool) -> Vec<ElementId>,
+    nf_name: &dyn Fn(End) -> String,
+) {
+    let openers = (0..devices.len()).map(|at| Openers::of(at, links)).collect();
+    let mut builder = Builder { graph, ports, devices, openers, elements, nf_name };
+    let receives: Vec<Option<ElementId>> = (0..devices.len()).map(|at| builder.receive(at)).collect();
+    let mut sends: Vec<Option<ElementId>> = vec![None; ports.len()];
+    for port in 0..ports.len() {
+        builder.dispatch(port, &receives);
+        sends[port] = builder.send_side(port, &receives);
+    }
+    for (at, device) in devices.iter().enumerate() {
+        match device.kind {
+            DeviceKind::Rootless => builder.rootless(at),
+            _ => builder.send(at, &sends),
+        }
+    }
+}
+
+struct Builder<'a> {
+    graph: &'a mut Graph,
+    ports: &'a [PortDecl],
+    devices: &'a [DeviceDecl],
+    openers: Vec<Openers<'a>>,
+    elements: &'a dyn Fn(End, bool) -> Vec<ElementId>,
+    nf_name: &'a dyn Fn(End) -> String,
+}
+
+/// Text that is not the user's.
+fn made(text: impl Into<String>, span: Span) -> Spanned {
+    Spanned::derived(text, span)
+}
+
+/// Policies as arguments: each keeps its places in the chain file.
+fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
+    let mut parts = vec![];
+    for (at, wants) in wants.iter().enumerate() {
+        if at > 0 {
+            parts.push(made(", ", span));
+        }
+        match wants {
+            None => parts.push(made("all", span)),
+            // Quotes are needed where a policy has a comma.
+            Some(text) if text.text.contains(['"', '\\', '$', '\n', '\t', '\r']) => {
+                parts.push(made(quote(&text.text), text.span));
+            }
+            Some(text) => parts.extend([made("\"", span), text.clone(), made("\"", span)]),
+        }
+    }
+    Spanned::concat(&parts, span)
+}
+
+impl<'a> Builder<'a> {
+    fn add(&mut self, name: String, class: &str, config: Spanned, span: Span) -> ElementId {
+        self.graph.elements.push(Element { name, class: made(class, span), config, span });
+        ElementId(self.graph.elements.len() - 1)
+    }
+
+    fn wire(&mut self, from: ElementId, from_port: usize, to: ElementId, span: Span) {
+        let wire = Connection { from, from_port: from_port as u32, to, to_port: 0, span };
+        self.graph.connections.push(wire);
+    }
+
+    fn port_name(&self, port: usize) -> &'a str {
+        self.ports.get(port).map_or("", |port| port.name.as_str())
+    }
+
+    /// Whether an NF receives from a device.
+    fn is_read(&self, device: usize) -> bool {
+        self.openers.get(device).is_some_and(|of| !of.receivers.is_empty())
+    }
+
+    /// The devices that read a port's traffic in a direction, and their share of it.
+    fn takers(&self, port: usize, is_outbound: bool) -> Vec<(usize, &'a DevicePort)> {
+        let of_port = |(at, device): (usize, &'a DeviceDecl)| {
+            let sees = if is_outbound { device.sees.outbound() } else { device.sees.inbound() };
+            let share = device.ports.iter().find(|of| of.port == port)?;
+            (sees && self.is_read(at)).then_some((at, share))
+        };
+        self.devices.iter().enumerate().filter_map(of_port).collect()
+    }
+
+    /// From where what a device receives goes to its NFs: the element that all of it enters.
+    fn receive(&mut self, at: usize) -> Option<ElementId> {
+        let device = self.devices.get(at)?;
+        if device.kind == DeviceKind::Rootless || !self.is_read(at) {
+            return None;
+        }
+        let receive = self.peel(device, "receive".into());
+        let readers: Vec<&Link> = self.openers.get(at)?.receivers.clone();
+        self.spread(receive, &format!("{}/openers", device.name), &readers);
+        Some(receive)
+    }
+
+    fn peel(&mut self, device: &DeviceDecl, name: String) -> ElementId {
+        let (name, span) = (format!("{}/{name}", device.name), device.span);
+        if device.peels.is_empty() {
+            return self.add(name, "Null", made("", span), span);
+        }
+        let comma = made(", ", span);
+        let strict = made("STRICT true", span);
+        let mut parts: Vec<&Spanned> = vec![];
+        for part in device.peels.iter().chain(device.drops_unpeeled.then_some(&strict)) {
+            if !parts.is_empty() {
+                parts.push(&comma);
+            }
+            parts.push(part);
+        }
+        let config = Spanned::concat(parts, span);
+        self.add(name, "Peel", config, span)
+    }
+
+    /// Leads from an element to NFs: a copy to each where there are several.
+    fn spread(&mut self, from: ElementId, name: &str, readers: &[&Link]) {
+        let mut to: Vec<(ElementId, Span)> = vec![];
+        for link in readers {
+            to.extend((self.elements)(link.to, false).into_iter().map(|id| (id, link.span)));
+        }
+        match to.as_slice() {
+            [(only, span)] => self.wire(from, 0, *only, *span),
+            _ => {
+                let span = to.first().map_or(Span::NONE, |(_, span)| *span);
+                let tee = self.add(name.to_string(), "Tee", made("", span), span);
+                self.wire(from, 0, tee, span);
+                for (output, (id, span)) in to.into_iter().enumerate() {
+                    self.wire(tee, output, id, span);
+                }
+            }
+        }
+    }
+
+    /// From a port to the devices that see what comes in.
+    fn dispatch(&mut self, port: usize, receives: &[Option<ElementId>]) {
+        let takers = self.takers(port, false);
+        let Some((_, first)) = takers.first() else { return };
+        if !self.ports.get(port).is_some_and(PortDecl::receives) {
+            return;
+        }
+        let (name, span) = (self.port_name(port), first.span);
+        let mut from = self.add(format!("{name}/from"), "FromDevice", made(name, span), span);
+        if takers.len() > 1 || first.wants.is_some() {
+            let wants: Vec<Option<Spanned>> = takers.iter().map(|(_, share)| share.wants.clone()).collect();
+            let dispatch = self.add(format!("{name}/dispatch"), "Dispatch", patterns(&wants, span), span);
+            self.wire(from, 0, dispatch, span);
+            from = dispatch;
+        }
+        for (output, (device, share)) in takers.into_iter().enumerate() {
+            if let Some(receive) = receives.get(device).copied().flatten() {
+                self.wire(from, output, receive, share.span);
+            }
+        }
+    }
+
+    /// To a port: where what is to leave by it goes.
+    fn send_side(&mut self, port: usize, receives: &[Option<ElementId>]) -> Option<ElementId> {
+        let sends = |(at, device): (usize, &DeviceDecl)| {
+            let is_written = self.openers.get(at).is_some_and(|of| !of.senders.is_empty());
+            device.targets().into_iter().find(|of| is_written && of.port == port).map(|of| of.span)
+        };
+        let span = self.devices.iter().enumerate().find_map(sends)?;
+        let name = self.port_name(port);
+        let to = self.add(format!("{name}/to"), "ToDevice", made(name, span), span);
+        let takers = self.takers(port, true);
+        if takers.is_empty() {
+            return Some(to);
+        }
+        let wants: Vec<Option<Spanned>> =
+            std::iter::once(None).chain(takers.iter().map(|(_, share)| share.wants.clone())).collect();
+        let sent = self.add(format!("{name}/sent"), "Dispatch", patterns(&wants, span), span);
+        self.wire(sent, 0, to, span);
+        for (output, (device, share)) in takers.into_iter().enumerate() {
+            if let Some(receive) = receives.get(device).copied().flatten() {
+                self.wire(sent, output + 1, receive, share.span);
+            }
+        }
+        Some(sent)
+    }
+
+    /// From the NFs that send to a device to its ports.
+    fn send(&mut self, at: usize, sends: &[Option<ElementId>]) {
+        let Some(device) = self.devices.get(at) else { return };
+        let senders: Vec<&Link> = self.openers.get(at).map_or(vec![], |of| of.senders.clone());
+        if senders.is_empty() {
+            return;
+        }
+        let own = |own: usize| device.ports.get(own).and_then(|of| sends.get(of.port).copied().flatten());
+        let all = || (0..device.ports.len()).map(own).collect::<Vec<_>>();
+        let mut flood = None;
+        let (class, config, targets) = match &device.sends {
+            Sends::To(only) => ("Null", String::new(), vec![own(*only)]),
+            Sends::RoundRobin => ("RoundRobinSwitch", String::new(), all()),
+            Sends::FlowHash { symmetric } => ("FlowSwitch", format!("SYMMETRIC {symmetric}"), all()),
+            Sends::Opposite { across, otherwise } => {
+                let origins: Vec<String> = device.ports.iter().map(|of| of.port.to_string()).collect();
+                let mut config = origins.join(", ");
+                let mut targets: Vec<Option<ElementId>> = across.iter().map(|to| own(*to)).collect();
+                if *otherwise != Otherwise::Drop {
+                    config += &format!(", OTHERWISE {}", targets.len());
+                }
+                match otherwise {
+                    Otherwise::Drop => {}
+                    Otherwise::To(to) => targets.push(own(*to)),
+                    Otherwise::All => flood = Some(targets.len()),
+                }
+                ("OriginSwitch", config, targets)
+            }
+        };
+        let span = device.span;
+        let send = self.add(format!("{}/send", device.name), class, made(config, span), span);
+        for link in &senders {
+            for from in (self.elements)(link.from, true) {
+                self.wire(from, 0, send, link.span);
+            }
+        }
+        for (output, to) in targets.into_iter().enumerate() {
+            if let Some(to) = to {
+                self.wire(send, output, to, span);
+            }
+        }
+        if let Some(output) = flood {
+            let every = all();
+            let tee = self.add(format!("{}/all", device.name), "Tee", made("", span), span);
+            self.wire(send, output, tee, span);
+            for (output, to) in every.into_iter().enumerate() {
+                if let Some(to) = to {
+                    self.wire(tee, output, to, span);
+                }
+            }
+        }
+    }
+
+    /// From each NF that sends to a rootless device to all others that receive from it.
+    fn rootless(&mut self, at: usize) {
+        let (Some(device), Some(of)) = (self.devices.get(at), self.openers.get(at)) else { return };
+        let ways: Vec<(&Link, Vec<&Link>)> =
+            of.senders.iter().map(|sender| (*sender, of.others(sender).collect())).collect();
+        for (sender, readers) in ways {
+            let mut from = (self.elements)(sender.from, true);
+            let nf = (self.nf_name)(sender.from);
+            if let Some(wants) = &device.wants {
+                let config = patterns(&[Some(wants.clone())], device.span);
+                let name = format!("{}/dispatch-{nf}", device.name);
+                let dispatch = self.add(name, "Dispatch", config, device.span);
+                from.drain(..).for_each(|from| self.wire(from, 0, dispatch, sender.span));
+                from.push(dispatch);
+            }
+            if !device.peels.is_empty() {
+                let peel = self.peel(device, format!("peel-{nf}"));
+                from.drain(..).for_each(|from| self.wire(from, 0, peel, sender.span));
+                from.push(peel);
+            }
+            if let [_] = readers.as_slice() {
+                from.into_iter().for_each(|from| self.spread(from, "", &readers));
+                continue;
+            }
+            let name = format!("{}/from-{nf}", device.name);
+            let join = self.add(name.clone(), "Null", made("", device.span), device.span);
+            from.into_iter().for_each(|from| self.wire(from, 0, join, sender.span));
+            self.spread(join, &format!("{name}/openers"), &readers);
+        }
+    }
+}
