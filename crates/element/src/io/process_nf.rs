@@ -33,7 +33,8 @@ file puts it into the configuration; there is no other use for it.
   `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before it took the
   packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had the packet kept
   for later; `no-such-output`: the NF named an output that it does not have; `not-back`: the run ended before the
-  packet came back; `segments`: the packet is larger than a slot
+  packet came back; `segments`: the packet is larger than a slot; `observed`: an observer saw it, and sends
+  nothing on
 ",
     ports: "-/-",
     processing: "h/h",
@@ -52,6 +53,7 @@ const REASONS: &[&str] = &[
     "not-back",
     "segments",
     "kept-for-nf",
+    "observed",
 ];
 const DROPPED: usize = 0;
 const DOWN: usize = 1;
@@ -62,6 +64,7 @@ const NO_OUTPUT: usize = 5;
 const NOT_BACK: usize = 6;
 const SEGMENTS: usize = 7;
 const KEPT: usize = 8;
+const OBSERVED: usize = 9;
 
 /// Packets that may wait for room in the ring.
 const MOST_WAITING: usize = 4096;
@@ -185,7 +188,8 @@ impl ProcessNf {
         for &index in list {
             match output {
                 Some(output) => batch.emit(index, output),
-                None => batch.drop(index, NO_OUTPUT),
+                // It got a copy for itself, of a device that others opened, too.
+                None => batch.drop(index, OBSERVED),
             }
         }
     }
@@ -322,7 +326,10 @@ impl Element for ProcessNf {
     fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.link.collect(&mut self.back);
         let lent = self.lend_waiting(vector, work);
-        self.grant(vector, work);
+        // An observer can write nothing, and nothing of it comes back: not the slots either.
+        if !self.link.observes() {
+            self.grant(vector, work);
+        }
         if self.link.is_over() {
             work.stop();
         }
