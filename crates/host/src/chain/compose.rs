@@ -68,7 +68,7 @@ pub(super) fn compose(
         }
         let of_nf: Vec<&Place> = places.iter().filter(|place| place.element.0 >= start).collect();
         for place in of_nf {
-            settle(&mut graph, place, &declared, &wiring);
+            settle(&mut graph, place, &declared, &wiring, sound);
         }
         let interfaces = nf.interfaces.into_iter().map(|interface| interface.name).collect();
         let elements = start..graph.elements.len();
@@ -161,9 +161,12 @@ struct Place {
 }
 
 /// Makes a device element what its link asks for.
-fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wiring) {
+fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wiring, sound: bool) {
     let mine = |link: &&super::Link| if place.sends { link.from == place.end } else { link.to == place.end };
     let link = wiring.links.iter().find(mine);
+    // Where there are mistakes devices have no elements.
+    let link =
+        link.filter(|link| sound || ![link.from, link.to].iter().any(|end| matches!(end, End::Device(_))));
     let other = link.map(|link| (if place.sends { link.to } else { link.from }, link.span));
     let class = match other {
         Some((End::Port(port), span)) => {

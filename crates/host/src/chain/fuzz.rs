@@ -34,7 +34,15 @@ pub fn fuzz_chain(data: &[u8]) {
     for wire in &chain.graph.connections {
         assert!(wire.from.0 < count && wire.to.0 < count);
     }
+    // Devices' elements stand behind those of the NFs.
     let owned: usize = chain.nfs.iter().map(|nf| nf.elements.len()).sum();
-    assert_eq!(owned, count, "each element belongs to one NF");
+    let devices = chain.graph.elements.get(owned..).expect("no element belongs to two NFs");
+    let of_device = |element: &click::Element| {
+        let owner = element.name.split('/').next();
+        let mut names = chain.devices.iter().map(|device| device.name.as_str());
+        let mut ports = chain.ports.iter().map(|port| port.name.as_str());
+        owner.is_some_and(|owner| names.any(|name| name == owner) || ports.any(|name| name == owner))
+    };
+    assert!(devices.iter().all(of_device), "each element belongs to an NF, a device or a port");
     assert!(chain.entries.iter().all(|entry| *entry < chain.links.len()));
 }

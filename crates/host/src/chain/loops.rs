@@ -36,7 +36,7 @@ pub(super) fn refuse(nfs: &[Nf], links: &[Flow], diags: &mut Diagnostics) {
                 }
                 Some(link) if state[link] == State::OnPath => {
                     let from = path.iter().position(|(at, _)| *at == link).unwrap_or(0);
-                    let ring: Vec<&Link> = path[from..].iter().map(|(at, _)| &links[*at].link).collect();
+                    let ring: Vec<&Flow> = path[from..].iter().map(|(at, _)| &links[*at]).collect();
                     report(nfs, &ring, diags);
                 }
                 Some(_) => {}
@@ -64,17 +64,18 @@ fn followers(nfs: &[Nf], links: &[Flow], Flow { link, turns }: &Flow) -> Vec<usi
     links.iter().enumerate().filter(|(_, next)| follows(next)).map(|(at, _)| at).collect()
 }
 
-fn report(nfs: &[Nf], ring: &[&Link], diags: &mut Diagnostics) {
+fn report(nfs: &[Nf], flows: &[&Flow], diags: &mut Diagnostics) {
     let name = |end: End| {
         let End::Nf(nf, interface) = end else { return Default::default() };
         let Some(nf) = nfs.get(nf) else { return Default::default() };
         (nf.name.as_str(), nf.interfaces.get(interface).map_or("", |interface| interface.name.as_str()))
     };
+    let ring: Vec<&Link> = flows.iter().map(|flow| &flow.link).collect();
     let (Some(first), Some(last)) = (ring.iter().min_by_key(|link| link.span.start), ring.last()) else {
         return;
     };
     let mut path = name(last.to).0.to_string();
-    for link in ring {
+    for link in &ring {
         let ((_, left), (to, entered)) = (name(link.from), name(link.to));
         path.push_str(&format!("[{left}] -> [{entered}]{to}"));
     }
@@ -83,5 +84,12 @@ fn report(nfs: &[Nf], ring: &[&Link], diags: &mut Diagnostics) {
     for link in notes {
         entry = entry.note(link.span, "goes on here");
     }
-    entry.help("take one of these links out, or end it at a port");
+    // What goes out by a port comes back from a device of that port.
+    let is_seen = flows.iter().any(|flow| !flow.turns);
+    entry.help(match is_seen {
+        true => {
+            "an NF sees what is sent here: take its link out, or have its device see inbound traffic only"
+        }
+        false => "take one of these links out, or end it at a port",
+    });
 }

@@ -50,6 +50,9 @@ fn describe(chain: &Chain) -> String {
         };
         let _ = writeln!(text, "port {}: {kind}", port.name);
     }
+    for device in &chain.devices {
+        let _ = writeln!(text, "device {}", device.describe(&chain.ports));
+    }
     for nf in &chain.nfs {
         let _ = writeln!(text, "nf {}: {:?} {}", nf.name, nf.elements, nf.interfaces.join(","));
     }

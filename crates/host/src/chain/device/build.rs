@@ -116,7 +116,10 @@ impl<'a> Builder<'a> {
         }
         let receive = self.peel(device, "receive".into());
         let readers: Vec<&Link> = self.openers.get(at)?.receivers.clone();
-        self.spread(receive, &format!("{}/openers", device.name), &readers);
+        let span = readers.first().map_or(device.span, |link| link.span);
+        if let Some(entry) = self.entry(&format!("{}/openers", device.name), &readers) {
+            self.wire(receive, 0, entry, span);
+        }
         Some(receive)
     }
 
@@ -138,23 +141,21 @@ impl<'a> Builder<'a> {
         self.add(name, "Peel", config, span)
     }
 
-    /// Leads from an element to NFs: a copy to each where there are several.
-    fn spread(&mut self, from: ElementId, name: &str, readers: &[&Link]) {
+    /// Where what is for some NFs enters: the only one, or copies for each.
+    fn entry(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
         let mut to: Vec<(ElementId, Span)> = vec![];
         for link in readers {
             to.extend((self.elements)(link.to, false).into_iter().map(|id| (id, link.span)));
         }
-        match to.as_slice() {
-            [(only, span)] => self.wire(from, 0, *only, *span),
-            _ => {
-                let span = to.first().map_or(Span::NONE, |(_, span)| *span);
-                let tee = self.add(name.to_string(), "Tee", made("", span), span);
-                self.wire(from, 0, tee, span);
-                for (output, (id, span)) in to.into_iter().enumerate() {
-                    self.wire(tee, output, id, span);
-                }
-            }
+        if let [(only, _)] = to.as_slice() {
+            return Some(*only);
         }
+        let (_, span) = *to.first()?;
+        let tee = self.add(name.to_string(), "Tee", made("", span), span);
+        for (output, (id, span)) in to.into_iter().enumerate() {
+            self.wire(tee, output, id, span);
+        }
+        Some(tee)
     }
 
     /// From a port to the devices that see what comes in.
@@ -277,14 +278,10 @@ impl<'a> Builder<'a> {
                 from.drain(..).for_each(|from| self.wire(from, 0, peel, sender.span));
                 from.push(peel);
             }
-            if let [_] = readers.as_slice() {
-                from.into_iter().for_each(|from| self.spread(from, "", &readers));
-                continue;
-            }
             let name = format!("{}/from-{nf}", device.name);
-            let join = self.add(name.clone(), "Null", made("", device.span), device.span);
-            from.into_iter().for_each(|from| self.wire(from, 0, join, sender.span));
-            self.spread(join, &format!("{name}/openers"), &readers);
+            if let Some(entry) = self.entry(&name, &readers) {
+                from.into_iter().for_each(|from| self.wire(from, 0, entry, sender.span));
+            }
         }
     }
 }

@@ -126,10 +126,17 @@ impl Sees {
 impl DeviceDecl {
     /// The chain's ports that it may send by.
     pub(super) fn targets(&self) -> Vec<&DevicePort> {
-        match self.sends {
-            Sends::To(only) => self.ports.get(only).into_iter().collect(),
-            _ => self.ports.iter().collect(),
-        }
+        let is_target = |own: usize| match &self.sends {
+            Sends::To(only) => own == *only,
+            Sends::RoundRobin | Sends::FlowHash { .. } => true,
+            Sends::Opposite { across, otherwise } => match otherwise {
+                Otherwise::All => true,
+                Otherwise::To(to) if *to == own => true,
+                _ => across.contains(&own),
+            },
+        };
+        let targets = self.ports.iter().enumerate().filter(|(own, _)| is_target(*own));
+        targets.map(|(_, of)| of).collect()
     }
 
     /// What it is, for people; `ports` are the chain's.

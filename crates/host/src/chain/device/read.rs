@@ -319,7 +319,7 @@ impl<'a> Reader<'a, '_> {
             let message = format!("nothing says which port is across from `{lost_name}`");
             let help = format!("add `across = {{ {lost_name} = \"{other}\" }}`, with an entry for each port");
             self.diags.error(span, message).help(help);
-        } else if ports.len() == 1 {
+        } else if ports.len() == 1 && span != self.value.key_span {
             self.diags.error(span, "one port has no opposite side").help("leave `sends` out");
         }
         let otherwise = otherwise.and_then(|otherwise| otherwise.text(self.diags));
