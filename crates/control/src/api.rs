@@ -101,6 +101,9 @@ pub struct ChainStatus {
     pub gap_s: Option<f64>,
     /// Its NFs.
     pub nfs: Vec<String>,
+    /// Its virtual devices, and what each is.
+    #[serde(default)]
+    pub devices: Vec<String>,
     /// Mistakes that do not keep it from running, as text.
     pub warnings: String,
     /// What was asked for and could not be had quite so.

@@ -31,6 +31,7 @@ pub struct Prepared {
     ports: Ports,
     plan: Plan,
     nfs: Vec<String>,
+    devices: Vec<String>,
 }
 
 /// A chain that runs.
@@ -41,6 +42,8 @@ pub struct Launched {
     pub running: Option<Running>,
     /// The names of its NFs, those in this process among them.
     pub nfs: Vec<String>,
+    /// The virtual devices, and what each is.
+    pub devices: Vec<String>,
 }
 
 /// Reads a chain, makes its elements and opens its ports; or says what is wrong with it.
@@ -87,7 +90,8 @@ pub fn prepare(
     }
     let plan = Plan { burst, clock: Clock::real(), cores, ..Plan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
-    Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, ports, plan, nfs }))
+    let devices = chain.devices.iter().map(|device| device.describe(&chain.ports)).collect();
+    Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, ports, plan, nfs, devices }))
 }
 
 impl Prepared {
@@ -96,10 +100,10 @@ impl Prepared {
     /// # Errors
     /// When the machine has no memory or no threads.
     pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
-        let Prepared { assembly, ports, plan, nfs, .. } = self;
+        let Prepared { assembly, ports, plan, nfs, devices, .. } = self;
         let mut pools = ports.pools().context("packet memory")?;
         let running = Running::start(assembly, &Plan { print, ..plan }, &mut pools)?;
-        Ok(Launched { ports, running: Some(running), nfs })
+        Ok(Launched { ports, running: Some(running), nfs, devices })
     }
 }
 

@@ -190,6 +190,7 @@ impl Owner {
             version: self.version,
             gap_s: ended.map(|at| at.elapsed().as_secs_f64()),
             nfs: launched.nfs.clone(),
+            devices: launched.devices.clone(),
             warnings,
             hints: launched.ports.findings(),
             ..ChainStatus::default()

@@ -78,6 +78,9 @@ fn show(status: &ChainStatus) -> std::io::Result<()> {
     let state = if status.running { "runs" } else { "has ended" };
     text += &format!("{} {state}, for {:.1} s\n", status.path.display(), status.up_s);
     text += &format!("NFs: {}\n", status.nfs.join(", "));
+    for device in &status.devices {
+        text += &format!("device {device}\n");
+    }
     if let Some(gap_s) = status.gap_s {
         text += &format!("no packets were moved for {:.0} ms while it took the other's place\n", gap_s * 1e3);
     }
