@@ -14,7 +14,7 @@ fn blocks(document: &str, language: &str) -> Vec<String> {
 fn repository() -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("examples")).expect("a folder");
-    for name in ["captures", "nat-firewall-balancer", "router"] {
+    for name in ["captures", "nat-firewall-balancer", "router", "virtual-devices"] {
         let copied = Folder::with_examples(&[name]);
         std::fs::rename(copied.path(name), folder.path(&format!("examples/{name}"))).expect("moved");
     }
@@ -62,15 +62,20 @@ fn the_chain_file_of_the_guide_is_sound() {
          check[1] -> ToDevice(in); FromDevice(spare) -> Discard;",
     );
     let chains = blocks("docs/operators-guide.md", "toml");
-    assert_eq!(chains.len(), 2);
+    assert_eq!(chains.len(), 3);
     folder.write("chain.toml", &chains[0]);
     let check = folder.millrace(&["check", "chain.toml", "--short"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
     folder.millrace(&["run", "chain.toml", "--json"]).sound().accounts().assert_balanced();
+    // All keys of a device but one.
+    folder.write("devices.toml", &chains[1]);
+    let run = folder.millrace(&["run", "devices.toml", "--json"]).sound();
+    run.accounts().assert_balanced();
+    assert!(run.accounts().element("bond0/receive").input > 100);
     // All keys of a program.
     let ports = "[ports]\nin = { capture = \"examples/captures/office.pcap\" }\nout = { discard = true }\n";
     let links = "links = [\"in -> [lan]monitor[wan] -> out\"]\n";
-    folder.write("program.toml", &format!("{links}{ports}{}", chains[1]));
+    folder.write("program.toml", &format!("{links}{ports}{}", chains[2]));
     let missing = folder.millrace(&["check", "program.toml", "--short"]);
     assert!(missing.code == Some(2) && missing.stderr.contains("build it first"), "{}", missing.stderr);
     folder.write("monitor", "#!/bin/sh\n");

@@ -12,6 +12,7 @@ mod captures;
 mod chain;
 mod check;
 mod daemon;
+mod devices;
 mod files;
 mod generate;
 mod guide;
