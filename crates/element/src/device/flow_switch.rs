@@ -73,7 +73,7 @@ impl Element for FlowSwitch {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             let hash = self.hash(&batch.bytes(index));
-            batch.emit(index, (u128::from(hash) * self.outputs as u128 >> 64) as usize);
+            batch.emit(index, ((u128::from(hash) * self.outputs as u128) >> 64) as usize);
         }
     }
 }

@@ -311,7 +311,8 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
     let total = f.load(data(ETHER + 2, 2));
     let fits = f.bin(BinOp::Le, header, total);
     f.check(fits, ways.malformed);
-    let there = f.value(Inst::Avail(Base::Data));
+    // All of it, also where it lies in several segments.
+    let there = f.value(Inst::Len);
     let there = f.bin_const(BinOp::Sub, there, u64::from(ETHER));
     let is_whole = f.bin(BinOp::Le, total, there);
     f.check(is_whole, ways.truncated);
@@ -331,7 +332,7 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
     let is_sane = f.bin_const(BinOp::Eq, version, 6);
     f.check(is_sane, ways.malformed);
     let bytes = f.load(data(ETHER + 4, 2));
-    let there = f.value(Inst::Avail(Base::Data));
+    let there = f.value(Inst::Len);
     let there = f.bin_const(BinOp::Sub, there, u64::from(ETHER + 40));
     let is_whole = f.bin(BinOp::Le, bytes, there);
     f.check(is_whole, ways.truncated);

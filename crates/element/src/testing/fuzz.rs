@@ -57,6 +57,12 @@ const SETUPS: &[(&str, &str, usize, usize)] = &[
     ("IPPrint", "hostile, PAYLOAD HEX, ETHER true, ID true, LENGTH true", 1, 1),
     ("ARPPrint", "", 1, 1),
     ("EtherSwitch", "TIMEOUT 2", 2, 2),
+    ("Peel", "vlan, mpls, gre, vxlan, geneve, vlan", 1, 1),
+    ("Peel", "qinq, geneve, STRICT true", 1, 2),
+    ("Dispatch", "vlan 1 or 2, vxlan and not vlan, mpls and not vlan", 1, 3),
+    ("Dispatch", "all, tcp, vxlan 42 or net 10.0.0.0/8, qinq", 1, 4),
+    ("FlowSwitch", "", 1, 3),
+    ("OriginSwitch", "0, 1, OTHERWISE 2", 1, 3),
 ];
 
 /// Slots of a rig's pool: enough for what steps put in and elements hold.

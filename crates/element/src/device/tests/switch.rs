@@ -38,9 +38,12 @@ fn outputs(rig: &mut Rig, frames: &[Vec<u8>]) -> Vec<usize> {
     rig.push(0, &packets).into_iter().map(port).collect()
 }
 
+/// Addresses and ports.
+type Flow = ([u8; 4], [u8; 4], (u16, u16));
+
 #[test]
 fn a_flow_keeps_its_output_and_both_directions_share_one_where_that_is_asked_for() {
-    let flows: Vec<([u8; 4], [u8; 4], (u16, u16))> =
+    let flows: Vec<Flow> =
         (0..200u16).map(|n| ([10, 0, 0, n as u8], [192, 168, n as u8, 7], (1000 + n, 80))).collect();
     let forth: Vec<Vec<u8>> = flows.iter().map(|(src, dst, ports)| udp(*src, *dst, *ports, &[])).collect();
     let again: Vec<Vec<u8>> =

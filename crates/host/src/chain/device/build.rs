@@ -32,10 +32,10 @@ pub fn build(
     let openers = (0..devices.len()).map(|at| Openers::of(at, links)).collect();
     let mut builder = Builder { graph, ports, devices, openers, elements, nf_name };
     let receives: Vec<Option<ElementId>> = (0..devices.len()).map(|at| builder.receive(at)).collect();
-    let mut sends: Vec<Option<ElementId>> = vec![None; ports.len()];
+    let mut sends: Vec<Option<ElementId>> = vec![];
     for port in 0..ports.len() {
         builder.dispatch(port, &receives);
-        sends[port] = builder.send_side(port, &receives);
+        sends.push(builder.send_side(port, &receives));
     }
     for (at, device) in devices.iter().enumerate() {
         match device.kind {
