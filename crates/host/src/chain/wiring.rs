@@ -1,6 +1,8 @@
-//! What links mean: which interface of which NF is joined to what.
+//! What links mean: which interface of which NF is joined to what. What they mean to devices is in `devices`.
 
-use super::device::{DeviceKind, Openers};
+mod devices;
+
+use super::device::DeviceKind;
 use super::file::ChainFile;
 use super::link::{self, Stop};
 use super::nf::{Interface, Nf};
@@ -217,65 +219,6 @@ impl<'a> Wirer<'a> {
         self.links.push(link);
     }
 
-    /// Why nothing comes from a device, or nothing can be sent to it.
-    fn device_cannot(&self, device: usize, sends: bool) -> Option<String> {
-        let device = self.chain.devices.get(device).filter(|device| !device.broken)?;
-        if device.kind == DeviceKind::Rootless {
-            return None;
-        }
-        let port = |at: usize| self.chain.ports.get(at);
-        if sends {
-            let mut targets = device.targets().into_iter().filter_map(|of| port(of.port));
-            let mute = targets.find(|port| !port.sends())?;
-            let (name, device) = (&mute.name, &device.name);
-            return Some(format!(
-                "`{device}` sends by port `{name}`, and nothing can be sent to that: add `write` or `discard`"
-            ));
-        }
-        let mut ports = device.ports.iter().filter_map(|of| port(of.port));
-        let none = device.sees.inbound() && !device.sees.outbound() && !ports.any(|port| port.receives());
-        none.then(|| format!("nothing comes from the ports of `{}`: add `capture` or `traffic`", device.name))
-    }
-
-    /// Whether a port belongs to a device, which is told: then NFs open that.
-    fn is_in_a_device(&mut self, port: usize, link: Span) -> bool {
-        let place = self.chain.devices.iter().find_map(|device| {
-            let own = device.ports.iter().find(|of| of.port == port)?;
-            Some((device, own.span))
-        });
-        let Some((device, span)) = place else { return false };
-        let name = self.describe(End::Port(port));
-        self.diags
-            .error(link, format!("port `{name}` belongs to device `{}`, and NFs open devices", device.name))
-            .note(span, "the device has it here")
-            .help(format!("link to `{}`, or to a device of its own with `direct = \"{name}\"`", device.name));
-        true
-    }
-
-    /// Whether an NF would receive from a device, or send to it, by two interfaces; that is told.
-    fn opened_twice(&mut self, link: &Link) -> bool {
-        let before = self.links.iter().find(|other| match (link.from, link.to, other.from, other.to) {
-            (End::Device(one), End::Nf(nf, entered), End::Device(same), End::Nf(again, by)) => {
-                one == same && nf == again && entered != by
-            }
-            (End::Nf(nf, left), End::Device(one), End::Nf(again, by), End::Device(same)) => {
-                one == same && nf == again && left != by
-            }
-            _ => false,
-        });
-        let Some(before) = before.map(|before| before.span) else { return false };
-        let (device, nf) = match (link.from, link.to) {
-            (End::Device(_), nf) => (self.describe(link.from), nf),
-            (nf, _) => (self.describe(link.to), nf),
-        };
-        let nf = self.interface(nf).map_or("", |(nf, _)| nf.name.as_str());
-        self.diags
-            .error(link.span, format!("`{nf}` opens `{device}` by two interfaces"))
-            .note(before, "the other link")
-            .help("open it by one; NFs open several devices by several interfaces");
-        true
-    }
-
     /// What a name in a link means.
     fn end(&mut self, name: &Spanned, interface: Option<&Spanned>, sends: bool) -> Option<End> {
         if let Some(port) = self.chain.ports.iter().position(|port| port.name == name.text) {
@@ -432,41 +375,6 @@ impl<'a> Wirer<'a> {
             let excused = self.chain.damaged || port.broken || in_device || self.meant.has(&port.name);
             if !excused && !self.links.iter().any(|link| link.from == end || link.to == end) {
                 self.diags.warning(port.span, format!("port `{}` is not linked to anything", port.name));
-            }
-        }
-    }
-
-    fn unopened_devices(&mut self) {
-        let chain = self.chain;
-        for (at, device) in chain.devices.iter().enumerate() {
-            if chain.damaged || device.broken || self.meant.has(&device.name) {
-                continue;
-            }
-            let of = Openers::of(at, &self.links);
-            let name = &device.name;
-            if of.receivers.is_empty() && of.senders.is_empty() {
-                self.diags
-                    .error(device.span, format!("nobody opens device `{name}`"))
-                    .help(format!("add \"{name} <-> [INTERFACE]NF\" to `links`, or take the device out"));
-                continue;
-            }
-            if device.kind != DeviceKind::Rootless {
-                continue;
-            }
-            if of.senders.is_empty() {
-                self.diags
-                    .error(device.span, format!("nobody sends to `{name}`, which has no ports"))
-                    .help(format!("add \"NF[INTERFACE] -> {name}\" to `links`"));
-            }
-            let mute = of.senders.iter().find(|sender| of.others(sender).next().is_none());
-            if let Some(sender) = mute {
-                self.diags
-                    .error(
-                        sender.span,
-                        format!("nobody receives what `{}` sends to `{name}`", self.describe(sender.from)),
-                    )
-                    .note(device.span, "a rootless device is a queue between NFs")
-                    .help(format!("add \"{name} -> [INTERFACE]NF\" for another NF to `links`"));
             }
         }
     }
