@@ -7,6 +7,7 @@
 //! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it; its
 //! own configuration is kept aside.
 
+use super::device::{self, Nfs};
 use super::file::ChainFile;
 use super::file::Form;
 use super::nf::{Nf, with_device};
@@ -88,18 +89,13 @@ pub(super) fn compose(
             let those = places.iter().filter(|place| place.sends == sends && place.end == end);
             those.map(|place| place.element).collect()
         };
-        let nf_name = |end: End| match end {
+        let name = |end: End| match end {
             End::Nf(nf, _) => infos.get(nf).map_or(String::new(), |info| info.name.clone()),
             End::Port(_) | End::Device(_) => String::new(),
         };
-        super::device::build(
-            &mut graph,
-            &declared.ports,
-            &declared.devices,
-            &wiring.links,
-            &elements,
-            &nf_name,
-        );
+        let observes = |end: End| processes.iter().any(|nf| nf.terms.observes && nf.name == name(end));
+        let nfs = Nfs { elements: &elements, name: &name, observes: &observes };
+        device::build(&mut graph, &declared.ports, &declared.devices, &wiring.links, &nfs);
     }
     Chain {
         graph,

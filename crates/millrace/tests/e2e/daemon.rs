@@ -209,3 +209,18 @@ fn ticks(pid: u64) -> u64 {
     let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
     fields[11].parse::<u64>().expect("a number") + fields[12].parse::<u64>().expect("a number")
 }
+
+#[test]
+fn the_chain_shows_its_devices() {
+    let daemon = Daemon::new(&["chain.toml"]);
+    daemon.folder.write(
+        "devices.toml",
+        "links = [\"pair <-> nf\"]\n[ports]\na = { traffic = {}, discard = true }\n\
+         b = { traffic = {}, discard = true }\n[device.pair]\nbridged = [\"a\", \"b\"]\nreceives = { a = \"udp\", b = \"all\" }\n\
+         peels = [\"vlan\"]\n[nf.nf]\ninline = \"FromDevice(0) -> ToDevice(0);\"\n",
+    );
+    daemon.ask(&["chain", "swap", "devices.toml"]).sound();
+    let shown = daemon.ask(&["chain", "show"]).sound().text();
+    let device = "device pair (bridged a, b), receives a: udp, peels vlan, sends to the opposite side\n";
+    assert!(shown.contains(device), "{shown}");
+}

@@ -345,8 +345,14 @@ fn layers_are_peeled_before_an_nf_sees_a_frame() {
 }
 
 /// The example of the repository: figure 3 of the paper.
-fn example(name: &str) -> (Accounts, BTreeMap<&'static str, Vec<Vec<u8>>>) {
-    let folder = Folder::with_examples(&["virtual-devices", "captures"]);
+fn example(name: &str) -> (Accounts, Written) {
+    in_folder(&Folder::with_examples(&["virtual-devices", "captures"]), name)
+}
+
+/// Frames by port.
+type Written = BTreeMap<&'static str, Vec<Vec<u8>>>;
+
+fn in_folder(folder: &Folder, name: &str) -> (Accounts, Written) {
     let chain = format!("virtual-devices/{name}");
     let accounts = folder.millrace(&["run", &chain, "--json"]).sound().accounts();
     accounts.assert_balanced();
@@ -396,17 +402,33 @@ fn figure_3_does_what_its_devices_say() {
 
 #[test]
 fn devices_are_the_same_for_nfs_in_processes() {
+    let folder = Folder::with_examples(&["virtual-devices", "captures"]);
+    let chain = std::fs::read_to_string(folder.path("virtual-devices/chain.toml")).expect("an example");
     let (expected, frames) = example("chain.toml");
-    let (accounts, same) = example("processes.toml");
-    let sums = |accounts: &Accounts| (accounts.received, accounts.sent);
-    assert_eq!(sums(&accounts), sums(&expected));
-    for (port, frames) in frames {
-        assert!(sorted(same[port].clone()) == sorted(frames), "other frames at {port}");
+    let all = ["gateway", "ids", "dpi", "firewall", "ips"];
+    let runs = all.map(|nf| chain.replace(&format!("[nf.{nf}]"), &format!("[nf.{nf}]\nruns = \"process\"")));
+    for (nf, text) in all.iter().zip(runs) {
+        folder.write("virtual-devices/chain.toml", &text);
+        assert_same(nf, &expected, &frames, in_folder(&folder, "chain.toml"));
     }
-    for (element, made) in
-        expected.elements.iter().filter(|element| element.name.starts_with("nic")).map(|e| (&e.name, e.made))
-    {
-        assert_eq!(accounts.element(element).made, made, "{element}");
+    assert_same("all", &expected, &frames, example("processes.toml"));
+}
+
+/// The same packets at each port, in some order, and the same books of what devices did.
+fn assert_same(what: &str, expected: &Accounts, frames: &Written, (accounts, same): (Accounts, Written)) {
+    assert_eq!((accounts.received, accounts.sent), (expected.received, expected.sent), "{what}");
+    for (port, frames) in frames {
+        assert!(sorted(same[port].clone()) == sorted(frames.clone()), "{what}: other frames at {port}");
+    }
+    let of_device = |name: &str| ["nic", "bridge0", "bond0", "direct0"].iter().any(|of| name.starts_with(of));
+    for element in expected.elements.iter().filter(|element| of_device(&element.name)) {
+        let other = accounts.element(&element.name);
+        assert_eq!(
+            (other.input, other.made, &other.outputs, &other.dropped),
+            (element.input, element.made, &element.outputs, &element.dropped),
+            "{what}: {}",
+            element.name
+        );
     }
 }
 
@@ -428,6 +450,50 @@ fn an_observer_opens_a_device_that_others_work_on() {
     assert!(sorted(seen) == sorted([a.clone(), b.clone()].concat()));
     assert_eq!((written["a-out"].len(), written["b-out"].len()), (40, 40));
     assert!(written["a-out"].iter().chain(&written["b-out"]).all(|frame| frame[..6] == [9; 6]));
+}
+
+/// Whoever looks on keeps packets until there is no memory left: it is copies that are missing then.
+#[test]
+fn who_looks_on_takes_no_packet_from_others() {
+    let text = |kind: &str| {
+        format!(
+            "links = [\"pair <-> [0]nf\", \"{kind} -> [0]keep\"]\n[ports]\n{}[device.pair]\nbridged = [\"a\", \"b\"]\n\
+             {}[nf.keep]\ninline = \"FromDevice(0) -> Queue(100000) -> Idle;\"\n\
+             [nf.nf]\ninline = \"FromDevice(0) -> ToDevice(0);\"\n",
+            both_ways(&["a", "b"]),
+            match kind {
+                "out" => "[device.out]\nbonded = [\"a\", \"b\"]\nsees = \"outbound\"\n",
+                "in" => "[device.in]\nbonded = [\"a\", \"b\"]\n",
+                _ => "",
+            }
+        )
+    };
+    let (a, b) = (flow(0, 3000), flow(5000, 3000));
+    for (kind, copies) in [("pair", "pair/openers"), ("in", "a/dispatch"), ("out", "b/sent")] {
+        let chain = Chain::new(&text(kind), &[("a", a.clone()), ("b", b.clone())]);
+        let handler = format!("{copies}.copy_failures");
+        let (accounts, written) = chain.run(&["--slots", "1024", "-H", &handler]);
+        assert!(written["b-out"] == a && written["a-out"] == b, "{kind}");
+        let failures = accounts.handlers[&handler].as_str().and_then(|count| count.parse::<u64>().ok());
+        assert!(failures.is_some_and(|failures| failures > 1000), "{kind}: {failures:?}");
+    }
+}
+
+/// As ports of DPDK's drivers have them, packets know where they came in, too.
+#[test]
+fn devices_of_dpdk_are_bridged() {
+    let text = "links = [\"pair <-> nf\"]\n[ports]\n\
+                a = { device = \"net_pcap0,rx_pcap=a.pcap,tx_pcap=a-out.pcap\" }\n\
+                b = { device = \"net_pcap1,rx_pcap=b.pcap,tx_pcap=b-out.pcap\" }\n\
+                [device.pair]\nbridged = [\"a\", \"b\"]\npeels = [\"vlan\"]\n\
+                [nf.nf]\ninline = \"FromDevice(0) -> ToDevice(0);\"\n";
+    let (a, b) = (flow(0, 50), flow(100, 40));
+    let came: Vec<Vec<u8>> = a.iter().map(|frame| tagged(3, frame)).collect();
+    let chain = Chain::new(text, &[("a", came), ("b", b.clone())]);
+    let (accounts, _) = chain.run(&["--for", "1"]);
+    assert_eq!((accounts.received, accounts.sent), (90, 90));
+    let written = |name: &str| frames(&chain.folder.path(name));
+    assert!(written("b-out.pcap") == a && written("a-out.pcap") == b);
 }
 
 #[test]

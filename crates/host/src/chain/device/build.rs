@@ -10,6 +10,9 @@
 //! | `PORT/sent` | copies for devices that see outbound traffic |
 //! | `PORT/to` | sends |
 //!
+//! Where there are copies, the frame itself goes to whoever hands it on: to the port, to NFs that send to the device.
+//! When packet memory runs out, those who look on miss copies, and nobody else misses anything.
+//!
 //! What would do nothing is left out, but for `DEVICE/receive` and `DEVICE/send`, which count. A rootless device
 //! has `DEVICE/from-NF` for each NF that sends to it, if there is more to it than a link.
 
@@ -20,17 +23,20 @@ use click::config::quote;
 use click::{Connection, Element, ElementId, Graph};
 use diag::{Span, Spanned};
 
-/// Puts the devices' elements into the graph. `elements` are those of an NF's interface that send (true) or receive.
-pub fn build(
-    graph: &mut Graph,
-    ports: &[PortDecl],
-    devices: &[DeviceDecl],
-    links: &[Link],
-    elements: &dyn Fn(End, bool) -> Vec<ElementId>,
-    nf_name: &dyn Fn(End) -> String,
-) {
+/// The NFs of a chain, as far as devices know them.
+pub struct Nfs<'a> {
+    /// The elements of an interface that send (true) or receive.
+    pub elements: &'a dyn Fn(End, bool) -> Vec<ElementId>,
+    /// The name of the NF that an interface belongs to.
+    pub name: &'a dyn Fn(End) -> String,
+    /// Whether that NF only looks.
+    pub observes: &'a dyn Fn(End) -> bool,
+}
+
+/// Puts the devices' elements into the graph.
+pub fn build(graph: &mut Graph, ports: &[PortDecl], devices: &[DeviceDecl], links: &[Link], nfs: &Nfs<'_>) {
     let openers = (0..devices.len()).map(|at| Openers::of(at, links)).collect();
-    let mut builder = Builder { graph, ports, devices, openers, elements, nf_name };
+    let mut builder = Builder { graph, ports, devices, openers, nfs };
     let receives: Vec<Option<ElementId>> = (0..devices.len()).map(|at| builder.receive(at)).collect();
     let mut sends: Vec<Option<ElementId>> = vec![];
     for port in 0..ports.len() {
@@ -50,8 +56,7 @@ struct Builder<'a> {
     ports: &'a [PortDecl],
     devices: &'a [DeviceDecl],
     openers: Vec<Openers<'a>>,
-    elements: &'a dyn Fn(End, bool) -> Vec<ElementId>,
-    nf_name: &'a dyn Fn(End) -> String,
+    nfs: &'a Nfs<'a>,
 }
 
 /// Text that is not the user's.
@@ -98,14 +103,26 @@ impl<'a> Builder<'a> {
         self.openers.get(device).is_some_and(|of| !of.receivers.is_empty())
     }
 
-    /// The devices that read a port's traffic in a direction, and their share of it.
+    /// How much depends on what a reader of a device gets: nothing where it looks on, most where it hands packets on.
+    fn need(&self, device: usize, reader: &Link) -> (bool, bool) {
+        let sends =
+            self.openers.get(device).is_some_and(|of| of.senders.iter().any(|link| link.from == reader.to));
+        (sends, !(self.nfs.observes)(reader.to))
+    }
+
+    /// The devices that read a port's traffic in a direction, and their share of it. Who needs it most is last.
     fn takers(&self, port: usize, is_outbound: bool) -> Vec<(usize, &'a DevicePort)> {
         let of_port = |(at, device): (usize, &'a DeviceDecl)| {
             let sees = if is_outbound { device.sees.outbound() } else { device.sees.inbound() };
             let share = device.ports.iter().find(|of| of.port == port)?;
             (sees && self.is_read(at)).then_some((at, share))
         };
-        self.devices.iter().enumerate().filter_map(of_port).collect()
+        let mut takers: Vec<(usize, &DevicePort)> =
+            self.devices.iter().enumerate().filter_map(of_port).collect();
+        takers.sort_by_key(|(at, _)| {
+            self.openers.get(*at).and_then(|of| of.receivers.iter().map(|link| self.need(*at, link)).max())
+        });
+        takers
     }
 
     /// From where what a device receives goes to its NFs: the element that all of it enters.
@@ -115,7 +132,8 @@ impl<'a> Builder<'a> {
             return None;
         }
         let receive = self.peel(device, "receive".into());
-        let readers: Vec<&Link> = self.openers.get(at)?.receivers.clone();
+        let mut readers: Vec<&Link> = self.openers.get(at)?.receivers.clone();
+        readers.sort_by_key(|link| self.need(at, link));
         let span = readers.first().map_or(device.span, |link| link.span);
         if let Some(entry) = self.entry(&format!("{}/openers", device.name), &readers) {
             self.wire(receive, 0, entry, span);
@@ -145,7 +163,7 @@ impl<'a> Builder<'a> {
     fn entry(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
         let mut to: Vec<(ElementId, Span)> = vec![];
         for link in readers {
-            to.extend((self.elements)(link.to, false).into_iter().map(|id| (id, link.span)));
+            to.extend((self.nfs.elements)(link.to, false).into_iter().map(|id| (id, link.span)));
         }
         if let [(only, _)] = to.as_slice() {
             return Some(*only);
@@ -194,12 +212,12 @@ impl<'a> Builder<'a> {
             return Some(to);
         }
         let wants: Vec<Option<Spanned>> =
-            std::iter::once(None).chain(takers.iter().map(|(_, share)| share.wants.clone())).collect();
+            takers.iter().map(|(_, share)| share.wants.clone()).chain(std::iter::once(None)).collect();
         let sent = self.add(format!("{name}/sent"), "Dispatch", patterns(&wants, span), span);
-        self.wire(sent, 0, to, span);
+        self.wire(sent, takers.len(), to, span);
         for (output, (device, share)) in takers.into_iter().enumerate() {
             if let Some(receive) = receives.get(device).copied().flatten() {
-                self.wire(sent, output + 1, receive, share.span);
+                self.wire(sent, output, receive, share.span);
             }
         }
         Some(sent)
@@ -237,7 +255,7 @@ impl<'a> Builder<'a> {
         let span = device.span;
         let send = self.add(format!("{}/send", device.name), class, made(config, span), span);
         for link in &senders {
-            for from in (self.elements)(link.from, true) {
+            for from in (self.nfs.elements)(link.from, true) {
                 self.wire(from, 0, send, link.span);
             }
         }
@@ -263,9 +281,10 @@ impl<'a> Builder<'a> {
         let (Some(device), Some(of)) = (self.devices.get(at), self.openers.get(at)) else { return };
         let ways: Vec<(&Link, Vec<&Link>)> =
             of.senders.iter().map(|sender| (*sender, of.others(sender).collect())).collect();
-        for (sender, readers) in ways {
-            let mut from = (self.elements)(sender.from, true);
-            let nf = (self.nf_name)(sender.from);
+        for (sender, mut readers) in ways {
+            readers.sort_by_key(|link| self.need(at, link));
+            let mut from = (self.nfs.elements)(sender.from, true);
+            let nf = (self.nfs.name)(sender.from);
             if let Some(wants) = &device.wants {
                 let config = patterns(&[Some(wants.clone())], device.span);
                 let name = format!("{}/dispatch-{nf}", device.name);

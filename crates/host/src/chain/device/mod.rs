@@ -11,7 +11,7 @@ mod build;
 mod flows;
 mod read;
 
-pub(super) use build::build;
+pub(super) use build::{Nfs, build};
 pub(super) use flows::{Flow, Openers, flows};
 pub(super) use read::read;
 
