@@ -10,6 +10,8 @@
 mod build;
 mod flows;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub(super) use build::{Nfs, build};
 pub(super) use flows::{Flow, Openers, flows};

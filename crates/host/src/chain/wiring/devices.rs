@@ -111,6 +111,17 @@ impl Wirer<'_> {
                     .error(device.span, format!("nobody sends to `{name}`, which has no ports"))
                     .help(format!("add \"NF[INTERFACE] -> {name}\" to `links`"));
             }
+            let deaf =
+                of.receivers.iter().find(|reader| of.senders.iter().all(|link| link.from == reader.to));
+            if let Some(reader) = deaf.filter(|_| !of.senders.is_empty()) {
+                self.diags
+                    .error(
+                        reader.span,
+                        format!("nobody sends what `{}` receives from `{name}`", self.describe(reader.to)),
+                    )
+                    .note(device.span, "a rootless device is a queue between NFs")
+                    .help("write `->` where packets go one way only");
+            }
             let mute = of.senders.iter().find(|sender| of.others(sender).next().is_none());
             if let Some(sender) = mute {
                 self.diags
