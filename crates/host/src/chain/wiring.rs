@@ -2,7 +2,7 @@
 
 mod devices;
 
-use super::device::DeviceKind;
+use super::device::{DeviceKind, joined};
 use super::file::ChainFile;
 use super::link::{self, Stop};
 use super::nf::{Interface, Nf};
@@ -42,6 +42,9 @@ pub(super) fn resolve(chain: &ChainFile, nfs: &[Nf], diags: &mut Diagnostics) ->
         wirer.unopened_devices();
     }
     let sound = wirer.diags.errors() == before && !chain.damaged;
+    if sound {
+        wirer.links = joined(wirer.links, &chain.devices);
+    }
     let entries = wirer.entries(sound);
     Wiring { links: wirer.links, entries }
 }

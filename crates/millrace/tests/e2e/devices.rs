@@ -412,6 +412,23 @@ fn devices_are_the_same_for_nfs_in_processes() {
         assert_same(nf, &expected, &frames, in_folder(&folder, "chain.toml"));
     }
     assert_same("all", &expected, &frames, example("processes.toml"));
+    // NFs of one trust group hand packets through rootless devices by themselves.
+    let text = std::fs::read_to_string(folder.path("virtual-devices/processes.toml")).expect("an example");
+    let ours = text.replace("runs = \"process\"", "runs = \"process\"\ntrust = \"ours\"");
+    folder.write("virtual-devices/chain.toml", &ours);
+    let run = [
+        "run",
+        "virtual-devices/chain.toml",
+        "--json",
+        "-H",
+        "ids/process.passed",
+        "-H",
+        "firewall/process.passed",
+    ];
+    let passed = folder.millrace(&run).sound().accounts().handlers;
+    let count = |handler: &str| passed[handler].as_str().and_then(|count| count.parse::<u64>().ok());
+    assert_eq!((count("ids/process.passed"), count("firewall/process.passed")), (Some(80), Some(41)));
+    assert_same("one group", &expected, &frames, in_folder(&folder, "chain.toml"));
 }
 
 /// The same packets at each port, in some order, and the same books of what devices did.
@@ -435,15 +452,18 @@ fn assert_same(what: &str, expected: &Accounts, frames: &Written, (accounts, sam
 #[test]
 fn an_observer_opens_a_device_that_others_work_on() {
     let text = format!(
-        "links = [\"pair <-> [0]nf\", \"pair -> [0]watch\"]\n[ports]\n{}[device.pair]\nbridged = [\"a\", \"b\"]\n\
+        "links = [\"pair <-> [0]nf\", \"pair -> [0]watch\", \"busy -> [0]sink\"]\n[ports]\n{}\
+         busy = {{ traffic = {{}} }}\n[device.pair]\nbridged = [\"a\", \"b\"]\n\
          [nf.nf]\ninline = \"FromDevice(0) -> StoreEtherAddress(9:9:9:9:9:9, dst) -> ToDevice(0);\"\n\
+         [nf.sink]\ninline = \"FromDevice(0) -> Discard;\"\n\
          [nf.watch]\nruns = \"process\"\naccess = \"observe\"\nconfine = false\n\
          inline = \"FromDevice(0) -> ToDump(seen.pcap);\"\n",
         both_ways(&["a", "b"])
     );
+    // The end of a run waits for no observer: other traffic gives it time.
     let (a, b) = (flow(0, 40), flow(100, 40));
     let chain = Chain::new(&text, &[("a", a.clone()), ("b", b.clone())]);
-    let (accounts, written) = chain.run(&["-H", "watch/process.missed"]);
+    let (accounts, written) = chain.run(&["-H", "watch/process.missed", "--for", "1"]);
     assert_eq!(accounts.handlers["watch/process.missed"].as_str(), Some("0"));
     assert_eq!(drops(&accounts, "watch/process"), one("observed", 80));
     let seen = frames(&chain.folder.path("seen.pcap"));

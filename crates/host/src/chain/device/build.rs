@@ -14,7 +14,7 @@
 //! When packet memory runs out, those who look on miss copies, and nobody else misses anything.
 //!
 //! What would do nothing is left out, but for `DEVICE/receive` and `DEVICE/send`, which count. A rootless device
-//! has `DEVICE/from-NF` for each NF that sends to it, if there is more to it than a link.
+//! has `DEVICE/from-NF` for each NF that sends to it; one that is no more than a link between two NFs is not seen here.
 
 use super::flows::Openers;
 use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sends};

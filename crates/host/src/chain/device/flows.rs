@@ -37,6 +37,31 @@ pub struct Flow {
     pub turns: bool,
 }
 
+/// The links of a chain, where a rootless device between two NFs is no more than a link between them.
+pub fn joined(links: Vec<Link>, devices: &[DeviceDecl]) -> Vec<Link> {
+    let mut joined = links;
+    for (at, device) in devices.iter().enumerate() {
+        let of = Openers::of(at, &joined);
+        let is_link =
+            device.kind == DeviceKind::Rootless && device.wants.is_none() && device.peels.is_empty();
+        if !is_link || of.senders.iter().any(|sender| of.others(sender).count() != 1) {
+            continue;
+        }
+        let across = |link: &Link| {
+            let to = of.others(link).next()?.to;
+            Some(Link { to, ..link.clone() })
+        };
+        let end = End::Device(at);
+        let kept = |link: &Link| match link {
+            link if link.to == end => across(link),
+            link if link.from == end => None,
+            link => Some(link.clone()),
+        };
+        joined = joined.iter().filter_map(kept).collect();
+    }
+    joined
+}
+
 /// The ways between NFs: links, rootless devices, and ports whose outbound traffic is seen.
 pub fn flows(links: &[Link], devices: &[DeviceDecl]) -> Vec<Flow> {
     let mut flows: Vec<Flow> = links.iter().map(|link| Flow { link: link.clone(), turns: true }).collect();

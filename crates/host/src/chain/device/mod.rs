@@ -14,7 +14,7 @@ mod read;
 mod tests;
 
 pub(super) use build::{Nfs, build};
-pub(super) use flows::{Flow, Openers, flows};
+pub(super) use flows::{Flow, Openers, flows, joined};
 pub(super) use read::read;
 
 use super::PortDecl;
