@@ -13,6 +13,9 @@
 //!   namespace nor a control group to know this by, the NF can make no processes.
 //! - **Between fork and exec nothing allocates or locks**: everything is prepared before (`steps`).
 //!
+//! An [`Enclosure`] is the other half for container runtimes, which confine by themselves: it takes no rights away and
+//! sees to the end. [`Profile`] is the filter of system calls by names, as runtimes take it.
+//!
 //! What keeps NFs from each other's memory: `ptrace`, `process_vm_readv` and the like are no system calls of an NF's;
 //! `/proc/PID/mem` opens neither for another user id nor out of another Landlock domain. That a process is dumpable,
 //! which exec sets anew, adds nothing to this.
@@ -25,9 +28,11 @@ mod applied;
 mod ask;
 mod confined;
 mod confinement;
+mod enclosure;
 mod error;
 mod files;
 mod group;
+mod mounts;
 mod plan;
 mod probe;
 mod program;
@@ -38,5 +43,8 @@ mod steps;
 pub use applied::{Applied, Measure, Mechanism};
 pub use confined::Confined;
 pub use confinement::{Confinement, Sockets};
+pub use enclosure::Enclosure;
 pub use error::Error;
+pub use mounts::Access;
 pub use probe::{Offer, State, probe};
+pub use seccomp::{CallRule, Comparison, Condition, Profile};

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::files::{self, Files};
 use crate::group::{self, Group, Limits, Report};
 use crate::seccomp::{self, Allowance};
-use crate::steps::{Host, Note, Steps};
+use crate::steps::{Host, Steps};
 use crate::{program, spawner};
 use rustix::process::Resource;
 use rustix::thread::CapabilitySet;
@@ -61,11 +61,7 @@ impl Confinement {
         say_lives(own_pids, &group, has_filter, &mut applied);
 
         let (notes, report) = spawner::notes().map_err(Error::Spawner)?;
-        let host = match ask::pid_in_proc() {
-            _ if !own_pids => Host::Pid(std::process::id()),
-            Some(pid) => Host::InProc(pid),
-            None => Host::Unknown,
-        };
+        let host = if own_pids { Host::in_proc() } else { Host::Pid(std::process::id()) };
         let last = std::fs::read_to_string("/proc/sys/kernel/cap_last_cap").ok();
         let last = last.and_then(|text| text.trim().parse().ok()).unwrap_or(LAST_CAPABILITY);
         let steps = Steps {
@@ -74,6 +70,7 @@ impl Confinement {
             own_pids,
             groups: group.entrances().map_err(Error::Spawner)?,
             limits: self.limits(user.is_some()),
+            mounts: None,
             last_capability: drops_bound.then_some(last),
             user,
             host,
@@ -83,13 +80,7 @@ impl Confinement {
         let name: PathBuf = command.get_program().into();
         match spawner::start(command, steps, notes)? {
             Ok(started) => Ok(Confined::new(started, Arc::new(group), applied)),
-            Err(refused) => Err(match refused.note {
-                Some(Note::Failed(step, errno)) => {
-                    let source = std::io::Error::from_raw_os_error(errno);
-                    Error::Confine { program: name, step, source }
-                }
-                _ => Error::Exec { program: name, user: user.map(|(user, _)| user), source: refused.error },
-            }),
+            Err(refused) => Err(refused.of(name, user.map(|(user, _)| user))),
         }
     }
 

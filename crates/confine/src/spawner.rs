@@ -14,6 +14,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -34,6 +35,18 @@ pub(crate) struct Refused {
     pub error: io::Error,
     /// What the new process said of it.
     pub note: Option<Note>,
+}
+
+impl Refused {
+    /// What went wrong with a program.
+    pub fn of(self, program: PathBuf, user: Option<u32>) -> Error {
+        match self.note {
+            Some(Note::Failed(step, errno)) => {
+                Error::Confine { program, step, source: io::Error::from_raw_os_error(errno) }
+            }
+            _ => Error::Exec { program, user, source: self.error },
+        }
+    }
 }
 
 struct Job {

@@ -9,6 +9,8 @@
 //! would be in the way of everything before.
 #![expect(unsafe_code, reason = "system calls of a process that may not allocate")]
 
+use crate::ask;
+use crate::mounts::Mounts;
 use crate::seccomp::Programs;
 use rustix::process::Resource;
 use std::io;
@@ -38,9 +40,11 @@ pub enum Step {
     Files,
     /// Installs the filter.
     Filter,
+    /// Mounts what is seen of files.
+    Mount,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step::Place,
     Step::Group,
     Step::Limit,
@@ -51,6 +55,7 @@ const STEPS: [Step; 10] = [
     Step::HostDeath,
     Step::Files,
     Step::Filter,
+    Step::Mount,
 ];
 
 impl Step {
@@ -66,6 +71,7 @@ impl Step {
             Step::HostDeath => "it could not be tied to the life of the host",
             Step::Files => "the list of files was refused",
             Step::Filter => "the system call filter was refused",
+            Step::Mount => "what it sees of files could not be mounted",
         }
     }
 }
@@ -83,6 +89,8 @@ pub(crate) struct Steps {
     pub groups: Vec<OwnedFd>,
     /// Limits that it takes.
     pub limits: Vec<(Resource, u64)>,
+    /// What it mounts, in a mount namespace of its own; it then keeps the privileges of the host.
+    pub mounts: Option<Mounts>,
     /// Capabilities that programs might come to, from 0 to this number.
     pub last_capability: Option<u32>,
     /// The user and group that it becomes.
@@ -104,6 +112,13 @@ pub(crate) enum Host {
     InProc(u32),
     /// Not at all: there is no `/proc`.
     Unknown,
+}
+
+impl Host {
+    /// As a process in a PID namespace of its own recognizes it.
+    pub fn in_proc() -> Host {
+        ask::pid_in_proc().map_or(Host::Unknown, Host::InProc)
+    }
 }
 
 /// A note from the new process.
@@ -153,8 +168,12 @@ impl Steps {
         self.step(Step::Session, || check(unsafe { libc::syscall(libc::SYS_setsid) }).map(drop))?;
         self.step(Step::Bound, || self.bound())?;
         self.step(Step::User, || self.become_user())?;
-        self.step(Step::Privileges, give_up_privileges)?;
+        if self.mounts.is_none() {
+            self.step(Step::Privileges, give_up_privileges)?;
+        }
         self.step(Step::HostDeath, || self.tie_to_host())?;
+        // Behind the look for the host, which is not in the new /proc.
+        self.step(Step::Mount, || self.mounts.as_ref().map_or(Ok(()), Mounts::make))?;
         self.step(Step::Files, || self.enter_files())?;
         self.step(Step::Filter, || self.install_filter())
     }
@@ -189,6 +208,9 @@ impl Steps {
         let mut flags = libc::CLONE_PARENT | libc::CLONE_PARENT_SETTID | libc::CLONE_VM | libc::CLONE_VFORK;
         if self.own_pids {
             flags |= libc::CLONE_NEWPID;
+        }
+        if self.mounts.is_some() {
+            flags |= libc::CLONE_NEWNS;
         }
         let flags = flags as u64 | if self.group.is_some() { INTO_GROUP } else { 0 };
         // Its number, as the host knows it.

@@ -50,6 +50,13 @@ pub(crate) struct Report {
     pub cpu: Limited,
 }
 
+impl Group {
+    /// No group: a PID namespace alone holds what an NF starts.
+    pub fn none() -> Group {
+        Group { unified: None, legacy: vec![], placing: OnceLock::new() }
+    }
+}
+
 /// Makes a group, with as many of the limits as this machine has.
 pub(crate) fn make(limits: Limits) -> (Group, Report) {
     let trees = hierarchy::trees();

@@ -11,8 +11,27 @@
 
 use libc::*;
 
+/// A system call, by its number and by its name for programs that go by names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call {
+    /// Its number.
+    pub number: c_long,
+    named: &'static str,
+}
+
+impl Call {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.named.strip_prefix("SYS_").unwrap_or(self.named)
+    }
+}
+
+macro_rules! calls {
+    ($($call:ident),* $(,)?) => { &[$(Call { number: $call, named: stringify!($call) }),*] };
+}
+
 /// Allowed whatever their arguments are.
-pub(super) const PLAIN: &[c_long] = &[
+pub(super) const PLAIN: &[Call] = calls![
     // Memory.
     SYS_brk,
     SYS_mmap,
@@ -194,7 +213,7 @@ pub(super) const PLAIN: &[c_long] = &[
 
 /// Older forms of the above that this architecture has.
 #[cfg(target_arch = "x86_64")]
-pub(super) const OLD: &[c_long] = &[
+pub(super) const OLD: &[Call] = calls![
     SYS_access,
     SYS_alarm,
     SYS_arch_prctl,
@@ -223,32 +242,46 @@ pub(super) const OLD: &[c_long] = &[
     SYS_symlink,
     SYS_time,
     SYS_unlink,
-    // Numbers of newer calls that have no name in the C library's bindings yet: map_shadow_stack, futex_wake,
-    // futex_wait, futex_requeue.
-    453,
-    454,
-    455,
-    456,
 ];
 
-/// This architecture has no older forms; the numbers are those of newer calls, as everywhere.
+/// This architecture has no other older form.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) const OLD: &[c_long] = &[SYS_renameat, 453, 454, 455, 456];
+pub(super) const OLD: &[Call] = calls![SYS_renameat];
+
+/// Numbers of newer calls that have no name in the C library's bindings yet, allowed like the plain ones:
+/// map_shadow_stack, futex_wake, futex_wait, futex_requeue.
+pub(super) const NAMELESS: &[c_long] = &[453, 454, 455, 456];
+
+/// Allowed by their arguments.
+pub(super) const BY_ARGUMENTS: &[Call] = calls![
+    SYS_clone,
+    SYS_fallocate,
+    SYS_fcntl,
+    SYS_ioctl,
+    SYS_madvise,
+    SYS_personality,
+    SYS_prctl,
+    SYS_prlimit64,
+    SYS_sched_setaffinity,
+    SYS_setpriority,
+    SYS_socket,
+    SYS_socketpair,
+];
 
 /// Makes a process by a call without flags.
 #[cfg(target_arch = "x86_64")]
-pub(super) const FORKS: &[c_long] = &[SYS_fork, SYS_vfork];
+pub(super) const FORKS: &[Call] = calls![SYS_fork, SYS_vfork];
 
 /// There is `clone` only.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) const FORKS: &[c_long] = &[];
+pub(super) const FORKS: &[Call] = &[];
 
 /// Sockets by name.
-pub(super) const NAMED_SOCKETS: &[c_long] = &[SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4];
+pub(super) const NAMED_SOCKETS: &[Call] = calls![SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4];
 
 /// Calls that programs do without when the kernel does not know them, and only then. `clone3` has its flags in
 /// memory, where a filter does not see them.
-pub(super) const UNKNOWN: &[c_long] = &[SYS_clone3];
+pub(super) const UNKNOWN: &[Call] = calls![SYS_clone3];
 
 /// The newest system call that the lists above have considered (`file_setattr`, Linux 6.17).
 pub(super) const NEWEST: c_long = 469;

@@ -8,6 +8,9 @@
 //! Arguments are compared as the kernel reads them: flags and commands are 32 bits, whatever lies above.
 
 mod calls;
+mod profile;
+
+pub use profile::{CallRule, Comparison, Condition, Profile};
 
 use crate::confinement::Sockets;
 use crate::error::Error;
@@ -30,7 +33,8 @@ pub(crate) struct Allowance {
 /// Programs that a process installs, in this order.
 pub(crate) type Programs = [BpfProgram; 2];
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+/// Of each call the lists of conditions of which one is to hold; of a call without a list, none is.
+type Rules = BTreeMap<i64, Vec<Vec<Condition>>>;
 
 /// Flags of `clone` that an NF has no use for: namespaces; a sibling instead of a child, which would be the
 /// host's to wait for; a child that starts traced.
@@ -101,10 +105,17 @@ const REFUSED_IOCTLS: [u64; 2] = [libc::TIOCSTI as u32 as u64, libc::TIOCLINUX a
 /// On an architecture that they cannot be made for.
 pub(crate) fn programs(allowance: Allowance) -> Result<Programs, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Filter(error.to_string());
-    let rules = allowed(allowance).map_err(|error| failed(&error))?;
+    let rules = allowed(allowance);
     let unknown: Rules = unknown().map(|call| (call, vec![])).collect();
-    let program = |rules, otherwise, listed| {
+    let program = |rules: Rules, otherwise, listed| {
         let arch = std::env::consts::ARCH.try_into()?;
+        let rule = |conditions: Vec<Condition>| {
+            SeccompRule::new(conditions.into_iter().map(compare).collect::<Result<_, _>>()?)
+        };
+        let rules = rules.into_iter().map(|(call, lists)| {
+            Ok((call, lists.into_iter().map(rule).collect::<Result<_, seccompiler::BackendError>>()?))
+        });
+        let rules = rules.collect::<Result<_, seccompiler::BackendError>>()?;
         SeccompFilter::new(rules, otherwise, listed, arch)?.try_into()
     };
     let refuse = |errno: i32| SeccompAction::Errno(errno as u32);
@@ -120,46 +131,44 @@ pub(crate) fn programs(allowance: Allowance) -> Result<Programs, Error> {
 /// Calls that are not to be known.
 fn unknown() -> impl Iterator<Item = i64> {
     // Some years' worth: each makes the programs longer, and the kernel goes through them when they are installed.
-    calls::UNKNOWN.iter().copied().chain(calls::NEWEST + 1..calls::NEWEST + 40)
+    calls::UNKNOWN.iter().map(|call| call.number).chain(calls::NEWEST + 1..calls::NEWEST + 40)
 }
 
-fn allowed(allowance: Allowance) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = calls::PLAIN.iter().chain(calls::OLD).map(|call| (*call, vec![])).collect();
+fn allowed(allowance: Allowance) -> Rules {
+    let plain = calls::PLAIN.iter().chain(calls::OLD).map(|call| call.number);
+    let mut rules: Rules = plain.chain(calls::NAMELESS.iter().copied()).map(|call| (call, vec![])).collect();
     // The other program refuses these; of two refusals, that of the program which came last would count.
     rules.extend(unknown().map(|call| (call, vec![])));
-    let mut by_arguments = |call: i64, list: Vec<SeccompRule>| rules.insert(call, list);
+    let mut by_arguments = |call: i64, list: Vec<Vec<Condition>>| rules.insert(call, list);
 
-    let bits = |argument, mask: u64, value: u64| is(argument, SeccompCmpOp::MaskedEq(mask), value);
-    let mut clone = vec![bits(0, REFUSED_CLONE_FLAGS, 0)?];
+    let bits = |argument, mask: u64, value: u64| is(argument, Comparison::Masked(mask), value);
+    let mut clone = vec![bits(0, REFUSED_CLONE_FLAGS, 0)];
     if !allowance.children {
-        clone.push(bits(0, libc::CLONE_THREAD as u64, libc::CLONE_THREAD as u64)?);
+        clone.push(bits(0, libc::CLONE_THREAD as u64, libc::CLONE_THREAD as u64));
     }
-    by_arguments(libc::SYS_clone, vec![SeccompRule::new(clone)?]);
+    by_arguments(libc::SYS_clone, vec![clone]);
     // Filling holes is fine; making them, in memory that others use, is not.
     let keep_size = libc::FALLOC_FL_KEEP_SIZE as u32;
-    by_arguments(libc::SYS_fallocate, vec![SeccompRule::new(vec![bits(1, u64::from(!keep_size), 0)?])?]);
-    by_arguments(libc::SYS_madvise, one_of(2, ADVICE)?);
-    by_arguments(libc::SYS_fcntl, one_of(1, FCNTL.map(|command| command as u64))?);
-    by_arguments(libc::SYS_prctl, one_of(0, PRCTL.map(|option| u64::from(option as u32)))?);
-    let ioctl = REFUSED_IOCTLS.iter().map(|command| is(1, SeccompCmpOp::Ne, *command));
-    by_arguments(libc::SYS_ioctl, vec![SeccompRule::new(ioctl.collect::<Result<_, _>>()?)?]);
-    by_arguments(libc::SYS_prlimit64, one_of(0, [0])?);
+    by_arguments(libc::SYS_fallocate, vec![vec![bits(1, u64::from(!keep_size), 0)]]);
+    by_arguments(libc::SYS_madvise, one_of(2, ADVICE));
+    by_arguments(libc::SYS_fcntl, one_of(1, FCNTL.map(|command| command as u64)));
+    by_arguments(libc::SYS_prctl, one_of(0, PRCTL.map(|option| u64::from(option as u32))));
+    let ioctl = REFUSED_IOCTLS.iter().map(|command| is(1, Comparison::NotEqual, *command));
+    by_arguments(libc::SYS_ioctl, vec![ioctl.collect()]);
+    by_arguments(libc::SYS_prlimit64, one_of(0, [0]));
     // Asks for the personality.
-    by_arguments(libc::SYS_personality, one_of(0, [0xffff_ffff])?);
+    by_arguments(libc::SYS_personality, one_of(0, [0xffff_ffff]));
     // Itself or its own group, not all of a user's processes.
-    let itself = vec![is(0, SeccompCmpOp::Lt, 2)?, is(1, SeccompCmpOp::Eq, 0)?];
-    by_arguments(libc::SYS_setpriority, vec![SeccompRule::new(itself)?]);
-    by_arguments(libc::SYS_sched_setaffinity, if allowance.own_pids { vec![] } else { one_of(0, [0])? });
+    let itself = vec![is(0, Comparison::Less, 2), is(1, Comparison::Equal, 0)];
+    by_arguments(libc::SYS_setpriority, vec![itself]);
+    by_arguments(libc::SYS_sched_setaffinity, if allowance.own_pids { vec![] } else { one_of(0, [0]) });
     // No datagrams: they go to any name, without a call to connect. The types carry flags above these bits.
     let stream = |kind: i32| bits(1, 0xf, kind as u64);
-    let unix = || is(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64);
+    let unix = || is(0, Comparison::Equal, libc::AF_UNIX as u64);
     let pairs = if allowance.sockets == Sockets::Inherited {
-        vec![
-            SeccompRule::new(vec![unix()?, stream(libc::SOCK_STREAM)?])?,
-            SeccompRule::new(vec![unix()?, stream(libc::SOCK_SEQPACKET)?])?,
-        ]
+        vec![vec![unix(), stream(libc::SOCK_STREAM)], vec![unix(), stream(libc::SOCK_SEQPACKET)]]
     } else {
-        vec![SeccompRule::new(vec![unix()?])?]
+        vec![vec![unix()]]
     };
     by_arguments(libc::SYS_socketpair, pairs);
     let families: &[i32] = match allowance.sockets {
@@ -168,33 +177,38 @@ fn allowed(allowance: Allowance) -> Result<Rules, seccompiler::BackendError> {
         Sockets::Network => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6],
     };
     if !families.is_empty() {
-        let mut sockets = one_of(0, families.iter().map(|family| *family as u64))?;
+        let mut sockets = one_of(0, families.iter().map(|family| *family as u64));
         if allowance.sockets == Sockets::Network {
             // By which the resolver asks which addresses there are; changes want capabilities.
-            let netlink = is(0, SeccompCmpOp::Eq, libc::AF_NETLINK as u64)?;
-            let route = is(2, SeccompCmpOp::Eq, libc::NETLINK_ROUTE as u64)?;
-            sockets.push(SeccompRule::new(vec![netlink, route])?);
+            let netlink = is(0, Comparison::Equal, libc::AF_NETLINK as u64);
+            sockets.push(vec![netlink, is(2, Comparison::Equal, libc::NETLINK_ROUTE as u64)]);
         }
         by_arguments(libc::SYS_socket, sockets);
-        rules.extend(calls::NAMED_SOCKETS.iter().map(|call| (*call, vec![])));
+        rules.extend(calls::NAMED_SOCKETS.iter().map(|call| (call.number, vec![])));
     }
     if allowance.children {
-        rules.extend(calls::FORKS.iter().map(|call| (*call, vec![])));
+        rules.extend(calls::FORKS.iter().map(|call| (call.number, vec![])));
     }
-    Ok(rules)
+    rules
 }
 
-fn is(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)
+fn is(argument: u8, comparison: Comparison, value: u64) -> Condition {
+    Condition { argument, comparison, value }
 }
 
-/// Rules by which an argument is one of those.
-fn one_of(
-    argument: u8,
-    values: impl IntoIterator<Item = u64>,
-) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    let rule = |value| SeccompRule::new(vec![is(argument, SeccompCmpOp::Eq, value)?]);
-    values.into_iter().map(rule).collect()
+fn compare(condition: Condition) -> Result<SeccompCondition, seccompiler::BackendError> {
+    let op = match condition.comparison {
+        Comparison::Equal => SeccompCmpOp::Eq,
+        Comparison::NotEqual => SeccompCmpOp::Ne,
+        Comparison::Less => SeccompCmpOp::Lt,
+        Comparison::Masked(mask) => SeccompCmpOp::MaskedEq(mask),
+    };
+    SeccompCondition::new(condition.argument, SeccompCmpArgLen::Dword, op, condition.value)
+}
+
+/// Lists by which an argument is one of those.
+fn one_of(argument: u8, values: impl IntoIterator<Item = u64>) -> Vec<Vec<Condition>> {
+    values.into_iter().map(|value| vec![is(argument, Comparison::Equal, value)]).collect()
 }
 
 #[cfg(test)]
@@ -215,7 +229,6 @@ mod tests {
     #[test]
     fn what_reaches_into_others_is_on_no_list() {
         let rules = allowed(Allowance { children: true, own_pids: true, sockets: Sockets::Network });
-        let rules = rules.expect("made");
         for call in [
             libc::SYS_ptrace,
             libc::SYS_process_vm_readv,

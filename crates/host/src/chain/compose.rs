@@ -33,7 +33,7 @@ pub(super) fn compose(
     let mut places: Vec<Place> = vec![];
     let mut processes = vec![];
     for (number, mut nf) in nfs.into_iter().enumerate() {
-        if nf.form == Form::Process {
+        if nf.form != Form::Modular {
             let process = stand_in(&mut nf);
             processes.push(process);
         }
@@ -144,7 +144,7 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     nf.pulling.clear();
     let graph = std::mem::replace(&mut nf.graph, graph);
     let body = nf.program.clone().unwrap_or(Body::Click(graph));
-    ProcessNf { name: nf.name.clone(), body, inputs, outputs, terms: nf.terms.clone() }
+    ProcessNf { name: nf.name.clone(), span: nf.span, body, inputs, outputs, terms: nf.terms.clone() }
 }
 
 /// A device element.

@@ -5,6 +5,8 @@ use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
 use super::{Body, Define, Program};
+use crate::nf::container::runtime::Runtime;
+use crate::nf::container::{Container, What};
 use crate::nf::{Rights, Terms, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ pub enum Form {
     Modular,
     /// In a process of its own.
     Process,
+    /// In a container.
+    Container,
 }
 /// More workers than any machine has cores are a typing mistake.
 const MOST_WORKERS: u64 = 1024;
@@ -179,7 +183,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     check_name("network function", nf.key, nf.key_span, diags);
     let mut keys = nf.keys(format!("NF `{}`", nf.key), diags)?;
     let (click, inline) = (keys.take("click"), keys.take("inline"));
-    let program = read_program(&mut keys, folder, diags);
+    let (program, contained) = read_program(&mut keys, folder, diags);
     let text = match (click, inline) {
         (Some(text), _) | (None, Some(text)) if program.is_some() => {
             diags
@@ -204,25 +208,44 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
         (None, None) => {
             diags
                 .error(nf.key_span, format!("NF `{}` has no Click text", nf.key))
-                .help("add `click = \"FILE\"`, `inline = '''...'''` or `program = \"FILE\"`");
+                .help("add `click = \"FILE\"`, `inline = '''...'''`, `program`, `bundle` or `image`");
             NfText::Missing
         }
     };
     let is_program = matches!(text, NfText::Program(..));
-    let form = keys.take("runs").and_then(|runs| runs.text(diags));
-    let form = match form {
-        Some(runs) => {
-            let form = read_form(&runs, diags);
-            if is_program && form == Form::Modular && runs.as_str() == "modular" {
-                diags
-                    .error(runs.span, format!("NF `{}` is a program, which has a process of its own", nf.key))
-                    .help("write `runs = \"process\"`, or leave it out");
-            }
-            form
+    let runs = keys.take("runs").and_then(|runs| runs.text(diags));
+    let form = runs.as_ref().map(|runs| read_form(runs, diags));
+    if let (Some(runs), Some(Form::Modular)) = (&runs, form)
+        && is_program
+        && runs.as_str() == "modular"
+    {
+        diags
+            .error(runs.span, format!("NF `{}` is a program, which has a process of its own", nf.key))
+            .help("write `runs = \"process\"`, or leave it out");
+    }
+    let form = match (form, contained) {
+        (Some(Form::Process), Some((_, key))) => {
+            diags
+                .error(key.key_span, format!("`{}` is for NFs in containers", key.key))
+                .help("write `runs = \"container\"`");
+            Form::Container
         }
-        None => Form::Modular,
+        (_, Some(_)) | (Some(Form::Container), None) => Form::Container,
+        (Some(Form::Modular) | None, None) if is_program => Form::Process,
+        (form, None) => form.unwrap_or_default(),
     };
-    let form = if is_program { Form::Process } else { form };
+    if form == Form::Container
+        && let NfText::Program(Body::Visitor(_), _) = &text
+        && let Some(runs) = &runs
+    {
+        diags
+            .error(
+                runs.span,
+                "an NF that attaches by itself is not started here, in a container or otherwise",
+            )
+            .help("leave `runs` out; whoever starts it may do so in a container");
+    }
+    let runtime = keys.take("runtime").and_then(|runtime| read_runtime(runtime, form, diags));
     let when_down = keys.take("when_down").map_or(WhenDown::Drop, |value| {
         if form == Form::Modular {
             let message = format!("NF `{}` runs in this process, and is never down by itself", nf.key);
@@ -241,6 +264,12 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     };
     let trust = of_process("trust", diags).and_then(|trust| trust.text(diags));
     let (rights, cores) = read_rights(&mut of_process, folder, diags);
+    let what = contained.map_or(What::Program, |(what, _)| what);
+    if form == Form::Container && rights.is_none() && what != What::Bundle {
+        let message = format!("NF `{}` runs in a container, which nothing else says how to confine", nf.key);
+        let help = "leave `confine` out, or give it a `bundle` whose config.json says what it may do";
+        diags.error(nf.key_span, message).help(help);
+    }
     let access = of_process("access", diags).and_then(|access| access.text(diags));
     let observes = access.is_some_and(|access| match access.as_str() {
         "observe" => true,
@@ -267,28 +296,44 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     keys.finish(diags, |key| misspelt(key).or_else(|| misplaced(key)));
     let (name, span) = (nf.key.to_string(), nf.key_span);
     let trust = trust.map_or_else(|| name.clone(), |trust| trust.text);
-    let terms = Terms { when_down, trust, observes, rights, cores };
+    let container = (form == Form::Container).then_some(Container { what, runtime });
+    let terms = Terms { when_down, trust, observes, rights, cores, container };
     Some(NfDecl { name, span, text, defines, idle, form, terms })
 }
 
-/// The keys of an NF that is a program.
-fn read_program(keys: &mut Keys<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<(Body, Vec<Spanned>)> {
-    let (program, attach) = (keys.take("program"), keys.take("attach"));
+/// The keys of an NF that is a program, and the key that puts it into a container.
+fn read_program<'a>(
+    keys: &mut Keys<'a>,
+    folder: &Path,
+    diags: &mut Diagnostics,
+) -> (Option<(Body, Vec<Spanned>)>, Option<(What, Value<'a>)>) {
+    let kinds = [("program", What::Program), ("bundle", What::Bundle), ("image", What::Image)];
+    let mut given = kinds.into_iter().filter_map(|(key, what)| Some((what, keys.take(key)?)));
+    let (program, other) = (given.next(), given.next());
+    let attach = keys.take("attach");
     let attaches = attach.and_then(|attach| attach.truth(diags)).unwrap_or(false);
     let (arguments, interfaces) = (keys.take("arguments"), keys.take("interfaces"));
     let config = keys.take("config");
-    let Some(key_span) = program.or(attach.filter(|_| attaches)).map(|key| key.key_span) else {
+    let contained = program.filter(|(what, _)| *what != What::Program);
+    if let (Some((_, one)), Some((_, other))) = (program, other) {
+        diags
+            .error(other.key_span, format!("`{}` and `{}` in one NF", one.key, other.key))
+            .note(one.key_span, format!("`{}` is here", one.key))
+            .help("an NF runs one of them");
+    }
+    let key = program.map(|(_, key)| key);
+    let Some(key_span) = key.or(attach.filter(|_| attaches)).map(|key| key.key_span) else {
         for only in [arguments, interfaces, config].into_iter().flatten() {
             diags
                 .error(only.key_span, format!("`{}` is for programs, and there is no `program`", only.key))
                 .help("a Click text has its interfaces in `FromDevice(NAME)` and its values in `defines`");
         }
-        return None;
+        return (None, contained);
     };
-    if let (Some(program), Some(attach), true) = (program, attach, attaches) {
+    if let (Some(program), Some(attach), true) = (key, attach, attaches) {
         diags
             .error(attach.key_span, "an NF is started or attaches, not both")
-            .note(program.key_span, "the program")
+            .note(program.key_span, format!("the {}", program.key))
             .help("leave one of them out");
     }
     let arguments = arguments.map_or(vec![], |arguments| arguments.texts(diags));
@@ -301,13 +346,36 @@ fn read_program(keys: &mut Keys<'_>, folder: &Path, diags: &mut Diagnostics) -> 
         }
     }
     let config = config.and_then(|config| config.text(diags)).map_or(String::new(), |text| text.text);
-    let Some(program) = program else { return Some((Body::Visitor(config), interfaces)) };
-    let path = program.text(diags)?;
-    // A bare name is looked for as shells do; anything else is relative to the chain file.
-    let file = if path.text.contains('/') { folder.join(&path.text) } else { PathBuf::from(&path.text) };
+    let Some((what, program)) = program else {
+        return (Some((Body::Visitor(config), interfaces)), None);
+    };
+    let Some(path) = program.text(diags) else { return (None, contained) };
+    // A program's bare name is looked for as shells do; anything else is relative to the chain file.
+    let bare = what == What::Program && !path.text.contains('/');
+    let file = if bare { PathBuf::from(&path.text) } else { folder.join(&path.text) };
     let arguments = arguments.into_iter().map(|argument| argument.text).collect();
     let program = Program { path: file, span: path.span, arguments, config };
-    Some((Body::Program(program), interfaces))
+    (Some((Body::Program(program), interfaces)), contained)
+}
+
+/// What starts the container of an NF.
+fn read_runtime(runtime: Value<'_>, form: Form, diags: &mut Diagnostics) -> Option<Runtime> {
+    if form != Form::Container {
+        let message = "`runtime` is for NFs in containers";
+        diags.error(runtime.key_span, message).help("add `runs = \"container\"`, or leave it out");
+    }
+    let name = runtime.text(diags)?;
+    let found = Runtime::of_name(name.as_str());
+    if found.is_none() {
+        let names = Runtime::ALL.map(Runtime::name);
+        let help = did_you_mean(name.as_str(), names);
+        let help = help
+            .unwrap_or_else(|| format!("write one of {}", names.map(|name| format!("`{name}`")).join(", ")));
+        diags
+            .error(name.span, format!("there is no container runtime `{name}` that Millrace knows"))
+            .help(help);
+    }
+    found
 }
 
 /// What the process of an NF may do, and where it runs.
@@ -356,13 +424,15 @@ fn read_form(form: &Spanned, diags: &mut Diagnostics) -> Form {
     match form.as_str() {
         "modular" => return Form::Modular,
         "process" => return Form::Process,
+        "container" => return Form::Container,
         known if FORMS.contains(&known) => {
             diags
                 .error(form.span, format!("an NF cannot run as `{known}` yet"))
-                .help("write `modular`, which is the default, or `process`");
+                .help("write `modular`, which is the default, `process` or `container`");
         }
         unknown => {
-            let help = did_you_mean(unknown, FORMS).unwrap_or_else(|| "write `modular` or `process`".into());
+            let help = did_you_mean(unknown, FORMS)
+                .unwrap_or_else(|| "write `modular`, `process` or `container`".into());
             diags.error(form.span, format!("there is no form `{unknown}` for an NF")).help(help);
         }
     }

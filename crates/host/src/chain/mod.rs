@@ -129,6 +129,8 @@ pub struct NfInfo {
 pub struct ProcessNf {
     /// Its name.
     pub name: String,
+    /// Where the chain file declares it.
+    pub span: Span,
     /// What its process runs.
     pub body: Body,
     /// Interfaces that it receives from, in the order of the element's inputs.

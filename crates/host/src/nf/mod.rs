@@ -6,12 +6,14 @@
 //! - [`party`]: NFs that hand packets to each other without the host; `parties`: which those are
 //! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
 //! - `log`: keeps what processes write; `vital`: whether they live
+//! - [`container`]: those that run in containers
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
 //!
 //! Any program that links the crate `nf` or its C library can be an NF.
 
 mod border;
 pub mod child;
+pub mod container;
 pub mod link;
 mod log;
 pub mod memory;
@@ -47,12 +49,18 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
     // By the evaluator: the processes make machine code for themselves.
     let options = Options { workers: 1, evaluator: true, ..options.clone() };
     for nf in &chain.processes {
-        match &nf.body {
-            Body::Click(graph) => {
+        if let Some(container) = nf.terms.container {
+            container::check::check_runtime(&nf.name, container, nf.span, diags);
+        }
+        match (&nf.body, nf.terms.container) {
+            (Body::Click(graph), _) => {
                 assemble(graph, &options, &mut AnyPort, diags)?;
             }
-            Body::Program(program) => check_program(&nf.name, program, diags),
-            Body::Visitor(_) => {}
+            (Body::Program(program), Some(container)) => {
+                container::check::check(&nf.name, program, container, diags);
+            }
+            (Body::Program(program), None) => check_program(&nf.name, program, diags),
+            (Body::Visitor(_), _) => {}
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! and buries what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
 //! waits for the other on the packet path: each looks at one word.
 
+use super::container::Container;
 use super::memory::Memory;
 use super::party::Party;
 use super::vital::Vitals;
@@ -59,6 +60,8 @@ pub struct Terms {
     pub rights: Option<Rights>,
     /// Cores that it may run on; none for all.
     pub cores: Vec<usize>,
+    /// How it runs in a container, where it does.
+    pub container: Option<Container>,
 }
 
 impl NfSpec {
@@ -131,7 +134,7 @@ pub enum WhenDown {
 /// How to start the process of an NF.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// The program.
+    /// The program; of a container it may be a bundle or an image.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,

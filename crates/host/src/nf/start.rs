@@ -4,7 +4,7 @@ use super::memory::RING_CLAIMS;
 use super::party::Way;
 use super::seat::{Incarnation, Rights, Rings, Seat, Visitor};
 use super::supervisor::{Body, Process};
-use super::{find_program, log};
+use super::{container, find_program, log};
 use confine::{Confinement, Sockets};
 use nf::message::{Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, Party, ToNf, Welcome};
 use nf::socket::Socket;
@@ -17,7 +17,7 @@ use shm::page::Page;
 use shm::ring::RingFile;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 /// The characters of a name that an NF gives.
@@ -36,10 +36,11 @@ pub(super) fn spawn(seat: &Arc<Seat>) -> Start {
     let Some(command) = &seat.spec.command else {
         return Err(failed("start", &"there is no program"));
     };
+    if let Some(container) = seat.spec.terms.container {
+        return container::spawn(seat, command, container);
+    }
     let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
-    // Nothing else stays open in the new program, also nothing of driver libraries.
-    let _one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    close_on_exec();
+    let _one = alone();
     let (output, log) = log::pipe(Arc::clone(seat)).map_err(|error| failed("share output", &error))?;
     let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
     // By a descriptor of the file: the user that the NF runs as may not be let through the folders above it.
@@ -94,8 +95,16 @@ pub(super) fn spawn(seat: &Arc<Seat>) -> Start {
     Ok((Process::new(body, pid, pidfd, ours), log))
 }
 
+/// Nothing that is open now stays open in a program that is started while this is held, also nothing of driver
+/// libraries; and nobody else starts one.
+pub(super) fn alone() -> MutexGuard<'static, ()> {
+    let one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    close_on_exec();
+    one
+}
+
 /// Whether a variable of this process's environment is for confined programs, too: others may hold secrets.
-fn is_for_all(name: &std::ffi::OsStr) -> bool {
+pub(super) fn is_for_all(name: &std::ffi::OsStr) -> bool {
     const NAMES: [&str; 8] =
         ["PATH", "LANG", "LANGUAGE", "TZ", "TERM", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "RUST_LOG"];
     let Some(name) = name.to_str() else { return false };
@@ -121,10 +130,10 @@ fn confinement(rights: &Rights, user: u32) -> Confinement {
 /// The share of a contended core that everybody has.
 const EVEN_SHARE: u32 = 100;
 /// The first of the user ids that NFs run as: above those of people, services and user namespaces.
-const FIRST_USER: u32 = 1_000_000_000;
+pub(super) const FIRST_USER: u32 = 1_000_000_000;
 
 /// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the seat's.
-fn user(seat: &Seat) -> u32 {
+pub(super) fn user(seat: &Seat) -> u32 {
     FIRST_USER + std::process::id() % 1_000_000 * 1_000 + seat.number % 1_000
 }
 

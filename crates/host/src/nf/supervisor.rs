@@ -3,6 +3,7 @@
 //! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is
 //! over when the kernel says so of all that it started; only then is the link told to collect what it held.
 
+use super::container::Contained;
 use super::log;
 use super::seat::{Incarnation, Seat, State};
 use super::start::{Start, receive, spawn, welcome};
@@ -154,6 +155,8 @@ pub(super) enum Body {
     Child(Child),
     /// Started here, and confined.
     Confined(Box<Confined>),
+    /// Started here, in a container.
+    Container(Box<Contained>),
     /// It came by itself: all that is known of it is its descriptor.
     Visitor,
 }
@@ -170,6 +173,10 @@ impl Process {
         let _ = match (&mut self.body, &self.pidfd) {
             (Body::Child(child), _) => child.kill().ok(),
             (Body::Confined(confined), _) => confined.kill_all().ok(),
+            (Body::Container(contained), _) => {
+                contained.kill();
+                None
+            }
             (Body::Visitor, Some(pidfd)) => {
                 rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL).ok()
             }
@@ -193,6 +200,7 @@ impl Process {
                 }),
                 Err(error) => Some(error.to_string()),
             },
+            Body::Container(contained) => contained.ended(),
             Body::Visitor => {
                 let pidfd = self.pidfd.as_ref()?;
                 let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -247,6 +255,7 @@ fn run(shared: &Shared) {
             match &mut process.body {
                 Body::Child(child) => drop(child.wait()),
                 Body::Confined(confined) => drop(confined.wait(GRACE)),
+                Body::Container(contained) => contained.wait(GRACE),
                 Body::Visitor => {}
             }
         }
@@ -342,6 +351,13 @@ impl Watched {
         let name = &self.seat.spec.name;
         match message {
             FromNf::Hello(hello) if matches!(process.stage, Stage::Spawned) => {
+                // What was started is the runtime. What speaks runs.
+                if let Body::Container(contained) = &process.body
+                    && let Some(pid) = contained.inside()
+                {
+                    process.pid = pid;
+                    self.seat.set_pid(pid);
+                }
                 match welcome(&self.seat, &process.socket, hello) {
                     Ok(incarnation) => process.stage = Stage::Welcomed(Box::new(incarnation)),
                     Err(why) => {

@@ -1,0 +1,157 @@
+//! A layer of an image: files, folders and links, and marks of what lower layers have that this one has not.
+
+use super::Digested;
+use flate2::bufread::MultiGzDecoder;
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, linkat, mkdirat, openat2, symlinkat};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Marks in front of names.
+const GONE: &[u8] = b".wh.";
+/// Marks a folder whose content in lower layers is gone.
+const ALL_GONE: &[u8] = b".wh..wh..opq";
+
+/// Unpacks a layer over what is there; the digest of its tar archive.
+pub fn unpack(bytes: &mut dyn Read, root: &Path) -> io::Result<String> {
+    let mut bytes = BufReader::new(bytes);
+    let head = bytes.fill_buf()?;
+    let plain: Box<dyn Read + '_> = if head.starts_with(&[0x1f, 0x8b]) {
+        Box::new(MultiGzDecoder::new(bytes))
+    } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        return Err(io::Error::other("it is compressed with zstd, which is not read here: use gzip"));
+    } else {
+        Box::new(bytes)
+    };
+    let mut digested = Digested { inner: plain, digest: Sha256::new() };
+    let root = Root::open(root)?;
+    let mut archive = tar::Archive::new(&mut digested);
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        root.unpack(&mut entry, &path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+    }
+    // What stands behind the end of the archive belongs to the digest.
+    io::copy(&mut digested, &mut io::sink())?;
+    Ok(format!("sha256:{}", super::hex(&digested.digest.finalize())))
+}
+
+/// A root file system: every name is looked up as if it were all there is.
+struct Root(OwnedFd);
+
+impl Root {
+    fn open(path: &Path) -> io::Result<Root> {
+        Ok(Root(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?))
+    }
+
+    fn look_up(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC;
+        Ok(openat2(&self.0, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?)
+    }
+
+    /// A folder, made with those above it if it is not there.
+    fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
+        let open = || self.look_up(path, OFlags::PATH | OFlags::DIRECTORY);
+        match (open(), path.file_name()) {
+            (Err(error), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
+                let above = self.folder(path.parent().unwrap_or(Path::new(".")))?;
+                mkdirat(&above, name, Mode::from_raw_mode(0o755))?;
+                open()
+            }
+            (found, _) => found,
+        }
+    }
+
+    fn unpack(&self, entry: &mut tar::Entry<'_, impl Read>, path: &Path) -> io::Result<()> {
+        let Some(path) = inside(path) else { return Err(io::Error::other("it leads out of the image")) };
+        let (Some(name), above) = (path.file_name(), path.parent().unwrap_or(Path::new(""))) else {
+            return Ok(());
+        };
+        let above = self.folder(if above.as_os_str().is_empty() { Path::new(".") } else { above })?;
+        if name.as_bytes() == ALL_GONE {
+            return empty(&above);
+        }
+        if let Some(gone) = name.as_bytes().strip_prefix(GONE) {
+            return remove(&above, OsStr::from_bytes(gone));
+        }
+        let mode = entry.header().mode().unwrap_or(0o644);
+        let kind = entry.header().entry_type();
+        if kind.is_dir() {
+            let made = mkdirat(&above, name, Mode::from_raw_mode(0o755));
+            if made == Err(Errno::EXIST) && self.look_up(&path, OFlags::PATH | OFlags::DIRECTORY).is_err() {
+                remove(&above, name)?;
+                return Ok(mkdirat(&above, name, Mode::from_raw_mode(0o755))?);
+            }
+            return match made {
+                Err(Errno::EXIST) => Ok(()),
+                other => Ok(other?),
+            };
+        }
+        let target = entry.link_name()?.map(|target| target.into_owned());
+        if kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse() {
+            remove(&above, name)?;
+            // Readable by everybody in there, and nothing runs with rights of its own.
+            let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(&above, name, flags, Mode::from_raw_mode(mode))?;
+            io::copy(entry, &mut File::from(file))?;
+        } else if let Some(target) = target.filter(|_| kind.is_symlink()) {
+            remove(&above, name)?;
+            symlinkat(&target, &above, name)?;
+        } else if let Some(target) = entry.link_name()?.filter(|_| kind.is_hard_link()) {
+            let target = inside(&target).ok_or_else(|| io::Error::other("it links out of the image"))?;
+            let folder = self.folder(
+                target.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+            )?;
+            let linked = target.file_name().ok_or_else(|| io::Error::other("it links to nothing"))?;
+            remove(&above, name)?;
+            linkat(&folder, linked, &above, name, AtFlags::empty())?;
+        }
+        // Devices and pipes are for nobody in there.
+        Ok(())
+    }
+}
+
+/// A name in an archive, from the root on; none where it goes up.
+fn inside(path: &Path) -> Option<PathBuf> {
+    let mut inside = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => inside.push(name),
+            Component::RootDir | Component::CurDir => {}
+            Component::ParentDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(inside)
+}
+
+fn shown(folder: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
+}
+
+/// Removes what has that name in a folder, if there is something.
+fn remove(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    if Path::new(name).components().any(|part| !matches!(part, Component::Normal(_))) {
+        return Err(io::Error::other("it removes no file"));
+    }
+    let path = shown(folder).join(name);
+    match std::fs::symlink_metadata(&path) {
+        Ok(found) if found.is_dir() => std::fs::remove_dir_all(&path),
+        Ok(_) => std::fs::remove_file(&path),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Removes all that is in a folder.
+fn empty(folder: &OwnedFd) -> io::Result<()> {
+    for entry in std::fs::read_dir(shown(folder))? {
+        remove(folder, &entry?.file_name())?;
+    }
+    Ok(())
+}

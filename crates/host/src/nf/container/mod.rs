@@ -1,0 +1,195 @@
+//! NFs in containers: `runs = "container"`.
+//!
+//! A container runtime ([`runtime`]) starts what the NF runs: a program, for which a bundle is made ([`program`]), a
+//! bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its `config.json`, [`place`]
+//! has the folders and control groups that go with it and takes away what a host that was killed has left,
+//! [`check`] finds what is wrong before anything is started.
+//!
+//! The NF gets its socket as an inherited descriptor, and all the rest by that, as every process does. Invariants:
+//!
+//! - **Over is what the kernel says is over.** The runtime runs in an [`Enclosure`], a PID namespace whose end is the
+//!   end of everything in it, the container's own PID namespace too; it ends with the host. Nothing depends on what
+//!   the runtime says, or on its being alive.
+//! - **What is mounted for a container is seen by it alone**, and is gone with it.
+//! - **A confined container has what a confined process has** (`config` writes it), whatever its bundle says.
+
+pub(super) mod check;
+mod config;
+mod elf;
+mod identity;
+mod image;
+mod place;
+mod program;
+pub mod runtime;
+
+use super::log;
+use super::seat::{Command, Seat, Terms};
+use super::start::{self, Start};
+use super::supervisor::{Body, Process};
+use confine::{Confined, Enclosure};
+use nf::socket::Socket;
+use place::Folder;
+use runtime::{Chosen, Runtime};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an NF in a container runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum What {
+    /// A program of this machine, for which a bundle is made.
+    #[default]
+    Program,
+    /// An OCI bundle: a folder with `config.json` and a root file system.
+    Bundle,
+    /// An OCI image, in a folder or an archive.
+    Image,
+}
+
+/// How an NF runs in a container, as its chain file says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Container {
+    /// What it runs.
+    pub what: What,
+    /// What starts it; the first that works, where that is not said.
+    pub runtime: Option<Runtime>,
+}
+
+/// What a container is made of, beside its terms.
+struct Made {
+    /// What `config.json` is written from.
+    spec: oci_spec::runtime::Spec,
+    /// What is seen where, inside of its root file system.
+    enclosure: Enclosure,
+}
+
+/// The first words that the runtime is started by: the NF's socket, which is the standard input, becomes descriptor 3.
+const WITH_SOCKET: [&str; 4] = ["/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "millrace-nf"];
+/// The descriptor that the NF finds its socket at.
+pub(super) const SOCKET: &str = "fd:3";
+
+/// Starts the container of a seat.
+pub(super) fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Start {
+    let name = &seat.spec.name;
+    let failed = |what: &str, why: &dyn std::fmt::Display| format!("NF `{name}`: cannot {what}: {why}");
+    let chosen = Chosen::new(container.runtime).map_err(|why| failed("start a container", &why))?;
+    let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
+    let made = make(seat, command, container, &folder);
+    let Made { mut spec, mut enclosure } = made.map_err(|why| failed("make its container", &why))?;
+    let terms = &seat.spec.terms;
+    let ids = identity::Ids::new(start::user(seat));
+    let settings = config::Settings { terms, ids, group: folder.control_group(), root: folder.root() };
+    config::complete(&mut spec, &settings).map_err(|why| failed("make its container", &why))?;
+    spec.save(folder.config()).map_err(|why| failed("write config.json", &why))?;
+    if let Some(beside) = chosen.must_not_see() {
+        enclosure.hide(&beside).map_err(|why| failed("make its container", &why))?;
+    }
+
+    let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
+    let [shell, words @ ..] = WITH_SOCKET;
+    let mut start = std::process::Command::new(shell);
+    start.args(words).args(chosen.run(&folder)).current_dir("/");
+    start.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+    let one = start::alone();
+    let (output, log) = log::pipe(Arc::clone(seat)).map_err(|error| failed("share output", &error))?;
+    let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
+    start.stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
+    let runtime = chosen.runtime.name();
+    let confined = enclosure.spawn(start).map_err(|error| failed(&format!("start {runtime}"), &error))?;
+    drop(one);
+    let mut told = seat.told();
+    (told.isolation, told.not_enforced) = config::isolation(terms, ids, &chosen, confined.applied());
+    drop(told);
+    let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
+    let body = Body::Container(Box::new(Contained { confined, runtime: chosen.runtime, folder }));
+    Ok((Process::new(body, pid, pidfd, ours), log))
+}
+
+/// What the container of an NF is made of.
+fn make(seat: &Seat, command: &Command, container: Container, folder: &Folder) -> Result<Made, String> {
+    let terms = &seat.spec.terms;
+    match container.what {
+        What::Program => program::make(command, terms, folder),
+        What::Bundle => bundle(command, terms, folder),
+        What::Image => image::make(command, terms, folder),
+    }
+}
+
+/// A bundle of the user's.
+fn bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, String> {
+    let config = check::read_config(&command.program)?;
+    let rootfs = check::rootfs(&command.program, &config)?;
+    let mut spec = config;
+    if !command.arguments.is_empty()
+        && let Some(process) = spec.process_mut()
+    {
+        let program = process.args().iter().flatten().take(1).cloned();
+        process.set_args(Some(program.chain(command.arguments.iter().cloned()).collect()));
+    }
+    let writable = spec.root().as_ref().is_some_and(|root| !root.readonly().unwrap_or(false));
+    let mut enclosure = Enclosure::new();
+    program::bind_rootfs(&mut enclosure, &rootfs, folder, writable)?;
+    program::bind_granted(&mut enclosure, &rootfs, terms, folder, false)?;
+    Ok(Made { spec, enclosure })
+}
+
+/// A container that was started.
+pub(super) struct Contained {
+    confined: Confined,
+    runtime: Runtime,
+    folder: Folder,
+}
+
+impl Contained {
+    /// Ends all of it at once.
+    pub fn kill(&self) {
+        let _ = self.confined.kill_all();
+    }
+
+    /// How it ended, in words, and takes away what it leaves; `None` while anything of it runs.
+    pub fn ended(&mut self) -> Option<String> {
+        let status = match self.confined.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status,
+            Err(error) => return Some(error.to_string()),
+        };
+        let refused = runtime::what_it_logged(&self.folder.log());
+        self.folder.remove();
+        Some(match refused {
+            Some(why) => format!("{}: {why}", self.runtime.name()),
+            None => of_inside(status).to_string(),
+        })
+    }
+
+    /// Waits as long for its end.
+    pub fn wait(&mut self, patience: Duration) {
+        let _ = self.confined.wait(patience);
+    }
+
+    /// The first process inside, by its number out here; `None` before it is there.
+    pub fn inside(&self) -> Option<u64> {
+        let runtime = self.confined.pid();
+        let own = namespace(runtime);
+        let threads = std::fs::read_dir(format!("/proc/{runtime}/task")).ok()?;
+        let children = threads.flatten().filter_map(|thread| {
+            let listed = std::fs::read_to_string(thread.path().join("children")).ok()?;
+            listed.split_whitespace().find_map(|pid| pid.parse().ok().filter(|pid| namespace(*pid) != own))
+        });
+        children.map(u64::from).next()
+    }
+}
+
+/// The PID namespace that a process is in.
+fn namespace(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
+}
+
+/// How the first process inside ended, of how the runtime did: as shells say it, 128 and the signal.
+fn of_inside(status: ExitStatus) -> ExitStatus {
+    match status.code() {
+        Some(code @ 129..=192) => ExitStatus::from_raw(code - 128),
+        _ => status,
+    }
+}

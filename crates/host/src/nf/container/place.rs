@@ -1,0 +1,284 @@
+//! Where containers have their folders and control groups, and how these are taken away again.
+//!
+//! `/run/millrace-nfs/HOST/NUMBER-NF/` is a container's; `HOST` is a host's own, and `HOST.lock` beside it is locked
+//! as long as the host lives. The next host that starts a container takes away what those have left whose lock is free: by
+//! then nothing of them runs any more, because their enclosures ended with them.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The folder of all.
+const ALL: &str = "/run/millrace-nfs";
+/// The control group of all, in each hierarchy.
+const GROUP: &str = "millrace";
+/// How long a control group may take until it lets itself be removed.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The folder of this host.
+#[derive(Debug)]
+struct Host {
+    folder: PathBuf,
+    name: String,
+    /// Locked as long as this process lives.
+    _lock: File,
+}
+
+/// The folder of a container. Removed when it is dropped.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    id: String,
+    state: PathBuf,
+    removed: bool,
+    /// Goes when the last of its containers has gone.
+    _host: Arc<Host>,
+}
+
+/// A folder that others may pass through and not read: inside, they reach what they may by its name.
+fn make_folder(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o711))
+}
+
+impl Host {
+    /// This host's, made by the first who asks, and there as long as anybody has it.
+    fn get() -> Result<Arc<Host>, String> {
+        static HOST: Mutex<Weak<Host>> = Mutex::new(Weak::new());
+        let mut known = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(host) = known.upgrade() {
+            return Ok(host);
+        }
+        let host = Host::make(Path::new(ALL)).map_err(|error| format!("{ALL}: {error}"))?;
+        let host = Arc::new(host);
+        *known = Arc::downgrade(&host);
+        Ok(host)
+    }
+
+    fn make(all: &Path) -> io::Result<Host> {
+        make_folder(all)?;
+        sweep(all);
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{}-{:x}", std::process::id(), since.as_micros());
+        // The lock before the folder: whoever sees the folder finds the lock taken.
+        let lock = File::create(all.join(format!("{name}.lock")))?;
+        lock.try_lock().map_err(io::Error::from)?;
+        let folder = all.join(&name);
+        make_folder(&folder.join("state"))?;
+        make_folder(&folder)?;
+        Ok(Host { folder, name, _lock: lock })
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        remove_tree(&self.folder);
+        let _ = std::fs::remove_file(self.folder.with_extension("lock"));
+        // Those of other hosts keep it.
+        for tree in control_group_trees() {
+            let _ = std::fs::remove_dir(tree.join(GROUP));
+        }
+    }
+}
+
+/// Takes away what hosts have left that do not live any more.
+fn sweep(all: &Path) {
+    for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
+        let lock = entry.path();
+        let Some(name) = lock.file_name().and_then(|name| name.to_str()?.strip_suffix(".lock")) else {
+            continue;
+        };
+        let Ok(file) = File::open(&lock) else { continue };
+        if file.try_lock().is_err() {
+            continue;
+        }
+        for tree in control_group_trees() {
+            let groups = std::fs::read_dir(tree.join(GROUP)).into_iter().flatten().flatten();
+            let left = groups.filter(|group| {
+                let of = group.file_name();
+                of.to_str().and_then(|of| of.strip_prefix(name)).is_some_and(|rest| rest.starts_with('-'))
+            });
+            left.for_each(|group| remove_group(&group.path()));
+        }
+        remove_tree(&all.join(name));
+        let _ = std::fs::remove_file(&lock);
+    }
+}
+
+impl Folder {
+    /// A folder for a container of an NF.
+    pub fn make(nf: &str) -> Result<Folder, String> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let host = Host::get()?;
+        let name = format!("{}-{nf}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let folder = Folder {
+            path: host.folder.join(&name),
+            id: format!("{}-{name}", host.name),
+            state: host.folder.join("state"),
+            removed: false,
+            _host: host,
+        };
+        let make = || {
+            make_folder(&folder.path)?;
+            // Runtimes open it from inside.
+            std::fs::DirBuilder::new().mode(0o755).create(folder.root())?;
+            std::fs::set_permissions(folder.root(), std::fs::Permissions::from_mode(0o755))
+        };
+        make().map_err(|error| error.to_string())?;
+        Ok(folder)
+    }
+
+    /// The container's name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The bundle.
+    pub fn bundle(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where its root file system is seen.
+    pub fn root(&self) -> PathBuf {
+        self.path.join("root")
+    }
+
+    /// Its configuration.
+    pub fn config(&self) -> PathBuf {
+        self.path.join("config.json")
+    }
+
+    /// What the runtime complains of.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("log.json")
+    }
+
+    /// Where the runtime keeps what it knows.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Its control group, in each hierarchy.
+    pub fn control_group(&self) -> PathBuf {
+        Path::new("/").join(GROUP).join(&self.id)
+    }
+
+    /// A place inside of its root file system for something to be seen at: a folder or a file, made if it is not
+    /// there.
+    pub fn make_place(&self, inside: &Path, is_folder: bool) -> io::Result<PathBuf> {
+        make_place(&self.root(), inside, is_folder)
+    }
+
+    /// Takes all of it away, once nothing of the container runs.
+    pub fn remove(&mut self) {
+        if std::mem::replace(&mut self.removed, true) {
+            return;
+        }
+        for tree in control_group_trees() {
+            remove_group(&tree.join(GROUP).join(&self.id));
+        }
+        let _ = std::fs::remove_dir_all(self.state.join(&self.id));
+        remove_tree(&self.path);
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// A place below a root, made if it is not there.
+///
+/// # Errors
+///
+/// When the way there leads over a symbolic link, which would be followed out of the root.
+pub fn make_place(root: &Path, inside: &Path, is_folder: bool) -> io::Result<PathBuf> {
+    let names: Vec<_> =
+        inside.components().filter(|part| matches!(part, std::path::Component::Normal(_))).collect();
+    let mut place = root.to_path_buf();
+    for (at, name) in names.iter().enumerate() {
+        place.push(name);
+        let last = at + 1 == names.len();
+        match std::fs::symlink_metadata(&place) {
+            Ok(found) if found.is_symlink() => {
+                let shown = Path::new("/").join(place.strip_prefix(root).unwrap_or(&place));
+                return Err(io::Error::other(format!("{} is a symbolic link in there", shown.display())));
+            }
+            Ok(_) => {}
+            Err(_) if last && !is_folder => drop(File::create(&place)?),
+            Err(_) => std::fs::DirBuilder::new().mode(0o755).create(&place)?,
+        }
+    }
+    Ok(place)
+}
+
+/// Where hierarchies of control groups are mounted.
+pub fn control_group_trees() -> Vec<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let tree = |line: &str| {
+        let mut words = line.split(' ');
+        let (place, kind) = (words.nth(1)?, words.next()?);
+        ["cgroup", "cgroup2"].contains(&kind).then(|| PathBuf::from(place))
+    };
+    mounts.lines().filter_map(tree).collect()
+}
+
+/// Removes a control group, and ends what is still in it.
+fn remove_group(group: &Path) {
+    let end = Instant::now() + PATIENCE;
+    while std::fs::remove_dir(group).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+        if Instant::now() > end {
+            return;
+        }
+        for pid in std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default().lines() {
+            let pid = pid.parse().ok().and_then(rustix::process::Pid::from_raw);
+            let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Removes a folder with all that is in it, unless something is mounted there: that would be somebody's.
+fn remove_tree(folder: &Path) {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let is_below =
+        |line: &str| line.split(' ').nth(1).is_some_and(|place| Path::new(place).starts_with(folder));
+    if !mounts.lines().any(is_below) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_dead_host_left_is_taken_away_and_what_a_living_one_has_is_not() {
+        let all = tempfile::tempdir().expect("a folder");
+        let living = Host::make(all.path()).expect("made");
+        std::fs::write(all.path().join("1-dead.lock"), "").expect("written");
+        std::fs::create_dir_all(all.path().join("1-dead/0-nf/root/lib")).expect("made");
+        sweep(all.path());
+        assert!(living.folder.join("state").exists());
+        assert!(!all.path().join("1-dead").exists() && !all.path().join("1-dead.lock").exists());
+    }
+
+    #[test]
+    fn no_place_is_made_behind_a_link() {
+        let (root, outside) =
+            (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let root = root.path();
+        assert!(make_place(root, Path::new("/a/b/c"), false).expect("made").is_file());
+        assert!(make_place(root, Path::new("/a/b"), true).expect("there").is_dir());
+        assert!(make_place(root, Path::new("/../d"), true).expect("made").starts_with(root));
+        std::os::unix::fs::symlink(outside.path(), root.join("out")).expect("linked");
+        let refused = make_place(root, Path::new("/out/x"), false).expect_err("refused");
+        assert!(refused.to_string().contains("/out is a symbolic link"), "{refused}");
+        assert_eq!(std::fs::read_dir(outside.path()).expect("there").count(), 0);
+    }
+}

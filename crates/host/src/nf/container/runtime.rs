@@ -1,0 +1,167 @@
+//! Container runtimes: which there are, which works, and how one is told to run a container.
+
+use super::place::{self, Folder};
+use super::{WITH_SOCKET, config, program};
+use crate::nf::seat::{Command, Rights, Terms};
+use crate::nf::start;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// A container runtime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runtime {
+    /// The faster one.
+    Crun,
+    /// The one that most others use.
+    Runc,
+}
+
+/// Where system programs are that are not along everybody's PATH.
+const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// How long a container that does nothing may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Where control groups of both versions have those of the second.
+const UNIFIED: &str = "/sys/fs/cgroup/unified";
+
+impl Runtime {
+    /// All of them, the fastest first.
+    pub const ALL: [Runtime; 2] = [Runtime::Crun, Runtime::Runc];
+
+    /// Its name, and its program's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Runtime::Crun => "crun",
+            Runtime::Runc => "runc",
+        }
+    }
+
+    /// By its name.
+    pub fn of_name(name: &str) -> Option<Runtime> {
+        Runtime::ALL.into_iter().find(|runtime| runtime.name() == name)
+    }
+
+    /// Its program, if it is installed.
+    pub fn program(self) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from));
+        let mut files = folders.map(|folder| folder.join(self.name()));
+        files.find(|file| super::super::runs(file).unwrap_or(false))
+    }
+
+    /// Whether containers can be made with it here, or why not. Found out by making one that does nothing, once.
+    ///
+    /// # Errors
+    ///
+    /// What it lacks, in words.
+    pub fn works(self) -> Result<(), String> {
+        static KNOWN: [OnceLock<Result<(), String>>; 2] = [const { OnceLock::new() }; 2];
+        let known = Runtime::ALL.into_iter().zip(&KNOWN).find(|(runtime, _)| *runtime == self);
+        known.map_or(Ok(()), |(_, known)| known.get_or_init(|| self.try_out()).clone())
+    }
+
+    fn try_out(self) -> Result<(), String> {
+        if !rustix::process::geteuid().is_root() {
+            return Err("containers of NFs are made by root: run as root".into());
+        }
+        let program =
+            self.program().ok_or_else(|| format!("it is not installed: apt install {}", self.name()))?;
+        let chosen = Chosen { runtime: self, program };
+        let mut folder = Folder::make("probe")?;
+        let nothing = Command { program: "/bin/true".into(), ..Command::default() };
+        let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
+        let super::Made { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
+        let ids = super::identity::Ids::new(start::FIRST_USER);
+        let settings =
+            config::Settings { terms: &terms, ids, group: folder.control_group(), root: folder.root() };
+        config::complete(&mut spec, &settings)?;
+        spec.save(folder.config()).map_err(|error| error.to_string())?;
+        if let Some(beside) = chosen.must_not_see() {
+            enclosure.hide(&beside).map_err(|error| error.to_string())?;
+        }
+        let [shell, words @ ..] = WITH_SOCKET;
+        let mut start = std::process::Command::new(shell);
+        start.args(words).args(chosen.run(&folder)).current_dir("/").env_clear();
+        start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let one = start::alone();
+        let mut confined = enclosure.spawn(start).map_err(|error| error.to_string())?;
+        drop(one);
+        let status = confined.wait(PATIENCE).map_err(|error| error.to_string())?;
+        let why = what_it_logged(&folder.log());
+        folder.remove();
+        match status {
+            None => {
+                Err(format!("a container that does nothing has not ended after {} s", PATIENCE.as_secs()))
+            }
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                Err(why.unwrap_or_else(|| format!("a container that does nothing ended with {status}")))
+            }
+        }
+    }
+}
+
+/// The runtime that starts a container.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Which.
+    pub runtime: Runtime,
+    program: PathBuf,
+}
+
+impl Chosen {
+    /// The one that is asked for, or the first that works.
+    ///
+    /// # Errors
+    ///
+    /// When it does not work, or none does: what each lacks.
+    pub fn new(asked: Option<Runtime>) -> Result<Chosen, String> {
+        let mut lacks = vec![];
+        for runtime in Runtime::ALL.into_iter().filter(|runtime| asked.is_none_or(|asked| asked == *runtime))
+        {
+            match (runtime.works(), runtime.program()) {
+                (Ok(()), Some(program)) => return Ok(Chosen { runtime, program }),
+                (Ok(()), None) => lacks.push(format!("{}: it is not installed any more", runtime.name())),
+                (Err(why), _) => lacks.push(format!("{}: {why}", runtime.name())),
+            }
+        }
+        Err(format!("no container runtime works here: {}", lacks.join("; ")))
+    }
+
+    /// The words by which it runs the container of a folder.
+    pub fn run(&self, folder: &Folder) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec![self.program.clone().into()];
+        let log = match self.runtime {
+            Runtime::Runc => folder.log().into_os_string(),
+            Runtime::Crun => {
+                let mut log = OsString::from("file:");
+                log.push(folder.log());
+                log
+            }
+        };
+        words.extend(["--root".into(), folder.state().into(), "--log".into(), log]);
+        words.extend(["--log-format", "json", "run", "--preserve-fds", "1", "--bundle"].map(OsString::from));
+        words.extend([folder.bundle().into(), folder.id().into()]);
+        words
+    }
+
+    /// A file system that it must not see. crun refuses hierarchies of control groups beside each other, and needs
+    /// only those of version 1, where the controllers are then.
+    pub fn must_not_see(&self) -> Option<PathBuf> {
+        let unified = PathBuf::from(UNIFIED);
+        (self.runtime == Runtime::Crun && place::control_group_trees().contains(&unified)).then_some(unified)
+    }
+}
+
+/// What a runtime complained of last, in the log that it writes.
+pub fn what_it_logged(log: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(log).ok()?;
+    let errors = text.lines().filter_map(|line| {
+        let entry: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_error = ["error", "fatal"].contains(&entry["level"].as_str()?);
+        is_error.then(|| entry["msg"].as_str().map(str::to_owned)).flatten()
+    });
+    errors.last()
+}
