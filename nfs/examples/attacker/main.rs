@@ -75,7 +75,11 @@ struct Attacker {
 
 impl Attacker {
     fn attach() -> Attacker {
-        let attached = nf::attach(&Options::new("attacker").reason("spite")).expect("a host");
+        let attached = nf::attach(&Options::new("attacker").reason("spite")).unwrap_or_else(|error| {
+            // The run may be over before it began here.
+            eprintln!("attack: there is no host: {error}");
+            std::process::exit(1)
+        });
         let [from, to, _] = attached.rings.rings();
         Attacker {
             attached,

@@ -10,6 +10,9 @@ pub fn attack(name: &str, on: &str, _attacker: &mut Attacker) -> bool {
         "reach-processes" => processes(on),
         "kill" => kill(on),
         "connect" => on.split_whitespace().for_each(connect),
+        "open" => on.split_whitespace().for_each(open),
+        "cores" => cores(),
+        "look-around" => look_around(),
         _ => return false,
     }
     true
@@ -83,6 +86,67 @@ fn kill(on: &str) {
         if answer == 0 {
             eprintln!("attack: setpriority of {pid}: WORKED");
         }
+    }
+}
+
+/// Opens a file, for reading and for writing.
+fn open(path: &str) {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    tell(&format!("open {name}"), std::fs::File::open(path).map(drop));
+    let write = std::fs::OpenOptions::new().write(true).open(path);
+    tell(&format!("open {name} for writing"), write.map(drop));
+}
+
+/// Says where it runs.
+fn cores() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let cores = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    eprintln!("attack: runs on cores {}", cores.unwrap_or("that nobody tells").trim());
+}
+
+/// Says what it sees, of a container: files, processes, the network, its name, its rights.
+fn look_around() {
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    eprintln!("attack: sees files {}", names("/").join(" "));
+    let numbers = names("/proc").into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    eprintln!("attack: sees processes {}", numbers.collect::<Vec<_>>().join(" "));
+    let interfaces = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+    let interfaces = interfaces.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_string()));
+    eprintln!("attack: sees interfaces {}", interfaces.collect::<Vec<_>>().join(" "));
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    eprintln!("attack: is at {}", name.trim());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    for line in status
+        .lines()
+        .filter(|line| ["CapEff", "CapBnd", "NoNewPrivs", "Seccomp:"].iter().any(|key| line.starts_with(key)))
+    {
+        eprintln!("attack: has {}", line.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    let made = |path: &str| std::fs::File::create(path).map(drop);
+    for path in ["/new", "/etc/new", "/dev/new", "/proc/sys/kernel/hostname"] {
+        tell(&format!("write {path}"), made(path));
+    }
+    for path in ["/sys/kernel", "/run/millrace-nfs", "/etc/passwd", "/usr/bin/env", "/proc/1/root/etc/passwd"]
+    {
+        tell(&format!("see {path}"), std::fs::metadata(path).map(drop));
+    }
+    // SAFETY: a socket that leads nowhere, and namespaces of its own.
+    unsafe {
+        tell("make a socket", check(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0).into()));
+        tell("make a namespace", check(libc::unshare(libc::CLONE_NEWUSER).into()));
+        tell(
+            "mount",
+            check(
+                libc::mount(c"none".as_ptr(), c"/dev".as_ptr(), c"tmpfs".as_ptr(), 0, std::ptr::null())
+                    .into(),
+            ),
+        );
     }
 }
 

@@ -16,13 +16,13 @@ pub fn before_the_handshake(name: &str) -> bool {
             std::thread::sleep(Duration::from_secs(1));
         },
         "die-after-hello" => {
-            let socket = Socket::new(shm::memfd::inherited(0).expect("a socket"));
+            let socket = its_socket();
             let hello = Hello { protocol: PROTOCOL, kind: "brief".into(), ..Hello::default() };
             socket.send(&FromNf::Hello(hello), &[]).expect("a host");
             die()
         }
         "wrong-version" => {
-            let socket = Socket::new(shm::memfd::inherited(0).expect("a socket"));
+            let socket = its_socket();
             let hello = Hello { protocol: 999, kind: "old".into(), ..Hello::default() };
             socket.send(&FromNf::Hello(hello), &[]).expect("a host");
             std::thread::sleep(Duration::from_millis(200));
@@ -30,6 +30,13 @@ pub fn before_the_handshake(name: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// The socket that the environment names.
+fn its_socket() -> Socket {
+    let host = std::env::var(nf::ENVIRONMENT).unwrap_or_default();
+    let number = host.strip_prefix("fd:").and_then(|number| number.parse().ok());
+    Socket::new(shm::memfd::inherited(number.unwrap_or(0)).expect("a socket"))
 }
 
 /// Ends between hello and ready.

@@ -18,6 +18,8 @@ pub type Frame = Vec<u8>;
 pub struct Setup {
     pub folder: TempDir,
     program: PathBuf,
+    /// The key that names it in the chain file.
+    kind: &'static str,
     interfaces: Vec<String>,
     config: String,
     mirror: Option<String>,
@@ -25,6 +27,8 @@ pub struct Setup {
     later: Option<(String, Vec<Frame>)>,
     /// Further keys of the NF in the chain file.
     keys: String,
+    environment: Vec<(String, String)>,
+    as_nobody: bool,
 }
 
 /// What came of it.
@@ -82,12 +86,15 @@ impl Setup {
         Setup {
             folder: tempfile::tempdir().expect("a folder"),
             program: program.into(),
+            kind: "program",
             interfaces: interfaces.iter().map(|name| (*name).to_string()).collect(),
             config: config.into(),
             mirror: None,
             input: BTreeMap::new(),
             later: None,
             keys: String::new(),
+            environment: vec![],
+            as_nobody: false,
         }
     }
 
@@ -101,6 +108,65 @@ impl Setup {
     pub fn input_later(mut self, interface: &str, frames: &[Frame]) -> Setup {
         self.later = Some((interface.into(), frames.to_vec()));
         self
+    }
+
+    /// Whose program is that under another key: a `bundle` or an `image`.
+    #[allow(dead_code, reason = "not every test that has this module makes containers")]
+    pub fn kind(mut self, kind: &'static str) -> Setup {
+        self.kind = kind;
+        self
+    }
+
+    /// With a variable of the environment.
+    #[allow(dead_code, reason = "not every test that has this module makes containers")]
+    pub fn in_environment(mut self, name: &str, value: &str) -> Setup {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Run by somebody without any rights.
+    #[allow(dead_code, reason = "not every test that has this module makes containers")]
+    pub fn as_nobody(mut self) -> Setup {
+        self.as_nobody = true;
+        self
+    }
+
+    /// What is said of its chain without running it.
+    #[allow(dead_code, reason = "not every test that has this module makes containers")]
+    pub fn check(&self) -> String {
+        self.write();
+        let mut command = self.command();
+        let output = command.args(["check", "chain.toml", "--short"]).output().expect("it runs");
+        let told = [output.stdout, output.stderr].concat();
+        let told = String::from_utf8_lossy(&told).into_owned();
+        assert!(!told.contains("panicked"), "{told}");
+        told
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(millrace());
+        command.current_dir(self.folder.path()).envs(self.environment.iter().cloned());
+        if self.as_nobody {
+            use std::os::unix::process::CommandExt;
+            command.uid(65_534).gid(65_534);
+        }
+        command
+    }
+
+    /// Writes the chain and what comes in.
+    fn write(&self) {
+        let path = |name: &str| self.folder.path().join(name);
+        for interface in &self.interfaces {
+            let none = vec![];
+            write(&path(&format!("{interface}.in.pcap")), self.input.get(interface).unwrap_or(&none));
+        }
+        if let Some((_, frames)) = &self.later {
+            write(&path("later.pcap"), frames);
+        }
+        std::fs::write(path("chain.toml"), self.chain()).expect("written");
+        if self.as_nobody {
+            std::os::unix::fs::chown(self.folder.path(), Some(65_534), Some(65_534)).expect("ours");
+        }
     }
 
     /// With further keys of the NF in the chain file.
@@ -140,7 +206,8 @@ impl Setup {
         }
         let (program, interfaces) = (self.program.display(), &self.interfaces);
         let config = self.config.replace('\\', "\\\\").replace('"', "\\\"");
-        let nf = format!("[nf.nf]\nprogram = \"{program}\"\ninterfaces = {interfaces:?}\n{}\n", self.keys);
+        let kind = self.kind;
+        let nf = format!("[nf.nf]\n{kind} = \"{program}\"\ninterfaces = {interfaces:?}\n{}\n", self.keys);
         format!("{chain}]\n[ports]\n{ports}{nf}config = \"\"\"\n{config}\"\"\"\n{nfs}")
     }
 
@@ -148,22 +215,15 @@ impl Setup {
     #[track_caller]
     pub fn run(self) -> Outcome {
         let path = |name: &str| self.folder.path().join(name);
-        for interface in &self.interfaces {
-            let none = vec![];
-            write(&path(&format!("{interface}.in.pcap")), self.input.get(interface).unwrap_or(&none));
-        }
-        if let Some((_, frames)) = &self.later {
-            write(&path("later.pcap"), frames);
-        }
-        std::fs::write(path("chain.toml"), self.chain()).expect("written");
-        let mut command = Command::new(millrace());
+        self.write();
+        let mut command = self.command();
         command.args(["run", "chain.toml", "--json"]);
         command.args(
             ["counters", "drops", "restarts"]
                 .iter()
                 .flat_map(|what| ["-H".into(), format!("nf/process.{what}")]),
         );
-        let output = command.current_dir(self.folder.path()).output().expect("it runs");
+        let output = command.output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let accounts: Accounts =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How long a process may take until it is ready.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What a program may lack that says nothing.
+const NO_SDK: &str = "does it link the SDK, and call it?";
 /// How long a process may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 /// The shortest and the longest wait before a process is started anew; each failure doubles it.
@@ -446,8 +448,13 @@ impl Watched {
             }
             Stage::Spawned | Stage::Welcomed(_) if process.since.elapsed() > PATIENCE => {
                 process.kill();
-                let name = &self.seat.spec.name;
-                let why = format!("NF `{name}` was not ready after {} s and was ended", PATIENCE.as_secs());
+                let (name, seconds) = (&self.seat.spec.name, PATIENCE.as_secs());
+                let why = match process.stage {
+                    Stage::Spawned => {
+                        format!("NF `{name}` said no hello in {seconds} s and was ended: {NO_SDK}")
+                    }
+                    _ => format!("NF `{name}` was not ready after {seconds} s and was ended"),
+                };
                 self.fail(why);
             }
             Stage::Ending(since) if since.elapsed() > GRACE => {
@@ -489,10 +496,17 @@ impl Watched {
             self.penalty = Duration::ZERO;
         }
         if matches!(process.stage, Stage::Spawned | Stage::Welcomed(_)) {
+            let hint = match (&process.stage, &process.body) {
+                // The runtime has said why.
+                (_, Body::Container(contained)) if contained.was_refused() => "",
+                (Stage::Spawned, _) => {
+                    "; it said no hello: what it wrote says why, or it does not link the SDK"
+                }
+                _ => "; what it wrote says why",
+            };
             let mut told = self.seat.told();
-            told.failure.get_or_insert_with(|| {
-                format!("NF `{name}` ended before it was ready ({status}); what it wrote says why")
-            });
+            told.failure
+                .get_or_insert_with(|| format!("NF `{name}` ended before it was ready ({status}){hint}"));
         }
         process.stage = Stage::Gone;
         if was_up {

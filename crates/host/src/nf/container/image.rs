@@ -19,8 +19,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Where images lie that were unpacked. Any of it may be removed while no chain runs.
+/// Where images lie that were unpacked, unless the environment says otherwise. Any of it may be removed while no chain
+/// runs.
 const CACHE: &str = "/var/cache/millrace/images";
+/// Says where.
+const CACHE_ENVIRONMENT: &str = "MILLRACE_IMAGES";
 
 /// An image, as far as it is read without unpacking it.
 struct Image {
@@ -192,10 +195,9 @@ impl Image {
 
     /// Its root file system, unpacked by the first who wants it.
     fn unpack(&self, source: &Source) -> Result<PathBuf, String> {
-        let failed = |error: io::Error| format!("cannot unpack the image to {CACHE}: {error}");
-        // Whoever looks for its root file system from inside of a container has to pass.
-        std::fs::DirBuilder::new().recursive(true).mode(0o755).create(CACHE).map_err(failed)?;
-        let cache = Path::new(CACHE);
+        let cache = std::env::var_os(CACHE_ENVIRONMENT).map_or_else(|| CACHE.into(), PathBuf::from);
+        let failed = |error: io::Error| format!("cannot unpack the image to {}: {error}", cache.display());
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).map_err(failed)?;
         let rootfs = cache.join(&self.digest);
         let lock = File::create(cache.join(format!("{}.lock", self.digest))).map_err(failed)?;
         lock.lock().map_err(failed)?;
@@ -208,8 +210,8 @@ impl Image {
         std::fs::DirBuilder::new().mode(0o755).create(&unfinished).map_err(failed)?;
         for (name, digest) in self.layers.iter().zip(self.config.rootfs().diff_ids()) {
             let unpacked = source.with(name, &mut |bytes| layer::unpack(bytes, &unfinished));
-            let found =
-                unpacked.map_err(|why| format!("cannot unpack the image to {CACHE}: {name}: {why}"))?;
+            let found = unpacked
+                .map_err(|why| format!("cannot unpack the image to {}: {name}: {why}", cache.display()))?;
             if found != *digest {
                 return Err(format!(
                     "the image's layer {name} is damaged: its content is not what its name says"

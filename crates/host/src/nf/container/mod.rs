@@ -28,10 +28,11 @@ use super::start::{self, Start};
 use super::supervisor::{Body, Process};
 use confine::{Confined, Enclosure};
 use nf::socket::Socket;
+use oci_spec::runtime::Spec;
 use place::Folder;
 use runtime::{Chosen, Runtime};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,7 @@ pub struct Container {
 /// What a container is made of, beside its terms.
 struct Made {
     /// What `config.json` is written from.
-    spec: oci_spec::runtime::Spec,
+    spec: Spec,
     /// What is seen where, inside of its root file system.
     enclosure: Enclosure,
 }
@@ -103,7 +104,8 @@ pub(super) fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -
     (told.isolation, told.not_enforced) = config::isolation(terms, ids, &chosen, confined.applied());
     drop(told);
     let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
-    let body = Body::Container(Box::new(Contained { confined, runtime: chosen.runtime, folder }));
+    let body =
+        Body::Container(Box::new(Contained { confined, runtime: chosen.runtime, folder, refused: false }));
     Ok((Process::new(body, pid, pidfd, ours), log))
 }
 
@@ -129,10 +131,22 @@ fn bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, Str
         process.set_args(Some(program.chain(command.arguments.iter().cloned()).collect()));
     }
     let writable = spec.root().as_ref().is_some_and(|root| !root.readonly().unwrap_or(false));
+    make_mount_points(&spec, &rootfs);
     let mut enclosure = Enclosure::new();
     program::bind_rootfs(&mut enclosure, &rootfs, folder, writable)?;
     program::bind_granted(&mut enclosure, &rootfs, terms, folder, false)?;
     Ok(Made { spec, enclosure })
+}
+
+/// Makes folders that are mounted over, as a runtime would that is root inside, too. What is not made is missed by the
+/// runtime, which says so.
+fn make_mount_points(spec: &Spec, rootfs: &Path) {
+    let mounts = spec.mounts().iter().flatten();
+    let places: Vec<&Path> = mounts.map(|mount| mount.destination().as_path()).collect();
+    let is_below = |place: &Path| places.iter().any(|other| place != *other && place.starts_with(other));
+    for place in places.iter().filter(|place| !is_below(place)) {
+        let _ = place::make_place(rootfs, place, true);
+    }
 }
 
 /// A container that was started.
@@ -140,6 +154,8 @@ pub(super) struct Contained {
     confined: Confined,
     runtime: Runtime,
     folder: Folder,
+    /// Whether the runtime could not start it.
+    refused: bool,
 }
 
 impl Contained {
@@ -157,10 +173,16 @@ impl Contained {
         };
         let refused = runtime::what_it_logged(&self.folder.log());
         self.folder.remove();
+        self.refused = refused.is_some();
         Some(match refused {
             Some(why) => format!("{}: {why}", self.runtime.name()),
             None => of_inside(status).to_string(),
         })
+    }
+
+    /// Whether the runtime could not start it, and said why.
+    pub fn was_refused(&self) -> bool {
+        self.refused
     }
 
     /// Waits as long for its end.

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The folder of all.
 const ALL: &str = "/run/millrace-nfs";
-/// The control group of all, in each hierarchy.
-const GROUP: &str = "millrace";
+/// What control groups of containers begin with. None has another for a parent, which might go while it is made; and
+/// those that begin with `millrace-` are of the crate `confine`.
+const GROUP: &str = "container-of-millrace-";
 /// How long a control group may take until it lets itself be removed.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -78,10 +79,6 @@ impl Drop for Host {
     fn drop(&mut self) {
         remove_tree(&self.folder);
         let _ = std::fs::remove_file(self.folder.with_extension("lock"));
-        // Those of other hosts keep it.
-        for tree in control_group_trees() {
-            let _ = std::fs::remove_dir(tree.join(GROUP));
-        }
     }
 }
 
@@ -96,12 +93,10 @@ fn sweep(all: &Path) {
         if file.try_lock().is_err() {
             continue;
         }
+        let of_host = format!("{GROUP}{name}-");
         for tree in control_group_trees() {
-            let groups = std::fs::read_dir(tree.join(GROUP)).into_iter().flatten().flatten();
-            let left = groups.filter(|group| {
-                let of = group.file_name();
-                of.to_str().and_then(|of| of.strip_prefix(name)).is_some_and(|rest| rest.starts_with('-'))
-            });
+            let groups = std::fs::read_dir(tree).into_iter().flatten().flatten();
+            let left = groups.filter(|group| group.file_name().to_string_lossy().starts_with(&of_host));
             left.for_each(|group| remove_group(&group.path()));
         }
         remove_tree(&all.join(name));
@@ -164,7 +159,7 @@ impl Folder {
 
     /// Its control group, in each hierarchy.
     pub fn control_group(&self) -> PathBuf {
-        Path::new("/").join(GROUP).join(&self.id)
+        Path::new("/").join(format!("{GROUP}{}", self.id))
     }
 
     /// A place inside of its root file system for something to be seen at: a folder or a file, made if it is not
@@ -179,7 +174,7 @@ impl Folder {
             return;
         }
         for tree in control_group_trees() {
-            remove_group(&tree.join(GROUP).join(&self.id));
+            remove_group(&tree.join(format!("{GROUP}{}", self.id)));
         }
         let _ = std::fs::remove_dir_all(self.state.join(&self.id));
         remove_tree(&self.path);

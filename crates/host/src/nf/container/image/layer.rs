@@ -60,7 +60,7 @@ impl Root {
         let open = || self.look_up(path, OFlags::PATH | OFlags::DIRECTORY);
         match (open(), path.file_name()) {
             (Err(error), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
-                let above = self.folder(path.parent().unwrap_or(Path::new(".")))?;
+                let above = self.folder(self::above(path))?;
                 mkdirat(&above, name, Mode::from_raw_mode(0o755))?;
                 open()
             }
@@ -70,10 +70,8 @@ impl Root {
 
     fn unpack(&self, entry: &mut tar::Entry<'_, impl Read>, path: &Path) -> io::Result<()> {
         let Some(path) = inside(path) else { return Err(io::Error::other("it leads out of the image")) };
-        let (Some(name), above) = (path.file_name(), path.parent().unwrap_or(Path::new(""))) else {
-            return Ok(());
-        };
-        let above = self.folder(if above.as_os_str().is_empty() { Path::new(".") } else { above })?;
+        let Some(name) = path.file_name() else { return Ok(()) };
+        let above = self.folder(self::above(&path))?;
         if name.as_bytes() == ALL_GONE {
             return empty(&above);
         }
@@ -106,9 +104,7 @@ impl Root {
             symlinkat(&target, &above, name)?;
         } else if let Some(target) = entry.link_name()?.filter(|_| kind.is_hard_link()) {
             let target = inside(&target).ok_or_else(|| io::Error::other("it links out of the image"))?;
-            let folder = self.folder(
-                target.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-            )?;
+            let folder = self.folder(self::above(&target))?;
             let linked = target.file_name().ok_or_else(|| io::Error::other("it links to nothing"))?;
             remove(&above, name)?;
             linkat(&folder, linked, &above, name, AtFlags::empty())?;
@@ -129,6 +125,11 @@ fn inside(path: &Path) -> Option<PathBuf> {
         }
     }
     Some(inside)
+}
+
+/// The folder that a name is in.
+fn above(path: &Path) -> &Path {
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn shown(folder: &OwnedFd) -> PathBuf {

@@ -1,0 +1,184 @@
+//! Ends: of the first process inside, of the runtime, by the runtime's own command, of the host.
+
+use crate::run::millrace;
+use crate::{keys, runtimes, shipped_chain};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Daemon {
+    folder: TempDir,
+    child: Child,
+}
+
+impl Daemon {
+    fn start(keys: &str) -> Daemon {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("chain.toml"), shipped_chain(keys)).expect("written");
+        let mut command = Command::new(millrace());
+        command.args(["daemon", "chain.toml", "--at", "at"]).current_dir(folder.path());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let daemon = Daemon { folder, child };
+        daemon.await_pid(None);
+        daemon
+    }
+
+    fn ask(&self, words: &[&str]) -> serde_json::Value {
+        let mut command = Command::new(millrace());
+        command.args(words).args(["--json", "--at", "at"]).current_dir(self.folder.path());
+        serde_json::from_slice(&command.output().expect("it runs").stdout).unwrap_or_default()
+    }
+
+    fn tell(&self, words: &[&str]) {
+        let mut command = Command::new(millrace());
+        let output = command
+            .args(words)
+            .args(["--at", "at"])
+            .current_dir(self.folder.path())
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The NF's process that is up and is another one.
+    fn await_pid(&self, but: Option<i32>) -> i32 {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let nfs = self.ask(&["nf", "list"]);
+            let instance = &nfs[0]["instances"][0];
+            let pid = instance["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok());
+            match pid.filter(|pid| instance["state"] == "up" && Some(*pid) != but) {
+                Some(pid) => return pid,
+                None => assert!(Instant::now() < end, "it does not come up: {nfs:#}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Packets get through it.
+    fn assert_alive(&self) {
+        let sent = || self.ask(&["stats"])["sent"].as_u64().unwrap_or(0);
+        let (before, end) = (sent(), Instant::now() + PATIENCE);
+        while sent() < before + 1_000 {
+            assert!(Instant::now() < end, "no packets get through");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn kill(pid: i32) {
+    kill_process(Pid::from_raw(pid).expect("a number"), Signal::KILL).expect("it runs");
+}
+
+fn field(pid: i32, key: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let found = status.lines().find_map(|line| line.strip_prefix(key));
+    found.unwrap_or_default().trim().to_string()
+}
+
+/// The runtime that a container's first process is a child of.
+fn runtime_of(pid: i32) -> i32 {
+    field(pid, "PPid:").parse().expect("a parent")
+}
+
+/// What is there for containers of that host: a folder and its lock.
+fn folders(host: u32) -> Vec<PathBuf> {
+    let all =
+        std::fs::read_dir("/run/millrace-nfs").into_iter().flatten().flatten().map(|entry| entry.path());
+    let of = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{host}-")))
+    };
+    all.filter(of).collect()
+}
+
+/// Control groups of containers of that host.
+fn groups(host: u32) -> usize {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let trees = mounts.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        words[2].starts_with("cgroup").then(|| PathBuf::from(words[1]))
+    });
+    let names = trees.flat_map(|tree| std::fs::read_dir(tree).into_iter().flatten().flatten());
+    names
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&format!("container-of-millrace-{host}-")))
+        .count()
+}
+
+#[test]
+fn whatever_is_killed_the_nf_comes_back_and_the_books_balance() {
+    for runtime in runtimes("whatever_is_killed_the_nf_comes_back_and_the_books_balance") {
+        let daemon = Daemon::start(&keys(runtime));
+        daemon.assert_alive();
+        // Its first process.
+        let first = daemon.await_pid(None);
+        kill(first);
+        let second = daemon.await_pid(Some(first));
+        daemon.assert_alive();
+        // Its runtime: what is inside ends with it.
+        kill(runtime_of(second));
+        let third = daemon.await_pid(Some(second));
+        assert_ne!(field(second, "State:").chars().next(), Some('R'));
+        daemon.assert_alive();
+        // By the runtime's own command, from inside of the enclosure, as the guide says.
+        let state = folders(daemon.child.id()).into_iter().find(|path| path.is_dir()).expect("a folder");
+        let name =
+            std::fs::read_dir(state.join("state")).expect("state").flatten().next().expect("one").file_name();
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &runtime_of(third).to_string(), "--pid", "--mount", runtime, "--root"]);
+        let output =
+            command.arg(state.join("state")).arg("kill").arg(&name).arg("KILL").output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let fourth = daemon.await_pid(Some(third));
+        daemon.assert_alive();
+        // By a command from outside, which sees none of it, nothing changes.
+        let state = folders(daemon.child.id()).into_iter().find(|path| path.is_dir()).expect("a folder");
+        let name =
+            std::fs::read_dir(state.join("state")).expect("state").flatten().next().expect("one").file_name();
+        let mut command = Command::new(runtime);
+        let _ = command.arg("--root").arg(state.join("state")).arg("kill").arg(&name).arg("KILL").output();
+        assert_eq!(daemon.await_pid(None), fourth);
+        daemon.assert_alive();
+        // Stopped, nothing of it is left; started, it is there again.
+        daemon.tell(&["nf", "stop", "nf"]);
+        assert_eq!((folders(daemon.child.id()).len(), groups(daemon.child.id())), (0, 0));
+        daemon.tell(&["nf", "start", "nf"]);
+        daemon.await_pid(Some(fourth));
+        let stats = daemon.ask(&["stats"]);
+        assert_eq!((&stats["imbalance"], &stats["slots_lost"]), (&0.into(), &0.into()), "{stats:#}");
+        daemon.tell(&["chain", "unload"]);
+        assert_eq!((folders(daemon.child.id()).len(), groups(daemon.child.id())), (0, 0));
+    }
+}
+
+#[test]
+fn containers_end_with_a_host_that_is_killed_and_the_next_one_tidies_up() {
+    for runtime in runtimes("containers_end_with_a_host_that_is_killed_and_the_next_one_tidies_up") {
+        let mut daemon = Daemon::start(&keys(runtime));
+        let (inside, host) = (daemon.await_pid(None), daemon.child.id());
+        let runtime_pid = runtime_of(inside);
+        daemon.child.kill().expect("it runs");
+        daemon.child.wait().expect("a child");
+        let lives = |pid: i32| !["", "Z (zombie)", "X (dead)"].contains(&field(pid, "State:").as_str());
+        let end = Instant::now() + PATIENCE;
+        while lives(inside) || lives(runtime_pid) {
+            assert!(Instant::now() < end, "they outlive their host");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!folders(host).is_empty());
+        // Any host that starts a container.
+        let next = Daemon::start(&keys(runtime));
+        assert_eq!((folders(host).len(), groups(host)), (0, 0));
+        next.assert_alive();
+    }
+}
