@@ -6,6 +6,8 @@
 #![expect(unsafe_code, reason = "the clock that all processes have")]
 
 use element::nf::{Backs, Fate, NfLink};
+use host::nf::container::Container;
+use host::nf::container::runtime::Runtime;
 use host::nf::link::ProcessLink;
 use host::nf::memory::Memory;
 use host::nf::party::Party;
@@ -57,12 +59,24 @@ fn group() -> Arc<OnceLock<Memory>> {
 }
 
 impl Lane {
-    fn new(supervisor: &Supervisor, number: u32, program: PathBuf, argument: &str) -> Lane {
-        let seat = Lane::seat(number, program, argument, group());
+    fn new(
+        supervisor: &Supervisor,
+        number: u32,
+        program: PathBuf,
+        argument: &str,
+        container: Option<Container>,
+    ) -> Lane {
+        let seat = Lane::seat(number, program, argument, group(), container);
         Lane::start(supervisor, Arc::new(seat))
     }
 
-    fn seat(number: u32, program: PathBuf, argument: &str, memory: Arc<OnceLock<Memory>>) -> Seat {
+    fn seat(
+        number: u32,
+        program: PathBuf,
+        argument: &str,
+        memory: Arc<OnceLock<Memory>>,
+        container: Option<Container>,
+    ) -> Seat {
         let interfaces = || vec!["0".to_string(), "1".to_string()];
         let spec = NfSpec {
             name: format!("nf{number}"),
@@ -71,7 +85,7 @@ impl Lane {
             outputs: interfaces(),
             burst: BURST,
             output: NfOutput::Log,
-            terms: Terms { rights: Some(Rights::default()), ..Terms::default() },
+            terms: Terms { rights: Some(Rights::default()), container, ..Terms::default() },
             ..NfSpec::default()
         };
         Seat::new(spec, 0, number, memory)
@@ -142,6 +156,12 @@ fn spread(name: &str, mut times: Vec<u64>) {
     }
 }
 
+/// The parent of a process.
+fn parent(pid: u64) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
 #[test]
 fn no_slot_is_lost_however_an_nf_ends() {
     if !rustix::process::geteuid().is_root() {
@@ -150,6 +170,26 @@ fn no_slot_is_lost_however_an_nf_ends() {
         );
         return;
     }
+    soak(None);
+}
+
+#[test]
+fn no_slot_is_lost_however_a_container_ends() {
+    for runtime in Runtime::ALL {
+        match runtime.works() {
+            Ok(()) => {
+                println!("{}:", runtime.name());
+                soak(Some(Container { runtime: Some(runtime), ..Container::default() }));
+            }
+            Err(why) => {
+                eprintln!("SKIP: no_slot_is_lost_however_a_container_ends with {}: {why}", runtime.name());
+            }
+        }
+    }
+}
+
+/// Ends an NF again and again: its process or, of a container, that and its runtime by turns.
+fn soak(container: Option<Container>) {
     let kills =
         std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
     let programs = Path::new(env!("CARGO_BIN_EXE_nf-monitor")).parent().expect("a folder");
@@ -157,8 +197,8 @@ fn no_slot_is_lost_however_an_nf_ends() {
     let shared = SharedPool::new(Region::create(options).expect("memory"));
     let mut pool = shared.worker();
     let supervisor = Supervisor::start().expect("a supervisor");
-    let mut mortal = Lane::new(&supervisor, 0, programs.join("examples/attacker"), "soak");
-    let mut other = Lane::new(&supervisor, 1, env!("CARGO_BIN_EXE_nf-monitor").into(), "");
+    let mut mortal = Lane::new(&supervisor, 0, programs.join("examples/attacker"), "soak", container);
+    let mut other = Lane::new(&supervisor, 1, env!("CARGO_BIN_EXE_nf-monitor").into(), "", None);
 
     let (mut to_noticed, mut to_first, mut by_itself) = (vec![], vec![], 0);
     let mut seed = now_ns() | 1;
@@ -178,6 +218,7 @@ fn no_slot_is_lost_however_an_nf_ends() {
             mortal.turn(&mut pool, true);
             other.turn(&mut pool, true);
             if killed_ns.is_none() && Instant::now() > kill_at {
+                let pid = if container.is_some() && kill % 2 == 1 { parent(pid).unwrap_or(pid) } else { pid };
                 killed_ns = Some(now_ns());
                 // It may have ended by itself.
                 let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
@@ -241,7 +282,7 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     // Two of them have packets that stand in no ring.
     let programs = [&keeper, &monitor, &keeper];
     let lane = |member: usize| {
-        let seat = Lane::seat(member as u32, programs[member].clone(), "", Arc::clone(&memory));
+        let seat = Lane::seat(member as u32, programs[member].clone(), "", Arc::clone(&memory), None);
         let seat = Arc::new(seat.in_party(Arc::clone(&party), member as u8));
         party.seat_member(member as u8, &seat);
         Lane::start(&supervisor, seat)

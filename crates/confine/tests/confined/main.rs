@@ -3,6 +3,7 @@
 //! confinement.
 
 mod act;
+mod enclosed;
 mod forbidden;
 mod lives;
 mod ordinary;

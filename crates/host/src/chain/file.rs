@@ -308,14 +308,14 @@ fn read_program<'a>(
     diags: &mut Diagnostics,
 ) -> (Option<(Body, Vec<Spanned>)>, Option<(What, Value<'a>)>) {
     let kinds = [("program", What::Program), ("bundle", What::Bundle), ("image", What::Image)];
-    let mut given = kinds.into_iter().filter_map(|(key, what)| Some((what, keys.take(key)?)));
-    let (program, other) = (given.next(), given.next());
+    let given: Vec<_> = kinds.into_iter().filter_map(|(key, what)| Some((what, keys.take(key)?))).collect();
+    let program = given.first().copied();
     let attach = keys.take("attach");
     let attaches = attach.and_then(|attach| attach.truth(diags)).unwrap_or(false);
     let (arguments, interfaces) = (keys.take("arguments"), keys.take("interfaces"));
     let config = keys.take("config");
     let contained = program.filter(|(what, _)| *what != What::Program);
-    if let (Some((_, one)), Some((_, other))) = (program, other) {
+    for (one, (_, other)) in program.into_iter().map(|(_, one)| one).cycle().zip(given.iter().skip(1)) {
         diags
             .error(other.key_span, format!("`{}` and `{}` in one NF", one.key, other.key))
             .note(one.key_span, format!("`{}` is here", one.key))

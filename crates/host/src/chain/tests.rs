@@ -69,6 +69,9 @@ fn describe(chain: &Chain) -> String {
             "process {}: {body}, when down {:?}, trusts {}, observes {}",
             nf.name, nf.terms.when_down, nf.terms.trust, nf.terms.observes
         );
+        if let Some(container) = nf.terms.container {
+            let _ = writeln!(text, "    in a container: {:?} by {:?}", container.what, container.runtime);
+        }
     }
     for (at, link) in chain.links.iter().enumerate() {
         let entry = if chain.entries.contains(&at) { " (entry)" } else { "" };
