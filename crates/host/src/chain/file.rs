@@ -6,7 +6,7 @@ use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
 use super::{Body, Define, Program};
 use crate::nf::container::runtime::Runtime;
-use crate::nf::container::{Container, What};
+use crate::nf::container::{Container, What, is_image_name};
 use crate::nf::{Rights, Terms, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
@@ -301,12 +301,15 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     Some(NfDecl { name, span, text, defines, idle, form, terms })
 }
 
+/// What is run, and its interfaces.
+type ProgramText = (Body, Vec<Spanned>);
+
 /// The keys of an NF that is a program, and the key that puts it into a container.
 fn read_program<'a>(
     keys: &mut Keys<'a>,
     folder: &Path,
     diags: &mut Diagnostics,
-) -> (Option<(Body, Vec<Spanned>)>, Option<(What, Value<'a>)>) {
+) -> (Option<ProgramText>, Option<(What, Value<'a>)>) {
     let kinds = [("program", What::Program), ("bundle", What::Bundle), ("image", What::Image)];
     let given: Vec<_> = kinds.into_iter().filter_map(|(key, what)| Some((what, keys.take(key)?))).collect();
     let program = given.first().copied();
@@ -351,7 +354,11 @@ fn read_program<'a>(
     };
     let Some(path) = program.text(diags) else { return (None, contained) };
     // A program's bare name is looked for as shells do; anything else is relative to the chain file.
-    let bare = what == What::Program && !path.text.contains('/');
+    let bare = match what {
+        What::Program => !path.text.contains('/'),
+        What::Image => is_image_name(folder, &path.text),
+        What::Bundle => false,
+    };
     let file = if bare { PathBuf::from(&path.text) } else { folder.join(&path.text) };
     let arguments = arguments.into_iter().map(|argument| argument.text).collect();
     let program = Program { path: file, span: path.span, arguments, config };

@@ -50,7 +50,9 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
     let options = Options { workers: 1, evaluator: true, ..options.clone() };
     for nf in &chain.processes {
         if let Some(container) = nf.terms.container {
-            container::check::check_runtime(&nf.name, container, nf.span, diags);
+            let by_name =
+                matches!(&nf.body, Body::Program(program) if container::is_name(&program.path, container));
+            container::check::check_runtime(&nf.name, container, by_name, nf.span, diags);
         }
         match (&nf.body, nf.terms.container) {
             (Body::Click(graph), _) => {

@@ -1,7 +1,7 @@
 //! What is wrong with a container, found without starting it.
 
-use super::runtime::Runtime;
-use super::{Container, What, image, program};
+use super::runtime::{Chosen, Runtime};
+use super::{Container, What, engine, image, program};
 use crate::chain::Program;
 use crate::nf::{find_program, is_bare};
 use diag::Diagnostics;
@@ -45,6 +45,20 @@ pub fn check(nf: &str, of: &Program, container: Container, diags: &mut Diagnosti
                 );
             }
         }
+        What::Image if image::is_name(&of.path) => {
+            let found = match Chosen::new(container.runtime, true) {
+                // Who may not ask is not told: whoever runs the chain may.
+                Err(_) if !rustix::process::geteuid().is_root() => Ok(()),
+                Err(why) => Err(format!("there is no image file {shown}; and as a name: {why}")),
+                Ok(engine) => engine::has_image(&engine, &of.path.to_string_lossy()),
+            };
+            if let Err(why) = found {
+                wrong(
+                    why,
+                    "an image is an OCI layout, an archive of one, or the name of one that podman or docker has",
+                );
+            }
+        }
         What::Image => {
             if let Err(why) = image::check(&of.path) {
                 wrong(
@@ -57,8 +71,16 @@ pub fn check(nf: &str, of: &Program, container: Container, diags: &mut Diagnosti
 }
 
 /// Records that there is no runtime to start containers with.
-pub fn check_runtime(nf: &str, container: Container, span: diag::Span, diags: &mut Diagnostics) {
+pub fn check_runtime(
+    nf: &str,
+    container: Container,
+    by_name: bool,
+    span: diag::Span,
+    diags: &mut Diagnostics,
+) {
     let (message, help) = match container.runtime {
+        // What is asked for an image is told with that.
+        _ if by_name => return,
         Some(runtime) if runtime.program().is_none() => {
             let name = runtime.name();
             (
@@ -66,7 +88,7 @@ pub fn check_runtime(nf: &str, container: Container, span: diag::Span, diags: &m
                 format!("apt install {name}"),
             )
         }
-        None if Runtime::ALL.iter().all(|runtime| runtime.program().is_none()) => {
+        None if Runtime::ALL.iter().all(|runtime| runtime.is_engine() || runtime.program().is_none()) => {
             let message = format!("NF `{nf}` runs in a container, and neither crun nor runc is installed");
             (message, "apt install runc".to_string())
         }

@@ -19,8 +19,8 @@ use oci_spec::runtime::{
 use std::path::PathBuf;
 
 /// What a confined NF has where its chain file does not say: as a confined process has it.
-const MEMORY_BYTES: u64 = 1 << 30;
-const PROCESSES: i64 = 256;
+pub const MEMORY_BYTES: u64 = 1 << 30;
+pub const PROCESSES: i64 = 256;
 const OPEN_FILES: u64 = 1024;
 const EVEN_SHARE: u32 = 100;
 /// The version of the specification that all runtimes know.
@@ -117,16 +117,16 @@ fn confine_process(process: &mut Process) -> Result<(), OciSpecError> {
     capabilities.set_bounding(None).set_effective(None).set_inheritable(None);
     capabilities.set_permitted(None).set_ambient(None);
     process.set_capabilities(Some(capabilities)).set_no_new_privileges(Some(true)).set_oom_score_adj(None);
-    let limit = |kind: PosixRlimitType, resource, most: u64| -> Result<PosixRlimit, OciSpecError> {
-        let had = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        let most = had.min(most);
-        PosixRlimitBuilder::default().typ(kind).hard(most).soft(most).build()
-    };
-    use rustix::process::Resource;
-    process.set_rlimits(Some(vec![
-        limit(PosixRlimitType::RlimitNofile, Resource::Nofile, OPEN_FILES)?,
-        limit(PosixRlimitType::RlimitCore, Resource::Core, 0)?,
-    ]));
+    let mut list: Vec<PosixRlimit> = vec![];
+    for (name, most) in limits() {
+        let kind = match name {
+            "nofile" => PosixRlimitType::RlimitNofile,
+            "nproc" => PosixRlimitType::RlimitNproc,
+            _ => PosixRlimitType::RlimitCore,
+        };
+        list.push(PosixRlimitBuilder::default().typ(kind).hard(most).soft(most).build()?);
+    }
+    process.set_rlimits(Some(list));
     let mut user = process.user().clone();
     let uid = user.uid();
     user.set_gid(uid).set_additional_gids(None);
@@ -156,7 +156,7 @@ fn confine(linux: &mut Linux, rights: &Rights, ids: Vec<(u32, u32)>) -> Result<(
     let mappings: Vec<LinuxIdMapping> = mappings.collect::<Result<_, _>>()?;
     linux.set_uid_mappings(Some(mappings.clone())).set_gid_mappings(Some(mappings));
     linux.set_devices(None).set_sysctl(None).set_rootfs_propagation(None);
-    linux.set_seccomp(Some(seccomp(rights)?)).set_resources(Some(resources(rights)?));
+    linux.set_seccomp(Some(seccomp(sockets(rights))?)).set_resources(Some(resources(rights)?));
     linux.set_masked_paths(Some(oci_spec::runtime::get_default_maskedpaths()));
     linux.set_readonly_paths(Some(oci_spec::runtime::get_default_readonly_paths()));
     Ok(())
@@ -180,8 +180,9 @@ fn confined_mounts(spec: &Spec, rights: &Rights) -> Vec<Mount> {
     mounts
 }
 
-fn seccomp(rights: &Rights) -> Result<LinuxSeccomp, OciSpecError> {
-    let Profile { allowed, unknown } = Profile::new(sockets(rights));
+/// The system calls of an NF with those sockets.
+pub fn seccomp(sockets: Sockets) -> Result<LinuxSeccomp, OciSpecError> {
+    let Profile { allowed, unknown } = Profile::new(sockets);
     let mut calls = vec![];
     let call = |names: Vec<String>, action, errno: Option<i32>, args: Option<Vec<LinuxSeccompArg>>| {
         let mut call = LinuxSyscall::default();
@@ -235,7 +236,7 @@ fn resources(rights: &Rights) -> Result<LinuxResources, OciSpecError> {
         resources.set_unified(Some([("cpu.weight".to_string(), weight.to_string())].into()));
     } else {
         let mut cpu = LinuxCpu::default();
-        cpu.set_shares(Some((u64::from(weight) * 1024 / 100).max(2)));
+        cpu.set_shares(Some(shares(rights)));
         resources.set_cpu(Some(cpu));
     }
     resources.set_memory(Some(memory)).set_pids(Some(LinuxPidsBuilder::default().limit(PROCESSES).build()?));
@@ -243,6 +244,23 @@ fn resources(rights: &Rights) -> Result<LinuxResources, OciSpecError> {
     none.set_allow(false).set_access(Some("rwm".into()));
     resources.set_devices(Some(vec![none]));
     Ok(resources)
+}
+
+/// A weight, where 100 is even, in shares, where 1,024 are.
+pub fn shares(rights: &Rights) -> u64 {
+    (u64::from(rights.cpu_share.unwrap_or(EVEN_SHARE)) * 1024 / 100).max(2)
+}
+
+/// Limits of each process by their names, none higher than what this one has.
+pub fn limits() -> [(&'static str, u64); 3] {
+    use rustix::process::{Resource, getrlimit};
+    let most = |resource, most: u64| getrlimit(resource).maximum.map_or(most, |had| had.min(most));
+    let processes = u64::try_from(PROCESSES).unwrap_or(u64::MAX);
+    [
+        ("nofile", most(Resource::Nofile, OPEN_FILES)),
+        ("nproc", most(Resource::Nproc, processes)),
+        ("core", most(Resource::Core, 0)),
+    ]
 }
 
 /// Whether swap can be limited, and there is any.
@@ -268,10 +286,16 @@ pub fn isolation(
         lines.push(not.into());
         return (lines, vec![]);
     };
+    lines.push(format!("user id: user {} in a user namespace of its own, no other group", ids.user));
+    lines.extend(said_of(rights));
+    (lines, vec![])
+}
+
+/// What is enforced upon a container with those rights, in sentences, whoever runs it.
+pub fn said_of(rights: &Rights) -> Vec<String> {
     let mebibytes = rights.memory_bytes.unwrap_or(MEMORY_BYTES) >> 20;
     let network = if rights.network { "the machine's, as granted" } else { "of its own, with nothing in it" };
-    lines.extend([
-        format!("user id: user {} in a user namespace of its own, no other group", ids.user),
+    vec![
         "privileges: no capabilities, and none by executing a program".into(),
         "system calls: those of an ordinary program, others are refused".into(),
         "files: a root file system of its own, and what is granted".into(),
@@ -281,6 +305,5 @@ pub fn isolation(
         format!("processes: at most {PROCESSES}, threads included"),
         format!("CPU share: weight {}, where others have 100", rights.cpu_share.unwrap_or(EVEN_SHARE)),
         format!("limits: at most {OPEN_FILES} descriptors, no core dumps, no devices"),
-    ]);
-    (lines, vec![])
+    ]
 }

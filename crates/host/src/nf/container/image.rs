@@ -34,6 +34,18 @@ struct Image {
     layers: Vec<String>,
 }
 
+/// Whether that is the name of an image, and no path to one.
+pub fn is_name(image: &Path) -> bool {
+    let text = image.to_string_lossy();
+    let is_path = text.starts_with('/') || text.starts_with('.') || text.ends_with(".tar");
+    !is_path && Source::open(image).is_err()
+}
+
+/// Whether a text of a chain file is the name of an image, and no path from the file's folder.
+pub fn is_name_in(folder: &Path, text: &str) -> bool {
+    is_name(Path::new(text)) && Source::open(&folder.join(text)).is_err()
+}
+
 /// Whether there is such an image, and this machine can run it.
 ///
 /// # Errors
@@ -99,7 +111,7 @@ fn user(said: &str, rootfs: &Path) -> Result<u32, String> {
 }
 
 /// This machine, as images call it.
-fn architecture() -> &'static str {
+pub fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

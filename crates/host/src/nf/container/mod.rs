@@ -16,6 +16,7 @@
 pub(super) mod check;
 mod config;
 mod elf;
+mod engine;
 mod identity;
 mod image;
 mod place;
@@ -27,6 +28,7 @@ use super::seat::{Command, Seat, Terms};
 use super::start::{self, Start};
 use super::supervisor::{Body, Process};
 use confine::{Confined, Enclosure};
+pub use image::is_name_in as is_image_name;
 use nf::socket::Socket;
 use oci_spec::runtime::Spec;
 use place::Folder;
@@ -75,7 +77,11 @@ pub(super) const SOCKET: &str = "fd:3";
 pub(super) fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Start {
     let name = &seat.spec.name;
     let failed = |what: &str, why: &dyn std::fmt::Display| format!("NF `{name}`: cannot {what}: {why}");
-    let chosen = Chosen::new(container.runtime).map_err(|why| failed("start a container", &why))?;
+    let chosen = Chosen::new(container.runtime, is_name(&command.program, container));
+    let chosen = chosen.map_err(|why| failed("start a container", &why))?;
+    if chosen.runtime.is_engine() {
+        return engine::spawn(seat, command, &chosen);
+    }
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     let made = make(seat, command, container, &folder);
     let Made { mut spec, mut enclosure } = made.map_err(|why| failed("make its container", &why))?;
@@ -104,9 +110,13 @@ pub(super) fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -
     (told.isolation, told.not_enforced) = config::isolation(terms, ids, &chosen, confined.applied());
     drop(told);
     let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
-    let body =
-        Body::Container(Box::new(Contained { confined, runtime: chosen.runtime, folder, refused: false }));
+    let body = Body::Container(Box::new(Contained::new(Running::Runtime(confined), chosen.runtime, folder)));
     Ok((Process::new(body, pid, pidfd, ours), log))
+}
+
+/// Whether it is an image that an engine has.
+pub(super) fn is_name(path: &Path, container: Container) -> bool {
+    container.what == What::Image && image::is_name(path)
 }
 
 /// What the container of an NF is made of.
@@ -149,9 +159,17 @@ fn make_mount_points(spec: &Spec, rootfs: &Path) {
     }
 }
 
+/// What runs a container.
+enum Running {
+    /// A runtime, in an enclosure.
+    Runtime(Confined),
+    /// An engine.
+    Engine(engine::Engine),
+}
+
 /// A container that was started.
 pub(super) struct Contained {
-    confined: Confined,
+    running: Running,
     runtime: Runtime,
     folder: Folder,
     /// Whether the runtime could not start it.
@@ -159,14 +177,28 @@ pub(super) struct Contained {
 }
 
 impl Contained {
+    fn new(running: Running, runtime: Runtime, folder: Folder) -> Contained {
+        Contained { running, runtime, folder, refused: false }
+    }
+
     /// Ends all of it at once.
     pub fn kill(&self) {
-        let _ = self.confined.kill_all();
+        match &self.running {
+            Running::Runtime(confined) => drop(confined.kill_all()),
+            Running::Engine(engine) => engine.kill(),
+        }
     }
 
     /// How it ended, in words, and takes away what it leaves; `None` while anything of it runs.
     pub fn ended(&mut self) -> Option<String> {
-        let status = match self.confined.try_wait() {
+        let confined = match &mut self.running {
+            Running::Runtime(confined) => confined,
+            Running::Engine(engine) if engine.is_over() => {
+                return Some("nothing in its container runs".into());
+            }
+            Running::Engine(_) => return None,
+        };
+        let status = match confined.try_wait() {
             Ok(None) => return None,
             Ok(Some(status)) => status,
             Err(error) => return Some(error.to_string()),
@@ -187,12 +219,18 @@ impl Contained {
 
     /// Waits as long for its end.
     pub fn wait(&mut self, patience: Duration) {
-        let _ = self.confined.wait(patience);
+        match &mut self.running {
+            Running::Runtime(confined) => drop(confined.wait(patience)),
+            Running::Engine(engine) => engine.wait(patience),
+        }
     }
 
     /// The first process inside, by its number out here; `None` before it is there.
     pub fn inside(&self) -> Option<u64> {
-        let runtime = self.confined.pid();
+        let runtime = match &self.running {
+            Running::Runtime(confined) => confined.pid(),
+            Running::Engine(engine) => return Some(engine.pid()),
+        };
         let own = namespace(runtime);
         let threads = std::fs::read_dir(format!("/proc/{runtime}/task")).ok()?;
         let children = threads.flatten().filter_map(|thread| {

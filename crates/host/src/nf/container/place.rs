@@ -17,6 +17,8 @@ const ALL: &str = "/run/millrace-nfs";
 /// What control groups of containers begin with. None has another for a parent, which might go while it is made; and
 /// those that begin with `millrace-` are of the crate `confine`.
 const GROUP: &str = "container-of-millrace-";
+/// A file that says that an engine was used.
+const ENGINE: &str = "engine";
 /// How long a control group may take until it lets itself be removed.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -37,7 +39,7 @@ pub struct Folder {
     state: PathBuf,
     removed: bool,
     /// Goes when the last of its containers has gone.
-    _host: Arc<Host>,
+    host: Arc<Host>,
 }
 
 /// A folder that others may pass through and not read: inside, they reach what they may by its name.
@@ -94,6 +96,9 @@ fn sweep(all: &Path) {
             continue;
         }
         let of_host = format!("{GROUP}{name}-");
+        if std::fs::exists(all.join(name).join(ENGINE)).unwrap_or(false) {
+            super::engine::sweep(name);
+        }
         for tree in control_group_trees() {
             let groups = std::fs::read_dir(tree).into_iter().flatten().flatten();
             let left = groups.filter(|group| group.file_name().to_string_lossy().starts_with(&of_host));
@@ -115,7 +120,7 @@ impl Folder {
             id: format!("{}-{name}", host.name),
             state: host.folder.join("state"),
             removed: false,
-            _host: host,
+            host,
         };
         let make = || {
             make_folder(&folder.path)?;
@@ -130,6 +135,16 @@ impl Folder {
     /// The container's name.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The name of its host.
+    pub fn host(&self) -> &str {
+        &self.host.name
+    }
+
+    /// Notes that an engine has a container of this host, which the next one is to look for.
+    pub fn note_engine(&self) -> io::Result<()> {
+        File::create(self.host.folder.join(ENGINE)).map(drop)
     }
 
     /// The bundle.

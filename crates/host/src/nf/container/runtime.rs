@@ -1,7 +1,7 @@
 //! Container runtimes: which there are, which works, and how one is told to run a container.
 
 use super::place::{self, Folder};
-use super::{WITH_SOCKET, config, program};
+use super::{WITH_SOCKET, config, engine, program};
 use crate::nf::seat::{Command, Rights, Terms};
 use crate::nf::start;
 use std::ffi::OsString;
@@ -17,6 +17,10 @@ pub enum Runtime {
     Crun,
     /// The one that most others use.
     Runc,
+    /// Has images by name, and runs them by one of the above.
+    Podman,
+    /// The same, by a daemon.
+    Docker,
 }
 
 /// Where system programs are that are not along everybody's PATH.
@@ -28,14 +32,21 @@ const UNIFIED: &str = "/sys/fs/cgroup/unified";
 
 impl Runtime {
     /// All of them, the fastest first.
-    pub const ALL: [Runtime; 2] = [Runtime::Crun, Runtime::Runc];
+    pub const ALL: [Runtime; 4] = [Runtime::Crun, Runtime::Runc, Runtime::Podman, Runtime::Docker];
 
     /// Its name, and its program's.
     pub fn name(self) -> &'static str {
         match self {
             Runtime::Crun => "crun",
             Runtime::Runc => "runc",
+            Runtime::Podman => "podman",
+            Runtime::Docker => "docker",
         }
+    }
+
+    /// Whether it has images by name, and runs these only.
+    pub fn is_engine(self) -> bool {
+        matches!(self, Runtime::Podman | Runtime::Docker)
     }
 
     /// By its name.
@@ -57,7 +68,7 @@ impl Runtime {
     ///
     /// What it lacks, in words.
     pub fn works(self) -> Result<(), String> {
-        static KNOWN: [OnceLock<Result<(), String>>; 2] = [const { OnceLock::new() }; 2];
+        static KNOWN: [OnceLock<Result<(), String>>; 4] = [const { OnceLock::new() }; 4];
         let known = Runtime::ALL.into_iter().zip(&KNOWN).find(|(runtime, _)| *runtime == self);
         known.map_or(Ok(()), |(_, known)| known.get_or_init(|| self.try_out()).clone())
     }
@@ -66,9 +77,12 @@ impl Runtime {
         if !rustix::process::geteuid().is_root() {
             return Err("containers of NFs are made by root: run as root".into());
         }
-        let program =
-            self.program().ok_or_else(|| format!("it is not installed: apt install {}", self.name()))?;
+        let package = if self == Runtime::Docker { "docker.io" } else { self.name() };
+        let program = self.program().ok_or_else(|| format!("it is not installed: apt install {package}"))?;
         let chosen = Chosen { runtime: self, program };
+        if self.is_engine() {
+            return chosen.answers();
+        }
         let mut folder = Folder::make("probe")?;
         let nothing = Command { program: "/bin/true".into(), ..Command::default() };
         let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
@@ -108,26 +122,38 @@ impl Runtime {
 pub struct Chosen {
     /// Which.
     pub runtime: Runtime,
-    program: PathBuf,
+    /// Its program.
+    pub program: PathBuf,
 }
 
 impl Chosen {
-    /// The one that is asked for, or the first that works.
+    /// The one that is asked for, or the first that works: of engines for an image by name, else of the others.
     ///
     /// # Errors
     ///
     /// When it does not work, or none does: what each lacks.
-    pub fn new(asked: Option<Runtime>) -> Result<Chosen, String> {
+    pub fn new(asked: Option<Runtime>, by_name: bool) -> Result<Chosen, String> {
+        if let Some(asked) = asked.filter(|asked| asked.is_engine() != by_name) {
+            let name = asked.name();
+            return Err(if by_name {
+                format!(
+                    "there is no such image file, and {name} has none by name: write its path, or another `runtime`"
+                )
+            } else {
+                format!("{name} runs images that it has, by name: load it there, or leave `runtime` out")
+            });
+        }
         let mut lacks = vec![];
-        for runtime in Runtime::ALL.into_iter().filter(|runtime| asked.is_none_or(|asked| asked == *runtime))
-        {
+        let able = Runtime::ALL.into_iter().filter(|runtime| runtime.is_engine() == by_name);
+        for runtime in able.filter(|runtime| asked.is_none_or(|asked| asked == *runtime)) {
             match (runtime.works(), runtime.program()) {
                 (Ok(()), Some(program)) => return Ok(Chosen { runtime, program }),
                 (Ok(()), None) => lacks.push(format!("{}: it is not installed any more", runtime.name())),
                 (Err(why), _) => lacks.push(format!("{}: {why}", runtime.name())),
             }
         }
-        Err(format!("no container runtime works here: {}", lacks.join("; ")))
+        let what = if by_name { "nothing that has images by name" } else { "no container runtime" };
+        Err(format!("{what} works here: {}", lacks.join("; ")))
     }
 
     /// The words by which it runs the container of a folder.
@@ -135,7 +161,7 @@ impl Chosen {
         let mut words: Vec<OsString> = vec![self.program.clone().into()];
         let log = match self.runtime {
             Runtime::Runc => folder.log().into_os_string(),
-            Runtime::Crun => {
+            _ => {
                 let mut log = OsString::from("file:");
                 log.push(folder.log());
                 log
@@ -150,8 +176,23 @@ impl Chosen {
     /// A file system that it must not see. crun refuses hierarchies of control groups beside each other, and needs
     /// only those of version 1, where the controllers are then.
     pub fn must_not_see(&self) -> Option<PathBuf> {
-        let unified = PathBuf::from(UNIFIED);
-        (self.runtime == Runtime::Crun && place::control_group_trees().contains(&unified)).then_some(unified)
+        (self.runtime == Runtime::Crun && Chosen::sees_both_versions()).then(|| UNIFIED.into())
+    }
+
+    /// Whether control groups of both versions are there beside each other.
+    pub fn sees_both_versions() -> bool {
+        place::control_group_trees().contains(&PathBuf::from(UNIFIED))
+    }
+
+    /// Whether an engine is there to be asked.
+    fn answers(&self) -> Result<(), String> {
+        let asked = engine::command(self).arg("info").output().map_err(|error| error.to_string())?;
+        if asked.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&asked.stderr);
+        let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it does not answer");
+        Err(said.trim().to_string())
     }
 }
 
@@ -163,5 +204,5 @@ pub fn what_it_logged(log: &Path) -> Option<String> {
         let is_error = ["error", "fatal"].contains(&entry["level"].as_str()?);
         is_error.then(|| entry["msg"].as_str().map(str::to_owned)).flatten()
     });
-    errors.last()
+    errors.collect::<Vec<_>>().pop()
 }
