@@ -175,7 +175,7 @@ fn no_slot_is_lost_however_an_nf_ends() {
 
 #[test]
 fn no_slot_is_lost_however_a_container_ends() {
-    for runtime in Runtime::ALL {
+    for runtime in Runtime::ALL.into_iter().filter(|runtime| !runtime.is_engine()) {
         match runtime.works() {
             Ok(()) => {
                 println!("{}:", runtime.name());

@@ -7,6 +7,7 @@ mod attack;
 mod bundles;
 mod confinement;
 mod ends;
+mod engines;
 #[path = "../e2e/frames.rs"]
 #[expect(dead_code, reason = "other NFs want other frames")]
 mod frames;
@@ -22,14 +23,19 @@ use std::path::{Path, PathBuf};
 
 /// The runtimes that work here; says aloud which do not.
 pub fn runtimes(test: &str) -> Vec<&'static str> {
-    let works = |runtime: &Runtime| match runtime.works() {
+    let works = |runtime: &&Runtime| match runtime.works() {
         Ok(()) => true,
         Err(why) => {
             eprintln!("SKIP: {test} with {}: {why}", runtime.name());
             false
         }
     };
-    Runtime::ALL.iter().filter(|runtime| works(runtime)).map(|runtime| runtime.name()).collect()
+    Runtime::ALL
+        .iter()
+        .filter(|runtime| !runtime.is_engine())
+        .filter(works)
+        .map(|runtime| runtime.name())
+        .collect()
 }
 
 /// The keys by which an NF runs in a container.

@@ -2,7 +2,7 @@
 
 use super::Probe;
 use super::machine::{Answer, Machine};
-use super::report::{Finding, Status};
+use super::report::Finding;
 use super::virtualization::version;
 
 /// The probes of this section.
@@ -21,20 +21,24 @@ fn podman(machine: &Machine<'_>) -> Vec<Finding> {
 }
 
 fn docker(machine: &Machine<'_>) -> Vec<Finding> {
-    let mut findings = runtime(machine, "docker", "apt install docker.io");
-    for finding in findings.iter_mut().filter(|finding| finding.status == Status::Ok) {
-        if !machine.has("/run/docker.sock") {
-            let text = format!("{}, but its daemon does not run", finding.finding);
-            *finding = Finding::limited("docker", text).remedy("systemctl start docker");
-        }
+    if version(machine, "docker").is_ok() && !machine.has("/run/docker.sock") {
+        let version = version(machine, "docker").unwrap_or_default();
+        let text = format!("{version}, but its daemon does not run");
+        return vec![Finding::limited("docker", text).remedy("systemctl start docker")];
     }
-    findings
+    runtime(machine, "docker", "apt install docker.io")
 }
 
+/// Whether it is there, and a container that does nothing can be made with it; nothing of that stays.
 fn runtime(machine: &Machine<'_>, program: &str, install: &str) -> Vec<Finding> {
-    vec![match version(machine, program) {
-        Ok(version) => Finding::ok(program, version),
-        Err(why) => Finding::missing(program, why).remedy(install),
+    let version = match version(machine, program) {
+        Ok(version) => version,
+        Err(why) => return vec![Finding::missing(program, why).remedy(install)],
+    };
+    vec![match machine.kernel.makes_containers(program) {
+        None => Finding::ok(program, version),
+        Some(Ok(())) => Finding::ok(program, format!("{version} makes containers of NFs")),
+        Some(Err(why)) => Finding::limited(program, format!("{version} makes no containers of NFs: {why}")),
     }]
 }
 
@@ -69,7 +73,7 @@ fn control_groups(machine: &Machine<'_>) -> Vec<Finding> {
             Finding::ok(name, format!("version 2 ({controllers})"))
         }
         (true, true) => {
-            Finding::limited(name, "version 1 with a version 2 beside it: crun refuses this, runc works")
+            Finding::limited(name, "version 1 with a version 2 beside it, which Millrace hides from crun")
                 .remedy(remedy)
         }
         (true, false) => Finding::limited(name, "version 1").remedy(remedy),

@@ -49,6 +49,9 @@ pub trait Kernel: Sync {
 
     /// What can confine NFs.
     fn confinement(&self) -> Vec<confine::Offer>;
+
+    /// Whether a container runtime makes containers of NFs, or what it lacks; `None` for one that is not known here.
+    fn makes_containers(&self, runtime: &str) -> Option<Result<(), String>>;
 }
 
 /// The machine under examination.
@@ -158,6 +161,10 @@ const PATIENCE: Duration = Duration::from_millis(900);
 impl Kernel for LiveKernel {
     fn confinement(&self) -> Vec<confine::Offer> {
         confine::probe()
+    }
+
+    fn makes_containers(&self, runtime: &str) -> Option<Result<(), String>> {
+        host::nf::container::runtime::Runtime::of_name(runtime).map(|runtime| runtime.works())
     }
 
     fn socket(&self, kind: SocketKind) -> Offer {

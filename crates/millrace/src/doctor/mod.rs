@@ -1,7 +1,7 @@
 //! `millrace doctor`: what this machine offers, and what to do about what it lacks.
 //!
 //! A list of probes, each of which looks at one thing and says what it found. Invariants: a probe
-//! never changes the machine, needs no root (what only root may see is said so), never panics, and
+//! changes nothing of the machine that stays, needs no root (what only root may see is said so), never panics, and
 //! ends within its time limit; all of them together take under two seconds. Probes read files below
 //! a root that tests replace by a tree of their own, and ask the running kernel only through
 //! [`machine::Kernel`].

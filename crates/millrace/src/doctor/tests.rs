@@ -29,6 +29,13 @@ impl Kernel for Prepared {
     fn confinement(&self) -> Vec<confine::Offer> {
         self.confinement.clone()
     }
+
+    fn makes_containers(&self, runtime: &str) -> Option<Result<(), String>> {
+        Some(match runtime {
+            "crun" => Err("namespaces are refused".into()),
+            _ => Ok(()),
+        })
+    }
 }
 
 fn says(answers: &[(&str, &str)]) -> Prepared {
@@ -154,8 +161,8 @@ fn a_well_equipped_server() {
         ("KVM", Status::Ok, "/dev/kvm opens, by hardware"),
         ("VFIO", Status::Ok, "/dev/vfio/vfio opens"),
         ("IOMMU", Status::Ok, "in use, 1 group"),
-        ("runc", Status::Ok, "1.1.5+ds1"),
-        ("docker", Status::Ok, "20.10.24+dfsg1"),
+        ("runc", Status::Ok, "1.1.5+ds1 makes containers of NFs"),
+        ("docker", Status::Ok, "20.10.24+dfsg1 makes containers of NFs"),
         ("crun", Status::Missing, "not installed"),
         ("QEMU", Status::Ok, "7.2.15"),
         ("tshark", Status::Ok, "4.0.17"),
