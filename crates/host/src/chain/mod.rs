@@ -43,6 +43,10 @@
 //! cpu_share = 100                      # its share of a contended core, where everybody else has 100
 //! confine = true                       # false: with the rights of whoever runs the chain
 //!
+//! [nf.boxed]
+//! image = "filter.tar"                 # an OCI image, or `bundle`, or a program with `runs = "container"`
+//! runtime = "runc"                     # what starts its container; the first that works by default
+//!
 //! [nf.guest]
 //! attach = true                        # a program that is started by somebody else, and attaches to the daemon
 //! ```
