@@ -136,6 +136,6 @@ fn without_root_there_are_no_containers_and_that_is_said() {
         return;
     }
     let setup = Setup::new("monitor", &["in", "out"], "").keys("runs = \"container\"");
-    let told = setup.as_nobody().run().findings.join("\n");
+    let told = setup.by_nobody().run().findings.join("\n");
     says(&told, &["NF `nf`: cannot start a container", "containers of NFs are made by root: run as root"]);
 }

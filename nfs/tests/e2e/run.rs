@@ -28,7 +28,7 @@ pub struct Setup {
     /// Further keys of the NF in the chain file.
     keys: String,
     environment: Vec<(String, String)>,
-    as_nobody: bool,
+    nobody: bool,
 }
 
 /// What came of it.
@@ -94,7 +94,7 @@ impl Setup {
             later: None,
             keys: String::new(),
             environment: vec![],
-            as_nobody: false,
+            nobody: false,
         }
     }
 
@@ -126,8 +126,8 @@ impl Setup {
 
     /// Run by somebody without any rights.
     #[allow(dead_code, reason = "not every test that has this module makes containers")]
-    pub fn as_nobody(mut self) -> Setup {
-        self.as_nobody = true;
+    pub fn by_nobody(mut self) -> Setup {
+        self.nobody = true;
         self
     }
 
@@ -146,7 +146,7 @@ impl Setup {
     fn command(&self) -> Command {
         let mut command = Command::new(millrace());
         command.current_dir(self.folder.path()).envs(self.environment.iter().cloned());
-        if self.as_nobody {
+        if self.nobody {
             use std::os::unix::process::CommandExt;
             command.uid(65_534).gid(65_534);
         }
@@ -164,7 +164,7 @@ impl Setup {
             write(&path("later.pcap"), frames);
         }
         std::fs::write(path("chain.toml"), self.chain()).expect("written");
-        if self.as_nobody {
+        if self.nobody {
             std::os::unix::fs::chown(self.folder.path(), Some(65_534), Some(65_534)).expect("ours");
         }
     }
