@@ -5,6 +5,7 @@
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
 //! - [`party`]: NFs that hand packets to each other without the host; `parties`: which those are
 //! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
+//! - [`peer`]: who connected to a socket
 //! - `log`: keeps what processes write; `vital`: whether they live
 //! - [`container`]: those that run in containers
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
@@ -19,6 +20,7 @@ mod log;
 pub mod memory;
 mod parties;
 pub mod party;
+pub mod peer;
 pub mod seat;
 #[cfg(test)]
 mod simulation;

@@ -12,11 +12,11 @@ use crate::chain::{Body, ProcessNf, Program};
 use nf::ends::FIRST_COUNTER;
 use nf::message::{Hello, MOST_REASONS, ToNf, UNSTATED};
 use nf::socket::Socket;
+use rustix::fd::OwnedFd;
 use shm::lend::Lender;
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -236,8 +236,8 @@ pub struct Seat {
 pub struct Visitor {
     /// To it.
     pub socket: Socket,
-    /// Its number.
-    pub pid: u64,
+    /// Itself, whatever becomes of its number.
+    pub pidfd: OwnedFd,
     /// What it said.
     pub hello: Hello,
 }

@@ -4,7 +4,7 @@ use super::memory::RING_CLAIMS;
 use super::party::Way;
 use super::seat::{Incarnation, Rights, Rings, Seat, Visitor};
 use super::supervisor::{Body, Process};
-use super::{container, find_program, log};
+use super::{container, find_program, log, peer};
 use confine::{Confinement, Sockets};
 use nf::message::{Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, Party, ToNf, Welcome};
 use nf::socket::Socket;
@@ -139,11 +139,9 @@ pub(super) fn user(seat: &Seat) -> u32 {
 
 /// Takes in a process that came by itself.
 pub(super) fn receive(visitor: Visitor) -> Result<(Process, Option<Hello>), String> {
-    let Visitor { socket, pid, hello } = visitor;
-    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
-    let pidfd = rustix::process::pidfd_open(raw, PidfdFlags::empty());
-    let pidfd = pidfd.map_err(|error| format!("process {pid} cannot be watched: {error}"))?;
-    Ok((Process::new(Body::Visitor, pid, Some(pidfd), socket), Some(hello)))
+    let Visitor { socket, pidfd, hello } = visitor;
+    let pid = peer::number(&pidfd).ok_or("the process that came has ended")?;
+    Ok((Process::new(Body::Visitor, u64::from(pid), Some(pidfd), socket), Some(hello)))
 }
 
 /// Looks at what an NF says of itself, makes its rings, and sends it what it works on.

@@ -1,6 +1,7 @@
 //! Where NFs attach that nobody here started: a socket next to that of the interface.
 
 use super::desk::Desk;
+use host::nf::peer;
 use host::nf::seat::Visitor;
 use nf::message::{FromNf, ToNf};
 use nf::socket::Socket;
@@ -71,12 +72,14 @@ fn next(listener: &OwnedFd) -> Option<OwnedFd> {
 
 /// Hears who comes, and offers the place that it names.
 fn welcome(visitor: OwnedFd, desk: &Desk) {
-    let peer = rustix::net::sockopt::socket_peercred(visitor.as_fd());
+    let (peer, pidfd) = (rustix::net::sockopt::socket_peercred(visitor.as_fd()), peer::pidfd(&visitor));
     let socket = Socket::new(visitor);
     let refuse = |why: String| {
         let _ = socket.send(&ToNf::Refused { why }, &[]);
     };
-    let Ok(peer) = peer else { return refuse("the system does not say who you are".into()) };
+    let (Ok(peer), Ok(pidfd)) = (peer, pidfd) else {
+        return refuse("the system does not say who you are".into());
+    };
     let ours = rustix::process::geteuid();
     if peer.uid != ours && !peer.uid.is_root() {
         return refuse(format!(
@@ -97,8 +100,7 @@ fn welcome(visitor: OwnedFd, desk: &Desk) {
         Ok(seats) => seats,
         Err(refusal) => return refuse(refusal.text().into()),
     };
-    let pid = peer.pid.as_raw_nonzero().get() as u64;
-    let mut visitor = Some(Visitor { socket, pid, hello });
+    let mut visitor = Some(Visitor { socket, pidfd, hello });
     let mut why = format!("NF `{name}` has no place");
     for seat in seats {
         match seat.offer(&mut visitor) {

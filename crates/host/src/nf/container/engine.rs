@@ -8,17 +8,17 @@
 use super::place::Folder;
 use super::runtime::Chosen;
 use super::{Contained, Running, config, namespace, runtime::Runtime};
-use crate::nf::log;
 use crate::nf::seat::{Command, Seat};
 use crate::nf::start::{self, Start};
 use crate::nf::supervisor::{Body, Process};
+use crate::nf::{log, peer};
 use confine::Sockets;
 use nf::socket::Socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::ffi::OsString;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -323,9 +323,8 @@ impl Door {
 
 /// The first process of the container that a peer is in, if that is the one whose name an engine has written.
 fn first_process(peer: &OwnedFd, cid: &Path) -> Result<(u64, OwnedFd), String> {
-    let credentials =
-        rustix::net::sockopt::socket_peercred(peer.as_fd()).map_err(|error| error.to_string())?;
-    let peer = credentials.pid.as_raw_nonzero().get() as u32;
+    let held = peer::pidfd(peer).map_err(|error| error.to_string())?;
+    let peer = peer::number(&held).ok_or("it has ended")?;
     let cid = std::fs::read_to_string(cid)
         .map_err(|error| format!("the engine has not named the container: {error}"))?;
     let cid = cid.trim();
