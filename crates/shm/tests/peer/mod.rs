@@ -1,0 +1,223 @@
+//! An NF that writes anything into any word that it shares with its host, at any time between two looks of the host's:
+//! rings to it, from it and of empty slots, and slots. Beside it is one that does nothing wrong, in the same memory.
+//!
+//! What must hold: the host goes on, each slot is with whom the books say, comes back once, and none is missing. The
+//! bytes of an input say what happens, so that a fuzzer can look for the rest (`fuzz/targets/hostile_peer.rs`).
+
+use shm::descriptor::{BUF_BYTES, NO_HEADER};
+use shm::lend::{Estate, GRANT, Lender, Loans, Verdict};
+use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+const SLOTS: u32 = 32;
+const CLAIMS: u32 = 8;
+const HOSTILE: u16 = 3;
+const INNOCENT: u16 = 4;
+/// Packets lent, or taken back, at a time.
+const MOST: usize = 12;
+/// More does not show more.
+const STEPS: usize = 400;
+
+/// What an input says, byte by byte; zeros behind its end.
+struct Input<'a>(&'a [u8]);
+
+impl Input<'_> {
+    fn number(&mut self, bytes: usize) -> u64 {
+        let (mine, rest) = self.0.split_at(bytes.min(self.0.len()));
+        self.0 = rest;
+        mine.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.number(1) as usize % bound
+    }
+}
+
+/// An NF, and the host's end of it.
+struct Peer {
+    holder: u16,
+    rings: RingFile<3>,
+    lender: Lender<Mapped>,
+    takes: [Consumer<Mapped>; 2],
+    gives: Producer<Mapped>,
+    /// What it holds, as it was lent, and whether that was an empty slot.
+    out: BTreeMap<u32, (Packet, bool)>,
+    /// What it gave last.
+    last: Vec<Claim>,
+}
+
+impl Peer {
+    fn new(holder: u16, region: u16, metadata: bool, limits: [u64; 2]) -> Peer {
+        let rings = RingFile::<3>::create(CLAIMS).expect("rings");
+        let [to, from, grants] = rings.rings();
+        let lender = Lender::new(to.clone(), from.clone(), holder, region).with_grants(grants.clone());
+        let lender = lender.with_metadata(metadata).limited_to(limits[0]).holding_at_most(limits[1]);
+        let takes = [Consumer::new(to), Consumer::new(grants)];
+        Peer { holder, rings, lender, takes, gives: Producer::new(from), out: BTreeMap::new(), last: vec![] }
+    }
+
+    fn lend(&mut self, loans: &Loans, pool: &mut NativePool, count: usize, destination: u16) {
+        let mut packets = [Packet::EMPTY; MOST];
+        let made = pool.alloc(&mut packets[..count]);
+        for packet in &mut packets[..made] {
+            (packet.len, packet.total, packet.net) = (60, 60, 142);
+            (packet.anno, packet.timestamp_ns, packet.origin) = ([packet.slot as u8; 48], 5, 2);
+        }
+        let list: Vec<u16> = (0..made as u16).collect();
+        let lent = self.lender.lend(loans, &packets[..made], &list, destination).map_or(0, |(lent, _)| lent);
+        for packet in &packets[..lent] {
+            let before = self.out.insert(packet.slot, (*packet, destination == GRANT));
+            assert!(before.is_none(), "slot {} was lent twice", packet.slot);
+        }
+        pool.free_all(&packets[lent..made]);
+    }
+
+    fn take_back(&mut self, loans: &Loans, pool: &mut NativePool, count: usize) -> usize {
+        let (mut packets, mut verdicts) = ([Packet::EMPTY; MOST], [Verdict::default(); MOST]);
+        // One that breaks its indices is evicted; this host goes on, to see what happens.
+        let (back, _) = self.lender.take_back(loans, &mut packets[..count], &mut verdicts[..count]);
+        for (packet, verdict) in packets[..back].iter().zip(verdicts) {
+            self.settle(pool, packet, verdict.granted);
+        }
+        back
+    }
+
+    /// It comes back, as what only the host knows says.
+    fn settle(&mut self, pool: &mut NativePool, packet: &Packet, granted: bool) {
+        let (lent, was_granted) = self.out.remove(&packet.slot).expect("it was lent, and comes back once");
+        let known = |packet: &Packet| {
+            let Packet { buf, handle, next, segments, slot, generation, version, region, .. } = *packet;
+            (buf, handle, next, segments, slot, generation, version, region)
+        };
+        assert_eq!((known(&lent), was_granted), (known(packet), granted));
+        assert!(u32::from(packet.data) + packet.len <= BUF_BYTES as u32 && packet.total == packet.len);
+        for offset in [packet.mac, packet.net, packet.trans] {
+            assert!(offset == NO_HEADER || usize::from(offset) <= BUF_BYTES, "{packet:?}");
+        }
+        pool.free_all(&[*packet]);
+    }
+
+    /// It does what an NF does.
+    fn forward(&mut self, count: usize, action: u8, from: usize) {
+        let mut claims = [Claim::default(); MOST];
+        let taken = self.takes[from].take(&mut claims[..count]).unwrap_or(0);
+        self.last = claims[..taken].to_vec();
+        self.last.iter_mut().for_each(|claim| claim.action = action);
+        let _ = self.gives.push(&self.last);
+        self.takes[from].release(taken);
+    }
+
+    fn assert_as_the_books_say(&self, loans: &Loans) {
+        assert!(loans.held_by(self.holder).eq(self.out.keys().copied()));
+        assert_eq!(self.lender.held() + self.lender.stats().holding, self.out.len() as u64);
+    }
+
+    /// Its end: all that it had comes to light, once.
+    fn bury(&mut self, loans: &Loans, pool: &mut NativePool) -> u64 {
+        let Estate { returned, untouched, held, lost } = self.lender.bury(loans);
+        for (packet, verdict) in &returned {
+            self.settle(pool, packet, verdict.granted);
+        }
+        for lent in untouched.iter().chain(&held).chain(&lost) {
+            self.settle(pool, &lent.packet, lent.granted);
+        }
+        assert!(self.out.is_empty(), "slots {:?} are with nobody", self.out.keys());
+        let stats = self.lender.stats();
+        let back = stats.returned
+            + stats.malformed
+            + stats.held_too_many
+            + stats.lost
+            + stats.untouched
+            + stats.inherited;
+        assert_eq!((stats.lent, self.lender.held(), stats.holding), (back, 0, 0));
+        stats.lost
+    }
+}
+
+/// Plays what an input says.
+pub fn hostile_peer(input: &[u8]) {
+    let mut input = Input(input);
+    let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let (mut pool, loans, region) = (shared.worker(), Loans::new(SLOTS), shared.region().number());
+    let metadata = input.number(1) & 1 == 1;
+    let limits = [4 + input.number(1) % 29, input.number(1) % 7];
+    let mut hostile = Peer::new(HOSTILE, region, metadata, limits);
+    let mut innocent = Peer::new(INNOCENT, region, metadata, [u64::MAX, 0]);
+    let mut carried = 0;
+    for _ in 0..STEPS {
+        if input.0.is_empty() {
+            break;
+        }
+        match input.below(11) {
+            0 => {
+                let (count, destination) = (input.below(MOST + 1), input.below(3) as u16);
+                hostile.lend(&loans, &mut pool, count, destination);
+            }
+            1 => hostile.lend(&loans, &mut pool, input.below(5), GRANT),
+            2 => drop(hostile.take_back(&loans, &mut pool, input.below(MOST + 1))),
+            3 => hostile.forward(input.below(MOST + 1), input.number(1) as u8 % 5, input.below(2)),
+            4 => {
+                let again = input.below(MOST + 1).min(hostile.last.len());
+                let _ = hostile.gives.push(&hostile.last[..again]);
+            }
+            5 => {
+                let ring = &hostile.rings.rings()[input.below(3)];
+                let word = [ring.tail(), ring.head(), ring.taken(), ring.asleep()][input.below(4)];
+                // Near the others, or anywhere.
+                let value = if input.below(2) == 0 { input.number(1) } else { input.number(4) };
+                word.store(value as u32, Relaxed);
+            }
+            6 => {
+                let ring = &hostile.rings.rings()[input.below(3)];
+                let entry = ring.entry(input.number(1) as u32);
+                entry.iter().for_each(|cell| cell.store(input.number(8), Relaxed));
+            }
+            7 => {
+                // A slot that there is, its own or the other's, in a life that it may be in.
+                let ring = &hostile.rings.rings()[input.below(3)];
+                let (at, slot) = (input.number(1) as u32, input.number(1) as u32 % SLOTS);
+                let life = u64::from(loans.generation(slot)).wrapping_sub(input.below(2) as u64);
+                let rest = input.number(8) & 0x0000_0003_0fff_0fff;
+                let words = [u64::from(slot) | life << 32, rest];
+                ring.entry(at).iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
+            }
+            8 => {
+                let slot = input.number(1) as u32 % SLOTS;
+                if let Some(mut packet) = shm::unpark(region, slot) {
+                    (packet.data, packet.mac) = (input.number(2) as u16, input.number(2) as u16);
+                    (packet.net, packet.trans) = (input.number(2) as u16, input.number(2) as u16);
+                    (packet.len, packet.total) = (input.number(4) as u32, input.number(4) as u32);
+                    (packet.next, packet.segments) = (input.number(8), input.number(2) as u16);
+                    packet.generation = input.number(4) as u32;
+                    shm::park(&packet);
+                }
+            }
+            9 => {
+                let count = input.below(MOST + 1);
+                innocent.lend(&loans, &mut pool, count, 0);
+                innocent.forward(count, 1, 0);
+                while innocent.take_back(&loans, &mut pool, MOST) > 0 {
+                    carried += 1;
+                }
+                assert_eq!(
+                    (innocent.lender.bad_claims(), innocent.out.len()),
+                    (0, 0),
+                    "the innocent one was harmed"
+                );
+            }
+            _ => {
+                hostile.bury(&loans, &mut pool);
+                hostile = Peer::new(HOSTILE, region, metadata, limits);
+            }
+        }
+        hostile.assert_as_the_books_say(&loans);
+        innocent.assert_as_the_books_say(&loans);
+        assert!(hostile.lender.stats().holding <= limits[1]);
+    }
+    hostile.bury(&loans, &mut pool);
+    assert_eq!(innocent.bury(&loans, &mut pool), 0, "after {carried} bursts");
+    assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0), "slots are missing");
+}
