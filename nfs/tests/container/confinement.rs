@@ -57,10 +57,10 @@ fn what_is_shared_is_as_safe_as_with_processes() {
             let holes = ["punch region", "remove region", "punch rings", "remove page", "zero rings"];
             Attack::new("punch-holes").keys(keys).seconds(2).make().was_refused(&holes);
         }
-        let made = Attack::new("write-observed").keys(&observing).make();
+        let made = Attack::new("write-observed").keys(&observing).seconds(5).make();
         made.was_restarted();
         for attack in ["scribble", "scribble-rings"] {
-            Attack::new(attack).keys(&keys).make().was_restarted();
+            Attack::new(attack).keys(&keys).seconds(5).make().was_restarted();
         }
     }
 }
@@ -85,7 +85,7 @@ fn a_container_uses_no_more_than_it_may() {
     for runtime in runtimes("a_container_uses_no_more_than_it_may") {
         let keys = format!("{}\nmemory_mib = 64", keys(runtime));
         for attack in ["memory", "shared-memory"] {
-            Attack::new(attack).keys(&keys).seconds(3).make().was_restarted();
+            Attack::new(attack).keys(&keys).seconds(5).make().was_restarted();
         }
         Attack::new("processes").keys(&keys).seconds(2).make().was_refused(&["processes"]);
         Attack::new("open-files").keys(&keys).seconds(2).make().was_refused(&["open files"]);
@@ -102,7 +102,7 @@ fn what_an_nf_does_not_do_well_ends_it() {
         for attack in
             ["exit-at-once", "die-after-hello", "die-before-ready", "die-after-ready", "die-at-3", "fork"]
         {
-            let made = Attack::new(attack).keys(&keys).seconds(2).make();
+            let made = Attack::new(attack).keys(&keys).seconds(5).make();
             made.was_restarted();
         }
     }

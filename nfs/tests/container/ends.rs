@@ -171,9 +171,9 @@ fn whatever_is_killed_the_nf_comes_back_and_the_books_balance() {
             std::fs::read_dir(state.join("state")).expect("state").flatten().next().expect("one").file_name();
         let mut command = Command::new("nsenter");
         command.args(["--target", &runtime_of(third).to_string(), "--pid", "--mount", runtime, "--root"]);
-        let output =
+        // It may end with what it kills: it is in there, too.
+        let _ =
             command.arg(state.join("state")).arg("kill").arg(&name).arg("KILL").output().expect("it runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let fourth = daemon.await_pid(Some(third));
         daemon.assert_alive();
         // By a command from outside, which sees none of it, nothing changes.
