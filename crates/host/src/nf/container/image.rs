@@ -37,7 +37,8 @@ struct Image {
 /// Whether that is the name of an image, and no path to one.
 pub fn is_name(image: &Path) -> bool {
     let text = image.to_string_lossy();
-    let is_path = text.starts_with('/') || text.starts_with('.') || text.ends_with(".tar");
+    let file = text.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(&*text, |(file, _)| file);
+    let is_path = text.starts_with('/') || text.starts_with('.') || file.ends_with(".tar");
     !is_path && Source::open(image).is_err()
 }
 
