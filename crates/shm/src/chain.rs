@@ -7,7 +7,7 @@
 use crate::bytes::segments;
 use crate::descriptor::{BUF_BYTES, HEADROOM, Packet};
 use crate::pool::{PacketPool, Pool};
-use crate::slot::{Segment, link};
+use crate::slot::{Segment, link, prefetch_data};
 
 /// Bytes of a frame that the first segment takes, behind the headroom. Further ones take the same, so
 /// that a header can be pushed in front of any of them.
@@ -39,6 +39,10 @@ pub fn write_frame(pool: &mut PacketPool, frame: &[u8]) -> Option<Packet> {
 ///
 /// `None`, and no slot taken, when the pool has not enough slots.
 pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
+    if packet.segments <= 1 {
+        let mut copy = [Packet::EMPTY];
+        return (clone_front(pool, std::slice::from_ref(packet), &[0], &mut copy) == 1).then_some(copy[0]);
+    }
     let mut fresh = [Packet::EMPTY; MOST_SEGMENTS];
     let fresh = take_slots(pool, fresh.get_mut(..usize::from(packet.segments.max(1)))?)?;
     let mut sources = segments(packet);
@@ -51,6 +55,28 @@ pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
     let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, .. } = *packet;
     copy = Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy };
     Some(copy)
+}
+
+/// Copies the front packets of a list into the front of `out`, as [`clone_packet`] does: as many as there are slots and
+/// room for, and up to the first that has several segments; how many.
+pub fn clone_front(pool: &mut PacketPool, packets: &[Packet], list: &[u16], out: &mut [Packet]) -> usize {
+    let whole = |packet: &&Packet| packet.segments <= 1;
+    let sources = || list.iter().map_while(|index| packets.get(usize::from(*index))).take_while(whole);
+    let wanted = sources().take(out.len()).count();
+    let Some(out) = out.get_mut(..wanted) else { return 0 };
+    let count = pool.alloc(out);
+    // Of slots that others worked on last nothing is in a cache of this core.
+    out.iter().take(count).for_each(|copy| prefetch_data(copy.region, copy.slot));
+    for (source, copy) in sources().zip(out.iter_mut().take(count)) {
+        let bytes = Segment::of(source);
+        (copy.data, copy.len, copy.total) = (source.data, bytes.len() as u32, bytes.len() as u32);
+        bytes.copy_to(&Segment::of(copy));
+        let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, .. } =
+            *source;
+        *copy =
+            Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..*copy };
+    }
+    count
 }
 
 /// Makes one packet what another is: the same bytes at the same offsets, the same annotations, in its own slot. Both

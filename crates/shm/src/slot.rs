@@ -216,6 +216,13 @@ pub fn prefetch_data(region: u16, slot: u32) {
     }
 }
 
+/// A descriptor, of which not all may be in a cache.
+#[inline(always)]
+pub fn prefetch_packet(packet: &Packet) {
+    prefetch_line(packet);
+    prefetch_line(std::ptr::from_ref(packet).wrapping_byte_add(64));
+}
+
 /// The metadata block alone.
 #[inline(always)]
 pub(crate) fn prefetch_block(span: &Span, slot: u32) {

@@ -4,6 +4,7 @@
 //! its own; a packet that is lent is copied into it, and what comes back is copied out again, so that nothing that
 //! the NF does later can change it. Meanwhile the original stays where it is. Of an observer nothing comes back.
 
+use element::nf::Fate;
 use shm::pool::{PacketPool, Pool, SharedPool};
 use shm::{Packet, chain};
 use std::sync::Arc;
@@ -16,8 +17,13 @@ pub struct Border {
     pool: PacketPool,
     /// What each slot's copy is a copy of.
     originals: Box<[Packet]>,
-    copies: Vec<Packet>,
+    copies: Box<[Packet]>,
+    /// Those that crossed last.
+    crossed: usize,
+    /// 0, 1, 2 and so on.
     list: Vec<u16>,
+    /// Copies that are of no more use.
+    gone: Vec<Packet>,
     /// Copies that were made, in and out.
     copied: u64,
     observes: bool,
@@ -36,8 +42,10 @@ impl Border {
         Border {
             pool: PacketPool::Native(pool.worker()),
             originals: vec![Packet::EMPTY; if observes { 0 } else { slots }].into(),
-            copies: Vec::with_capacity(MOST),
+            copies: vec![Packet::EMPTY; MOST].into(),
+            crossed: 0,
             list: Vec::with_capacity(MOST),
+            gone: Vec::with_capacity(MOST),
             copied: 0,
             observes,
         }
@@ -51,42 +59,46 @@ impl Border {
     /// Copies the front packets of a list, as many as there are slots for and up to the first that has several
     /// segments: the copies, and their list.
     pub fn cross(&mut self, packets: &[Packet], list: &[u16]) -> (&[Packet], &[u16]) {
-        self.copies.clear();
-        self.list.clear();
-        for packet in list.iter().take(MOST).filter_map(|index| packets.get(usize::from(*index))) {
-            if packet.segments != 1 {
-                break;
-            }
-            let Some(copy) = chain::clone_packet(&mut self.pool, packet) else { break };
-            if let Some(original) = self.originals.get_mut(copy.slot as usize) {
+        let count = chain::clone_front(&mut self.pool, packets, list, &mut self.copies);
+        self.crossed = count;
+        for (copy, index) in self.copies[..count].iter().zip(list) {
+            let original = self.originals.get_mut(copy.slot as usize);
+            if let (Some(original), Some(packet)) = (original, packets.get(usize::from(*index))) {
                 *original = *packet;
             }
-            self.list.push(self.copies.len() as u16);
-            self.copies.push(copy);
         }
-        self.copied += self.copies.len() as u64;
-        (&self.copies, &self.list)
+        self.copied += count as u64;
+        let count = u16::try_from(count).unwrap_or(u16::MAX);
+        self.list.extend(self.list.len() as u16..count);
+        (&self.copies[..usize::from(count)], &self.list[..usize::from(count)])
     }
 
     /// Takes back the copies that were not lent, all but the first `lent`.
     pub fn retract(&mut self, lent: usize) {
-        let unlent = self.copies.get(lent..).unwrap_or_default();
+        let unlent = self.copies.get(lent..self.crossed).unwrap_or_default();
         self.copied -= unlent.len() as u64;
         self.pool.free_all(unlent);
     }
 
-    /// Turns a copy that is the host's again into the original: as the NF left it when it `goes_on`, else as it was.
-    /// False for an observer's, which is nothing any more.
-    pub fn leave(&mut self, packet: &mut Packet, goes_on: bool) -> bool {
-        let copy = *packet;
-        let known = self.originals.get(copy.slot as usize).copied();
-        if let Some(mut original) = known {
+    /// Turns copies that are the host's again into their originals, each by what became of it: as the NF left it where
+    /// it goes on, else as it was. False for an observer's, which are nothing any more.
+    pub fn leave(&mut self, packets: &mut [Packet], fates: &[Fate]) -> bool {
+        for packet in packets.iter() {
+            shm::prefetch_data(packet.region, packet.slot);
+            self.originals.get(packet.slot as usize).into_iter().for_each(shm::prefetch_packet);
+        }
+        self.gone.clear();
+        self.gone.extend_from_slice(packets);
+        for (packet, fate) in packets.iter_mut().zip(fates) {
+            let copy = *packet;
+            let Some(mut original) = self.originals.get(copy.slot as usize).copied() else { continue };
+            let goes_on = matches!(fate, Fate::Output(_) | Fate::Made(_));
             if goes_on && chain::copy_into(&copy, &mut original) {
                 self.copied += 1;
             }
             *packet = original;
         }
-        self.pool.free_all(std::slice::from_ref(&copy));
+        self.pool.free_all(&self.gone);
         !self.observes
     }
 }

@@ -145,9 +145,9 @@ impl ProcessLink {
         self.seat.vitals.note(0, 0);
         let mut border = self.border.as_ref().map(|border| lock(border));
         let mut push = |packet: &Packet, fate: Fate| {
-            let mut packet = *packet;
-            if border.as_mut().is_none_or(|border| border.leave(&mut packet, goes_on(fate))) {
-                out.push(&packet, fate);
+            let mut packet = [*packet];
+            if border.as_mut().is_none_or(|border| border.leave(&mut packet, &[fate])) {
+                out.push(&packet[0], fate);
             }
         };
         let back = returned.iter().chain(&estate.returned);
@@ -222,14 +222,12 @@ impl ProcessLink {
                         current.lender.take_from(ring, way.from.1, &memory.loans, packets, verdicts);
                     sound &= taken.is_ok();
                     let back = verdicts[..count].iter().map(|verdict| fate(seat, verdict));
-                    let Some(border) = border else { return fates.extend(back) };
-                    let (mut border, start) = (lock(border), fates.len());
-                    for (at, fate) in back.enumerate() {
-                        let mut packet = packets[at];
-                        if border.leave(&mut packet, goes_on(fate)) {
-                            packets[fates.len() - start] = packet;
-                            fates.push(fate);
-                        }
+                    let start = fates.len();
+                    fates.extend(back);
+                    let Some(border) = border else { return };
+                    let mut border = lock(border);
+                    if !border.leave(&mut packets[..count], &fates[start..]) {
+                        fates.truncate(start);
                     }
                     *copied += border.take_copied();
                 });
@@ -288,15 +286,12 @@ impl ProcessLink {
             granted = verdicts.iter().filter(|verdict| verdict.granted).count();
             sound = taken.is_ok();
             let back = verdicts.iter().map(|verdict| fate(seat, verdict));
-            let Some(border) = &mut border else { return fates.extend(back) };
             let start = fates.len();
-            for (at, fate) in back.enumerate() {
-                let mut packet = packets[at];
-                if border.leave(&mut packet, goes_on(fate)) {
-                    // Never behind one that is still to be looked at.
-                    packets[fates.len() - start] = packet;
-                    fates.push(fate);
-                }
+            fates.extend(back);
+            if let Some(border) = &mut border
+                && !border.leave(&mut packets[..count], &fates[start..])
+            {
+                fates.truncate(start);
             }
         });
         if let Some(border) = &mut border {
@@ -394,11 +389,6 @@ fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
         }
         (Action::Drop | Action::Hold, true) => Fate::Unused,
     }
-}
-
-/// Whether what an NF made of a packet counts.
-fn goes_on(fate: Fate) -> bool {
-    matches!(fate, Fate::Output(_) | Fate::Made(_))
 }
 
 /// The output across from an input: of an NF with two interfaces the other one, of one with one that.
