@@ -52,6 +52,7 @@ const FOLDERS: &[&[&Class]] = &[
     crate::rewrite::CLASSES,
     crate::route::CLASSES,
     crate::script::CLASSES,
+    crate::steer::CLASSES,
 ];
 
 /// All classes.

@@ -32,6 +32,7 @@ pub mod queue;
 pub mod rewrite;
 pub mod route;
 pub mod script;
+pub mod steer;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -107,6 +107,18 @@ pub fn assemble(
     ports: &mut dyn PortOpener,
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, CodegenError> {
+    let mut found = Diagnostics::new();
+    let assembly = assemble_all(graph, options, ports, &mut found);
+    crate::chain::instances::say_once(graph, found, diags);
+    Ok(assembly?.filter(|_| !diags.has_errors()))
+}
+
+fn assemble_all(
+    graph: &Graph,
+    options: &Options,
+    ports: &mut dyn PortOpener,
+    diags: &mut Diagnostics,
+) -> Result<Option<Assembly>, CodegenError> {
     packages::check(&graph.packages, diags);
     let names = take_names(graph, diags);
     let flow = flow::resolve(graph, &|id| spec(graph, id), diags);

@@ -5,24 +5,28 @@ use crate::configure::Configure;
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
 use crate::nf::{Backs, Fate, NfLink};
+use crate::steer::instances::Instances;
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use click::config::parse;
 use shm::{Packet, Pool};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The class.
 pub const PROCESS_NF: Class = Class {
     name: "ProcessNF",
     summary: "stands for a network function in a process of its own",
     page: "\
-# ProcessNF(NAME)
+# ProcessNF(NAME [, keywords OF, NUMBER, OUTPUTS])
 
 Lends packets to an NF that a chain file runs with `runs = \"process\"`, and emits what comes back. The chain
 file puts it into the configuration; there is no other use for it.
 
-- **ports**: an input for each interface that the NF receives from, an output for each that it sends to
-- **arguments**: `NAME`: the NF
+- **ports**: an input for each interface that the NF receives from, an output for each that it sends to; behind those
+  one for each input, for packets that an instance gives back while it takes none and others do
+- **arguments**: `NAME`: the NF, or one of its instances. `OF`: the NF that it is an instance of, `NUMBER`: which one,
+  from 0; `OUTPUTS`: how many of its outputs are the NF's
 - **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
   `bad-claims` (what it said of packets that is not so, by kind, a line each), `bypassed` (packets that passed by the
@@ -76,6 +80,8 @@ const PATIENCE_NS: u64 = 250_000_000;
 struct ProcessNf {
     link: Box<dyn NfLink>,
     outputs: usize,
+    /// Of one of several.
+    instance: Option<Instance>,
     /// Packets that came back, while they are sorted.
     back: Backs,
     /// Packets that found the ring full, with the input that they came by, oldest first.
@@ -91,16 +97,40 @@ struct ProcessNf {
     failed: Option<String>,
 }
 
+/// What one of several instances tells those who steer packets to them.
+struct Instance {
+    all: Arc<Instances>,
+    number: usize,
+    /// Packets that it has.
+    inside: u64,
+    /// Whether there are outputs for packets that it gives back.
+    gives_back: bool,
+}
+
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut args = cx.args();
     let name = args.mandatory_positional("NAME", parse::string);
+    let of = args.keyword("OF", parse::string);
+    let number = args.keyword("NUMBER", parse::u8).unwrap_or(0);
+    let outputs = args.keyword("OUTPUTS", parse::u32);
     let fine = args.finish();
     let link = cx.open_nf(&name?)?;
-    let outputs = cx.shape.outputs;
+    let wired = cx.shape.outputs;
+    let outputs = outputs.map_or(wired, |outputs| wired.min(outputs as usize));
+    let instance = match of {
+        Some(of) => Some(Instance {
+            all: Instances::of(cx, of.as_str())?,
+            number: number.into(),
+            inside: 0,
+            gives_back: wired > outputs,
+        }),
+        None => None,
+    };
     fine.then(|| {
         Box::new(ProcessNf {
             link,
             outputs,
+            instance,
             back: Backs::default(),
             waiting: VecDeque::new(),
             moved_ns: 0,
@@ -114,6 +144,43 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl ProcessNf {
+    /// Keeps so many packets from now on.
+    fn hold(&mut self, count: usize, work: &mut Work<'_>) {
+        work.hold(count);
+        if let Some(instance) = &mut self.instance {
+            instance.inside += count as u64;
+            instance.all.set_fill(instance.number, instance.inside);
+        }
+    }
+
+    /// Lets go of so many.
+    fn release(&mut self, count: usize, work: &mut Work<'_>) {
+        work.release(count);
+        if let Some(instance) = &mut self.instance {
+            instance.inside = instance.inside.saturating_sub(count as u64);
+            instance.all.set_fill(instance.number, instance.inside);
+        }
+    }
+
+    /// Tells those who steer packets whether any are taken here; whether to give those back that came: none are, and
+    /// others take some.
+    fn gives_back(&self) -> bool {
+        let Some(instance) = &self.instance else { return false };
+        let is_up = self.link.is_up();
+        instance.all.set_up(instance.number, is_up);
+        !is_up && instance.gives_back && instance.all.up() != 0
+    }
+
+    /// Gives back what waits, for another instance; how much.
+    fn give_back_waiting(&mut self, work: &mut Work<'_>) -> usize {
+        let count = self.waiting.len();
+        self.release(count, work);
+        for (input, packet) in self.waiting.drain(..) {
+            work.emit(self.outputs + input, &packet);
+        }
+        count
+    }
+
     /// Lends what waits, as much as there is room for; how much. While some is left, sources wait, but not for
     /// an NF that is not there or has stopped moving: others want their packets.
     fn lend_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
@@ -121,6 +188,9 @@ impl ProcessNf {
             return 0;
         }
         if !self.link.is_up() {
+            if self.gives_back() {
+                return self.give_back_waiting(work);
+            }
             if !self.link.waits_when_down() {
                 self.drop_waiting(DOWN, work);
             }
@@ -195,7 +265,7 @@ impl ProcessNf {
     }
 
     fn drop_waiting(&mut self, reason: usize, work: &mut Work<'_>) {
-        work.release(self.waiting.len());
+        self.release(self.waiting.len(), work);
         for (_, packet) in self.waiting.drain(..) {
             work.drop(reason, std::slice::from_ref(&packet));
         }
@@ -206,11 +276,11 @@ impl ProcessNf {
     fn settle(&mut self, mut vector: Option<&mut Vector>, work: &mut Work<'_>) -> usize {
         let late = vector.is_none();
         for &(port, count) in self.back.passed() {
-            work.release(count);
             work.pass(port, count);
         }
+        let passed: usize = self.back.passed().iter().map(|(_, count)| count).sum();
         let is_lent = |fate: &&Fate| !matches!(fate, Fate::Made(_) | Fate::Unused);
-        work.release(self.back.fates().iter().filter(is_lent).count());
+        self.release(passed + self.back.fates().iter().filter(is_lent).count(), work);
         for (fate, mut packets) in self.back.runs() {
             let fate = match fate {
                 Fate::Unused => {
@@ -248,7 +318,6 @@ impl ProcessNf {
             };
             work.drop(reason, packets);
         }
-        let passed: usize = self.back.passed().iter().map(|(_, count)| count).sum();
         self.passed += passed as u64;
         let count = self.back.len() + passed;
         self.back.clear();
@@ -263,9 +332,13 @@ impl Element for ProcessNf {
 
     fn start(&mut self, _work: &mut Work<'_>) {
         self.failed = self.link.start().err();
+        self.gives_back();
     }
 
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.instance.is_some() && self.gives_back() {
+            return batch.list().iter().for_each(|index| batch.emit(*index, self.outputs + input));
+        }
         if self.link.observes() {
             self.show(input, batch);
             return;
@@ -308,7 +381,7 @@ impl Element for ProcessNf {
                 _ => batch.drop(index, DOWN),
             }
         }
-        work.hold(kept);
+        self.hold(kept, work);
         // Nobody waits for one that is not there.
         if is_up && !self.waiting.is_empty() {
             work.hold_sources();
@@ -325,6 +398,8 @@ impl Element for ProcessNf {
 
     fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.link.collect(&mut self.back);
+        // While nobody pushes, too, those who steer have to know.
+        self.gives_back();
         let lent = self.lend_waiting(vector, work);
         // An observer can write nothing, and nothing of it comes back: not the slots either.
         if !self.link.observes() {

@@ -10,7 +10,9 @@
 use super::device::{self, Nfs};
 use super::file::ChainFile;
 use super::file::Form;
+use super::instances;
 use super::nf::{Nf, with_device};
+use super::spread;
 use super::wiring::Wiring;
 use super::{Body, Chain, End, NfInfo, ProcessNf};
 use click::config::quote;
@@ -33,14 +35,16 @@ pub(super) fn compose(
     let mut places: Vec<Place> = vec![];
     let mut processes = vec![];
     for (number, mut nf) in nfs.into_iter().enumerate() {
-        if nf.form != Form::Modular {
+        if let Some(several) = nf.spread.take().filter(|_| sound) {
+            processes.extend(spread::spread(&mut nf, &several));
+        } else if nf.form != Form::Modular {
             let process = stand_in(&mut nf);
             processes.push(process);
         }
         let start = graph.elements.len();
         let moved = |id: ElementId| ElementId(start + id.0);
         graph.elements.extend(nf.graph.elements.into_iter().map(|mut element| {
-            element.name = format!("{}/{}", nf.name, element.name);
+            element.name = instances::element_name(&nf.name, &element.name);
             element
         }));
         graph.connections.extend(nf.graph.connections.iter().map(|wire| Connection {
@@ -93,7 +97,9 @@ pub(super) fn compose(
             End::Nf(nf, _) => infos.get(nf).map_or(String::new(), |info| info.name.clone()),
             End::Port(_) | End::Device(_) => String::new(),
         };
-        let observes = |end: End| processes.iter().any(|nf| nf.terms.observes && nf.name == name(end));
+        let observes = |end: End| {
+            processes.iter().any(|nf| nf.terms.observes && instances::family(&nf.name) == name(end))
+        };
         let nfs = Nfs { elements: &elements, name: &name, observes: &observes };
         device::build(&mut graph, &declared.ports, &declared.devices, &wiring.links, &nfs);
     }
@@ -143,8 +149,19 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     graph.connections.extend(wires.into_iter().map(wire));
     nf.pulling.clear();
     let graph = std::mem::replace(&mut nf.graph, graph);
+    process_of(nf, nf.name.clone(), graph, inputs, outputs)
+}
+
+/// The process of an NF, or of one of its instances, with the elements that it would be here.
+pub(super) fn process_of(
+    nf: &Nf,
+    name: String,
+    graph: Graph,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+) -> ProcessNf {
     let body = nf.program.clone().unwrap_or(Body::Click(graph));
-    ProcessNf { name: nf.name.clone(), span: nf.span, body, inputs, outputs, terms: nf.terms.clone() }
+    ProcessNf { name, span: nf.span, body, inputs, outputs, terms: nf.terms.clone() }
 }
 
 /// A device element.
@@ -189,7 +206,7 @@ fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wirin
 
 /// What a `ToDevice` could not send leaves by its outputs; what replaces it sends everything, so an
 /// `Idle` takes that side.
-fn idle_outputs(graph: &mut Graph, id: ElementId, name: &str, span: Span) {
+pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId, name: &str, span: Span) {
     if graph.connections.iter().all(|wire| wire.from != id) {
         return;
     }

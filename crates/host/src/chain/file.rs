@@ -1,6 +1,7 @@
 //! The declarations of a chain file.
 
 use super::device::{self, DeviceDecl};
+use super::instances::{self, Spread};
 use super::link::is_name;
 use super::ports::{self, PortDecl};
 use super::table::{self, Keys, Value};
@@ -53,6 +54,8 @@ pub(super) struct NfDecl {
     pub idle: Vec<Spanned>,
     pub form: Form,
     pub terms: Terms,
+    /// Its instances, where it has several.
+    pub spread: Option<Spread>,
 }
 
 /// Where an NF's Click text is.
@@ -246,13 +249,15 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
             .help("leave `runs` out; whoever starts it may do so in a container");
     }
     let runtime = keys.take("runtime").and_then(|runtime| read_runtime(runtime, form, diags));
-    let when_down = keys.take("when_down").map_or(WhenDown::Drop, |value| {
+    let when_down = keys.take("when_down").and_then(|value| {
         if form == Form::Modular {
             let message = format!("NF `{}` runs in this process, and is never down by itself", nf.key);
             diags.error(value.key_span, message).help("add `runs = \"process\"`, or leave `when_down` out");
         }
-        value.text(diags).map_or(WhenDown::Drop, |text| read_when_down(&text, diags))
+        value.text(diags)
     });
+    let spread = instances::read(&mut keys, nf, &text, when_down.as_ref(), diags);
+    let when_down = when_down.map_or(WhenDown::Drop, |text| read_when_down(&text, diags));
     let mut of_process = |key: &'static str, diags: &mut Diagnostics| {
         let value = keys.take(key)?;
         if form == Form::Modular {
@@ -298,7 +303,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let trust = trust.map_or_else(|| name.clone(), |trust| trust.text);
     let container = (form == Form::Container).then_some(Container { what, runtime });
     let terms = Terms { when_down, trust, observes, rights, cores, container };
-    Some(NfDecl { name, span, text, defines, idle, form, terms })
+    Some(NfDecl { name, span, text, defines, idle, form, terms, spread })
 }
 
 /// What is run, and its interfaces.
@@ -415,11 +420,12 @@ fn read_rights<'a>(
 
 fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
     match text.as_str() {
-        "drop" => WhenDown::Drop,
+        // Where no instance is there to steer to.
+        "drop" | "steer" => WhenDown::Drop,
         "bypass" => WhenDown::Bypass,
         "hold" => WhenDown::Hold,
         unknown => {
-            let help = did_you_mean(unknown, ["drop", "bypass", "hold"]);
+            let help = did_you_mean(unknown, ["drop", "bypass", "hold", "steer"]);
             let help = help.unwrap_or_else(|| "write `drop`, `bypass` or `hold`".into());
             diags.error(text.span, format!("packets of an NF that is down cannot be `{unknown}`")).help(help);
             WhenDown::Drop

@@ -42,6 +42,8 @@
 //! memory_mib = 256                     # memory that it may use; 1,024 by default
 //! cpu_share = 100                      # its share of a contended core, where everybody else has 100
 //! confine = true                       # false: with the rights of whoever runs the chain
+//! instances = 3                        # several of them share its packets
+//! steer = "flow"                       # by this, or by { lan = "source", wan = "destination" }
 //!
 //! [nf.boxed]
 //! image = "filter.tar"                 # an OCI image, or `bundle`, or a program with `runs = "container"`
@@ -56,7 +58,8 @@
 //!
 //! Stages: [`table`] reads TOML with places, [`file`] the declarations, [`link`] the notation of links,
 //! [`nf`] the Click files, [`wiring`] gives links their meaning, [`loops`] refuses rings, [`compose`] makes
-//! one graph of all, in which [`device`] makes elements of virtual devices. Each collects its mistakes. Invariants: elements keep the places in their own files;
+//! one graph of all, in which [`device`] makes elements of virtual devices, and [`instances`] and [`spread`] of an NF
+//! several. Each collects its mistakes. Invariants: elements keep the places in their own files;
 //! the elements of an NF are next to each other and are called `nf/...`; no input panics.
 //!
 //! What it does not do: open ports, make elements, check arguments (see [`crate::assemble`]).
@@ -65,11 +68,13 @@ mod compose;
 mod device;
 mod file;
 mod fuzz;
+pub mod instances;
 mod link;
 mod loops;
 mod nf;
 mod ports;
 mod sources;
+mod spread;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -280,6 +285,7 @@ fn read_text(
     }
     let declared = file::read(source, &folder_of(path), map, diags);
     let nfs = nf::load_all(&declared, path, defines, files, map, diags);
+    instances::check(&nfs, diags);
     let wiring = wiring::resolve(&declared, &nfs, diags);
     loops::refuse(&nfs, &device::flows(&wiring.links, &declared.devices), diags);
     let sound = diags.errors() == before;

@@ -1,6 +1,7 @@
 //! The NFs' Click files, and the interfaces they have.
 
 use super::file::{ChainFile, Form, NfDecl, NfText};
+use super::instances::Spread;
 use super::{Body, Define, Files, variables};
 use crate::assemble::KnownClasses;
 use crate::nf::Terms;
@@ -31,6 +32,8 @@ pub(super) struct Nf {
     pub terms: Terms,
     /// The program that it is, where it has no Click text.
     pub program: Option<Body>,
+    /// How its instances share its packets, where it has several.
+    pub spread: Option<Spread>,
     /// Whether mistakes in its text may hide interfaces.
     pub incomplete: bool,
 }
@@ -161,6 +164,7 @@ pub(super) fn load_all(
             form: declared.form,
             terms: declared.terms.clone(),
             program: None,
+            spread: declared.spread.clone(),
             incomplete,
         });
     }
@@ -197,6 +201,7 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         form: declared.form,
         terms: declared.terms.clone(),
         program: Some(program.clone()),
+        spread: declared.spread.clone(),
         incomplete: false,
     }
 }

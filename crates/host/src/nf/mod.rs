@@ -33,7 +33,7 @@ pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, Terms, WhenDown};
 pub use supervisor::Supervisor;
 
 use crate::assemble::{Options, assemble};
-use crate::chain::{Body, Chain, Program};
+use crate::chain::{Body, Chain, Program, instances};
 use crate::services::PortOpener;
 use codegen::CodegenError;
 use diag::Diagnostics;
@@ -50,20 +50,22 @@ use std::path::{Path, PathBuf};
 pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Result<(), CodegenError> {
     // By the evaluator: the processes make machine code for themselves.
     let options = Options { workers: 1, evaluator: true, ..options.clone() };
-    for nf in &chain.processes {
+    // Mistakes of instances are those of the first.
+    for nf in chain.processes.iter().filter(|nf| instances::is_first(&nf.name)) {
+        let name = instances::family(&nf.name);
         if let Some(container) = nf.terms.container {
             let by_name =
                 matches!(&nf.body, Body::Program(program) if container::is_name(&program.path, container));
-            container::check::check_runtime(&nf.name, container, by_name, nf.span, diags);
+            container::check::check_runtime(name, container, by_name, nf.span, diags);
         }
         match (&nf.body, nf.terms.container) {
             (Body::Click(graph), _) => {
                 assemble(graph, &options, &mut AnyPort, diags)?;
             }
             (Body::Program(program), Some(container)) => {
-                container::check::check(&nf.name, program, container, diags);
+                container::check::check(name, program, container, diags);
             }
-            (Body::Program(program), None) => check_program(&nf.name, program, diags),
+            (Body::Program(program), None) => check_program(name, program, diags),
             (Body::Visitor(_), _) => {}
         }
     }

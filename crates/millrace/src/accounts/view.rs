@@ -117,15 +117,21 @@ fn add(sums: &mut Vec<(String, u64)>, named: Vec<(String, u64)>) {
 
 /// What the processes of an NF wrote, those of the first worker first; lines are numbered over all.
 pub fn log(seats: &[Arc<Seat>], from: u64) -> Log {
-    // Of several workers each line says whose it is; their order in time is not known beyond a call.
+    // Of several processes each line says whose it is; their order in time is not known beyond a call.
+    let are_instances =
+        seats.iter().any(|seat| Some(&seat.spec.name) != seats.first().map(|seat| &seat.spec.name));
     let mut lines: BTreeMap<u64, String> = BTreeMap::new();
     let (mut next, mut missed) = (0, 0);
-    for seat in seats {
+    for (at, seat) in seats.iter().enumerate() {
         let told = seat.told();
         let first = told.logged - told.log.len() as u64;
         for (number, line) in (first..).zip(&told.log) {
-            let line = if seats.len() > 1 { format!("[{}] {line}", seat.worker) } else { line.clone() };
-            lines.insert(number * seats.len() as u64 + seat.worker as u64, line);
+            let line = match (are_instances, seats.len() > 1) {
+                (true, _) => format!("[{}] {line}", seat.spec.name),
+                (false, true) => format!("[{}] {line}", seat.worker),
+                (false, false) => line.clone(),
+            };
+            lines.insert(number * seats.len() as u64 + at as u64, line);
         }
         missed += first.saturating_sub(from / seats.len() as u64);
         next = next.max(told.logged * seats.len() as u64);

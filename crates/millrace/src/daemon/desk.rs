@@ -6,6 +6,7 @@ use crate::launch::{self, Launched};
 use control::api::{Act, ChainStatus, Log, NfStatus, Order, Stats, Status};
 use control::{Platform, Refusal};
 use host::Outcome;
+use host::chain::instances::family;
 use host::nf::{NfOutput, Seat, State};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,7 +91,7 @@ impl Desk {
         answer.recv().map_err(|_| ending())?
     }
 
-    /// The places of an NF, one for each worker.
+    /// The places of an NF, one for each worker, or those of all its instances.
     pub fn seats(&self, nf: &str) -> Result<Vec<Arc<Seat>>, Refusal> {
         let nf = nf.to_string();
         self.ask(move |owner| owner.seats(&nf))
@@ -99,6 +100,11 @@ impl Desk {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Whether a process is one of an NF: that, or an instance of it.
+fn is_of(process: &str, nf: &str) -> bool {
+    process == nf || family(process) == nf
 }
 
 fn no_chain() -> Refusal {
@@ -144,11 +150,12 @@ impl Owner {
     fn seats(&mut self, nf: &str) -> Result<Vec<Arc<Seat>>, Refusal> {
         let chain = self.chain()?;
         let seats = chain.seats();
-        let found: Vec<Arc<Seat>> = seats.iter().filter(|seat| seat.spec.name == nf).cloned().collect();
+        let found: Vec<Arc<Seat>> = seats.iter().filter(|seat| is_of(&seat.spec.name, nf)).cloned().collect();
         if !found.is_empty() {
             return Ok(found);
         }
-        if chain.launched.nfs.iter().any(|known| known == nf) {
+        let has_process = seats.iter().any(|seat| family(&seat.spec.name) == family(nf));
+        if !has_process && chain.launched.nfs.iter().any(|known| known == family(nf)) {
             return Err(Refusal::Conflict(format!(
                 "NF `{nf}` runs as elements of the daemon's process; one with `runs = \"process\"` has a process"
             )));
@@ -280,7 +287,7 @@ impl Platform for Desk {
             }
         }
         let nf = nf.to_string();
-        self.nfs().map(|all| all.into_iter().filter(|status| status.name == nf).collect())
+        self.nfs().map(|all| all.into_iter().filter(|status| is_of(&status.name, &nf)).collect())
     }
 
     fn log(&self, nf: &str, from: u64) -> Result<Log, Refusal> {

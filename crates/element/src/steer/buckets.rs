@@ -1,0 +1,82 @@
+//! Which instance has which flows.
+//!
+//! Flows fall into buckets, and each bucket has a home: the instance that gets it while all are there. When the home
+//! takes no packets, the bucket goes to the one of the others that it ranks highest (highest random weight; Thaler and
+//! Ravishankar, 1998). So buckets of those that stay never move, what the one that left had is spread evenly, and it
+//! comes back when its home does. Nothing is remembered: workers, and the elements of both directions of a flow, come
+//! to the same result by themselves.
+
+use super::instances::{MOST, all};
+
+/// How many buckets there are. With 64 instances each has 64.
+pub const BUCKETS: usize = 4096;
+
+/// The instance of each bucket.
+#[derive(Debug)]
+pub struct Buckets {
+    instances: usize,
+    /// Those that take packets, a bit each.
+    up: u64,
+    of: Box<[u8; BUCKETS]>,
+}
+
+impl Buckets {
+    /// For so many instances, at least one and at most [`MOST`], which all take packets.
+    pub fn new(instances: usize) -> Buckets {
+        let instances = instances.clamp(1, MOST);
+        let mut of = Box::new([0; BUCKETS]);
+        for (bucket, place) in of.iter_mut().enumerate() {
+            *place = (bucket % instances) as u8;
+        }
+        Buckets { instances, up: all(instances), of }
+    }
+
+    /// Has those instances take packets; how many buckets moved. Where none does, buckets go home.
+    pub fn set_up(&mut self, up: u64) -> usize {
+        let up = up & all(self.instances);
+        if up == self.up {
+            return 0;
+        }
+        self.up = up;
+        let mut moved = 0;
+        for (bucket, place) in self.of.iter_mut().enumerate() {
+            let home = bucket % self.instances;
+            let new = if up == 0 || up >> home & 1 == 1 { home } else { highest(bucket, up) };
+            moved += usize::from(usize::from(*place) != new);
+            *place = new as u8;
+        }
+        moved
+    }
+
+    /// The instance of a hash.
+    #[inline]
+    pub fn of_hash(&self, hash: u64) -> usize {
+        self.of_number((hash >> 52) as usize)
+    }
+
+    /// The instance of a number: 0 is at home at the first, 1 at the second, and so on round.
+    #[inline]
+    pub fn of_number(&self, number: usize) -> usize {
+        usize::from(self.of[number % BUCKETS])
+    }
+
+    /// Buckets that an instance has.
+    pub fn count(&self, instance: usize) -> usize {
+        self.of.iter().filter(|of| usize::from(**of) == instance).count()
+    }
+}
+
+/// The one of these that a bucket ranks highest.
+fn highest(bucket: usize, up: u64) -> usize {
+    let rank = |instance: &usize| mixed((bucket * MOST + instance) as u64);
+    (0..MOST).filter(|instance| up >> instance & 1 == 1).max_by_key(rank).unwrap_or(0)
+}
+
+/// A bit of difference goes everywhere (the finalizer of MurmurHash3).
+fn mixed(mut word: u64) -> u64 {
+    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        word = (word ^ word >> 33).wrapping_mul(factor);
+    }
+    word ^ word >> 33
+}

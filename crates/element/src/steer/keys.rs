@@ -1,0 +1,55 @@
+//! What of a frame says where it goes, as a hash.
+
+use packet::access::Access;
+use packet::view::{icmp, icmp6, protocol};
+use packet::{FlowKey, Layers, parse};
+use std::net::{IpAddr, Ipv6Addr};
+
+/// The same in every run and every worker, and another than that of switches by flow hash in front: what those have
+/// sorted is to be spread again.
+const SEED: u64 = 0x7374_6565_7220_6974;
+
+/// By flow: equal for both directions, and for errors that tell of the flow. What is not IP goes by its Ethernet
+/// addresses and type.
+#[inline]
+pub fn flow<A: Access + ?Sized>(frame: &A) -> u64 {
+    let layers = parse::frame(frame, 0);
+    let key = told_of(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
+    key.unwrap_or_else(|| {
+        let kind = frame.u16(12).unwrap_or(0);
+        FlowKey { src: mac(frame, 6), dst: mac(frame, 0), protocol: 0, src_port: kind, dst_port: kind }
+    })
+    .table_hash(SEED)
+}
+
+/// By the source's address, or the destination's. What is not IP goes by its Ethernet address.
+#[inline]
+pub fn address<A: Access + ?Sized>(frame: &A, source: bool) -> u64 {
+    let address = match FlowKey::of(frame, &parse::frame(frame, 0)) {
+        Some(key) if source => key.src,
+        Some(key) => key.dst,
+        None => mac(frame, if source { 6 } else { 0 }),
+    };
+    FlowKey { src: address, dst: address, protocol: 0, src_port: 0, dst_port: 0 }.table_hash(SEED)
+}
+
+fn mac<A: Access + ?Sized>(frame: &A, at: usize) -> IpAddr {
+    let bytes = (at..at + 6).map(|at| u128::from(frame.u8(at).unwrap_or(0)));
+    IpAddr::V6(Ipv6Addr::from_bits(bytes.fold(0, |number, byte| number << 8 | byte)))
+}
+
+/// The flow that an ICMP error tells of: whoever has the flow has to hear it.
+#[inline]
+fn told_of<A: Access + ?Sized>(frame: &A, layers: &Layers) -> Option<FlowKey> {
+    let (is_error, kind): (fn(u8) -> bool, u16) = match layers.ip_proto? {
+        protocol::ICMP => (icmp::is_error, 0x0800),
+        protocol::ICMP6 => (icmp6::is_error, 0x86dd),
+        _ => return None,
+    };
+    let at = layers.trans.filter(|_| !layers.is_fragment)?;
+    if !is_error(frame.u8(at)?) {
+        return None;
+    }
+    let inside = at.checked_add(icmp::HEADER_BYTES)?;
+    FlowKey::of(frame, &parse::network(frame, inside, kind))
+}

@@ -1,0 +1,21 @@
+//! Several instances of one NF share its packets.
+//!
+//! - `switch`: the element that chooses an instance for each packet
+//! - [`buckets`]: which instance has which flows, and who takes them over
+//! - `keys`: what of a frame says where it goes
+//! - [`instances`]: what the instances tell: who takes packets, and how many each has
+
+use crate::class::Class;
+
+pub mod buckets;
+pub mod instances;
+mod keys;
+mod switch;
+
+pub use switch::Policy;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[&switch::CLASS];
+
+#[cfg(test)]
+mod tests;
