@@ -544,6 +544,21 @@ impl Rig {
         Ok((rig, length))
     }
 
+    /// An opaque element that shares state with others of its worker.
+    #[cfg(test)]
+    pub(crate) fn with_state<T: Any + Send + Sync>(
+        class: &str,
+        config: &str,
+        (inputs, outputs): (usize, usize),
+        key: &str,
+        state: &Arc<T>,
+    ) -> Result<Rig, String> {
+        let key = format!("{key}: {}", std::any::type_name::<T>());
+        Rig::build(class, config, Shape { inputs, outputs }, SLOTS, |_, services| {
+            services.shared.insert((Scope::Worker, key.clone()), Arc::clone(state) as _);
+        })
+    }
+
     fn build(
         class: &str,
         config: &str,
