@@ -181,16 +181,16 @@ fn hint(nf: &Nf, spread: &Spread, policies: &[Policy], diags: &mut Diagnostics) 
         element.class.text.ends_with("Rewriter")
             && element.config.text.split_whitespace().any(|word| word == "pattern")
     };
-    let by_address = |policy: &Policy| !matches!(policy, Policy::Paint | Policy::Interface);
-    if policies.len() > 1
-        && policies.iter().all(by_address)
-        && let Some(element) = nf.graph.elements.iter().find(|element| changes(element))
-    {
+    if let Some(element) = nf.graph.elements.iter().find(|element| policies.len() > 1 && changes(element)) {
         let class = element.class.as_str();
+        let message = format!(
+            "`{}` hands out addresses in {class}: each instance the same, and answers to them may go to another",
+            nf.name
+        );
         diags
-            .warning(spread.by_span, format!("`{}` changes addresses in {class}, and answers to the new ones may go to another instance", nf.name))
-            .note(element.span, "changed here")
-            .help("give the interfaces ways of their own, such as `steer = { INSIDE = \"source\", OUTSIDE = \"paint\" }`, with an NF in front that paints answers");
+            .warning(spread.by_span, message)
+            .note(element.span, "handed out here")
+            .help("make NFs with addresses of their own, and sort packets in front of them");
     }
 }
 
