@@ -15,5 +15,6 @@ mod party;
 mod rate_limiter;
 mod run;
 mod scanner;
+mod steering;
 mod syn_filter;
 mod vxlan;

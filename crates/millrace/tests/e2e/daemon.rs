@@ -19,7 +19,7 @@ idle = [\"0\"]
 ";
 
 /// A daemon in a folder of its own.
-struct Daemon {
+pub struct Daemon {
     folder: Folder,
     at: String,
     started: Option<Started>,
@@ -27,8 +27,13 @@ struct Daemon {
 
 impl Daemon {
     fn new(arguments: &[&str]) -> Daemon {
+        Daemon::of(CHAIN, arguments)
+    }
+
+    /// With a chain file in its folder.
+    pub fn of(chain: &str, arguments: &[&str]) -> Daemon {
         let folder = Folder::new();
-        folder.write("chain.toml", CHAIN);
+        folder.write("chain.toml", chain);
         let mut daemon = Daemon { at: folder.path("at").display().to_string(), folder, started: None };
         daemon.start(arguments);
         daemon
@@ -46,19 +51,19 @@ impl Daemon {
     }
 
     /// Runs a command that steers it.
-    fn ask(&self, arguments: &[&str]) -> Finished {
+    pub fn ask(&self, arguments: &[&str]) -> Finished {
         let mut all = arguments.to_vec();
         all.extend(["--at", &self.at]);
         self.folder.millrace(&all)
     }
 
-    fn json(&self, arguments: &[&str]) -> serde_json::Value {
+    pub fn json(&self, arguments: &[&str]) -> serde_json::Value {
         let finished = self.ask(arguments).sound();
         serde_json::from_slice(&finished.stdout).expect("JSON")
     }
 
     /// Waits until the accounts are as they should be.
-    fn await_stats(&self, what: &str, holds: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+    pub fn await_stats(&self, what: &str, holds: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
         let end = Instant::now() + Duration::from_secs(30);
         loop {
             let stats = self.json(&["stats", "--json"]);
@@ -70,7 +75,7 @@ impl Daemon {
         }
     }
 
-    fn stop(&mut self) -> Finished {
+    pub fn stop(&mut self) -> Finished {
         let started = self.started.take().expect("it runs");
         started.interrupt();
         started.wait()
@@ -86,7 +91,7 @@ impl Drop for Daemon {
 }
 
 /// The instance of an NF in `nf list --json` or in the accounts.
-fn instance<'a>(nfs: &'a serde_json::Value, nf: &str) -> &'a serde_json::Value {
+pub fn instance<'a>(nfs: &'a serde_json::Value, nf: &str) -> &'a serde_json::Value {
     let found = nfs.as_array().expect("a list").iter().find(|status| status["name"] == nf);
     &found.unwrap_or_else(|| panic!("no {nf} in {nfs:#}"))["instances"][0]
 }

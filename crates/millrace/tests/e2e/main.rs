@@ -25,3 +25,4 @@ mod program;
 mod real;
 mod router;
 mod running;
+mod steering;
