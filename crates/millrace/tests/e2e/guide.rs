@@ -62,7 +62,7 @@ fn the_chain_file_of_the_guide_is_sound() {
          check[1] -> ToDevice(in); FromDevice(spare) -> Discard;",
     );
     let chains = blocks("docs/operators-guide.md", "toml");
-    assert_eq!(chains.len(), 3);
+    assert_eq!(chains.len(), 4);
     folder.write("chain.toml", &chains[0]);
     let check = folder.millrace(&["check", "chain.toml", "--short"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
