@@ -74,6 +74,8 @@ pub struct Backs {
     fates: Vec<Fate>,
     /// Packets that went on without coming back, by output.
     passed: Vec<(usize, usize)>,
+    /// Copies that an observer had not looked at when it ended.
+    missed: usize,
 }
 
 impl Backs {
@@ -91,6 +93,17 @@ impl Backs {
     pub fn clear(&mut self) {
         self.fates.clear();
         self.passed.clear();
+        self.missed = 0;
+    }
+
+    /// Adds copies that an observer had not looked at when it ended.
+    pub fn miss(&mut self, count: usize) {
+        self.missed += count;
+    }
+
+    /// Copies that an observer had not looked at when it ended.
+    pub fn missed(&self) -> usize {
+        self.missed
     }
 
     /// Adds packets that the NF handed to the NF behind an output: that one has them now.

@@ -11,6 +11,7 @@ mod l3fwd;
 mod load_balancer;
 mod monitor;
 mod napt;
+mod observer;
 mod party;
 mod rate_limiter;
 mod run;

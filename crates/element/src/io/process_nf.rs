@@ -319,6 +319,7 @@ impl ProcessNf {
             work.drop(reason, packets);
         }
         self.passed += passed as u64;
+        self.missed += self.back.missed() as u64;
         let count = self.back.len() + passed;
         self.back.clear();
         count

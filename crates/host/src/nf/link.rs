@@ -143,6 +143,10 @@ impl ProcessLink {
         let stats = current.lender.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
         self.seat.vitals.note(0, 0);
+        if self.seat.spec.terms.observes {
+            let unseen = estate.untouched.iter().chain(&estate.lost).filter(|lent| !lent.granted);
+            out.miss(unseen.count());
+        }
         let mut border = self.border.as_ref().map(|border| lock(border));
         let mut push = |packet: &Packet, fate: Fate| {
             let mut packet = [*packet];
