@@ -3,37 +3,31 @@
 //! `cargo run --release -p millrace-nf --example pass`: two processes hand the same packets to each other and back, by
 //! the library that NFs link, on one core, where they yield to each other, and on two. Beside it a ring of the same
 //! claims between two threads of one process. All rows take turns, round by round; the median and the spread count.
-#![expect(unsafe_code, reason = "reads the time stamp counter")]
 
+#[path = "../../shm/examples/measure/mod.rs"]
+mod measure;
+
+use measure::{ROUNDS, pin, spread, ticks_per_ns};
 use nf::ends::{Ends, Lent};
 use nf::message::{FromNf, Party, ToNf, Welcome};
 use nf::socket::Socket;
 use nf::{Attached, Options, PartyFiles};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::thread::CpuSet;
 use shm::descriptor::{HEADROOM, LAYOUT_VERSION};
 use shm::page::Page;
 use shm::ring::{Action, Claim, Consumer, Producer, RingFile};
 use shm::{Region, RegionOptions};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SLOTS: u32 = 2048;
 const CLAIMS: u32 = 1024;
 const BURST: usize = 64;
-/// How long a row runs in a round, and how long before that.
+/// How long a row runs in a round.
 const LONG: Duration = Duration::from_millis(150);
-const WARM: Duration = Duration::from_millis(30);
-const ROUNDS: usize = 9;
 /// Turns between two looks at the socket.
 const LISTEN_AFTER: u32 = 4096;
-
-fn pin(core: usize) {
-    let mut set = CpuSet::new();
-    set.set(core);
-    rustix::thread::sched_setaffinity(None, &set).expect("a core of this machine");
-}
 
 /// Lets the other have the core, where it has none of its own.
 fn idle(two_cores: bool) {
@@ -74,19 +68,8 @@ fn other(two_cores: bool) -> ! {
 }
 
 /// Runs turns, each of which says how many packets made two hops: cycles for each hop.
-fn clock(ticks_per_ns: f64, mut turn: impl FnMut() -> usize) -> f64 {
-    let (mut through, mut turns, mut start, mut long) = (0, 0u64, Instant::now(), WARM);
-    loop {
-        through += turn();
-        turns += 1;
-        if turns.is_multiple_of(64) && start.elapsed() > long {
-            if long == LONG {
-                break;
-            }
-            (through, turns, start, long) = (0, 0, Instant::now(), LONG);
-        }
-    }
-    start.elapsed().as_nanos() as f64 * ticks_per_ns / (2 * through.max(1)) as f64
+fn clock(ticks_per_ns: f64, turn: impl FnMut() -> usize) -> f64 {
+    measure::clock(ticks_per_ns, LONG, turn) / 2.0
 }
 
 /// Packets on their way: on one core all that fit into a ring, on two enough for both sides to be busy.
@@ -206,22 +189,6 @@ fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
     })
 }
 
-/// Ticks of the time stamp counter per nanosecond; 1 where there is none, so that figures are nanoseconds.
-fn ticks_per_ns() -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
-        let now = || unsafe { core::arch::x86_64::_rdtsc() };
-        let (start, from) = (Instant::now(), now());
-        while start.elapsed() < WARM {
-            std::hint::spin_loop();
-        }
-        (now() - from) as f64 / start.elapsed().as_nanos() as f64
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    1.0
-}
-
 /// What is measured, on two cores or one.
 type Measure = fn(bool, f64) -> f64;
 
@@ -244,8 +211,6 @@ fn main() {
     println!("cycles for each hop, bursts of {BURST}, {ROUNDS} rounds, {ticks:.3} cycles per ns");
     println!("{:<28}cores  median  spread", "");
     for (name, two_cores, _, figures) in &mut rows {
-        figures.sort_by(f64::total_cmp);
-        let (low, middle, high) = (figures[0], figures[ROUNDS / 2], figures[ROUNDS - 1]);
-        println!("{name:<28}{:>5} {middle:>7.1}  {low:.1} to {high:.1}", 1 + u8::from(*two_cores));
+        println!("{name:<28}{:>5} {}", 1 + u8::from(*two_cores), spread(figures));
     }
 }

@@ -203,8 +203,7 @@ impl Ends {
 
     /// The same, without what is known of packets beside their bytes.
     #[inline]
-    pub fn fetch_lent(&mut self, each: impl FnMut(u16, Lent)) -> usize {
-        let mut each = each;
+    pub fn fetch_lent(&mut self, mut each: impl FnMut(u16, Lent)) -> usize {
         self.fetch_all().for_each(|(input, lent)| each(input, lent));
         self.fetched
     }
@@ -342,10 +341,7 @@ impl Ends {
             self.take_grants();
         }
         let empty = Lent { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
-        if let Some(direct) = &mut self.direct {
-            // What is made goes through the host, and must not overtake.
-            self.closing |= direct.close_exits();
-        }
+        self.close_exits();
         Some(Packet { handle: u64::from(empty.slot) + 1, ..empty.packet() })
     }
 
@@ -353,6 +349,14 @@ impl Ends {
     pub fn make_lent(&mut self) -> Option<Lent> {
         let packet = self.make()?;
         (!self.metadata || shm::park(&packet)).then(|| Lent::of(&packet))
+    }
+
+    /// What an NF makes or has kept goes through the host, and nothing must overtake: all does, from now on.
+    #[inline]
+    fn close_exits(&mut self) {
+        if let Some(direct) = &mut self.direct {
+            self.closing |= direct.close_exits();
+        }
     }
 
     /// Empty slots that are there.
@@ -369,9 +373,11 @@ impl Ends {
                 return;
             };
             for claim in &claims[..count] {
-                if let Some(packet) = shm::claimed(self.region.number(), claim) {
-                    self.note_granted(claim.slot);
-                    self.granted.push(Lent::of(&packet));
+                if let Some(lent) = Lent::claimed(self.region.number(), claim) {
+                    if let Some(marks) = self.marks.get_mut(claim.slot as usize) {
+                        *marks |= GRANTED;
+                    }
+                    self.granted.push(lent);
                 }
             }
             // The host knows whose they are; nobody asks what was done to them.
@@ -379,13 +385,6 @@ impl Ends {
             if count < BURST {
                 return;
             }
-        }
-    }
-
-    /// Notes that a slot is one that was granted.
-    fn note_granted(&mut self, slot: u32) {
-        if let Some(marks) = self.marks.get_mut(slot as usize) {
-            *marks |= GRANTED;
         }
     }
 
@@ -423,11 +422,8 @@ impl Ends {
         if is_held || !self.can_hold() {
             return is_held;
         }
-        if let Some(direct) = &mut self.direct {
-            // What is kept goes through the host later, and nothing must overtake.
-            self.closing |= direct.close_exits();
-        }
-        self.claim(lent, Action::Hold, 0);
+        self.close_exits();
+        self.give_lent(lent, Action::Hold, 0);
         if let Some(marks) = self.marks.get_mut(lent.slot as usize) {
             *marks |= HELD;
             self.held += 1;
@@ -447,11 +443,6 @@ impl Ends {
     /// Gives a packet to the host, or to the NF behind that output, with what stands in the metadata block of its slot.
     #[inline]
     pub fn give_lent(&mut self, lent: &Lent, action: Action, destination: u16) {
-        self.claim(lent, action, destination);
-    }
-
-    #[inline]
-    fn claim(&mut self, lent: &Lent, action: Action, destination: u16) {
         let Lent { slot, generation, data, len, .. } = *lent;
         let marks = self.marks.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         let hops = ((marks >> HOPS) as u8).saturating_add(1);

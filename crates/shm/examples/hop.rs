@@ -3,25 +3,24 @@
 //! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each
 //! other, and on two; beside it a ring of the same claims between two threads of one process, without books, and
 //! a bare process switch. All rows take turns, round by round; the median and the spread of the rounds count.
-#![expect(unsafe_code, reason = "reads the time stamp counter")]
 
+mod measure;
+
+use measure::{ROUNDS, clock, pin, spread, ticks_per_ns};
 use packet::access::Access;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::process::Pid;
-use rustix::thread::CpuSet;
 use shm::lend::{Lender, Loans, Verdict};
 use shm::ring::{Action, Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{Packet, Pool, Region, RegionOptions, SharedPool};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SLOTS: u32 = 4096;
 const CLAIMS: u32 = 1024;
-/// How long a row runs in a round, and how long before that.
+/// How long a row runs in a round.
 const LONG: Duration = Duration::from_millis(100);
-const WARM: Duration = Duration::from_millis(30);
-const ROUNDS: usize = 9;
 const FRAME_BYTES: u32 = 60;
 
 /// What an NF does with each packet.
@@ -92,12 +91,6 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-fn pin(core: usize) {
-    let mut set = CpuSet::new();
-    set.set(core);
-    rustix::thread::sched_setaffinity(None, &set).expect("a core of this machine");
-}
-
 fn memory(number: &str) -> OwnedFd {
     shm::memfd::inherited(number.parse().expect("a descriptor")).expect("left open")
 }
@@ -157,24 +150,6 @@ fn serve<C: Cells>(
     }
 }
 
-/// Runs turns, each of which says how many packets came back, and measures: cycles for each packet or, where
-/// there are none, for each half of a turn.
-fn clock(ticks_per_ns: f64, mut turn: impl FnMut() -> usize) -> f64 {
-    let (mut through, mut turns, mut start, mut long) = (0, 0u64, Instant::now(), WARM);
-    loop {
-        through += turn();
-        turns += 1;
-        if turns.is_multiple_of(64) && start.elapsed() > long {
-            if long == LONG {
-                break;
-            }
-            (through, turns, start, long) = (0, 0, Instant::now(), LONG);
-        }
-    }
-    let count = if through == 0 { 2 * turns } else { through as u64 };
-    start.elapsed().as_nanos() as f64 * ticks_per_ns / count as f64
-}
-
 /// Packets on their way at a time: on one core all of a burst, on two enough for both sides to be busy.
 fn in_flight(row: &Row) -> usize {
     if row.two_cores { CLAIMS as usize / 2 } else { row.burst }
@@ -203,7 +178,7 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
         });
         let mut claims = vec![Claim { slot: 1, ..Claim::default() }; in_flight(row)];
         to.push(&claims).expect("sound");
-        let took = clock(ticks_per_ns, || {
+        let took = clock(ticks_per_ns, LONG, || {
             let count = from.take(&mut claims[..burst]).expect("sound");
             to.push(&claims[..count]).expect("sound");
             from.release(count);
@@ -258,7 +233,7 @@ fn lend(
         fill(&mut packets);
         lender.lend(&loans, &packets, &list[..made], 0).expect("sound");
     }
-    clock(ticks_per_ns, || {
+    clock(ticks_per_ns, LONG, || {
         if row.kind == Kind::Pooled && lender.held() as usize + burst <= most {
             let made = pool.alloc(&mut packets[..burst]);
             fill(&mut packets[..made]);
@@ -278,23 +253,6 @@ fn lend(
     })
 }
 
-/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 where there is no counter, so
-/// that figures are nanoseconds.
-fn ticks_per_ns() -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
-        let now = || unsafe { core::arch::x86_64::_rdtsc() };
-        let (start, from) = (Instant::now(), now());
-        while start.elapsed() < WARM {
-            std::hint::spin_loop();
-        }
-        (now() - from) as f64 / start.elapsed().as_nanos() as f64
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    1.0
-}
-
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if !arguments.is_empty() {
@@ -310,9 +268,7 @@ fn main() {
     println!("cycles per packet there and back, {ROUNDS} rounds, {ticks:.3} cycles per ns");
     println!("{:<42}cores burst  median  spread", "");
     for (row, figures) in rows.iter().zip(&mut figures) {
-        figures.sort_by(f64::total_cmp);
-        let (low, middle, high) = (figures[0], figures[ROUNDS / 2], figures[ROUNDS - 1]);
         let (name, cores, burst) = (row.name, if row.two_cores { 2 } else { 1 }, row.burst);
-        println!("{name:<42}{cores:>5} {burst:>5} {middle:>7.1}  {low:.1} to {high:.1}");
+        println!("{name:<42}{cores:>5} {burst:>5} {}", spread(figures));
     }
 }

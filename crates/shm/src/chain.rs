@@ -51,10 +51,14 @@ pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
         (target.data, target.len) = (source.data, bytes.len() as u32);
         bytes.copy_to(&Segment::of(target));
     }
-    let mut copy = join(fresh)?;
+    Some(described(join(fresh)?, packet))
+}
+
+/// A copy, with what is known of the packet that it is one of.
+#[inline(always)]
+fn described(copy: Packet, packet: &Packet) -> Packet {
     let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, .. } = *packet;
-    copy = Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy };
-    Some(copy)
+    Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy }
 }
 
 /// Copies the front packets of a list into the front of `out`, as [`clone_packet`] does: as many as there are slots and
@@ -71,10 +75,7 @@ pub fn clone_front(pool: &mut PacketPool, packets: &[Packet], list: &[u16], out:
         let bytes = Segment::of(source);
         (copy.data, copy.len, copy.total) = (source.data, bytes.len() as u32, bytes.len() as u32);
         bytes.copy_to(&Segment::of(copy));
-        let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, .. } =
-            *source;
-        *copy =
-            Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..*copy };
+        *copy = described(*copy, source);
     }
     count
 }

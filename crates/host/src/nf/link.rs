@@ -217,7 +217,7 @@ impl ProcessLink {
         let (mut went, mut is_full, mut sound) = (0, false, true);
         for way in party.ways.iter().filter(|way| way.from.0 == member) {
             let (current, verdicts, seat) = (&mut self.current, &mut self.verdicts, &self.seat);
-            let (border, copied) = (&self.border, &mut self.copied);
+            let (border, copied) = (self.border.as_deref(), &mut self.copied);
             let turn = way.turn(|ring| {
                 let Some(current) = current else { return };
                 // Seldom: while the reader is not there.
@@ -225,15 +225,7 @@ impl ProcessLink {
                     let (count, taken) =
                         current.lender.take_from(ring, way.from.1, &memory.loans, packets, verdicts);
                     sound &= taken.is_ok();
-                    let back = verdicts[..count].iter().map(|verdict| fate(seat, verdict));
-                    let start = fates.len();
-                    fates.extend(back);
-                    let Some(border) = border else { return };
-                    let mut border = lock(border);
-                    if !border.leave(&mut packets[..count], &fates[start..]) {
-                        fates.truncate(start);
-                    }
-                    *copied += border.take_copied();
+                    *copied += receive(seat, border, &mut packets[..count], &verdicts[..count], fates);
                 });
             });
             if turn.passed > 0 {
@@ -281,27 +273,16 @@ impl ProcessLink {
     /// Takes back what the NF gave.
     fn take_back(&mut self, out: &mut Backs) {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
-        let (verdicts, seat) = (&mut self.verdicts, &self.seat);
-        let mut border = self.border.as_ref().map(|border| lock(border));
+        let (verdicts, seat, copied) = (&mut self.verdicts, &self.seat, &mut self.copied);
+        let border = self.border.as_deref();
         let (mut granted, mut sound) = (0, true);
         out.fill(verdicts.len(), |packets, fates| {
             let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
             let verdicts = &verdicts[..count];
             granted = verdicts.iter().filter(|verdict| verdict.granted).count();
             sound = taken.is_ok();
-            let back = verdicts.iter().map(|verdict| fate(seat, verdict));
-            let start = fates.len();
-            fates.extend(back);
-            if let Some(border) = &mut border
-                && !border.leave(&mut packets[..count], &fates[start..])
-            {
-                fates.truncate(start);
-            }
+            *copied += receive(seat, border, &mut packets[..count], verdicts, fates);
         });
-        if let Some(border) = &mut border {
-            self.copied += border.take_copied();
-        }
-        drop(border);
         self.granted = self.granted.saturating_sub(granted);
         if self.seat.party.is_none() {
             self.seat.vitals.note(current.lender.given_back(), current.lender.held());
@@ -322,6 +303,23 @@ fn entrances(party: &Party, member: u8) -> impl Iterator<Item = &Arc<Way>> {
 
 fn lock(border: &Mutex<Border>) -> MutexGuard<'_, Border> {
     border.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Adds what became of packets that came back, which are the originals behind it; copies that were made for that.
+fn receive(
+    seat: &Seat,
+    border: Option<&Mutex<Border>>,
+    packets: &mut [Packet],
+    verdicts: &[Verdict],
+    fates: &mut Vec<Fate>,
+) -> u64 {
+    let start = fates.len();
+    fates.extend(verdicts.iter().map(|verdict| fate(seat, verdict)));
+    let Some(mut border) = border.map(lock) else { return 0 };
+    if !border.leave(packets, &fates[start..]) {
+        fates.truncate(start);
+    }
+    border.take_copied()
 }
 
 /// Takes everything out of a ring whose writer will never write again, as far as its index can be.

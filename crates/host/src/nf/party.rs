@@ -74,6 +74,18 @@ struct WayState {
     unlooked: u8,
 }
 
+impl WayState {
+    /// Has the host read the next ring, where there is one and the last is of no more use.
+    fn go_on(&mut self) {
+        if self.ring.is_none()
+            && let Some(next) = self.next.take()
+        {
+            let reader = Reader::Host(Consumer::new(cells(&next)));
+            self.ring = Some((next, reader));
+        }
+    }
+}
+
 #[derive(Debug)]
 enum Reader {
     Host(Consumer<Mapped>),
@@ -82,7 +94,7 @@ enum Reader {
     Heir(Witness<Mapped>),
 }
 
-/// What a writer's side is to do.
+/// What a writer's side learns in a turn.
 #[derive(Debug, Default)]
 pub struct Turn {
     /// Packets that the reader took since the last turn.
@@ -229,9 +241,9 @@ impl Party {
         let rings = lock(&self.rings).clone();
         let living = || rings.iter().enumerate().filter(|(at, _)| *at != usize::from(dead));
         let look_at_notes = |mark: &mut dyn FnMut(u32, u32, u8, bool)| {
-            for slot in 0..self.notes.get().map_or(0, |_| loans.slots()) {
-                let noted = self.notes.get().and_then(|notes| noted(notes.load(slot as usize)));
-                if let Some((member, generation, hops)) = noted {
+            let Some(notes) = self.notes.get() else { return };
+            for slot in 0..loans.slots() {
+                if let Some((member, generation, hops)) = noted(notes.load(slot as usize)) {
                     mark(slot, generation, hops, member != dead);
                 }
             }
@@ -267,12 +279,8 @@ impl Way {
     pub fn begin(&self, file: RingFile<1>, metadata: bool) {
         self.writer.store(kind(metadata), Relaxed);
         let mut state = lock(&self.state);
-        if state.ring.is_none() {
-            let reader = Reader::Host(Consumer::new(cells(&file)));
-            state.ring = Some((file, reader));
-        } else {
-            state.next = Some(file);
-        }
+        state.next = Some(file);
+        state.go_on();
     }
 
     /// The reader's side, once all that was lent to it before has reached its ring: the way is the reader's from now on,
@@ -338,9 +346,9 @@ impl Way {
                 Err(_) => true,
             },
         };
-        if is_empty && let Some(next) = state.next.take() {
-            let reader = Reader::Host(Consumer::new(cells(&next)));
-            state.ring = Some((next, reader));
+        if is_empty && state.next.is_some() {
+            state.ring = None;
+            state.go_on();
         }
         turn
     }
@@ -397,12 +405,7 @@ impl Way {
             }
             other => other,
         };
-        if state.ring.is_none()
-            && let Some(next) = state.next.take()
-        {
-            let reader = Reader::Host(Consumer::new(cells(&next)));
-            state.ring = Some((next, reader));
-        }
+        state.go_on();
     }
 
     fn see(&self, passed: u64, pending: u64) {

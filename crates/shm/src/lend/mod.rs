@@ -438,7 +438,8 @@ impl<C: Cells> Lender<C> {
         for slot in loans.held_by(holder).take(usize::try_from(most).unwrap_or(usize::MAX)) {
             let Some((kept, loan)) = loans.kept(slot) else { continue };
             // Whose a marked one is the books say.
-            if if loan.is_marked() { loan.member() != member } else { others(slot) } {
+            let is_others = if loan.is_marked() { loan.member() != member } else { others(slot) };
+            if is_others {
                 continue;
             }
             let list = if loan.is_held() { &mut estate.held } else { &mut estate.lost };

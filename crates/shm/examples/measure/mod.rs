@@ -1,0 +1,58 @@
+//! What the examples that measure share: cores, the clock, and what is made of the figures of several rounds.
+#![expect(unsafe_code, reason = "reads the time stamp counter")]
+
+use rustix::thread::CpuSet;
+use std::time::{Duration, Instant};
+
+/// How long something runs before it is measured.
+pub const WARM: Duration = Duration::from_millis(30);
+/// Rounds in which all rows take turns.
+pub const ROUNDS: usize = 9;
+
+pub fn pin(core: usize) {
+    let mut set = CpuSet::new();
+    set.set(core);
+    rustix::thread::sched_setaffinity(None, &set).expect("a core of this machine");
+}
+
+/// Runs turns for so long, each of which says how many packets went through, and measures: cycles for each packet or,
+/// where there are none, for each half of a turn.
+pub fn clock(ticks_per_ns: f64, measured: Duration, mut turn: impl FnMut() -> usize) -> f64 {
+    let (mut through, mut turns, mut start, mut long) = (0, 0u64, Instant::now(), WARM);
+    loop {
+        through += turn();
+        turns += 1;
+        if turns.is_multiple_of(64) && start.elapsed() > long {
+            if long == measured {
+                break;
+            }
+            (through, turns, start, long) = (0, 0, Instant::now(), measured);
+        }
+    }
+    let count = if through == 0 { 2 * turns } else { through as u64 };
+    start.elapsed().as_nanos() as f64 * ticks_per_ns / count as f64
+}
+
+/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 where there is no counter, so
+/// that figures are nanoseconds.
+pub fn ticks_per_ns() -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
+        let now = || unsafe { core::arch::x86_64::_rdtsc() };
+        let (start, from) = (Instant::now(), now());
+        while start.elapsed() < WARM {
+            std::hint::spin_loop();
+        }
+        (now() - from) as f64 / start.elapsed().as_nanos() as f64
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    1.0
+}
+
+/// The median of the rounds' figures, and their spread.
+pub fn spread(figures: &mut [f64]) -> String {
+    figures.sort_by(f64::total_cmp);
+    let [low, middle, high] = [0, figures.len() / 2, figures.len() - 1].map(|at| figures[at]);
+    format!("{middle:>7.1}  {low:.1} to {high:.1}")
+}
