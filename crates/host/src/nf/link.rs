@@ -171,6 +171,7 @@ impl ProcessLink {
         if self.evicted || !self.seat.is_wanted() {
             return 0;
         }
+        let asked = list.len();
         let mut border = self.border.as_ref().map(|border| lock(border));
         let (packets, list) = match &mut border {
             Some(border) => border.cross(packets, list),
@@ -179,7 +180,7 @@ impl ProcessLink {
         let result = current.lender.lend(&memory.loans, packets, list, destination);
         let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
         if destination != GRANT {
-            self.refused = lent < list.len();
+            self.refused = lent < asked;
             match &self.seat.party {
                 // Whoever has most of what is inside is in the way of all.
                 Some((party, _)) if lent == 0 && party.is_full() => party.note_crowded(),
