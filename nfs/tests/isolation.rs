@@ -28,36 +28,39 @@ fn none_is_none() {
 
 #[test]
 fn an_observer_that_writes_is_ended_by_the_kernel() {
-    let made = Attack::new("write-observed").observing().make();
-    made.was_restarted();
-    assert!(!made.told.contains("WORKED"), "{}", made.told);
-    // Packets that it looked at went on without it.
-    let bad = made.accounts.element("bad/process");
-    assert_eq!(bad.input, bad.outputs.iter().sum::<u64>());
+    for attack in [Attack::new("write-observed").observing(), Attack::new("write-observed").tapping()] {
+        let made = attack.make();
+        made.was_restarted();
+        assert!(!made.told.contains("WORKED"), "{}", made.told);
+        // Packets that it looked at went on without it.
+        let bad = made.accounts.element("bad/process");
+        assert_eq!(bad.input, bad.outputs.iter().sum::<u64>());
+    }
 }
 
 #[test]
 fn an_observer_gets_around_no_seal() {
     as_root!("an_observer_gets_around_no_seal");
-    let made = Attack::new("work-around-seals").observing().make();
-    made.was_refused(&[
-        "mprotect region",
-        "map region",
-        "pwrite region",
-        "sendfile region",
-        "reopen region",
-        "fchmod region",
-        "chmod region",
-        "shrink region",
-        "grow region",
-        "seal region",
-        "lease region",
-        "/proc/self/mem region",
-        "shrink rings",
-        "seal rings",
-        "shrink page",
-        "seal page",
-    ]);
+    for attack in [Attack::new("work-around-seals").observing(), Attack::new("work-around-seals").tapping()] {
+        attack.make().was_refused(&[
+            "mprotect region",
+            "map region",
+            "pwrite region",
+            "sendfile region",
+            "reopen region",
+            "fchmod region",
+            "chmod region",
+            "shrink region",
+            "grow region",
+            "seal region",
+            "lease region",
+            "/proc/self/mem region",
+            "shrink rings",
+            "seal rings",
+            "shrink page",
+            "seal page",
+        ]);
+    }
 }
 
 #[test]

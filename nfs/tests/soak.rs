@@ -11,11 +11,13 @@ use host::nf::container::runtime::Runtime;
 use host::nf::link::ProcessLink;
 use host::nf::memory::Memory;
 use host::nf::party::Party;
+use host::nf::seat::Access as NfAccess;
 use host::nf::{Command, NfOutput, NfSpec, Rights, Seat, Supervisor, Terms};
 use nf::ends::FIRST_COUNTER;
 use packet::access::Access;
 use rustix::process::{Pid, Signal, kill_process};
-use shm::pool::{Pool, SharedPool};
+use shm::descriptor::flag;
+use shm::pool::{PacketPool, Pool, SharedPool};
 use shm::{HugePages, NativePool, Packet, PacketBytesMut, Region, RegionOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -261,6 +263,87 @@ fn soak(container: Option<Container>) {
     );
     spread("from its end until all slots are the host's", to_noticed);
     spread("from its end to the first packet through the next", to_first);
+}
+
+/// An NF that looks at packets where they lie is killed at any moment: packets that it was shown went on long before,
+/// and each slot is free once both are done with it.
+#[test]
+fn no_slot_is_lost_however_a_tap_ends() {
+    let kills =
+        std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let options =
+        RegionOptions { huge_pages: HugePages::Never, only_for_reading: true, ..RegionOptions::slots(SLOTS) };
+    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let mut pool = shared.worker();
+    let supervisor = Supervisor::start().expect("a supervisor");
+    let memory: Arc<OnceLock<Memory>> = Arc::default();
+    let worker = Arc::clone(&shared);
+    let tapped =
+        Memory::of_tap(Arc::clone(shared.region()), Arc::new(move || PacketPool::Native(worker.worker())));
+    assert!(memory.set(tapped).is_ok());
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_nf-monitor"));
+    let terms = Terms { rights: Some(Rights::default()), access: NfAccess::Tap, ..Terms::default() };
+    let spec = NfSpec {
+        name: "tap".into(),
+        command: Some(Command { program, arguments: vec![], folder: PathBuf::new() }),
+        inputs: vec!["0".into()],
+        burst: BURST,
+        output: NfOutput::Log,
+        terms,
+        ..NfSpec::default()
+    };
+    let seat = Arc::new(Seat::new(spec, 0, 0, memory));
+    supervisor.add(Arc::clone(&seat));
+    let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.bell(), Arc::default());
+    link.let_share(None);
+    link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.told().log));
+    let (mut backs, mut shown, mut busiest) = (Backs::default(), 0u64, 0);
+    let mut turn = |link: &mut ProcessLink, pool: &mut NativePool| {
+        link.collect(&mut backs);
+        assert!(backs.is_empty(), "nothing comes back of what it is shown");
+        backs.clear();
+        let mut packets = [Packet::EMPTY; BURST];
+        let made = pool.alloc(&mut packets);
+        assert_eq!(made, BURST, "it has all the memory");
+        for packet in &mut packets {
+            (packet.len, packet.total) = (60, 60);
+            assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
+        }
+        let list: Vec<u16> = (0..made as u16).collect();
+        let lent = link.lend(0, &packets, &list);
+        assert!(lent == 0 || link.shares());
+        packets[..lent].iter_mut().for_each(|packet| packet.flags |= flag::SHARED);
+        busiest = busiest.max(pool.in_use());
+        // They went on, and are done with.
+        pool.free_all(&packets);
+        shown += lent as u64;
+        shown
+    };
+    let mut seed = now_ns() | 1;
+    for kill in 0..kills {
+        let (before, end) = (turn(&mut link, &mut pool), Instant::now() + PATIENCE);
+        while turn(&mut link, &mut pool) < before + 2_000 {
+            assert!(Instant::now() < end, "it is shown nothing: {:?}", seat.told().log);
+        }
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let kill_at = Instant::now() + Duration::from_micros(110_000 + (seed >> 33) % 30_000);
+        while Instant::now() < kill_at {
+            turn(&mut link, &mut pool);
+        }
+        let restarts = seat.restarts();
+        let pid = i32::try_from(seat.pid()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process"), Signal::KILL).expect("killed");
+        while seat.restarts() == restarts {
+            turn(&mut link, &mut pool);
+            assert!(Instant::now() < end, "kill {kill}: it does not come back: {:?}", seat.told().log);
+        }
+    }
+    link.stop(&mut backs);
+    drop(link);
+    assert!(busiest > BURST, "it never had a packet longer than the host did");
+    assert_eq!((pool.in_use(), pool.stats().bad_frees), (0, 0), "slots are missing");
+    assert!(seat.restarts() as usize >= kills);
+    println!("{kills} kills of a tap, which was shown {shown} packets, {busiest} slots in use at most");
 }
 
 /// NFs of a chain that hand packets to each other: any of them is killed at any moment, and the others go on with what

@@ -247,6 +247,19 @@ void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *li
 		rte_mempool_put_bulk(mempool, (void **)mbufs, held);
 }
 
+/* One holder more for each packet: drivers and mr_free let go of one at a time. */
+void mr_share(const struct mr_packet *packets, uint32_t count)
+{
+	struct mr_headers headers = MR_NO_HEADERS;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct rte_mbuf *mbuf = mr_mbuf(&packets[i], &headers);
+
+		if (likely(mbuf != NULL))
+			rte_mbuf_refcnt_update(mbuf, 1);
+	}
+}
+
 /* Keeps the descriptors of the segments after the first, and takes the chain apart: from here
  * on the descriptors say what is in it. */
 static bool mr_fill_chain(struct mr_packet *head, struct rte_mbuf *mbuf, const struct mr_pool *pool)

@@ -137,6 +137,7 @@ int mr_device_stats(uint16_t port, struct mr_stats *stats);
 uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t count);
 void mr_free(const struct mr_packet *packets, uint32_t count, const uint16_t *list, uint32_t listed,
 	     struct mr_burst *burst);
+void mr_share(const struct mr_packet *packets, uint32_t count);
 uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out, uint32_t count,
 		    struct mr_burst *burst);
 uint32_t mr_send(uint16_t port, uint16_t queue, const struct mr_packet *packets, uint32_t count,

@@ -160,6 +160,7 @@ shim! {
         listed: u32,
         burst: *mut RawBurst,
     );
+    fn mr_share(packets: *const Packet, count: u32);
     fn mr_receive(queue: *const RawQueue, out: *mut Packet, count: u32, burst: *mut RawBurst) -> u32 = 0;
     fn mr_send(
         port: u16,

@@ -173,6 +173,12 @@ impl Pool for DpdkPool {
         self.give_back(packets, None);
     }
 
+    fn share(&mut self, packets: &[Packet]) -> bool {
+        // SAFETY: the array is as long as is said; the shim checks every handle against the pools' headers.
+        unsafe { ffi::mr_share(packets.as_ptr(), packets.len() as u32) };
+        true
+    }
+
     fn capacity(&self) -> usize {
         self.pool.raw.capacity as usize
     }

@@ -32,6 +32,16 @@ pub trait Element: Send {
         None
     }
 
+    /// Whether what is not in its program may change bytes of packets that came in: elements that pass them on as they
+    /// are say so, and packets that somebody else is shown meanwhile need no copy.
+    fn writes(&self) -> bool {
+        true
+    }
+
+    /// Told before the first packet, of an element behind it that may change bytes of packets which it is passed, if
+    /// there is one.
+    fn note_writer(&mut self, writer: Option<&str>) {}
+
     /// The table with that number in the program's declarations.
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
         None

@@ -19,6 +19,15 @@ pub trait NfLink: Send {
     /// Lends packets that came in by an input, the front ones of the list, as many as can be; how many.
     fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
 
+    /// Whether packets that were lent last are read where they lie, while they go on: whoever has them is to say so by
+    /// `shm::descriptor::flag::SHARED`.
+    fn shares(&self) -> bool {
+        false
+    }
+
+    /// Whether packets may be read where they lie while they go on; else a sentence why not. Called before `start`.
+    fn let_share(&mut self, _why_not: Option<String>) {}
+
     /// How many empty slots the NF should get, to make packets in.
     fn grants_wanted(&self) -> usize;
 

@@ -157,6 +157,7 @@ fn assemble_all(
             diags.extend(later);
             return Ok(None);
         }
+        note_writers(graph, &mut nodes);
         graphs.push(nodes);
     }
     let programs = compile(&mut graphs, options)?;
@@ -239,6 +240,37 @@ fn make_node(
         elsewhere,
         books: Arc::new(books),
     })
+}
+
+/// Tells each element of one that comes behind it and may write packets, if there is one.
+fn note_writers(graph: &Graph, nodes: &mut [Node]) {
+    let writes = |node: &Node| {
+        let own = || node.element.as_ref().is_some_and(|element| element.writes());
+        match &node.lowered {
+            Some(lowered) => lowered.program.writes() || !lowered.program.slow.is_empty() && own(),
+            None => own(),
+        }
+    };
+    let mut before: Vec<Vec<usize>> = vec![vec![]; nodes.len()];
+    for wire in &graph.connections {
+        before.get_mut(wire.to.0).into_iter().for_each(|before| before.push(wire.from.0));
+    }
+    let mut writer: Vec<Option<usize>> = vec![None; nodes.len()];
+    let mut open: Vec<(usize, usize)> =
+        nodes.iter().enumerate().filter(|(_, node)| writes(node)).map(|(at, _)| (at, at)).collect();
+    while let Some((at, found)) = open.pop() {
+        for &from in &before[at] {
+            if writer[from].is_none() {
+                writer[from] = Some(found);
+                open.push((from, found));
+            }
+        }
+    }
+    let names: Vec<Option<String>> =
+        writer.iter().map(|found| found.map(|found| nodes[found].name.clone())).collect();
+    for (node, name) in nodes.iter_mut().zip(names) {
+        node.element.iter_mut().for_each(|element| element.note_writer(name.as_deref()));
+    }
 }
 
 /// Whether a class's outputs are pull by nature: its elements answer pulls themselves.

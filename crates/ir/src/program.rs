@@ -424,6 +424,11 @@ impl Program {
         &self.blocks[id.index()]
     }
 
+    /// Whether it may change bytes of a packet. What its slow paths do is not said here.
+    pub fn writes(&self) -> bool {
+        self.blocks.iter().flat_map(|block| &block.insts).any(|(_, inst)| matches!(inst, Inst::Store(..)))
+    }
+
     /// Number of values: one more than the highest that stands in the program.
     pub fn value_count(&self) -> usize {
         let defined = self.blocks.iter().flat_map(|block| {

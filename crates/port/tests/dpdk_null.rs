@@ -4,7 +4,7 @@ mod dpdk_setup;
 
 use dpdk_setup::{assert_no_leak, open, start};
 use port::{DpdkSpec, Port};
-use shm::descriptor::{BUF_BYTES, HEADROOM};
+use shm::descriptor::{BUF_BYTES, HEADROOM, flag};
 use shm::{Packet, PacketBytes, PacketPool, Pool, SharedPool, clone_packet, write_frame};
 
 #[test]
@@ -50,6 +50,20 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     pool.free_all(&[chain]);
     assert_eq!(pool.in_use(), 5);
     assert_eq!(port.send(&mut pool, &mut [copy], &[0]).packets, 1);
+    assert_no_leak(&pool, 0);
+
+    // What somebody else reads is free once the driver and the reader let go, whoever does first.
+    let got = port.receive(&mut pool, &mut vector[..2]).packets;
+    assert_eq!(got, 2);
+    assert!(pool.share(&vector[..2]) && pool.share(&vector[..1]));
+    vector[..2].iter_mut().for_each(|packet| packet.flags |= flag::SHARED);
+    let shared = [vector[0], vector[1]];
+    pool.free_all(&shared[..1]);
+    assert_eq!(port.send(&mut pool, &mut vector, &[0, 1]).packets, 2);
+    assert_eq!(pool.in_use(), 2);
+    pool.free_all(&shared[1..]);
+    assert_eq!(pool.in_use(), 1);
+    pool.free_all(&shared[..1]);
     assert_no_leak(&pool, 0);
 
     // The whole pool can be taken, and not more.

@@ -5,7 +5,7 @@
 //! `segments` and `total` are right in the head. Freeing the head frees the chain.
 
 use crate::bytes::segments;
-use crate::descriptor::{BUF_BYTES, HEADROOM, Packet};
+use crate::descriptor::{BUF_BYTES, HEADROOM, Packet, flag};
 use crate::pool::{PacketPool, Pool};
 use crate::slot::{Segment, link, prefetch_data};
 
@@ -54,10 +54,11 @@ pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
     Some(described(join(fresh)?, packet))
 }
 
-/// A copy, with what is known of the packet that it is one of.
+/// A copy, with what is known of the packet that it is one of. Nobody shares its slot.
 #[inline(always)]
 fn described(copy: Packet, packet: &Packet) -> Packet {
-    let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, .. } = *packet;
+    let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, packet_type, .. } = *packet;
+    let flags = packet.flags & !flag::SHARED;
     Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy }
 }
 
@@ -81,14 +82,15 @@ pub fn clone_front(pool: &mut PacketPool, packets: &[Packet], list: &[u16], out:
 }
 
 /// Makes one packet what another is: the same bytes at the same offsets, the same annotations, in its own slot. Both
-/// have one segment.
+/// have one segment, and nobody shares the other's slot.
 ///
 /// False, and nothing changed, when that cannot be.
 #[must_use]
 pub fn copy_into(from: &Packet, to: &mut Packet) -> bool {
     let bytes = Segment::of(from);
     let target = Segment::of(&Packet { data: from.data, len: bytes.len() as u32, ..*to });
-    if from.segments != 1 || to.segments != 1 || target.len() < bytes.len() {
+    let shared = to.flags & flag::SHARED != 0;
+    if from.segments != 1 || to.segments != 1 || target.len() < bytes.len() || shared {
         return false;
     }
     bytes.copy_to(&target);

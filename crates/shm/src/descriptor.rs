@@ -88,6 +88,8 @@ pub mod flag {
     pub const PARTIAL_CHECKSUM: u16 = 1;
     /// Larger than the link takes; must be segmented before it is sent.
     pub const GSO: u16 = 2;
+    /// Somebody else holds the slot, too, and reads it: nobody writes its bytes. See [`Pool::share`](crate::Pool::share).
+    pub const SHARED: u16 = 4;
 }
 
 /// Click's packet types (`Packet::PacketType`), from the frame's destination address.

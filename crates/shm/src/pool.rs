@@ -8,13 +8,13 @@
 //! that is freed twice is counted and not taken back twice, as long as the frees do not race.
 
 use crate::descriptor::{
-    HEADROOM, LAYOUT_VERSION, META_BYTES, NO_HEADER, NO_PORT, Packet, PacketType, SLOT_BYTES,
+    HEADROOM, LAYOUT_VERSION, META_BYTES, NO_HEADER, NO_PORT, Packet, PacketType, SLOT_BYTES, flag,
 };
 use crate::ledger::Ledger;
 use crate::region::Region;
 use crate::slot::linked;
 use packet::anno::ANNO_BYTES;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Slots that a worker keeps for itself at most.
@@ -35,6 +35,16 @@ pub trait Pool: Send {
 
     /// Takes back all of `packets`.
     fn free_all(&mut self, packets: &[Packet]);
+
+    /// Gives each packet a holder more, who only reads it: its slot is free when each of them has freed it. All
+    /// descriptors of it have to bear [`flag::SHARED`] from then on, and those of `packets` bear it already where it is
+    /// shared before.
+    ///
+    /// Packets have one segment. False where this pool cannot, and nothing was done.
+    #[must_use]
+    fn share(&mut self, _packets: &[Packet]) -> bool {
+        false
+    }
 
     /// Slots that the pool has, over all workers.
     fn capacity(&self) -> usize;
@@ -93,6 +103,11 @@ impl Pool for PacketPool {
         dispatch!(self, pool => pool.free_all(packets))
     }
 
+    #[inline]
+    fn share(&mut self, packets: &[Packet]) -> bool {
+        dispatch!(self, pool => pool.share(packets))
+    }
+
     fn capacity(&self) -> usize {
         dispatch!(self, pool => pool.capacity())
     }
@@ -111,6 +126,8 @@ impl Pool for PacketPool {
 pub struct SharedPool {
     region: Arc<Region>,
     ledger: Ledger,
+    /// How many hold each slot that is shared.
+    holders: Box<[AtomicU32]>,
     free: Mutex<Vec<u32>>,
     /// What each worker's cache holds; each entry is written by its worker alone.
     caches: Mutex<Vec<Arc<CacheLevel>>>,
@@ -127,6 +144,7 @@ impl SharedPool {
         let slots = region.slots();
         Arc::new(SharedPool {
             ledger: Ledger::new(slots),
+            holders: (0..slots).map(|_| AtomicU32::new(0)).collect(),
             // Lowest on top: a pool that is hardly used touches the fewest pages.
             free: Mutex::new((0..slots).rev().collect()),
             caches: Mutex::new(Vec::new()),
@@ -231,7 +249,22 @@ impl NativePool {
         if packet.segments > 1 {
             self.take_back_rest(packet);
         }
-        self.take_back(packet);
+        if packet.flags & flag::SHARED == 0 || self.is_last_holder(packet) {
+            self.take_back(packet);
+        }
+    }
+
+    /// Whether nobody holds a shared packet any more, once this holder has let go.
+    fn is_last_holder(&mut self, packet: &Packet) -> bool {
+        let ours =
+            packet.region == self.region && packet.generation == self.shared.ledger.generation(packet.slot);
+        let Some(holders) = self.shared.holders.get(packet.slot as usize).filter(|_| ours) else {
+            return true;
+        };
+        // What the others read they read before this; what is written next is written behind it. Never below 0: a
+        // holder that lets go twice is found out by the generation.
+        let left = holders.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| now.checked_sub(1));
+        matches!(left, Ok(1) | Err(_))
     }
 
     #[cold]
@@ -316,6 +349,19 @@ impl Pool for NativePool {
             self.take_back_packet(packet);
         }
         self.publish();
+    }
+
+    fn share(&mut self, packets: &[Packet]) -> bool {
+        for packet in packets.iter().filter(|packet| packet.region == self.region) {
+            let Some(holders) = self.shared.holders.get(packet.slot as usize) else { continue };
+            if packet.flags & flag::SHARED == 0 {
+                // The slot is this caller's alone.
+                holders.store(2, Ordering::Relaxed);
+            } else {
+                holders.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        true
     }
 
     fn capacity(&self) -> usize {

@@ -1,9 +1,9 @@
 //! The native pool: nothing leaks, nothing is handed out twice, stale packets are told apart.
 
 use proptest::prelude::*;
-use shm::descriptor::{HEADROOM, NO_HEADER};
+use shm::descriptor::{HEADROOM, NO_HEADER, flag};
 use shm::pool::CACHE_SLOTS;
-use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, NativePool, Packet, PacketPool, Pool, Region, RegionOptions, SharedPool};
 use std::collections::HashSet;
 
 fn shared(slots: u32) -> std::sync::Arc<SharedPool> {
@@ -85,6 +85,65 @@ fn a_second_free_is_counted_and_changes_nothing() {
     pool.free_all(&[foreign, Packet::EMPTY]);
     assert_eq!(pool.stats().bad_frees, 3);
     assert_eq!(pool.in_use(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_shared_slot_is_free_when_its_last_holder_let_go(
+        more in prop::collection::vec(0..4usize, 1..40),
+        order in any::<u64>(),
+    ) {
+        let shared = shared(64);
+        let mut workers = [shared.worker(), shared.worker()];
+        let mut packets = vec![Packet::EMPTY; more.len()];
+        prop_assert_eq!(workers[0].alloc(&mut packets), more.len());
+        // Each with as many holders more, by one worker or the other.
+        let mut holders: Vec<Packet> = vec![];
+        for (packet, more) in packets.iter_mut().zip(&more) {
+            for turn in 0..*more {
+                prop_assert!(workers[turn % 2].share(std::slice::from_ref(packet)));
+                packet.flags |= flag::SHARED;
+                holders.push(*packet);
+            }
+            holders.push(*packet);
+        }
+        // They let go in any order.
+        let mut left: Vec<usize> = more.iter().map(|more| more + 1).collect();
+        let mut seed = order | 1;
+        while !holders.is_empty() {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let packet = holders.swap_remove((seed >> 33) as usize % holders.len());
+            let at = packets.iter().position(|of| of.slot == packet.slot).expect("one of them");
+            workers[(seed >> 20) as usize % 2].free_all(&[packet]);
+            left[at] -= 1;
+            let is_over = shared.ledger().generation(packet.slot) != packet.generation;
+            prop_assert_eq!(is_over, left[at] == 0);
+            prop_assert_eq!(workers[0].in_use(), left.iter().filter(|left| **left > 0).count());
+        }
+        // Letting go once more is found out.
+        workers[0].free_all(&packets);
+        prop_assert_eq!(workers[0].stats().bad_frees, packets.len() as u64);
+        prop_assert_eq!(workers[0].in_use(), 0);
+    }
+}
+
+#[test]
+fn a_copy_of_what_is_shared_is_nobody_elses_and_may_be_changed() {
+    let shared = shared(8);
+    let mut pool = PacketPool::Native(shared.worker());
+    let mut packet = shm::chain::write_frame(&mut pool, &[7; 60]).expect("a slot");
+    assert!(pool.share(&[packet]));
+    packet.flags |= flag::SHARED | flag::PARTIAL_CHECKSUM;
+    let mut copy = shm::chain::clone_packet(&mut pool, &packet).expect("a slot");
+    assert_eq!(copy.flags, flag::PARTIAL_CHECKSUM);
+    assert!(!shm::chain::copy_into(&copy, &mut packet), "somebody reads it");
+    assert!(shm::chain::copy_into(&packet, &mut copy));
+    pool.free_all(&[copy, packet]);
+    assert_eq!(pool.in_use(), 1);
+    pool.free_all(&[packet]);
+    assert_eq!((pool.in_use(), pool.stats().bad_frees), (0, 0));
 }
 
 #[test]

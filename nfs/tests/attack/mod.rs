@@ -52,18 +52,25 @@ pub struct Attack<'a> {
     pub text: &'a str,
     /// Lines of the attacker's table in the chain file.
     pub keys: &'a str,
+    /// Of the innocent NF's.
+    pub others_keys: &'a str,
     /// How long the chain runs, in seconds.
     pub seconds: u32,
 }
 
 impl<'a> Attack<'a> {
     pub fn new(text: &'a str) -> Attack<'a> {
-        Attack { text, keys: "", seconds: 1 }
+        Attack { text, keys: "", others_keys: "", seconds: 1 }
     }
 
     /// By an NF that only looks.
     pub fn observing(self) -> Attack<'a> {
         Attack { keys: "access = \"observe\"", ..self }
+    }
+
+    /// By an NF that looks at packets where they lie, as the innocent one does.
+    pub fn tapping(self) -> Attack<'a> {
+        Attack { keys: "access = \"tap\"", others_keys: "access = \"tap\"", ..self }
     }
 
     pub fn keys(self, keys: &'a str) -> Attack<'a> {
@@ -84,10 +91,11 @@ impl<'a> Attack<'a> {
              right = {{ traffic = {{ flows = 100, size = \"64\" }} }}\n\
              gone = {{ discard = true }}\nthere = {{ discard = true }}\n\
              [nf.bad]\nprogram = \"{}\"\narguments = [\"config\"]\nconfig = \"{}\"\n{}\n\
-             [nf.good]\nprogram = \"{monitor}\"\n",
+             [nf.good]\nprogram = \"{monitor}\"\n{}\n",
             attacker.display(),
             self.text,
-            self.keys
+            self.keys,
+            self.others_keys
         )
     }
 

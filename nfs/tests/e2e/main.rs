@@ -18,4 +18,5 @@ mod run;
 mod scanner;
 mod steering;
 mod syn_filter;
+mod tap;
 mod vxlan;

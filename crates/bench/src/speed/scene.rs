@@ -227,7 +227,9 @@ mod tests {
         let suited: Vec<&str> =
             workload::all().filter(|w| PortKind::Null.suits(w)).map(|workload| workload.name).collect();
         let relays = |name: &&str| {
-            ["process-", "apart-", "observed-", "modular-"].iter().any(|kind| name.starts_with(kind))
+            ["process-", "apart-", "observed-", "tapped-", "modular-"]
+                .iter()
+                .any(|kind| name.starts_with(kind))
         };
         assert_eq!(
             suited.iter().filter(|name| !relays(name)).collect::<Vec<_>>(),

@@ -53,6 +53,8 @@ enum Relay {
     Apart,
     /// Each looks on, and the packets go by.
     Observing,
+    /// The same, where packets lie.
+    Tapping,
     /// The same elements in one process.
     Modular,
 }
@@ -127,6 +129,9 @@ static WORKLOADS: &[Workload] = &[
     relays("observed-1", "1 observer", 1, Relay::Observing),
     relays("observed-2", "2 observers", 2, Relay::Observing),
     relays("observed-4", "4 observers", 4, Relay::Observing),
+    relays("tapped-1", "1 tap", 1, Relay::Tapping),
+    relays("tapped-2", "2 taps", 2, Relay::Tapping),
+    relays("tapped-4", "4 taps", 4, Relay::Tapping),
     relays("modular-1", "the same as elements: 1 NF", 1, Relay::Modular),
     relays("modular-5", "the same as elements: 5 NFs", 5, Relay::Modular),
 ];
@@ -227,7 +232,11 @@ fn in_a_row(count: u32, relay: Relay) -> Layout {
         return Layout { nfs, links, programs: vec![] };
     }
     let mut keys = toml::Table::new();
-    let key = if relay == Relay::Observing { ("access", "observe") } else { ("trust", "bench") };
+    let key = match relay {
+        Relay::Observing => ("access", "observe"),
+        Relay::Tapping => ("access", "tap"),
+        Relay::Together | Relay::Apart | Relay::Modular => ("trust", "bench"),
+    };
     if relay != Relay::Apart {
         keys.insert(key.0.into(), key.1.into());
     }

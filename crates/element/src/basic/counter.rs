@@ -74,6 +74,10 @@ impl Counter {
 }
 
 impl Element for Counter {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("Counter", shape.outputs);
         let [count_call, byte_call] = self.calls();

@@ -27,6 +27,10 @@ Drops every packet that comes in and never sends one out: stands where a port mu
 struct Idle;
 
 impl Element for Idle {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["idle"]
     }

@@ -176,6 +176,10 @@ fn bytes_from(packet: &Packet, start: u16) -> Vec<u8> {
 }
 
 impl Element for IpPrint {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             if let Some(line) = self.active.then(|| self.line(batch.packet(index))).flatten() {

@@ -93,6 +93,10 @@ fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for PaintSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("PaintSwitch", shape.outputs);
         let all = f.block();
@@ -154,6 +158,10 @@ impl Colored {
 }
 
 impl Element for Colored {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new(if self.tee { "PaintTee" } else { "CheckPaint" }, shape.outputs);
         let painted = self.is_painted(&mut f);

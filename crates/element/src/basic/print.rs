@@ -104,6 +104,10 @@ impl Print {
 }
 
 impl Element for Print {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             if self.active {

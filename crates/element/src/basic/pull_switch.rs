@@ -74,6 +74,10 @@ fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for PullSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         match usize::try_from(self.input) {
             Ok(input) if input < self.inputs => work.pull(input, most, into),

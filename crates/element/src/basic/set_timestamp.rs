@@ -45,6 +45,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for SetTimestamp {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let time_ns = self.time_ns.unwrap_or(work.now_ns());
         let first =

@@ -80,6 +80,10 @@ fn make_strip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Strip {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("Strip", shape.outputs);
         let length = f.constant(u64::from(self.length));
@@ -102,6 +106,10 @@ fn make_unstrip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Unstrip {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("Unstrip", shape.outputs);
         let cramped = f.block();
@@ -134,6 +142,10 @@ impl Element for Unstrip {
 struct StripToNetworkHeader;
 
 impl Element for StripToNetworkHeader {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("StripToNetworkHeader", shape.outputs);
         let before = f.block();

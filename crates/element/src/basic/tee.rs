@@ -112,6 +112,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Tee {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let last = self.outputs - 1;
         self.copier.send_to_all(batch, batch.list(), 0..last, last, work);

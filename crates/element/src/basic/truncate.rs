@@ -46,6 +46,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Truncate {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("Truncate", shape.outputs);
         let (short, chain) = (f.block(), f.block());

@@ -70,6 +70,10 @@ impl FlowSwitch {
 }
 
 impl Element for FlowSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             let hash = self.hash(&batch.bytes(index));

@@ -136,6 +136,10 @@ impl ArpPrint {
 }
 
 impl Element for ArpPrint {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             if let Some(line) = self.active.then(|| self.line(batch.packet(index))).flatten() {

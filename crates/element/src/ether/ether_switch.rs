@@ -111,6 +111,10 @@ impl EtherSwitch {
 }
 
 impl Element for EtherSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["same-port", "no-other-port", "short-frame"]
     }

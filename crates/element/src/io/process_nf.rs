@@ -9,6 +9,7 @@ use crate::steer::instances::Instances;
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use click::config::parse;
+use shm::descriptor::flag;
 use shm::{Packet, Pool};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -242,16 +243,20 @@ impl ProcessNf {
     fn show(&mut self, input: usize, batch: &mut Batch<'_>) {
         let list = batch.list();
         let mut rest = list;
-        while !rest.is_empty() {
-            rest = &rest[self.link.lend(input, batch.packets(), rest)..];
-            // What is larger than a slot is not shown; behind a ring that is full nothing is.
-            match rest.split_first() {
-                Some((&index, behind)) if batch.packet(index).segments != 1 => {
-                    self.missed += 1;
-                    rest = behind;
-                }
-                _ => break,
+        while let Some((&index, behind)) = rest.split_first() {
+            let lent = self.link.lend(input, batch.packets(), rest);
+            if self.link.shares() {
+                rest[..lent].iter().for_each(|index| batch.packet_mut(*index).flags |= flag::SHARED);
             }
+            rest = match lent {
+                // What is larger than a slot is not shown; behind a ring that is full nothing is.
+                0 if batch.packet(index).segments == 1 => break,
+                0 => {
+                    self.missed += 1;
+                    behind
+                }
+                lent => &rest[lent..],
+            };
         }
         self.missed += rest.len() as u64;
         let output = self.link.across(input).filter(|output| *output < self.outputs);
@@ -327,6 +332,14 @@ impl ProcessNf {
 }
 
 impl Element for ProcessNf {
+    fn writes(&self) -> bool {
+        !self.link.observes()
+    }
+
+    fn note_writer(&mut self, writer: Option<&str>) {
+        self.link.let_share(writer.map(|writer| format!("`{writer}`, behind it, may write them")));
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         REASONS
     }

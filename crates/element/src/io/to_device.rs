@@ -101,6 +101,10 @@ impl ToDevice {
 }
 
 impl Element for ToDevice {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["port-full"]
     }

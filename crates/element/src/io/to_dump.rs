@@ -260,6 +260,10 @@ impl ToDump {
 }
 
 impl Element for ToDump {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["write-failed"]
     }

@@ -85,6 +85,10 @@ fn fault(packet: &Packet) -> Result<(), usize> {
 }
 
 impl Element for CheckIcmp {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["not-icmp", "bad-packet-length", "bad-icmp-checksum"]
     }

@@ -181,6 +181,10 @@ impl CheckIpHeader {
 }
 
 impl Element for CheckIpHeader {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new(self.class, shape.outputs);
         let bad = self.complaints.blocks(&mut f);

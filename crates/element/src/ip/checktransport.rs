@@ -95,6 +95,10 @@ struct CheckTcp {
 }
 
 impl Element for CheckTcp {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("CheckTCPHeader", shape.outputs);
         let bad = self.complaints.blocks(&mut f);
@@ -158,6 +162,10 @@ fn udp_is_right(packet: &Packet) -> Option<bool> {
 }
 
 impl Element for CheckUdp {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("CheckUDPHeader", shape.outputs);
         let bad = self.complaints.blocks(&mut f);

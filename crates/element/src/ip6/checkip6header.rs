@@ -96,6 +96,10 @@ impl CheckIp6Header {
 }
 
 impl Element for CheckIp6Header {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("CheckIP6Header", shape.outputs);
         let bad = self.complaints.blocks(&mut f);

@@ -87,6 +87,10 @@ impl Delay {
 }
 
 impl Element for Delay {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["delay-stopped"]
     }

@@ -90,6 +90,10 @@ impl Drr {
 }
 
 impl Element for Drr {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["scheduler-stopped"]
     }

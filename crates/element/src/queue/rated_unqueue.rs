@@ -73,6 +73,10 @@ fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
 }
 
 impl Element for RatedUnqueue {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn has_task(&self) -> bool {
         true
     }

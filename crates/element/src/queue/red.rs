@@ -188,6 +188,10 @@ impl Red {
 }
 
 impl Element for Red {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["early-drop"]
     }

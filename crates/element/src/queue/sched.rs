@@ -73,6 +73,10 @@ struct RoundRobin {
 }
 
 impl Element for RoundRobin {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         let (mut count, mut empty) = (0, 0);
         while count < most && empty < self.inputs {
@@ -90,6 +94,10 @@ struct Prio {
 }
 
 impl Element for Prio {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         let mut count = 0;
         for input in 0..self.inputs {
@@ -173,6 +181,10 @@ impl Stride {
 }
 
 impl Element for Stride {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         (0..most).take_while(|_| self.pull_one(into, work)).count()
     }

@@ -64,6 +64,10 @@ fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Shaper {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         self.limit.pull(most.min(into.room()), into, work).0
     }

@@ -190,6 +190,10 @@ impl Queue {
 }
 
 impl Element for Queue {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["queue-full", "queue-reset", "queue-stopped"]
     }

@@ -50,6 +50,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Unqueue {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn has_task(&self) -> bool {
         true
     }

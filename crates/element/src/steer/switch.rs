@@ -160,6 +160,10 @@ impl Steer {
 }
 
 impl Element for Steer {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         // Those who give packets back have just said that they take none.
         if !self.stays {

@@ -15,6 +15,7 @@ use super::nf::{Nf, with_device};
 use super::spread;
 use super::wiring::Wiring;
 use super::{Body, Chain, End, NfInfo, ProcessNf};
+use crate::nf::link::across;
 use click::config::quote;
 use click::{Connection, ElementId, Graph};
 use diag::{Span, Spanned};
@@ -98,9 +99,21 @@ pub(super) fn compose(
             End::Port(_) | End::Device(_) => String::new(),
         };
         let observes = |end: End| {
-            processes.iter().any(|nf| nf.terms.observes && instances::family(&nf.name) == name(end))
+            processes.iter().any(|nf| nf.terms.observes() && instances::family(&nf.name) == name(end))
         };
-        let nfs = Nfs { elements: &elements, name: &name, observes: &observes };
+        let discards: Vec<bool> =
+            graph.elements.iter().map(|element| element.class.as_str() == "Discard").collect();
+        let behind = |end: End| {
+            let End::Nf(number, at) = end else { return None };
+            let info = infos.get(number)?;
+            let process = processes.iter().find(|nf| nf.terms.observes() && nf.name == info.name)?;
+            let input = process.inputs.iter().position(|name| *name == info.interfaces[at])?;
+            let output = &process.outputs[across(&process.inputs, &process.outputs, input)?];
+            let at = info.interfaces.iter().position(|name| name == output)?;
+            let place = places.iter().find(|place| place.sends && place.end == End::Nf(number, at))?;
+            discards[place.element.0].then_some(place.element)
+        };
+        let nfs = Nfs { elements: &elements, name: &name, observes: &observes, behind: &behind };
         device::build(&mut graph, &declared.ports, &declared.devices, &wiring.links, &nfs);
     }
     Chain {
@@ -130,6 +143,8 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     };
     let process = add("process".into(), "ProcessNF", &quote(&nf.name));
     let (mut inputs, mut outputs, mut wires) = (vec![], vec![], vec![]);
+    // What one sees that only looks goes on, although it would send nothing.
+    let only_sees = nf.terms.observes() && nf.interfaces.iter().all(|interface| interface.egress.is_empty());
     for interface in &mut nf.interfaces {
         let config = quote(&interface.name);
         if !interface.ingress.is_empty() {
@@ -138,7 +153,12 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
             inputs.push(interface.name.clone());
             interface.ingress = vec![element];
         }
-        if !interface.egress.is_empty() {
+        if only_sees {
+            let element = add(format!("to-{}", interface.name), "Discard", "");
+            wires.push((process, outputs.len() as u32, element, 0));
+            outputs.push(interface.name.clone());
+            interface.egress = vec![element];
+        } else if !interface.egress.is_empty() {
             let element = add(format!("to-{}", interface.name), "ToDevice", &config);
             wires.push((process, outputs.len() as u32, element, 0));
             outputs.push(interface.name.clone());

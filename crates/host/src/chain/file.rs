@@ -8,6 +8,7 @@ use super::table::{self, Keys, Value};
 use super::{Body, Define, Program};
 use crate::nf::container::runtime::Runtime;
 use crate::nf::container::{Container, What, is_image_name};
+use crate::nf::seat::Access;
 use crate::nf::{Rights, Terms, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
@@ -276,14 +277,15 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
         diags.error(nf.key_span, message).help(help);
     }
     let access = of_process("access", diags).and_then(|access| access.text(diags));
-    let observes = access.is_some_and(|access| match access.as_str() {
-        "observe" => true,
-        "inline" => false,
+    let access = access.map_or(Access::Inline, |access| match access.as_str() {
+        "observe" => Access::Observe,
+        "tap" => Access::Tap,
+        "inline" => Access::Inline,
         unknown => {
-            let help = did_you_mean(unknown, ["inline", "observe"]);
-            let help = help.unwrap_or_else(|| "write `inline` or `observe`".into());
+            let help = did_you_mean(unknown, ["inline", "observe", "tap"]);
+            let help = help.unwrap_or_else(|| "write `inline`, `observe` or `tap`".into());
             diags.error(access.span, format!("there is no access `{unknown}`")).help(help);
-            false
+            Access::Inline
         }
     });
     let mut defines = vec![];
@@ -302,7 +304,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let (name, span) = (nf.key.to_string(), nf.key_span);
     let trust = trust.map_or_else(|| name.clone(), |trust| trust.text);
     let container = (form == Form::Container).then_some(Container { what, runtime });
-    let terms = Terms { when_down, trust, observes, rights, cores, container };
+    let terms = Terms { when_down, trust, access, rights, cores, container };
     Some(NfDecl { name, span, text, defines, idle, form, terms, spread })
 }
 

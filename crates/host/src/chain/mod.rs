@@ -34,7 +34,7 @@
 //! config = "text for the program"
 //! when_down = "bypass"                 # or "drop", the default, or "hold"
 //! trust = "ours"                       # NFs of one trust group share memory; by default each has its own
-//! access = "observe"                   # looks at copies while the packets go on; "inline" by default
+//! access = "observe"                   # looks at copies while packets go on; "tap" at packets; "inline" by default
 //! cores = [1]                          # cores that it may run on
 //! reads = ["rules"]                    # files and folders that it may read, and those it may write:
 //! writes = ["/var/log/monitor"]        # other files than the system's are closed to it

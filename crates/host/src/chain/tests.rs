@@ -67,7 +67,10 @@ fn describe(chain: &Chain) -> String {
         let _ = writeln!(
             text,
             "process {}: {body}, when down {:?}, trusts {}, observes {}",
-            nf.name, nf.terms.when_down, nf.terms.trust, nf.terms.observes
+            nf.name,
+            nf.terms.when_down,
+            nf.terms.trust,
+            nf.terms.observes()
         );
         if let Some(container) = nf.terms.container {
             let _ = writeln!(text, "    in a container: {:?} by {:?}", container.what, container.runtime);

@@ -3,11 +3,16 @@
 //! An NF maps the memory of its own trust group and no other. Where a chain has several groups, each has a region of
 //! its own; a packet that is lent is copied into it, and what comes back is copied out again, so that nothing that
 //! the NF does later can change it. Meanwhile the original stays where it is. Of an observer nothing comes back.
+//!
+//! A tap sees the memory that ports receive into. It is shown packets where they lie, each with a holder more, as long
+//! as nobody writes them meanwhile; else it gets copies there.
 
+use super::memory::Copies;
 use element::nf::Fate;
-use shm::pool::{PacketPool, Pool, SharedPool};
+use shm::descriptor::flag;
+use shm::lend::Loans;
+use shm::pool::{PacketPool, Pool};
 use shm::{Packet, chain};
-use std::sync::Arc;
 
 /// Packets that cross at a time, at most.
 const MOST: usize = 256;
@@ -27,6 +32,10 @@ pub struct Border {
     /// Copies that were made, in and out.
     copied: u64,
     observes: bool,
+    /// The region whose packets are shown in place.
+    in_place: Option<u16>,
+    /// Whether those that crossed last are no copies.
+    shown: bool,
 }
 
 impl std::fmt::Debug for Border {
@@ -36,19 +45,31 @@ impl std::fmt::Debug for Border {
 }
 
 impl Border {
-    /// Of a group's memory. Originals of what an observer gets are nobody's business here.
-    pub fn new(pool: &Arc<SharedPool>, observes: bool) -> Border {
-        let slots = pool.region().slots() as usize;
+    /// Into memory of so many slots. Originals of what an observer gets are nobody's business here.
+    pub fn new(copies: &Copies, slots: u32, observes: bool) -> Border {
         Border {
-            pool: PacketPool::Native(pool.worker()),
-            originals: vec![Packet::EMPTY; if observes { 0 } else { slots }].into(),
+            pool: copies.worker(),
+            originals: vec![Packet::EMPTY; if observes { 0 } else { slots as usize }].into(),
             copies: vec![Packet::EMPTY; MOST].into(),
             crossed: 0,
             list: Vec::with_capacity(MOST),
             gone: Vec::with_capacity(MOST),
             copied: 0,
             observes,
+            in_place: None,
+            shown: false,
         }
+    }
+
+    /// Shows packets of a region where they lie.
+    #[must_use]
+    pub fn showing(self, region: u16) -> Border {
+        Border { in_place: Some(region), ..self }
+    }
+
+    /// Whether packets that crossed last are read where they lie.
+    pub fn has_shown(&self) -> bool {
+        self.shown
     }
 
     /// Copies that were made since the last call.
@@ -56,11 +77,19 @@ impl Border {
         std::mem::take(&mut self.copied)
     }
 
-    /// Copies the front packets of a list, as many as there are slots for and up to the first that has several
-    /// segments: the copies, and their list.
-    pub fn cross(&mut self, packets: &[Packet], list: &[u16]) -> (&[Packet], &[u16]) {
+    /// Has the front packets of a list cross: those that can be shown where they lie, or copies, as many as there are
+    /// slots for and up to the first that has several segments. What is to be lent, and its list.
+    pub fn cross(&mut self, packets: &[Packet], list: &[u16], loans: &Loans) -> (&[Packet], &[u16]) {
+        let shown = self.show(packets, list, loans);
+        self.shown = shown > 0;
+        self.crossed = if self.shown { shown } else { self.copy(packets, list) };
+        let count = u16::try_from(self.crossed).unwrap_or(u16::MAX);
+        self.list.extend(self.list.len() as u16..count);
+        (&self.copies[..usize::from(count)], &self.list[..usize::from(count)])
+    }
+
+    fn copy(&mut self, packets: &[Packet], list: &[u16]) -> usize {
         let count = chain::clone_front(&mut self.pool, packets, list, &mut self.copies);
-        self.crossed = count;
         for (copy, index) in self.copies[..count].iter().zip(list) {
             let original = self.originals.get_mut(copy.slot as usize);
             if let (Some(original), Some(packet)) = (original, packets.get(usize::from(*index))) {
@@ -68,15 +97,35 @@ impl Border {
             }
         }
         self.copied += count as u64;
-        let count = u16::try_from(count).unwrap_or(u16::MAX);
-        self.list.extend(self.list.len() as u16..count);
-        (&self.copies[..usize::from(count)], &self.list[..usize::from(count)])
+        count
     }
 
-    /// Takes back the copies that were not lent, all but the first `lent`.
+    /// Gives the front packets of a list a holder more, up to the first that somebody may still write, or that was
+    /// shown and is not back; how many.
+    fn show(&mut self, packets: &[Packet], list: &[u16], loans: &Loans) -> usize {
+        let Some(region) = self.in_place else { return 0 };
+        let stays = |packet: &&Packet| {
+            let is_whole = packet.segments == 1 && packet.region == region;
+            is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot)
+        };
+        let front = list.iter().map_while(|index| packets.get(usize::from(*index))).take_while(stays);
+        let mut count = 0;
+        for (packet, shown) in front.zip(self.copies.iter_mut()) {
+            *shown = *packet;
+            count += 1;
+        }
+        let shown = &mut self.copies[..count];
+        if !self.pool.share(shown) {
+            return 0;
+        }
+        shown.iter_mut().for_each(|packet| packet.flags |= flag::SHARED);
+        count
+    }
+
+    /// Takes back what was not lent, all but the first `lent`.
     pub fn retract(&mut self, lent: usize) {
         let unlent = self.copies.get(lent..self.crossed).unwrap_or_default();
-        self.copied -= unlent.len() as u64;
+        self.copied -= if self.shown { 0 } else { unlent.len() as u64 };
         self.pool.free_all(unlent);
     }
 

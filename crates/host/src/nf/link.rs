@@ -5,7 +5,7 @@
 use super::border::Border;
 use super::memory::RING_CLAIMS;
 use super::party::{Party, Way};
-use super::seat::{Incarnation, Seat, State, WhenDown};
+use super::seat::{Access, Incarnation, Seat, State, WhenDown};
 use super::supervisor::Bell;
 use element::nf::{Backs, Fate, NfLink};
 use nf::message::ToNf;
@@ -37,6 +37,10 @@ pub struct ProcessLink {
     /// Where packets cross as copies, and how many did here.
     border: Option<Arc<Mutex<Border>>>,
     copied: u64,
+    /// Why packets are not to be read where they lie while they go on.
+    why_not_in_place: Option<String>,
+    /// Whether those that were lent last are.
+    shared: bool,
     /// Packets of each way to this NF that its books know of.
     came: Vec<u64>,
     /// The last packets that came for it did not all find room.
@@ -57,7 +61,8 @@ pub struct ProcessLink {
 impl ProcessLink {
     /// To the NF of a seat.
     pub fn new(seat: Arc<Seat>, bell: Bell, interrupted: Arc<AtomicBool>) -> ProcessLink {
-        let across = (0..seat.spec.inputs.len()).map(|input| across(&seat, input)).collect();
+        let (inputs, outputs) = (&seat.spec.inputs, &seat.spec.outputs);
+        let across = (0..inputs.len()).map(|input| across(inputs, outputs, input)).collect();
         ProcessLink {
             seat,
             bell,
@@ -65,6 +70,8 @@ impl ProcessLink {
             current: None,
             border: None,
             copied: 0,
+            why_not_in_place: None,
+            shared: false,
             came: vec![],
             refused: false,
             granted: 0,
@@ -105,10 +112,26 @@ impl ProcessLink {
         }
     }
 
+    /// Why a tap is shown copies, where it is.
+    fn why_copies(&self) -> Option<String> {
+        if self.seat.spec.terms.access != Access::Tap {
+            return None;
+        }
+        if !self.seat.memory.get()?.is_ports() {
+            return Some("the only trust group works where ports receive".into());
+        }
+        self.why_not_in_place.clone()
+    }
+
     /// Where packets cross into the memory of the NF's group, when that has its own.
     fn find_border(&self) -> Option<Arc<Mutex<Border>>> {
-        let pool = self.seat.memory.get()?.copies.as_ref()?;
-        let make = || Border::new(pool, self.seat.spec.terms.observes);
+        let memory = self.seat.memory.get()?;
+        let (copies, region) = (memory.copies.as_ref()?, &memory.region);
+        let make = || {
+            let border = Border::new(copies, region.slots(), self.seat.spec.terms.observes());
+            let in_place = memory.is_ports() && self.why_not_in_place.is_none();
+            if in_place { border.showing(region.number()) } else { border }
+        };
         Some(match &self.seat.party {
             Some((party, _)) => party.border(make),
             None => Arc::new(Mutex::new(make())),
@@ -143,7 +166,7 @@ impl ProcessLink {
         let stats = current.lender.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
         self.seat.vitals.note(0, 0);
-        if self.seat.spec.terms.observes {
+        if self.seat.spec.terms.observes() {
             let unseen = estate.untouched.iter().chain(&estate.lost).filter(|lent| !lent.granted);
             out.miss(unseen.count());
         }
@@ -174,7 +197,7 @@ impl ProcessLink {
         let asked = list.len();
         let mut border = self.border.as_ref().map(|border| lock(border));
         let (packets, list) = match &mut border {
-            Some(border) => border.cross(packets, list),
+            Some(border) => border.cross(packets, list, &memory.loans),
             None => (packets, list),
         };
         let result = current.lender.lend(&memory.loans, packets, list, destination);
@@ -191,6 +214,7 @@ impl ProcessLink {
         if let Some(border) = &mut border {
             border.retract(lent);
             self.copied += border.take_copied();
+            self.shared = border.has_shown();
         }
         drop(border);
         match result {
@@ -395,10 +419,9 @@ fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
 }
 
 /// The output across from an input: of an NF with two interfaces the other one, of one with one that.
-fn across(seat: &Seat, input: usize) -> Option<usize> {
-    let spec = &seat.spec;
-    let from = spec.inputs.get(input)?;
-    let mut names: Vec<&String> = spec.inputs.iter().chain(&spec.outputs).collect();
+pub fn across(inputs: &[String], outputs: &[String], input: usize) -> Option<usize> {
+    let from = inputs.get(input)?;
+    let mut names: Vec<&String> = inputs.iter().chain(outputs).collect();
     names.sort();
     names.dedup();
     let to = match names.as_slice() {
@@ -406,11 +429,12 @@ fn across(seat: &Seat, input: usize) -> Option<usize> {
         [one, two] => *if *one == from { two } else { one },
         _ => return None,
     };
-    spec.outputs.iter().position(|output| output == to)
+    outputs.iter().position(|output| output == to)
 }
 
 impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
+        self.seat.told().why_copies = self.why_copies();
         self.seat.want(true);
         self.bell.ring();
         let end = Instant::now() + START_PATIENCE;
@@ -475,7 +499,15 @@ impl NfLink for ProcessLink {
     }
 
     fn observes(&self) -> bool {
-        self.seat.spec.terms.observes
+        self.seat.spec.terms.observes()
+    }
+
+    fn shares(&self) -> bool {
+        self.shared
+    }
+
+    fn let_share(&mut self, why_not: Option<String>) {
+        self.why_not_in_place = why_not;
     }
 
     fn waits_when_down(&self) -> bool {

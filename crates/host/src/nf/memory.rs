@@ -2,7 +2,7 @@
 
 use shm::ShmError;
 use shm::lend::Loans;
-use shm::pool::SharedPool;
+use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -12,6 +12,33 @@ pub const RING_CLAIMS: u32 = 1024;
 
 /// Slots for each NF of a trust group that has memory of its own: two rings full, what it makes and what it keeps.
 const SLOTS_PER_NF: u32 = 4 * RING_CLAIMS;
+
+/// Where copies come from.
+pub enum Copies {
+    /// Memory of a trust group.
+    Group(Arc<SharedPool>),
+    /// The memory that ports receive into: what a tap sees.
+    Ports(Arc<dyn Fn() -> PacketPool + Send + Sync>),
+}
+
+impl Copies {
+    /// A handle for one worker.
+    pub fn worker(&self) -> PacketPool {
+        match self {
+            Copies::Group(pool) => PacketPool::Native(pool.worker()),
+            Copies::Ports(worker) => worker(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Copies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Copies::Group(_) => "Group",
+            Copies::Ports(_) => "Ports",
+        })
+    }
+}
 
 /// Packet memory that is lent out of.
 #[derive(Debug)]
@@ -24,8 +51,8 @@ pub struct Memory {
     holders: AtomicU16,
     /// Packets that one NF may hold.
     pub quota: u64,
-    /// Where copies come from, of a group whose packets are copies; `None` where packets lie that ports receive.
-    pub copies: Option<Arc<SharedPool>>,
+    /// Where copies come from, of those who get copies; `None` where NFs work on what ports receive.
+    pub copies: Option<Copies>,
 }
 
 impl Memory {
@@ -52,7 +79,18 @@ impl Memory {
         let slots = SLOTS_PER_NF.saturating_mul(u32::try_from(nfs.max(1)).unwrap_or(u32::MAX));
         let region = Region::create(RegionOptions { slots, only_for_reading: observers, ..options })?;
         let pool = SharedPool::new(Arc::clone(&region));
-        Ok(Memory { copies: Some(pool), ..Memory::new(region, nfs) })
+        Ok(Memory { copies: Some(Copies::Group(pool)), ..Memory::new(region, nfs) })
+    }
+
+    /// What a tap sees: the memory that ports receive into, with books of its own, because what it reads others read,
+    /// too.
+    pub fn of_tap(region: Arc<Region>, worker: Arc<dyn Fn() -> PacketPool + Send + Sync>) -> Memory {
+        Memory { copies: Some(Copies::Ports(worker)), ..Memory::new(region, 1) }
+    }
+
+    /// Whether it is what a tap sees.
+    pub fn is_ports(&self) -> bool {
+        matches!(self.copies, Some(Copies::Ports(_)))
     }
 
     /// With no more for each NF to hold than so many packets: originals of what is copied wait where ports receive.

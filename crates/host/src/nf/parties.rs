@@ -22,7 +22,7 @@ pub fn plans(chain: &Chain) -> Vec<Plan> {
         };
         let output = from.outputs.iter().position(|known| known == output);
         let input = to.inputs.iter().position(|known| known == input);
-        let inline = !from.terms.observes && !to.terms.observes;
+        let inline = !from.terms.observes() && !to.terms.observes();
         if let (Some(output), Some(input), true, true) =
             (output, input, inline, from.name != to.name && from.terms.trust == to.terms.trust)
         {

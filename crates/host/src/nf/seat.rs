@@ -54,14 +54,34 @@ pub struct Terms {
     pub when_down: WhenDown,
     /// Its trust group: NFs of one share memory. By default each has its own, called as it is.
     pub trust: String,
-    /// Whether it only looks: its packets go on without it, and it gets copies that it cannot write.
-    pub observes: bool,
+    /// What it gets of its packets.
+    pub access: Access,
     /// What its process may do beside its packets; `None` where it may do all that this one may.
     pub rights: Option<Rights>,
     /// Cores that it may run on; none for all.
     pub cores: Vec<usize>,
     /// How it runs in a container, where it does.
     pub container: Option<Container>,
+}
+
+/// What an NF in a process of its own gets of its packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Access {
+    /// Packets themselves, which go on when it says so.
+    #[default]
+    Inline,
+    /// Copies that it cannot write. Its packets go on without it.
+    Observe,
+    /// The same, but it looks at packets where they lie, as long as nobody writes them: it can read all that ports
+    /// receive.
+    Tap,
+}
+
+impl Terms {
+    /// Whether it only looks.
+    pub fn observes(&self) -> bool {
+        self.access != Access::Inline
+    }
 }
 
 impl NfSpec {
@@ -257,6 +277,8 @@ pub struct Told {
     pub isolation: Vec<String>,
     /// What of that is not enforced.
     pub not_enforced: Vec<String>,
+    /// Why a tap is shown copies, where it is.
+    pub why_copies: Option<String>,
     /// The last lines that it wrote.
     pub log: VecDeque<String>,
     /// Lines that it wrote in all.

@@ -167,7 +167,7 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     let lender = Lender::new(to, from, holder, memory.region.number());
     let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
     // What an observer says of packets has no effect, so that it needs no block to say it in.
-    let lender = lender.with_metadata(hello.metadata && !seat.spec.terms.observes);
+    let lender = lender.with_metadata(hello.metadata && !seat.spec.terms.observes());
     let (lender, party) = match &seat.party {
         Some((party, member)) => {
             let lender = lender.in_party(*member, party.inside(memory.quota));
@@ -185,7 +185,7 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
         claims: RING_CLAIMS,
         quota: memory.quota,
         burst: spec.burst,
-        writable: !spec.terms.observes,
+        writable: !spec.terms.observes(),
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
         config_bytes: spec.config.len(),
@@ -195,7 +195,7 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
             outputs: exits.iter().map(|(way, _)| way.from.1).collect(),
         }),
     };
-    let for_reading = if spec.terms.observes { Some(memory.region.for_reading()) } else { None };
+    let for_reading = if spec.terms.observes() { Some(memory.region.for_reading()) } else { None };
     let for_reading = for_reading.transpose().map_err(|error| error.to_string())?;
     let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];

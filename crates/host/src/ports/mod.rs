@@ -21,6 +21,7 @@ use crate::chain::{
 use crate::nf;
 use crate::nf::link::ProcessLink;
 use crate::nf::memory::Memory;
+use crate::nf::seat::Access;
 use crate::nf::{NfSpec, Parties, Seat, Supervisor};
 use crate::services::PortOpener;
 use diag::Diagnostics;
@@ -73,21 +74,26 @@ pub struct Ports {
     parties: Parties,
 }
 
-/// A trust group's name; observers have one each.
+/// A trust group's name. Observers have one each, and taps one for each worker: two may read a packet at a time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Group {
     Inline(String),
     Observer(String),
+    Tap(String, usize),
 }
 
 impl Group {
-    fn of(nf: &ProcessNf) -> Group {
-        match nf.terms.observes {
-            true => Group::Observer(nf.name.clone()),
-            false => Group::Inline(nf.terms.trust.clone()),
+    fn of(nf: &ProcessNf, worker: usize) -> Group {
+        match nf.terms.access {
+            Access::Inline => Group::Inline(nf.terms.trust.clone()),
+            Access::Observe => Group::Observer(nf.name.clone()),
+            Access::Tap => Group::Tap(nf.name.clone(), worker),
         }
     }
 }
+
+/// Makes handles of the pool that ports receive from.
+type Worker = Arc<dyn Fn() -> PacketPool + Send + Sync>;
 
 /// Says how the process of an NF is started, and what it is told.
 pub type Starter = Box<dyn Fn(&ProcessNf) -> NfSpec>;
@@ -138,7 +144,7 @@ impl Ports {
             starter: None,
             supervisor: None,
             interrupted: Arc::default(),
-            groups: chain.processes.iter().map(|nf| (Group::of(nf), Arc::default())).collect(),
+            groups: seats(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
             parties: Parties::of(chain),
         }
     }
@@ -177,18 +183,35 @@ impl Ports {
     /// When there is no memory.
     pub fn pools(&self) -> Result<Pools, PortError> {
         if let Some(dpdk) = self.dpdk.clone() {
-            self.share_memory(dpdk.region())?;
+            let worker: Worker = Arc::new({
+                let dpdk = Arc::clone(&dpdk);
+                move || dpdk.pool()
+            });
+            self.share_memory(dpdk.region(), &worker)?;
             return Ok(Box::new(move |_| dpdk.pool()));
         }
-        let pool = SharedPool::new(Region::create(self.memory)?);
-        self.share_memory(Some(pool.region()))?;
-        Ok(Box::new(move |_| PacketPool::Native(pool.worker())))
+        let pool = SharedPool::new(Region::create(self.port_memory())?);
+        let region = Arc::clone(pool.region());
+        let worker: Worker = Arc::new(move || PacketPool::Native(pool.worker()));
+        self.share_memory(Some(&region), &worker)?;
+        Ok(Box::new(move |_| worker()))
     }
 
-    /// Gives each trust group its memory. A group alone works where packets are received; of several each gets memory
+    /// Whether NFs work where ports receive: those of the only trust group do.
+    fn is_worked_on_in_place(&self) -> bool {
+        self.groups.keys().filter(|group| matches!(group, Group::Inline(_))).count() == 1
+    }
+
+    /// The memory that ports receive into: where taps see it, nobody but this process can write it.
+    fn port_memory(&self) -> RegionOptions {
+        let has_taps = self.groups.keys().any(|group| matches!(group, Group::Tap(..)));
+        RegionOptions { only_for_reading: has_taps && !self.is_worked_on_in_place(), ..self.memory }
+    }
+
+    /// Gives each trust group its memory. The only one works where packets are received; of several each gets memory
     /// of its own, and so does an observer, which must not write what others read.
-    fn share_memory(&self, region: Option<&Arc<Region>>) -> Result<(), PortError> {
-        let alone = self.groups.len() == 1;
+    fn share_memory(&self, region: Option<&Arc<Region>>, worker: &Worker) -> Result<(), PortError> {
+        let in_place = self.is_worked_on_in_place();
         // However many groups there are: what they all have leaves ports enough to receive into.
         let all = self.processes.len() * self.workers;
         let share = region.map_or(u64::MAX, |region| Memory::share(region.slots(), all));
@@ -197,11 +220,14 @@ impl Ports {
             if memory.get().is_some() {
                 continue;
             }
-            let nfs = self.processes.iter().filter(|nf| Group::of(nf) == *group).count() * self.workers;
+            let nfs = seats(&self.processes, self.workers).filter(|of| of == group).count();
             let made = match (group, region) {
-                (Group::Inline(_), Some(region)) if alone => Memory::new(Arc::clone(region), nfs),
+                (Group::Inline(_), Some(region)) if in_place => Memory::new(Arc::clone(region), nfs),
                 (Group::Inline(_), _) => Memory::of_group(nfs, false, self.memory)?.with_at_most(share),
-                (Group::Observer(_), _) => Memory::of_group(nfs, true, self.memory)?,
+                (Group::Tap(..), Some(region)) if !in_place => {
+                    Memory::of_tap(Arc::clone(region), Arc::clone(worker)).with_at_most(share)
+                }
+                (Group::Observer(_) | Group::Tap(..), _) => Memory::of_group(nfs, true, self.memory)?,
             };
             let _ = memory.set(made);
         }
@@ -213,7 +239,10 @@ impl Ports {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.dpdk.iter().flat_map(|dpdk| dpdk.notes()));
         for seat in self.supervisor.iter().flat_map(Supervisor::seats).filter(|seat| seat.worker == 0) {
-            let missing = std::mem::take(&mut seat.told().not_enforced);
+            let mut told = seat.told();
+            let why = told.why_copies.take();
+            notes.extend(why.map(|why| format!("NF `{}` is shown copies: {why}", seat.spec.name)));
+            let missing = std::mem::take(&mut told.not_enforced);
             if !missing.is_empty() {
                 let what = missing.join("; ");
                 notes.push(format!("NF `{}`: isolation not enforced: {what}", seat.spec.name));
@@ -407,7 +436,7 @@ impl Ports {
             Some(dpdk) => Arc::clone(dpdk),
             None => {
                 let options = EalOptions { pci: self.pci.clone(), ..EalOptions::default() };
-                let dpdk = Dpdk::start(&options, self.memory).map_err(|error| error.to_string())?;
+                let dpdk = Dpdk::start(&options, self.port_memory()).map_err(|error| error.to_string())?;
                 Arc::clone(self.dpdk.insert(Arc::new(dpdk)))
             }
         };
@@ -418,6 +447,11 @@ impl Ports {
         })?;
         Ok(ports.into_iter().map(|port| Some(Box::new(port) as Box<dyn Port>)).collect())
     }
+}
+
+/// The trust group of each NF's process on each worker.
+fn seats(processes: &[ProcessNf], workers: usize) -> impl Iterator<Item = Group> + '_ {
+    processes.iter().flat_map(move |nf| (0..workers).map(move |worker| Group::of(nf, worker)))
 }
 
 /// A worker's share of a number of packets.
@@ -438,7 +472,7 @@ impl PortOpener for Ports {
             self.supervisor = Some(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?);
         }
         let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
-        let memory = self.groups.get(&Group::of(process)).cloned().unwrap_or_default();
+        let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
         let number = supervisor.seats().len() as u32;
         let seat = Seat::new(starter(process), worker, number, memory);
         let seat = match self.parties.find(name, worker) {

@@ -157,6 +157,12 @@ impl Loans {
         loan.is_some_and(|loan| loan.generation() == generation && loan.holder() != HOST && !loan.is_marked())
     }
 
+    /// Whether a slot is not lent.
+    #[inline(always)]
+    pub fn is_free(&self, slot: u32) -> bool {
+        self.kept.get(slot as usize).is_some_and(|kept| kept.loan().holder() == HOST)
+    }
+
     /// Who holds a slot.
     pub fn holder(&self, slot: u32) -> Option<u16> {
         self.kept.get(slot as usize).map(|kept| kept.loan().holder())

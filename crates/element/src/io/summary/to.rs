@@ -264,6 +264,10 @@ impl ToSummary {
 }
 
 impl Element for ToSummary {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["write-failed"]
     }

@@ -5,7 +5,7 @@
 //! | `PORT/from` | receives for all devices of the port |
 //! | `PORT/dispatch` | gives each device what it wants of what came in; drops what no device wants |
 //! | `DEVICE/receive` | peels off what is to be peeled; what passes here is what the device received |
-//! | `DEVICE/openers` | a copy for each NF that opened it |
+//! | `DEVICE/openers` | a copy for each NF that opened it, but for those that only look: they do so before it |
 //! | `DEVICE/send` | chooses a port |
 //! | `PORT/sent` | copies for devices that see outbound traffic |
 //! | `PORT/to` | sends |
@@ -31,6 +31,8 @@ pub struct Nfs<'a> {
     pub name: &'a dyn Fn(End) -> String,
     /// Whether that NF only looks.
     pub observes: &'a dyn Fn(End) -> bool,
+    /// Where packets of an interface are thrown away behind an NF that only looks.
+    pub behind: &'a dyn Fn(End) -> Option<ElementId>,
 }
 
 /// Puts the devices' elements into the graph.
@@ -159,8 +161,38 @@ impl<'a> Builder<'a> {
         self.add(name, "Peel", config, span)
     }
 
-    /// Where what is for some NFs enters: the only one, or copies for each.
+    /// Where what is for some NFs enters. Those who only look do so one after another; of the others the only one gets
+    /// it, or each a copy.
     fn entry(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
+        let (mut first, mut last, mut others) = (None, None, vec![]);
+        for reader in readers {
+            let ids = (self.nfs.elements)(reader.to, false);
+            let (Some(behind), [id]) = ((self.nfs.behind)(reader.to), ids.as_slice()) else {
+                others.push(*reader);
+                continue;
+            };
+            if let Some(before) = last.replace(behind) {
+                self.go_on(before, *id, reader.span);
+            }
+            first.get_or_insert(*id);
+        }
+        let rest = self.copies(name, &others);
+        if let (Some(last), Some(rest), Some(reader)) = (last, rest, others.first()) {
+            self.go_on(last, rest, reader.span);
+        }
+        first.or(rest)
+    }
+
+    /// Has packets go on to an element that were thrown away.
+    fn go_on(&mut self, from: ElementId, to: ElementId, span: Span) {
+        if let Some(element) = self.graph.elements.get_mut(from.0) {
+            element.class = made("Null", element.class.span);
+        }
+        self.wire(from, 0, to, span);
+    }
+
+    /// Where what is for some NFs enters: the only one, or copies for each.
+    fn copies(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
         let mut to: Vec<(ElementId, Span)> = vec![];
         for link in readers {
             to.extend((self.nfs.elements)(link.to, false).into_iter().map(|id| (id, link.span)));
@@ -281,6 +313,7 @@ impl<'a> Builder<'a> {
         let (Some(device), Some(of)) = (self.devices.get(at), self.openers.get(at)) else { return };
         let ways: Vec<(&Link, Vec<&Link>)> =
             of.senders.iter().map(|sender| (*sender, of.others(sender).collect())).collect();
+        let is_only = ways.len() == 1;
         for (sender, mut readers) in ways {
             readers.sort_by_key(|link| self.need(at, link));
             let mut from = (self.nfs.elements)(sender.from, true);
@@ -298,7 +331,12 @@ impl<'a> Builder<'a> {
                 from.push(peel);
             }
             let name = format!("{}/from-{nf}", device.name);
-            if let Some(entry) = self.entry(&name, &readers) {
+            // What several send would go on from one who looks on to the readers of each of them.
+            let entry = match is_only {
+                true => self.entry(&name, &readers),
+                false => self.copies(&name, &readers),
+            };
+            if let Some(entry) = entry {
                 from.into_iter().for_each(|from| self.wire(from, 0, entry, sender.span));
             }
         }
