@@ -109,6 +109,10 @@ impl Element for Dispatch {
         Some(f.finish())
     }
 
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &[UNWANTED]
     }

@@ -132,6 +132,10 @@ impl Border {
     /// Turns copies that are the host's again into their originals, each by what became of it: as the NF left it where
     /// it goes on, else as it was. False for an observer's, which are nothing any more.
     pub fn leave(&mut self, packets: &mut [Packet], fates: &[Fate]) -> bool {
+        if self.observes {
+            self.pool.free_all(packets);
+            return false;
+        }
         for packet in packets.iter() {
             shm::prefetch_data(packet.region, packet.slot);
             self.originals.get(packet.slot as usize).into_iter().for_each(shm::prefetch_packet);
@@ -148,6 +152,6 @@ impl Border {
             *packet = original;
         }
         self.pool.free_all(&self.gone);
-        !self.observes
+        true
     }
 }

@@ -195,9 +195,14 @@ impl ProcessLink {
             return 0;
         }
         let asked = list.len();
+        // What finds no room need not cross.
+        let Ok(room) = current.lender.room(asked, destination) else {
+            self.evict("broke its rings");
+            return 0;
+        };
         let mut border = self.border.as_ref().map(|border| lock(border));
         let (packets, list) = match &mut border {
-            Some(border) => border.cross(packets, list, &memory.loans),
+            Some(border) => border.cross(packets, &list[..room], &memory.loans),
             None => (packets, list),
         };
         let result = current.lender.lend(&memory.loans, packets, list, destination);

@@ -304,6 +304,27 @@ impl<C: Cells> Lender<C> {
         lent
     }
 
+    /// How many of so many packets could be lent now with that number for the NF.
+    ///
+    /// # Errors
+    ///
+    /// When the NF's index cannot be: it is to be evicted.
+    #[inline]
+    pub fn room(&mut self, wanted: usize, destination: u16) -> Result<usize, Broken> {
+        let granted = destination == GRANT;
+        let free = match &self.party {
+            _ if granted => u64::MAX,
+            None => self.most.saturating_sub(self.held()),
+            Some((inside, _)) => inside.room(),
+        };
+        let to = match &mut self.grants {
+            Some(grants) if granted => grants,
+            _ => &mut self.to,
+        };
+        let wanted = wanted.min(usize::try_from(free).unwrap_or(usize::MAX));
+        Ok(to.room(wanted).inspect_err(|_| self.desk.stats.broken += 1)?.min(wanted))
+    }
+
     #[inline]
     fn lend_as<const METADATA: bool>(
         &mut self,
@@ -313,19 +334,12 @@ impl<C: Cells> Lender<C> {
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
         let granted = destination == GRANT;
-        let free = match &self.party {
-            _ if granted => u64::MAX,
-            None => self.most.saturating_sub(self.held()),
-            Some((inside, _)) => inside.room(),
-        };
-        let free = usize::try_from(free).unwrap_or(usize::MAX);
+        let room = self.room(list.len(), destination)?;
         let Desk { holder, member, region, .. } = self.desk;
         let to = match &mut self.grants {
             Some(grants) if granted => grants,
             _ => &mut self.to,
         };
-        let wanted = list.len().min(free);
-        let room = to.room(wanted).inspect_err(|_| self.desk.stats.broken += 1)?.min(wanted);
         let span = Span::of(region);
         let mut lent = 0;
         for list in list[..room].chunks(BURST) {
