@@ -27,8 +27,8 @@ pub const CLASS: Class = Class {
 
 Sends each Ethernet frame out of every output whose pattern it matches: the frame itself by the last of them, copies
 by the others. A frame that matches nothing is dropped. Patterns are those of `IPClassifier`; tests of IP look at an
-IPv4 header behind up to two VLAN tags, which is found here, and fail where there is none. `vlan`, `qinq`, `mpls`,
-`arp`, `ethertype` and `ether host` look at every frame.
+IPv4 header behind up to two VLAN tags, which is found here, and fail where there is none. `ip6`, `vlan`, `qinq`,
+`mpls`, `arp`, `ethertype` and `ether host` look at every frame.
 
 The chain file puts it into the configuration, to give virtual devices what they receive.
 

@@ -6,7 +6,7 @@
 //! conjunction behind its [`Var::Reach`].
 
 use super::expr::{
-    Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Test, Values,
+    Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Six, Test, Values,
 };
 use super::ranges::Ranges;
 use packet::field::{self, Base, Field};
@@ -234,6 +234,7 @@ impl From<Test> for Formula {
             }
             Test::Field(at, wanted) => header_field(at, wanted),
             Test::Layer(layer, wanted) => of_layer(layer, wanted),
+            Test::Six(six) => of_six(six),
         }
     }
 }
@@ -299,6 +300,55 @@ fn of_layer(layer: Layer, wanted: Option<Compare>) -> Formula {
             Formula::All(parts)
         }
     }
+}
+
+/// Bytes of an IPv6 header.
+const IP6_BYTES: u16 = 40;
+
+fn of_six(test: Six) -> Formula {
+    let way = |(tags, kind): (usize, &Field)| {
+        let start = kind.end_byte();
+        let bytes = |at: u16, len: u16| Field::new(Base::Mac, (start + at) * 8, (len * 8) as u8);
+        let mut then = vec![one_of(*kind, &[0x86dd]), one_of(Field::new(Base::Mac, start * 8, 4), &[6])];
+        let mut reaches = start + IP6_BYTES;
+        let next = bytes(6, 1);
+        match test {
+            Six::Any => {}
+            Six::Host { direction, address, bits, negated } => {
+                let mask = Six::mask(bits);
+                let word = |at: u16, number: u32| {
+                    let shift = 96 - 32 * number;
+                    let field = bytes(at + 4 * number as u16, 4);
+                    compare(
+                        field,
+                        masked(
+                            mask.checked_shr(shift).unwrap_or(0) as u32 as u64,
+                            (address >> shift) as u32 as u64,
+                        ),
+                    )
+                };
+                let equal = |src: bool| {
+                    let words = (0..u32::from(bits).div_ceil(32))
+                        .map(|number| word(if src { 8 } else { 24 }, number));
+                    Formula::All(words.collect())
+                };
+                then.push(pair(direction, equal, negated));
+            }
+            Six::Proto(wanted) => then.push(compare(next, wanted)),
+            Six::Port { direction, protocol, compare: wanted } => {
+                reaches += PORT_BYTES;
+                then.push(match protocol {
+                    PortProtocol::TcpUdp => one_of(next, &[6, 17]),
+                    PortProtocol::One(protocol) => one_of(next, &[protocol.into()]),
+                });
+                let (positive, negated) = wanted.split();
+                let port = |src| compare(bytes(if src { 40 } else { 42 }, 2), positive);
+                then.push(pair(direction, port, negated));
+            }
+        }
+        behind(tags, reaches, then)
+    };
+    Formula::Any(TYPES.iter().enumerate().map(way).collect())
 }
 
 fn header_field(at: HeaderField, wanted: Compare) -> Formula {

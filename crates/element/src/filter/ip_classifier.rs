@@ -32,6 +32,7 @@ A pattern is built from these tests:
 | `[SRCDST] ether host ADDR` | Ethernet addresses; the MAC header annotation must be set |
 | `vlan [ID]`, `qinq [ID]` | a VLAN tag; two tags: the inner one's identifier. The MAC header annotation must be set, here and for the next |
 | `mpls [LABEL]`, `arp`, `ethertype TYPE` | what stands behind up to two tags; only frames that are not IPv4 have it, which `Dispatch` sorts |
+| `ip6`, `[SRCDST] ip6 host ADDR`, `[SRCDST] ip6 net PREFIX`, `ip6 proto PROTO`, `[SRCDST] ip6 [tcp\\|udp] port PORT` | IPv6, in the same way; the next header and the ports are those right behind the IPv6 header |
 | `vxlan [VNI]`, `geneve [VNI]` | UDP to port 4789, 6081, in first fragments |
 | `true`, `false`; `-`, `any`, `all` alone | every packet; none; every packet |
 

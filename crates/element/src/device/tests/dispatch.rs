@@ -83,6 +83,48 @@ fn tags_labels_and_tunnels_are_told_apart() {
     assert_eq!(found("ether host 02:00:00:00:00:01 and mpls"), [3, 4]);
 }
 
+#[test]
+fn ipv6_is_told_apart_behind_tags() {
+    let ip6 = |next: u8, from: u8, ports: &[u8]| {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, ports.len() as u8, next, 64];
+        bytes.extend([&[0x20, 1, 0xd, 0xb8][..], &[0; 11], &[from]].concat());
+        bytes.extend([&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 1][..], &[0; 7], &[9]].concat());
+        bytes.extend(ports);
+        bytes
+    };
+    let web = [0x13, 0x88, 0, 80, 1, 1];
+    let frames = [
+        behind(&[0x86, 0xdd], &ip6(6, 1, &web)),
+        behind(&[0x81, 0, 0, 5, 0x86, 0xdd], &ip6(17, 2, &web)),
+        behind(&[0x88, 0xa8, 0, 1, 0x81, 0, 0, 7, 0x86, 0xdd], &ip6(44, 1, &web)),
+        // Cut off in the ports, and in the header.
+        behind(&[0x86, 0xdd], &ip6(6, 1, &web[..3])),
+        behind(&[0x86, 0xdd], &ip6(6, 1, &[])[..39]),
+        behind(&[8, 0], &ip()),
+        // IPv4 that says that it is IPv6.
+        behind(&[0x86, 0xdd], &[ip(), ip()].concat()),
+    ];
+    let found = |pattern: &str| -> Vec<usize> {
+        let taken = takers(pattern, 1, &frames);
+        (0..frames.len()).filter(|at| !taken[*at].is_empty()).collect()
+    };
+    assert_eq!(found("ip6"), [0, 1, 2, 3]);
+    assert_eq!(found("src ip6 host 2001:db8::1"), [0, 2, 3]);
+    assert_eq!(found("src ip6 host != 2001:db8::1"), [1]);
+    assert_eq!(found("dst ip6 net 2001:db8:0:1::/64"), [0, 1, 2, 3]);
+    assert_eq!(found("src ip6 net 2001:db8:0:1::/64"), [] as [usize; 0]);
+    assert_eq!(found("src and dst ip6 net 2001:db8::/47 and vlan"), [1, 2]);
+    assert_eq!(found("ip6 net ::/0"), [0, 1, 2, 3]);
+    assert_eq!(found("ip6 tcp"), [0, 3]);
+    assert_eq!(found("dst ip6 tcp port 80"), [0]);
+    assert_eq!(found("ip6 port 80 or 5000"), [0, 1]);
+    assert_eq!(found("src ip6 port > 5000"), [] as [usize; 0]);
+    // Ports behind an extension header are not seen.
+    assert_eq!(found("ip6 proto 44 and not ip6 port 80"), [2]);
+    assert_eq!(found("host 10.0.0.1 or ip6 udp"), [1, 5]);
+    assert_eq!(found("ip6 or ip vers 4"), [0, 1, 2, 3, 5]);
+}
+
 /// Of a burst each output gets its packets in order, whether it gets originals or copies.
 #[test]
 fn no_output_gets_packets_out_of_order() {
@@ -134,6 +176,11 @@ fn headers_are_marked_where_they_are() {
 fn wrong_configurations_of_a_dispatch() {
     assert!(mistakes("Dispatch", "all, tcp", 1).contains("2 patterns for 1 outputs"));
     assert!(mistakes("Dispatch", "vlan 4096, mpls 1048576, arp 5, ethertype", 4).lines().count() == 4);
+    let six =
+        "ip6 host 10.0.0.1, ip6 net ::1, ip6 ttl 5, ip6 tcp host ::1, host ::1, ip6 port > 70000, ip6 5";
+    let told = mistakes("Dispatch", six, 7);
+    assert_eq!(told.lines().count(), 7, "{told}");
+    assert!(told.contains("`ip ttl` is not known of IPv6"), "{told}");
     let many: Vec<String> = (0..12).map(|n| format!("ip[{n}] & 1 = 1")).collect();
     assert!(mistakes("Dispatch", &many.join(", "), 12).contains("overlap in too many ways"));
     let many: Vec<String> = (0..16).map(|n| format!("vlan {n}")).collect();
@@ -172,6 +219,16 @@ fn frames(seed: u64) -> Vec<Vec<u8>> {
     let random = random_frames(seed, 128).into_iter().enumerate();
     random
         .map(|(at, frame)| match frame.get(12..14) {
+            // Some are IPv6, with what was an IPv4 header for the last bytes of addresses.
+            Some([8, 0]) if at % 5 == 4 => {
+                let next = [6, 17, 17, 44][at % 4];
+                let address = |last: u8| [&[0x20, 1][..], &[0; 13], &[last]].concat();
+                let ports = frame.get(34..).unwrap_or_default();
+                let head = [0x60 | (at % 9 == 0) as u8, 0, 0, 0, 0, 0, next, 1];
+                let tags: &[u8] = if at % 2 == 0 { &[0x86, 0xdd] } else { &[0x81, 0, 0, 5, 0x86, 0xdd] };
+                let whole = [&frame[..12], tags, &head, &address(at as u8 % 3), &address(5), ports].concat();
+                whole[..whole.len() - at % 4 * 3].to_vec()
+            }
             Some([8, 0]) => {
                 let mut frame = [&frame[..12], between[at % 6], &frame[14..]].concat();
                 let to = frame.len() - 10 * usize::from(at % 7 == 0).min(frame.len() / 10);
@@ -197,6 +254,7 @@ proptest! {
             "all", "vlan", "vlan 5", "not vlan", "qinq 1", "mpls", "mpls 5 or 100", "arp", "tcp", "udp port 53",
             "dst net 192.168.0.0/16", "10.0.0.0/8", "icmp type echo", "vxlan", "vxlan 0", "geneve < 9 or syn",
             "ip frag", "not (src net 10.0.1.0/24 and tcp)", "ethertype 0x800", "ethertype != 0x800",
+            "ip6", "ip6 tcp", "src ip6 host ::5", "not dst ip6 net 2001::/16", "ip6 port 53 or 80", "ip6 proto < 17",
             "ether host 02:00:00:00:00:01", "(vlan ? tcp : udp)", "ip[30:2] > 7", "false",
         ][..]), 1..5),
         seed in any::<u64>(),

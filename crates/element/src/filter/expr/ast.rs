@@ -5,7 +5,7 @@
 
 use super::words;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -206,6 +206,42 @@ impl Layer {
     }
 }
 
+/// A test of an IPv6 packet, behind up to two VLAN tags. Extension headers are not followed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Six {
+    /// It is one.
+    Any,
+    /// Addresses.
+    Host {
+        /// Which.
+        direction: Direction,
+        /// The value; 0 behind the prefix.
+        address: u128,
+        /// Bits of the prefix.
+        bits: u8,
+        /// Whether the packet's must differ.
+        negated: bool,
+    },
+    /// The next header of the IPv6 header.
+    Proto(Compare),
+    /// Ports of TCP or UDP right behind the IPv6 header.
+    Port {
+        /// Which.
+        direction: Direction,
+        /// Of which protocols.
+        protocol: PortProtocol,
+        /// The comparison.
+        compare: Compare,
+    },
+}
+
+impl Six {
+    /// The bits of an address that count in a prefix.
+    pub fn mask(bits: u8) -> u128 {
+        u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)
+    }
+}
+
 /// One test. A test of something that the packet does not have fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Test {
@@ -252,6 +288,8 @@ pub enum Test {
     Field(HeaderField, Compare),
     /// A layer, and its number.
     Layer(Layer, Option<Compare>),
+    /// IPv6.
+    Six(Six),
 }
 
 impl fmt::Display for Direction {
@@ -303,6 +341,28 @@ impl fmt::Display for EtherText {
     }
 }
 
+impl fmt::Display for Six {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Six::Any => f.write_str("ip6"),
+            Six::Host { direction, address, bits, negated } => {
+                let (text, differs) = (Ipv6Addr::from(address), if negated { "!= " } else { "" });
+                match bits {
+                    128 => write!(f, "{direction} ip6 host {differs}{text}"),
+                    _ => write!(f, "{direction} ip6 net {differs}{text}/{bits}"),
+                }
+            }
+            Six::Proto(compare) => write!(f, "ip6 proto {compare}"),
+            Six::Port { direction, protocol: PortProtocol::TcpUdp, compare } => {
+                write!(f, "{direction} ip6 port {compare}")
+            }
+            Six::Port { direction, protocol: PortProtocol::One(protocol), compare } => {
+                write!(f, "{direction} ip6 {} port {compare}", words::protocol_name(protocol))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Test {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let differ = |negated: bool| if negated { "!= " } else { "" };
@@ -331,6 +391,7 @@ impl fmt::Display for Test {
             Test::Proto(compare) => write!(f, "ip proto {compare}"),
             Test::Layer(layer, None) => f.write_str(layer.name()),
             Test::Layer(layer, Some(compare)) => write!(f, "{} {compare}", layer.name()),
+            Test::Six(six) => write!(f, "{six}"),
             Test::TcpUdp => f.write_str("tcpudp"),
             Test::Fragment(true) => f.write_str("ip frag"),
             Test::Fragment(false) => f.write_str("ip unfrag"),

@@ -2,7 +2,7 @@
 //!
 //! As in Click, a test without qualifiers inherits from the one before it: `src port 80 or 81`.
 
-use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Relation, Test, Values};
+use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Relation, Six, Test, Values};
 use super::words::{self, ETHER_MASK, Kind, Transport};
 use diag::{Diagnostic, Span};
 
@@ -12,6 +12,8 @@ pub(super) struct Inherited {
     pub(super) kind: Option<Kind>,
     pub(super) direction: Option<Direction>,
     pub(super) transport: Option<Transport>,
+    /// The test before was one of IPv6.
+    pub(super) six: bool,
     /// The test before was wrong: what is missing from this one was perhaps there.
     pub(super) wrong: bool,
 }
@@ -19,6 +21,7 @@ pub(super) struct Inherited {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Header {
     Ip,
+    Ip6,
     Ether,
 }
 
@@ -30,6 +33,8 @@ pub(super) enum Data {
     Range(u64, u64),
     Address(u32),
     Prefix(u32, u32),
+    Address6(u128),
+    Prefix6(u128, u8),
     Ether(u64),
     Protocol(Transport),
     Port(u16),
@@ -67,6 +72,9 @@ impl Parts {
     /// The test, and the kind that it leaves to the next one. `None` as the mistake: the real one was
     /// told before.
     pub(super) fn build(&mut self, inherited: Inherited) -> Result<(Expr, Kind), Option<Diagnostic>> {
+        if self.header == Some(Header::Ip6) {
+            return self.six(inherited).map_err(Some);
+        }
         let explicit_direction = self.direction.is_some();
         let kind = match self.kind {
             Some(kind) => kind,
@@ -98,6 +106,84 @@ impl Parts {
             Some(Transport::One(protocol)) => Test::Proto(Compare::equal(protocol.into())),
         };
         Ok((Expr::All(vec![Expr::Test(protocol), expr]), left))
+    }
+
+    /// A test of IPv6.
+    fn six(&mut self, inherited: Inherited) -> Checked<(Expr, Kind)> {
+        let explicit_direction = self.direction.is_some();
+        let kind = match (self.kind, self.data) {
+            (Some(kind), _) => kind,
+            (None, Data::Address6(_)) => Kind::Host,
+            (None, Data::Prefix6(..)) => Kind::Net,
+            (None, Data::Port(_)) => Kind::Port,
+            (None, Data::Protocol(_)) => Kind::Proto,
+            (None, Data::Number(_) | Data::Range(..)) => match inherited.kind.filter(|_| inherited.six) {
+                Some(kind @ (Kind::Port | Kind::Proto)) => kind,
+                _ => {
+                    return self
+                        .wrong("a number of what?", "say what it is compared with: `ip6 port`, `ip6 proto`");
+                }
+            },
+            (None, Data::None) if self.transport.is_some() => Kind::Proto,
+            (None, Data::None) => {
+                self.idle_direction = explicit_direction;
+                return Ok((Expr::Test(Test::Six(Six::Any)), Kind::Host));
+            }
+            (None, _) => return self.missing("an IPv6 address, a protocol or a port"),
+        };
+        self.kind = Some(kind);
+        if inherited.six {
+            self.direction = self.direction.or(inherited.direction);
+            self.transport = match kind {
+                Kind::Port => self.transport.or(inherited.transport),
+                _ => self.transport,
+            };
+        }
+        let direction = self.direction.unwrap_or(Direction::Either);
+        let (test, left) = match kind {
+            Kind::Host | Kind::Net => {
+                let (address, bits) = match (kind, self.data) {
+                    (Kind::Host, Data::Address6(address)) => (address, 128),
+                    (Kind::Net, Data::Prefix6(address, bits)) => (address & Six::mask(bits), bits),
+                    (Kind::Net, Data::Address6(_)) => {
+                        return self
+                            .wrong("`net` takes a prefix", "write `ip6 net 2001:db8::/32`, or `host`");
+                    }
+                    (Kind::Host, Data::Prefix6(..)) => {
+                        return self.wrong("`host` takes one address", "write `ip6 net` for a prefix");
+                    }
+                    _ => return self.missing("an IPv6 address"),
+                };
+                if self.mask.is_some() || self.transport.is_some() {
+                    return self.wrong(
+                        "an IPv6 address stands alone",
+                        "join two tests by `and`; a prefix has a `/`",
+                    );
+                }
+                (Six::Host { direction, address, bits, negated: self.differs()? }, Kind::Host)
+            }
+            Kind::Proto => match self.protocol()? {
+                Test::TcpUdp => {
+                    let of = |number| Expr::Test(Test::Six(Six::Proto(Compare::equal(number))));
+                    let both = vec![of(words::TCP.into()), of(words::UDP.into())];
+                    return Ok((Expr::Any(both), Kind::Proto));
+                }
+                Test::Proto(compare) => (Six::Proto(compare), Kind::Proto),
+                _ => return self.missing("an IP protocol"),
+            },
+            Kind::Port => match self.test_of(Kind::Port)? {
+                (Test::Port { protocol, compare, .. }, left) => {
+                    (Six::Port { direction, protocol, compare }, left)
+                }
+                _ => return self.missing("a port"),
+            },
+            other => {
+                let message = format!("`{}` is not known of IPv6", words::kind_name(other));
+                return self.wrong(message, "of IPv6, `host`, `net`, `proto` and `port` are");
+            }
+        };
+        self.idle_direction = explicit_direction && left == Kind::Proto;
+        Ok((Expr::Test(Test::Six(test)), left))
     }
 
     /// The kind of a test that does not say it.
@@ -141,6 +227,7 @@ impl Parts {
                     );
                 }
             },
+            Data::Address6(_) | Data::Prefix6(..) => return self.missing("an IPv4 address"),
             Data::None if self.transport.is_some() => Kind::Proto,
             Data::None => {
                 return self.wrong("the test is not complete", "expected an address, a port, a protocol, …");
@@ -370,8 +457,10 @@ impl Parts {
             other => Some(other),
         };
         let (compare, largest) = match last {
-            Some(Expr::Test(Test::Proto(compare))) => (compare, 0xff),
-            Some(Expr::Test(Test::Port { compare, .. })) => (compare, 0xffff),
+            Some(Expr::Test(Test::Proto(compare) | Test::Six(Six::Proto(compare)))) => (compare, 0xff),
+            Some(Expr::Test(Test::Port { compare, .. } | Test::Six(Six::Port { compare, .. }))) => {
+                (compare, 0xffff)
+            }
             Some(Expr::Test(Test::Field(field, compare))) => (compare, field.max_value()),
             Some(Expr::Test(Test::Layer(layer, Some(compare)))) => {
                 (compare, layer.number().map_or(0, |(largest, _)| largest))

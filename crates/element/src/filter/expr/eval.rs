@@ -3,7 +3,7 @@
 //! Written to be read. A test that looks at bytes that are not there fails (so that its negation by
 //! `not` holds), and every test fails on a packet whose IP header is not there as a whole.
 
-use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Test};
+use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Six, Test};
 use super::words::{TCP, UDP};
 
 /// Bytes of an IP header without options.
@@ -89,6 +89,35 @@ impl Headers<'_> {
         })
     }
 
+    fn six(&self, test: Six) -> Option<bool> {
+        let (tags, kind) = self.link();
+        let ip = self.mac.get(14 + 4 * tags.len()..)?;
+        let version = number(ip.get(..40)?, 0, 1)? >> 4;
+        if kind? != 0x86dd || version != 6 {
+            return None;
+        }
+        let next = ip.get(6).copied()?;
+        let half = |at: usize| number(ip, at, 8).map(u128::from);
+        let address = |at: usize| Some(half(at)? << 64 | half(at + 8)?);
+        Some(match test {
+            Six::Any => true,
+            Six::Host { direction, address: wanted, bits, negated } => {
+                let equal = |value: u128| (value ^ wanted) & Six::mask(bits) == 0;
+                direction.holds(equal(address(8)?), equal(address(24)?)) != negated
+            }
+            Six::Proto(compare) => compare.holds(next.into()),
+            Six::Port { direction, protocol, compare } => {
+                let right = match protocol {
+                    PortProtocol::TcpUdp => matches!(next, TCP | UDP),
+                    PortProtocol::One(protocol) => next == protocol,
+                };
+                let (positive, negated) = compare.split();
+                let (src, dst) = (number(ip, 40, 2)?, number(ip, 42, 2)?);
+                right && direction.holds(positive.holds(src), positive.holds(dst)) != negated
+            }
+        })
+    }
+
     fn test(&self, test: Test) -> Option<bool> {
         // Whether two numbers pass; `!=` turns the pair's result around, as in Click.
         let pair = |direction: Direction, src: u64, dst: u64, equal: &dyn Fn(u64) -> bool, negated: bool| {
@@ -121,6 +150,7 @@ impl Headers<'_> {
                 self.proto()? == TCP && self.first_fragment() && set
             }
             Test::Layer(layer, compare) => self.layer(layer, compare)?,
+            Test::Six(six) => self.six(six)?,
             Test::Field(field, compare) => {
                 let carried = match field.carrier {
                     Carrier::Ip => true,
@@ -142,7 +172,7 @@ impl Test {
     /// Whether it looks at an IP header, or behind one.
     pub fn is_of_ip(self) -> bool {
         match self {
-            Test::Ether { .. } => false,
+            Test::Ether { .. } | Test::Six(_) => false,
             Test::Layer(layer, _) => layer.udp_port().is_some(),
             _ => true,
         }

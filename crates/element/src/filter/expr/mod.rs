@@ -27,6 +27,8 @@ pub mod parse;
 mod test;
 mod words;
 
-pub use ast::{Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Test, Values};
+pub use ast::{
+    Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Six, Test, Values,
+};
 pub use eval::Headers;
 pub use parse::{Pattern, parse};

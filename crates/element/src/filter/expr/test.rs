@@ -4,7 +4,7 @@ use super::ast::{Carrier, Direction, Expr, HeaderField, Relation};
 use super::check::{Data, Header, Inherited, Parts};
 use super::parse::Parser;
 use super::words::{self, Kind, Meaning, Transport};
-use click::config::{Ip4Prefix, parse};
+use click::config::{Ip4Prefix, Ip6Prefix, parse};
 use diag::{Diagnostic, did_you_mean};
 
 impl Parser<'_> {
@@ -31,6 +31,8 @@ impl Parser<'_> {
                 Inherited { wrong: self.inherited.wrong && parts.kind.is_none(), ..Inherited::default() };
         } else if self.inherited.kind == Some(Kind::Ether) {
             parts.header = Some(Header::Ether);
+        } else if self.inherited.six {
+            parts.header = Some(Header::Ip6);
         }
         if self.word() == "[" && self.pos > first && parts.kind.is_none() {
             self.brackets(&mut parts);
@@ -85,6 +87,7 @@ impl Parser<'_> {
                         }
                     }
                     "dst" | "dest" => self.direction(parts, Direction::Dst),
+                    "ip6" if parts.header.is_none() => parts.header = Some(Header::Ip6),
                     "ip" if parts.header.is_none() => parts.header = Some(Header::Ip),
                     "ether" if parts.header.is_none() => parts.header = Some(Header::Ether),
                     "not" | "!" => parts.negated = !parts.negated,
@@ -224,6 +227,9 @@ impl Parser<'_> {
         {
             return Some(Data::Range(first, last));
         }
+        if header == Some(Header::Ip6) {
+            return self.literal6();
+        }
         let (ip, ether) = (header != Some(Header::Ether), header != Some(Header::Ip));
         let address = || match digit && !text.contains(['/', ':', '-']) {
             true => parse::ip4(&self.spanned(0), self.names).ok(),
@@ -246,6 +252,25 @@ impl Parser<'_> {
         };
         let station = station.filter(|_| ether);
         station.map(|bytes| Data::Ether(bytes.iter().fold(0, |acc, byte| acc << 8 | u64::from(*byte))))
+    }
+
+    /// The current word as an IPv6 address or prefix.
+    fn literal6(&self) -> Option<Data> {
+        let (text, spanned) = (self.word(), self.spanned(0));
+        let is_text = text.contains(':');
+        let address = || match is_text {
+            true => parse::ip6(&spanned, self.names).ok(),
+            false => self.names.ip6(text),
+        };
+        let prefix = || match is_text {
+            true => parse::ip6_prefix(&spanned, self.names).ok(),
+            false => self.names.ip6_prefix(text),
+        };
+        let of = |prefix: Ip6Prefix| Data::Prefix6(prefix.address.into(), prefix.len);
+        match text.contains('/') {
+            true => prefix().map(of),
+            false => address().map(|address| Data::Address6(address.into())).or_else(|| prefix().map(of)),
+        }
     }
 
     /// `10`, `10.1`, `10.1.2`, or a whole address, of `net`; with the number of bytes given.
@@ -329,8 +354,10 @@ impl Parser<'_> {
 
     /// Whether the current word can start a test.
     fn starts_test(&self) -> bool {
-        matches!(self.word(), "src" | "dst" | "dest" | "ip" | "ether" | "not" | "!" | "true" | "false" | "(")
-            || matches!(words::meaning(self.word(), None, None, self.names), Meaning::Kind(_))
+        matches!(
+            self.word(),
+            "src" | "dst" | "dest" | "ip" | "ip6" | "ether" | "not" | "!" | "true" | "false" | "("
+        ) || matches!(words::meaning(self.word(), None, None, self.names), Meaning::Kind(_))
     }
 
     fn unknown(&mut self) {
@@ -352,8 +379,9 @@ impl Parser<'_> {
             Ok((expr, kind)) => {
                 self.warnings.append(&mut parts.warnings(&expr));
                 let transport = parts.transport;
+                let six = parts.header == Some(Header::Ip6);
                 self.inherited =
-                    Inherited { kind: Some(kind), direction: parts.direction, transport, wrong: false };
+                    Inherited { kind: Some(kind), direction: parts.direction, transport, six, wrong: false };
                 Some(expr)
             }
             Err(Some(mistake)) => {

@@ -74,7 +74,7 @@ const KINDS: &[(&str, Kind)] = &[
 
 /// Words that are neither types nor names.
 const SYNTAX: &[&str] =
-    &["src", "dst", "dest", "ip", "ether", "and", "or", "not", "true", "false", "mask", "any", "all"];
+    &["src", "dst", "dest", "ip", "ip6", "ether", "and", "or", "not", "true", "false", "mask", "any", "all"];
 
 const FLAGS: &[(&str, u8)] =
     &[("ack", 0x10), ("fin", 0x01), ("psh", 0x08), ("rst", 0x04), ("syn", 0x02), ("urg", 0x20)];

@@ -8,7 +8,7 @@ mod lists;
 mod lowering;
 
 use super::expr::{
-    Carrier, Compare, Direction, Expr, HeaderField, Headers, Layer, PortProtocol, Relation, Test, Values,
+    Carrier, Compare, Direction, Expr, HeaderField, Headers, Layer, PortProtocol, Relation, Six, Test, Values,
 };
 use crate::testing::{TestPacket, random_frames};
 use click::config::{NameTable, Names};
@@ -166,6 +166,20 @@ fn layer() -> impl Strategy<Value = Test> {
     })
 }
 
+fn six() -> impl Strategy<Value = Test> {
+    let address = (0u128..3, 0u128..4).prop_map(|(net, host)| 0x2001_0db8 << 96 | net << 64 | host);
+    let bits = prop_oneof![Just(128u8), 0u8..=128];
+    let host = (direction(), address, bits, any::<bool>()).prop_map(|(direction, address, bits, negated)| {
+        Six::Host { direction, address: address & Six::mask(bits), bits, negated }
+    });
+    let protocol =
+        prop_oneof![Just(PortProtocol::TcpUdp), Just(PortProtocol::One(6)), Just(PortProtocol::One(17))];
+    let port = (direction(), protocol, compare(0xffff, &[53, 80, 443]))
+        .prop_map(|(direction, protocol, compare)| Six::Port { direction, protocol, compare });
+    let proto = compare(255, &[0, 6, 17, 44, 58]).prop_map(Six::Proto);
+    prop_oneof![1 => Just(Six::Any), 3 => host, 2 => port, 1 => proto].prop_map(Test::Six)
+}
+
 fn test() -> impl Strategy<Value = Test> {
     let protocol = prop_oneof![
         2 => Just(PortProtocol::TcpUdp),
@@ -184,6 +198,7 @@ fn test() -> impl Strategy<Value = Test> {
         2 => proptest::sample::select(&[0u8, 2, 4, 16, 18, 32, 255][..]).prop_map(Test::TcpFlags),
         2 => field(),
         2 => layer(),
+        2 => six(),
     ]
 }
 
