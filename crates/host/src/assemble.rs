@@ -244,25 +244,26 @@ fn make_node(
 
 /// Tells each element of one that comes behind it and may write packets, if there is one.
 fn note_writers(graph: &Graph, nodes: &mut [Node]) {
-    let writes = |node: &Node| {
-        let own = || node.element.as_ref().is_some_and(|element| element.writes());
-        match &node.lowered {
-            Some(lowered) => lowered.program.writes() || !lowered.program.slow.is_empty() && own(),
-            None => own(),
-        }
+    let own = |node: &Node| node.element.as_ref().is_some_and(|element| element.writes());
+    // Those that do for sure are told of first.
+    let surely = |node: &Node| node.lowered.as_ref().map_or(own(node), |lowered| lowered.program.writes());
+    let perhaps = |node: &Node| {
+        node.lowered.as_ref().is_some_and(|lowered| !lowered.program.slow.is_empty()) && own(node)
     };
     let mut before: Vec<Vec<usize>> = vec![vec![]; nodes.len()];
     for wire in &graph.connections {
         before.get_mut(wire.to.0).into_iter().for_each(|before| before.push(wire.from.0));
     }
     let mut writer: Vec<Option<usize>> = vec![None; nodes.len()];
-    let mut open: Vec<(usize, usize)> =
-        nodes.iter().enumerate().filter(|(_, node)| writes(node)).map(|(at, _)| (at, at)).collect();
-    while let Some((at, found)) = open.pop() {
-        for &from in &before[at] {
-            if writer[from].is_none() {
-                writer[from] = Some(found);
-                open.push((from, found));
+    for is_writer in [&surely as &dyn Fn(&Node) -> bool, &perhaps] {
+        let found = nodes.iter().enumerate().filter(|(_, node)| is_writer(node));
+        let mut open: Vec<(usize, usize)> = found.map(|(at, _)| (at, at)).collect();
+        while let Some((at, found)) = open.pop() {
+            for &from in &before[at] {
+                if writer[from].is_none() {
+                    writer[from] = Some(found);
+                    open.push((from, found));
+                }
             }
         }
     }

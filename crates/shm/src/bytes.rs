@@ -4,7 +4,7 @@
 //! one), so that a read or write costs one comparison and a copy for nearly every packet. A
 //! descriptor that speaks of no memory of ours gives a view of no bytes.
 
-use crate::descriptor::Packet;
+use crate::descriptor::{Packet, flag};
 use crate::slot::{Segment, following};
 use packet::access::Access;
 
@@ -103,6 +103,7 @@ impl<'a> PacketBytesMut<'a> {
     /// A view of the bytes of `packet`.
     #[inline(always)]
     pub fn new(packet: &'a mut Packet) -> Self {
+        debug_assert!(packet.flags & flag::SHARED == 0, "somebody else reads it");
         let head = Segment::of(packet);
         let total = total(packet, &head);
         PacketBytesMut { packet, head, total }

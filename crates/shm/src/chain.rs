@@ -81,6 +81,20 @@ pub fn clone_front(pool: &mut PacketPool, packets: &[Packet], list: &[u16], out:
     count
 }
 
+/// Has nobody else read a packet's bytes from now on: by a copy, where somebody does.
+///
+/// False, and nothing changed, when the pool has no slot for that.
+#[must_use]
+pub fn unshare(pool: &mut PacketPool, packet: &mut Packet) -> bool {
+    if packet.flags & flag::SHARED == 0 {
+        return true;
+    }
+    let Some(copy) = clone_packet(pool, packet) else { return false };
+    pool.free_all(std::slice::from_ref(packet));
+    *packet = copy;
+    true
+}
+
 /// Makes one packet what another is: the same bytes at the same offsets, the same annotations, in its own slot. Both
 /// have one segment, and nobody shares the other's slot.
 ///

@@ -5,7 +5,7 @@
 //! segments until the packet is freed.
 
 use crate::bytes::segments;
-use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet};
+use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, flag};
 use crate::slot::{Segment, link};
 
 impl Packet {
@@ -95,6 +95,7 @@ impl Packet {
         if n <= data {
             return true;
         }
+        debug_assert!(self.flags & flag::SHARED == 0, "somebody else reads it");
         if n > BUF_BYTES || !Segment::buffer(self).shift(data, n, len) {
             return false;
         }

@@ -121,6 +121,17 @@ impl Pool for PacketPool {
     }
 }
 
+impl PacketPool {
+    /// Lets all workers have what this handle has in store: for one that only allocates, or only frees, now and then.
+    pub fn give_back_stock(&mut self) {
+        if let PacketPool::Native(pool) = self {
+            lock(&pool.shared.free).extend_from_slice(&pool.cache[..pool.cached]);
+            pool.cached = 0;
+            pool.publish();
+        }
+    }
+}
+
 /// The slots that no worker holds, of one region.
 #[derive(Debug)]
 pub struct SharedPool {

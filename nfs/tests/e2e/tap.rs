@@ -128,16 +128,78 @@ fn what_is_written_behind_a_tap_is_copied_for_it() {
 }
 
 #[test]
-fn a_tap_beside_the_only_trust_group_is_shown_copies() {
+fn a_tap_of_the_only_trust_group_is_shown_copies() {
     let chain = "links = [\"in -> [0]nf[1] -> [0]tap[1] -> out\"]\nPORTS
-        [nf.tap]\nMONITOR\naccess = \"tap\"\n[nf.nf]\nMONITOR\n";
+        [nf.tap]\nMONITOR\naccess = \"tap\"\ntrust = \"nf\"\n[nf.nf]\nMONITOR\n";
     let (out, accounts) = run(chain, &["tap", "nf"], &[]);
     assert_eq!((accounts.seen("tap"), accounts.number("tap", "copied"), out.len()), (600, 600, 600));
     assert_eq!(accounts.number("nf", "copied"), 0, "it works where the port receives");
     assert_eq!(
         accounts.why_copies(),
-        ["NF `tap` is shown copies: the only trust group works where ports receive"]
+        ["NF `tap` is shown copies: its trust group works where ports receive"]
     );
+}
+
+/// Also beside a single trust group, of which it is not: that one changes nothing that it sees.
+#[test]
+fn a_tap_beside_a_trust_group_reads_in_place() {
+    let chain = "links = [\"in -> [0]nf[1] -> [0]tap[1] -> out\"]\nPORTS
+        [nf.tap]\nMONITOR\naccess = \"tap\"\n[nf.nf]\nMONITOR\n";
+    let (out, accounts) = run(chain, &["tap", "nf"], &[]);
+    assert!(out == frames());
+    assert_eq!((accounts.seen("tap"), accounts.number("tap", "copied")), (600, 0));
+    assert_eq!(accounts.number("nf", "copied"), 1200, "in and out");
+}
+
+/// `Unstrip` moves bytes where there is no room in front of them: not those that a tap still reads.
+#[test]
+fn bytes_do_not_move_while_a_tap_reads_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(&folder.path().join("in.pcap"), &frames()[..100]);
+    let chain = "links = [\"in -> [0]tap[1] -> [a]nf[b] -> out\"]
+        [ports]\nin = { capture = \"in.pcap\" }\nout = { write = \"out.pcap\" }
+        [nf.tap]\ninline = 'FromDevice(0) -> Queue -> DelayUnqueue(0.05) -> ToDump(seen.pcap); Idle -> ToDevice(1)'
+        runs = \"process\"\naccess = \"tap\"\nwrites = [\".\"]
+        [nf.nf]\ninline = 'FromDevice(a) -> Unstrip(200) -> Strip(200) -> Queue -> ToDevice(b)'\n";
+    std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
+    let mut run = Command::new(millrace());
+    run.current_dir(folder.path()).args([
+        "run",
+        "chain.toml",
+        "--json",
+        "-H",
+        "tap/process.copied",
+        "--for",
+        "1",
+    ]);
+    let output = run.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let accounts: Accounts =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+    assert_eq!((accounts.imbalance, accounts.slots_lost), (0, 0), "{told}");
+    assert_eq!(accounts.handlers["tap/process.copied"].trim(), "0");
+    assert!(read(&folder.path().join("out.pcap")) == frames()[..100]);
+    let seen = read(&folder.path().join("seen.pcap"));
+    assert!(seen == frames()[..100], "{} frames, or other ones", seen.len());
+}
+
+/// What taps are done with is everybody's.
+#[test]
+fn taps_leave_ports_their_slots() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = shipped("monitor").display().to_string();
+    let mut chain = "links = [\"in -> [0]a[1] -> [0]b[1] -> [0]c[1] -> out\"]\n[ports]
+        in = { traffic = { flows = 10, size = \"64\" }, count = 500000 }\nout = { discard = true }\n"
+        .to_string();
+    for nf in ["a", "b", "c"] {
+        chain += &format!("[nf.{nf}]\nprogram = \"{program}\"\naccess = \"tap\"\n");
+    }
+    std::fs::write(folder.path().join("chain.toml"), &chain).expect("written");
+    let mut run = Command::new(millrace());
+    run.current_dir(folder.path()).args(["run", "chain.toml", "--json", "--slots", "512", "--for", "60"]);
+    let output = run.output().expect("it runs");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("accounts");
+    assert_eq!(json["sent"].as_u64(), Some(500_000), "{json}");
 }
 
 #[test]

@@ -106,10 +106,6 @@ fn make_unstrip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Unstrip {
-    fn writes(&self) -> bool {
-        false
-    }
-
     fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
         let mut f = Builder::new("Unstrip", shape.outputs);
         let cramped = f.block();
@@ -126,11 +122,17 @@ impl Element for Unstrip {
         &["no-headroom"]
     }
 
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+    /// Where bytes have to move, it sees to it that nobody else reads them.
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let length = usize::from(self.length);
         for &index in batch.list() {
             let packet = batch.packet_mut(index);
-            if packet.make_headroom(length) && packet.push(length) {
+            if shm::chain::unshare(work.pool(), packet) && packet.make_headroom(length) && packet.push(length)
+            {
                 batch.emit(index, 0);
             } else {
                 batch.drop(index, 0);

@@ -67,6 +67,11 @@ impl Border {
         Border { in_place: Some(region), ..self }
     }
 
+    /// Whether it is a tap's. What comes back of that is of the pool that ports receive from, like what others let go.
+    pub fn is_taps(&self) -> bool {
+        self.in_place.is_some()
+    }
+
     /// Whether packets that crossed last are read where they lie.
     pub fn has_shown(&self) -> bool {
         self.shown
@@ -82,7 +87,20 @@ impl Border {
     pub fn cross(&mut self, packets: &[Packet], list: &[u16], loans: &Loans) -> (&[Packet], &[u16]) {
         let shown = self.show(packets, list, loans);
         self.shown = shown > 0;
-        self.crossed = if self.shown { shown } else { self.copy(packets, list) };
+        self.crossed = match self.in_place {
+            _ if self.shown => shown,
+            None => self.copy(packets, list),
+            // Those behind may be shown again.
+            Some(region) => {
+                let stays = |index: &u16| {
+                    packets.get(usize::from(*index)).is_some_and(|packet| stays(packet, region, loans))
+                };
+                let front = list.iter().position(stays).unwrap_or(list.len());
+                let copied = self.copy(packets, &list[..front]);
+                self.pool.give_back_stock();
+                copied
+            }
+        };
         let count = u16::try_from(self.crossed).unwrap_or(u16::MAX);
         self.list.extend(self.list.len() as u16..count);
         (&self.copies[..usize::from(count)], &self.list[..usize::from(count)])
@@ -104,11 +122,8 @@ impl Border {
     /// shown and is not back; how many.
     fn show(&mut self, packets: &[Packet], list: &[u16], loans: &Loans) -> usize {
         let Some(region) = self.in_place else { return 0 };
-        let stays = |packet: &&Packet| {
-            let is_whole = packet.segments == 1 && packet.region == region;
-            is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot)
-        };
-        let front = list.iter().map_while(|index| packets.get(usize::from(*index))).take_while(stays);
+        let there = list.iter().map_while(|index| packets.get(usize::from(*index)));
+        let front = there.take_while(|packet| stays(packet, region, loans));
         let mut count = 0;
         for (packet, shown) in front.zip(self.copies.iter_mut()) {
             *shown = *packet;
@@ -127,6 +142,9 @@ impl Border {
         let unlent = self.copies.get(lent..self.crossed).unwrap_or_default();
         self.copied -= if self.shown { 0 } else { unlent.len() as u64 };
         self.pool.free_all(unlent);
+        if self.is_taps() && !self.shown {
+            self.pool.give_back_stock();
+        }
     }
 
     /// Turns copies that are the host's again into their originals, each by what became of it: as the NF left it where
@@ -154,4 +172,11 @@ impl Border {
         self.pool.free_all(&self.gone);
         true
     }
+}
+
+/// Whether a packet of a region stays as it is until all who read it are done: it is whole, nobody has anything to do to
+/// it before it is sent, and it is not lent in the same books.
+fn stays(packet: &Packet, region: u16, loans: &Loans) -> bool {
+    let is_whole = packet.segments == 1 && packet.region == region;
+    is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot)
 }

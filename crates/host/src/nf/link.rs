@@ -5,7 +5,7 @@
 use super::border::Border;
 use super::memory::RING_CLAIMS;
 use super::party::{Party, Way};
-use super::seat::{Access, Incarnation, Seat, State, WhenDown};
+use super::seat::{Incarnation, Seat, State, WhenDown};
 use super::supervisor::Bell;
 use element::nf::{Backs, Fate, NfLink};
 use nf::message::ToNf;
@@ -37,8 +37,6 @@ pub struct ProcessLink {
     /// Where packets cross as copies, and how many did here.
     border: Option<Arc<Mutex<Border>>>,
     copied: u64,
-    /// Why packets are not to be read where they lie while they go on.
-    why_not_in_place: Option<String>,
     /// Whether those that were lent last are.
     shared: bool,
     /// Packets of each way to this NF that its books know of.
@@ -70,7 +68,6 @@ impl ProcessLink {
             current: None,
             border: None,
             copied: 0,
-            why_not_in_place: None,
             shared: false,
             came: vec![],
             refused: false,
@@ -112,25 +109,13 @@ impl ProcessLink {
         }
     }
 
-    /// Why a tap is shown copies, where it is.
-    fn why_copies(&self) -> Option<String> {
-        if self.seat.spec.terms.access != Access::Tap {
-            return None;
-        }
-        if !self.seat.memory.get()?.is_ports() {
-            return Some("the only trust group works where ports receive".into());
-        }
-        self.why_not_in_place.clone()
-    }
-
     /// Where packets cross into the memory of the NF's group, when that has its own.
     fn find_border(&self) -> Option<Arc<Mutex<Border>>> {
         let memory = self.seat.memory.get()?;
         let (copies, region) = (memory.copies.as_ref()?, &memory.region);
         let make = || {
             let border = Border::new(copies, region.slots(), self.seat.spec.terms.observes());
-            let in_place = memory.is_ports() && self.why_not_in_place.is_none();
-            if in_place { border.showing(region.number()) } else { border }
+            if memory.is_ports() { border.showing(region.number()) } else { border }
         };
         Some(match &self.seat.party {
             Some((party, _)) => party.border(make),
@@ -173,7 +158,9 @@ impl ProcessLink {
         let mut border = self.border.as_ref().map(|border| lock(border));
         let mut push = |packet: &Packet, fate: Fate| {
             let mut packet = [*packet];
-            if border.as_mut().is_none_or(|border| border.leave(&mut packet, &[fate])) {
+            if border.as_ref().is_some_and(|border| border.is_taps()) {
+                out.push(&packet[0], Fate::Unused);
+            } else if border.as_mut().is_none_or(|border| border.leave(&mut packet, &[fate])) {
                 out.push(&packet[0], fate);
             }
         };
@@ -346,6 +333,10 @@ fn receive(
     let start = fates.len();
     fates.extend(verdicts.iter().map(|verdict| fate(seat, verdict)));
     let Some(mut border) = border.map(lock) else { return 0 };
+    if border.is_taps() {
+        fates[start..].fill(Fate::Unused);
+        return 0;
+    }
     if !border.leave(packets, &fates[start..]) {
         fates.truncate(start);
     }
@@ -439,7 +430,6 @@ pub fn across(inputs: &[String], outputs: &[String], input: usize) -> Option<usi
 
 impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
-        self.seat.told().why_copies = self.why_copies();
         self.seat.want(true);
         self.bell.ring();
         let end = Instant::now() + START_PATIENCE;
@@ -512,7 +502,7 @@ impl NfLink for ProcessLink {
     }
 
     fn let_share(&mut self, why_not: Option<String>) {
-        self.why_not_in_place = why_not;
+        self.seat.told().why_copies = why_not;
     }
 
     fn waits_when_down(&self) -> bool {

@@ -197,15 +197,29 @@ impl Ports {
         Ok(Box::new(move |_| worker()))
     }
 
-    /// Whether NFs work where ports receive: those of the only trust group do.
+    /// Whether NFs work where ports receive: those of the only trust group do, observers among them.
     fn is_worked_on_in_place(&self) -> bool {
-        self.groups.keys().filter(|group| matches!(group, Group::Inline(_))).count() == 1
+        let trusts = |nf: &&ProcessNf| nf.terms.trust == self.processes[0].terms.trust;
+        self.processes.iter().all(|nf| trusts(&nf)) && self.processes.iter().any(|nf| !nf.terms.observes())
     }
 
     /// The memory that ports receive into: where taps see it, nobody but this process can write it.
     fn port_memory(&self) -> RegionOptions {
         let has_taps = self.groups.keys().any(|group| matches!(group, Group::Tap(..)));
         RegionOptions { only_for_reading: has_taps && !self.is_worked_on_in_place(), ..self.memory }
+    }
+
+    /// Whether a tap may see what ports receive, where it lies. Notes why not.
+    fn may_tap(&self, name: &str, worker: usize) -> bool {
+        let seats = self.supervisor.as_ref().map_or(vec![], Supervisor::seats);
+        let Some(seat) = seats.iter().find(|seat| seat.spec.name == name && seat.worker == worker) else {
+            return false;
+        };
+        let why = &mut seat.told().why_copies;
+        if self.is_worked_on_in_place() {
+            *why = Some("its trust group works where ports receive".into());
+        }
+        why.is_none()
     }
 
     /// Gives each trust group its memory. The only one works where packets are received; of several each gets memory
@@ -224,7 +238,7 @@ impl Ports {
             let made = match (group, region) {
                 (Group::Inline(_), Some(region)) if in_place => Memory::new(Arc::clone(region), nfs),
                 (Group::Inline(_), _) => Memory::of_group(nfs, false, self.memory)?.with_at_most(share),
-                (Group::Tap(..), Some(region)) if !in_place => {
+                (Group::Tap(name, at), Some(region)) if self.may_tap(name, *at) => {
                     Memory::of_tap(Arc::clone(region), Arc::clone(worker)).with_at_most(share)
                 }
                 (Group::Observer(_) | Group::Tap(..), _) => Memory::of_group(nfs, true, self.memory)?,
