@@ -156,11 +156,14 @@ fn a_tap_beside_a_trust_group_reads_in_place() {
 fn bytes_do_not_move_while_a_tap_reads_them() {
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder.path().join("in.pcap"), &frames()[..100]);
-    let chain = "links = [\"in -> [0]tap[1] -> [a]nf[b] -> out\"]
-        [ports]\nin = { capture = \"in.pcap\" }\nout = { write = \"out.pcap\" }
+    let chain = "links = [\"in -> [0]tap[1] -> [a]nf[b] -> out\", \"endless -> [a]sink\"]
+        [ports]\nendless = { traffic = { flows = 1 } }\nin = { capture = \"in.pcap\" }\nout = { write = \"out.pcap\" }
         [nf.tap]\ninline = 'FromDevice(0) -> Queue -> DelayUnqueue(0.05) -> ToDump(seen.pcap); Idle -> ToDevice(1)'
-        runs = \"process\"\naccess = \"tap\"\nwrites = [\".\"]
+        runs = \"process\"\naccess = \"tap\"\nconfine = false
+        [nf.sink]\ninline = 'FromDevice(a) -> Discard'
         [nf.nf]\ninline = 'FromDevice(a) -> Unstrip(200) -> Strip(200) -> Queue -> ToDevice(b)'\n";
+    let seen = folder.path().join("seen.pcap");
+    let chain = chain.replace("seen.pcap", &seen.display().to_string());
     std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
     let mut run = Command::new(millrace());
     run.current_dir(folder.path()).args([
@@ -179,8 +182,8 @@ fn bytes_do_not_move_while_a_tap_reads_them() {
     assert_eq!((accounts.imbalance, accounts.slots_lost), (0, 0), "{told}");
     assert_eq!(accounts.handlers["tap/process.copied"].trim(), "0");
     assert!(read(&folder.path().join("out.pcap")) == frames()[..100]);
-    let seen = read(&folder.path().join("seen.pcap"));
-    assert!(seen == frames()[..100], "{} frames, or other ones", seen.len());
+    let seen = read(&seen);
+    assert!(seen.len() > 5 && seen == frames()[..seen.len()], "{} frames, or other ones", seen.len());
 }
 
 /// What taps are done with is everybody's.
