@@ -320,8 +320,7 @@ impl Element for Resolver {
             }
             "delete" => {
                 let ip = ip(value)?;
-                let was_there = self.station.with_table(|table| table.delete(ip));
-                if was_there { Ok(()) } else { Err(format!("{ip} is not in the table")) }
+                if self.station.delete(ip) { Ok(()) } else { Err(format!("{ip} is not in the table")) }
             }
             "clear" => {
                 self.station.with_table(|table| table.clear());

@@ -219,9 +219,17 @@ impl Station {
     }
 
     /// Notes a neighbour by hand.
-    pub(super) fn insert(&self, ip: IpAddr, mac: MacAddr) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// As [`Station::subscribe`].
+    pub fn insert(&self, ip: IpAddr, mac: MacAddr) -> Result<(), Refusal> {
         self.check(ip)?;
         self.with_table(|table| table.insert(ip, mac))
+    }
+
+    /// Forgets what is known of a neighbour, which is looked for again where somebody wants to know; whether it was there.
+    pub fn delete(&self, ip: IpAddr) -> bool {
+        self.with_table(|table| table.delete(ip))
     }
 
     /// Counts one subscriber less.
@@ -253,7 +261,7 @@ impl Station {
     }
 
     /// Tells what was heard of a neighbour, if anybody wants to know; a packet thread's.
-    pub(super) fn hear(&self, fact: Fact) {
+    pub fn hear(&self, fact: Fact) {
         if !self.wanted.may_be(fact.ip) {
             return;
         }
@@ -263,14 +271,14 @@ impl Station {
     }
 
     /// A way out for questions, from now on.
-    pub(super) fn add_way(&self) -> Arc<ArrayQueue<Ask>> {
+    pub fn add_way(&self) -> Arc<ArrayQueue<Ask>> {
         let way = Arc::new(ArrayQueue::new(WAITING));
         self.ways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&way));
         way
     }
 
     /// Takes in what was heard, and has asked what is due; housekeeping of a packet thread, which waits for nobody.
-    pub(super) fn turn(&self, now_ns: u64) {
+    pub fn turn(&self, now_ns: u64) {
         let (Ok(mut table), Ok(ways)) = (self.table.try_lock(), self.ways.try_lock()) else { return };
         for fact in std::iter::from_fn(|| self.heard.pop()).take(WAITING) {
             table.hear(fact, now_ns);

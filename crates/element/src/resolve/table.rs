@@ -18,7 +18,7 @@ use super::wanted::{Counts, Wanted};
 use packet::MacAddr;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub enum Report {
     Known(MacAddr),
     /// It does not answer.
     Unreachable,
-    /// Nobody looks for it any more: whoever wants to know asks again.
+    /// Nobody looks for it.
     Gone,
 }
 
@@ -152,7 +152,6 @@ pub struct Table {
     now_ns: u64,
     /// Questions that may be sent at once, in nanoseconds of their time.
     credit_ns: u64,
-    seed: RandomState,
     failures: u64,
     evicted: u64,
 }
@@ -168,7 +167,6 @@ impl Table {
             unresolved: 0,
             now_ns: 0,
             credit_ns: BURST * SECOND_NS / PER_S,
-            seed: RandomState::new(),
             failures: 0,
             evicted: 0,
         }
@@ -220,16 +218,13 @@ impl Table {
         }
     }
 
+    /// Removes an entry that nobody subscribed to.
     fn remove(&mut self, ip: IpAddr) {
         let Some(entry) = self.entries.remove(&ip) else { return };
         self.due.remove(&(entry.due_ns, ip));
         self.counts.remove(&self.wanted, ip);
         self.unresolved -= usize::from(entry.report().is_none());
-        if entry.subscribers > 0 {
-            self.news.insert(ip);
-        } else {
-            self.news.remove(&ip);
-        }
+        self.news.remove(&ip);
     }
 
     /// Has an entry, to be asked for at once where it is new or was given up.
@@ -289,27 +284,40 @@ impl Table {
         Ok(())
     }
 
-    /// Whether it was there.
+    /// Forgets what is known of a neighbour, which is looked for again where somebody wants to know; whether it was
+    /// there. Whoever subscribed still does.
     pub(super) fn delete(&mut self, ip: IpAddr) -> bool {
-        let had = self.has(ip);
-        self.remove(ip);
-        had
+        let now_ns = self.now_ns;
+        let Some(entry) = self.entries.get(&ip) else { return false };
+        if entry.subscribers == 0 {
+            self.remove(ip);
+            return true;
+        }
+        self.change(ip, |entry| {
+            (entry.state, entry.mac) = (State::Incomplete { tries: 0 }, None);
+            (entry.pinned, entry.due_ns) = (false, now_ns);
+        });
+        true
     }
 
     pub(super) fn clear(&mut self) {
         let all: Vec<IpAddr> = self.entries.keys().copied().collect();
-        all.into_iter().for_each(|ip| self.remove(ip));
+        for ip in all {
+            self.delete(ip);
+        }
     }
 
     /// How long an answer holds: varied by half, so that neighbours that were asked together are not always
     /// (RFC 4861, MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR).
-    fn reachable_until(&self, ip: IpAddr, now_ns: u64) -> u64 {
-        now_ns + REACHABLE_NS / 2 + self.seed.hash_one((ip, now_ns)) % REACHABLE_NS
+    fn reachable_until(ip: IpAddr, now_ns: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (ip, now_ns).hash(&mut hasher);
+        now_ns + REACHABLE_NS / 2 + hasher.finish() % REACHABLE_NS
     }
 
     /// Takes in what was heard (RFC 826, and RFC 4861 sections 7.2.3 and 7.2.5).
     pub(super) fn hear(&mut self, fact: Fact, now_ns: u64) {
-        let until_ns = self.reachable_until(fact.ip, now_ns);
+        let until_ns = Table::reachable_until(fact.ip, now_ns);
         self.change(fact.ip, |entry| {
             let is_other = fact.mac.is_some_and(|mac| entry.mac != Some(mac));
             if entry.state == State::Permanent {

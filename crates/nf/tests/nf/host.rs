@@ -70,6 +70,7 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
         writable: true,
         inputs: names.clone(),
         outputs: names,
+        stations: vec![],
         config_bytes: 0,
         party: None,
     }
