@@ -197,16 +197,11 @@ fn kill(name: &str) -> usize {
     killed
 }
 
-const PORTS: &str = r#"
-[ports]
-lan = { device = "eth0", addresses = ["10.0.0.254/24", "fd00:1::fe/64"] }
-wan = { device = "eth1" }
-
-[device.uplink]
-direct = "wan"
-addresses = ["192.0.2.1/24", "fd00:2::fe/64"]
-mac = "02:00:00:00:09:09"
-"#;
+/// The chain of `examples/next-hops`.
+fn example() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/next-hops/chain.toml");
+    std::fs::read_to_string(path).expect("the example")
+}
 
 /// An office and the internet, as it were.
 fn hosts() -> (Host, Host) {
@@ -224,22 +219,7 @@ fn kernels_talk_over_next_hops_that_the_platform_finds() {
         return;
     }
     let (office, internet) = hosts();
-    let chain = format!(
-        "links = [\"lan <-> [lan]router[wan] <-> uplink\"]
-         {PORTS}
-         [nf.router]
-         program = \"{}\"
-         interfaces = [\"lan\", \"wan\"]
-         config = '''
-[[route]]
-to = \"0.0.0.0/0\"
-gateway = \"192.0.2.2\"
-[[route]]
-to = \"::/0\"
-gateway = \"fd00:2::2\"
-'''",
-        shipped("l3fwd").display()
-    );
+    let chain = example().replace("../../target/release/nf-l3fwd", &shipped("l3fwd").display().to_string());
     let handlers = [
         "uplink/resolver.table",
         "lan/resolver.stats",
@@ -319,11 +299,7 @@ fn an_nf_in_c_has_the_same() {
     cc.arg("-o").arg(&program).arg(root.join("nfs/tests/neighbours/router.c")).arg(library);
     let built = cc.args(["-lpthread", "-ldl", "-lm"]).output().expect("it runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let chain = format!(
-        "links = [\"lan <-> [lan]router[wan] <-> uplink\"]\n{PORTS}
-         [nf.router]\nprogram = \"{}\"\ninterfaces = [\"lan\", \"wan\"]\n",
-        program.display()
-    );
+    let chain = example().replace("../../target/release/nf-l3fwd", &program.display().to_string());
     let run =
         Run::start(&chain, &["router/process.counters", "router/process.drops", "router/process.neighbours"]);
     let to = echo(&internet, "192.0.2.2:7");

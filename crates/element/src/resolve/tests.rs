@@ -44,8 +44,11 @@ fn arp(operation: u16, from: ([u8; 6], [u8; 4]), to: ([u8; 6], [u8; 4])) -> Test
     TestPacket::frame(&frame)
 }
 
-/// An ARP message as it left: destination, operation, sender and target.
-fn read_arp(out: &Out) -> ([u8; 6], u16, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>) {
+/// Destination, operation, sender and target of an ARP message, the latter with hardware and IP address.
+type Arp = ([u8; 6], u16, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
+
+/// An ARP message as it left.
+fn read_arp(out: &Out) -> Arp {
     let frame = &out.packet.bytes;
     let message = etherparse::ArpPacketSlice::from_slice(&frame[14..]).unwrap();
     assert_eq!(frame[6..14], [&OWN[..], &[8, 6]].concat(), "from us");
