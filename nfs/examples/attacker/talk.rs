@@ -74,17 +74,17 @@ fn ask_neighbours(attacker: &mut Attacker) {
     let end = Instant::now() + Duration::from_secs(2);
     let mut next = 0x0a00_0002u32;
     while Instant::now() < end {
-        let hops: Vec<NextHop> = (0..64)
-            .map(|_| {
-                next += 1;
-                // What it sends to, and what it does not.
-                let interface = if next % 8 == 0 { 7 } else { 1 };
-                NextHop { interface, address: IpAddr::from(next.to_be_bytes()) }
+        // What it sends to, and now and then what it does not.
+        let hops: Vec<NextHop> = (next..next + 64)
+            .map(|number| NextHop {
+                interface: if number.is_multiple_of(8) { 7 } else { 1 },
+                address: IpAddr::from(number.to_be_bytes()),
             })
             .collect();
-        let forget = FromNf::Forget { hops: hops.clone() };
-        for message in [FromNf::Resolve { hops }].into_iter().chain((next % 256 == 0).then_some(forget)) {
-            let _ = attacker.attached.socket.send(&message, &[]);
+        next += 64;
+        let _ = attacker.attached.socket.send(&FromNf::Resolve { hops: hops.clone() }, &[]);
+        if (next / 64).is_multiple_of(4) {
+            let _ = attacker.attached.socket.send(&FromNf::Forget { hops }, &[]);
         }
         attacker.behave(Duration::from_millis(4));
     }

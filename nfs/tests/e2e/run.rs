@@ -340,7 +340,8 @@ impl Outcome {
     }
 }
 
-fn write(path: &Path, frames: &[Frame]) {
+/// Writes a capture.
+pub fn write(path: &Path, frames: &[Frame]) {
     let header = PcapHeader {
         ts_resolution: TsResolution::NanoSecond,
         datalink: DataLink::ETHERNET,

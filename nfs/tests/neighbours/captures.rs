@@ -1,7 +1,8 @@
 //! A station whose port reads and writes captures: no device is needed.
 
 use crate::frames::{arp, ping, see, stations, udp};
-use crate::run::{Setup, shipped};
+use crate::run::{Setup, millrace, read, shipped, write};
+use std::process::Command;
 
 const ROUTER: [u8; 6] = [2, 0, 0, 0, 9, 1];
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 0x77];
@@ -36,7 +37,8 @@ fn the_station_answers_and_the_nf_gets_the_rest() {
     let to_all = stations(udp("10.0.0.1:1", "10.0.0.255:2", b""), HOST, ROUTER);
     let to_router = stations(ping("10.0.0.1", "10.0.0.254", 1), HOST, ROUTER);
     let elsewhere = stations(udp("10.0.0.1:1", "203.0.113.1:2", b""), HOST, ROUTER);
-    let frames = [own, other, to_all, to_router, elsewhere.clone(), elsewhere];
+    let mut frames = vec![own, other, to_all, to_router];
+    frames.extend(std::iter::repeat_n(elsewhere, 6));
     let outcome = router(LAN, WAN, CONFIG).more(LONGER).input("lan", &frames).run().sound();
     // The answer to the host; nobody answers the router, which asks until the run ends.
     let reply = &outcome.out("lan")[0];
@@ -50,9 +52,10 @@ fn the_station_answers_and_the_nf_gets_the_rest() {
         );
         assert_eq!((&question[28..32], &question[38..42]), (&[192, 0, 2, 1][..], &[192, 0, 2, 9][..]));
     }
-    assert_eq!(outcome.counter("waited"), 2);
+    // Four of the six wait, until the run ends.
+    assert_eq!(outcome.counter("waited"), 4);
     let drops = outcome.drops();
-    assert!(drops.contains(&("not-for-us", 3)), "{drops:?}");
+    assert!(drops.contains(&("not-for-us", 3)) && drops.contains(&("no-neighbour", 2)), "{drops:?}");
 }
 
 #[test]
@@ -112,4 +115,59 @@ fn a_station_without_a_hardware_address_is_refused() {
     let setup = router("addresses = [\"10.0.0.254/24\"]", "", CONFIG);
     let told = setup.check();
     assert!(told.contains("port `port-lan` has no hardware address to answer with"), "{told}");
+}
+
+/// A bond is one station: its ports answer where they are asked, in front of what it receives, and it asks by its first.
+/// Who sees what leaves sees that, too.
+#[test]
+fn a_bond_is_one_station() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let mut question = arp("10.0.0.7", "10.0.0.254");
+    question[6..12].copy_from_slice(&HOST);
+    question[22..28].copy_from_slice(&HOST);
+    write(&path("a.pcap"), &[udp("10.0.0.7:1", "10.0.0.8:2", b"x")]);
+    write(&path("b.pcap"), &[question, arp("10.0.0.7", "10.0.0.8")]);
+    let chain = "
+links = [\"bond <-> [0]nf\", \"eye -> [0]look\"]
+[ports]
+a = { capture = \"a.pcap\", write = \"a-out.pcap\" }
+b = { capture = \"b.pcap\", write = \"b-out.pcap\" }
+[device.bond]
+bonded = [\"a\", \"b\"]
+receives = \"udp\"
+addresses = [\"10.0.0.254/24\"]
+mac = \"02:00:00:00:09:01\"
+[device.eye]
+bonded = [\"a\", \"b\"]
+sees = \"outbound\"
+[nf.nf]
+inline = \"FromDevice(0) -> Discard; Idle -> ToDevice(0);\"
+[nf.look]
+inline = \"FromDevice(0) -> seen :: Counter -> Discard; Script(write bond/resolver-a.resolve 10.0.0.9);\"
+[nf.longer]
+inline = \"TimedSource(0.05) -> Discard; Script(wait 1500ms, stop);\"
+";
+    std::fs::write(path("chain.toml"), chain).expect("written");
+    let mut run = Command::new(millrace());
+    run.current_dir(folder.path()).args(["run", "chain.toml", "--json", "-H", "look/seen.count"]);
+    let output = run.args(["-H", "bond/resolver-b.stats"]).output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let accounts: serde_json::Value = serde_json::from_slice(&output.stdout).expect("accounts");
+    let dropped = |element: &str| {
+        let elements = accounts["elements"].as_array().expect("elements").iter();
+        let mut found = elements.filter(|known| known["name"] == element);
+        found.next().expect("it is there")["dropped"].to_string()
+    };
+    // Ours was answered, the other's is no UDP.
+    assert!(dropped("b/dispatch").contains("[\"unwanted\",1]"), "{}", dropped("b/dispatch"));
+    let (a, b) = (read(&path("a-out.pcap")), read(&path("b-out.pcap")));
+    assert_eq!((b.len(), &b[0][..6], b[0][21]), (1, &HOST[..], 2));
+    assert!(
+        (1..=2).contains(&a.len()) && a.iter().all(|frame| frame[21] == 1 && frame[38..42] == [10, 0, 0, 9])
+    );
+    let handler = |name: &str| accounts["handlers"][name].as_str().unwrap_or_default().trim().to_string();
+    assert_eq!(handler("look/seen.count"), (a.len() + b.len()).to_string());
+    assert!(handler("bond/resolver-b.stats").contains("answers 1"), "{}", handler("bond/resolver-b.stats"));
 }

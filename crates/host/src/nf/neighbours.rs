@@ -237,7 +237,7 @@ mod tests {
         station.hear(fact);
         station.turn(SECOND_NS);
         let known = Change { hop: hop(1), state: NeighbourState::Known(MAC.to_string()) };
-        assert_eq!(news(&mut wishes, &seat, &station), [known.clone()]);
+        assert_eq!(news(&mut wishes, &seat, &station), vec![known.clone()]);
         // Who asks again is told again; the other does not answer.
         wishes.resolve(&seat, &[hop(1)]);
         assert_eq!(told(&mut wishes, &seat), [known]);
