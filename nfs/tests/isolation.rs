@@ -235,7 +235,7 @@ fn an_nf_does_not_make_its_host_ask_the_whole_network() {
     let made = Attack::new("ask-neighbours").port(port).seconds(2).make();
     let [wanted, refused] = made.neighbours();
     assert!(wanted <= 1024 && refused > 2_000, "wanted {wanted}, refused {refused}");
-    // 128 searches at once and 100 a second, for each three questions; of a station 100 at once and 200 a second.
+    // 128 searches at once and 50 a second, for each three questions; of a station 100 at once and 200 a second.
     let asked = made.accounts.element("gone/resolver").made;
     assert!((100..=100 + 200 * 8).contains(&asked), "{asked} questions");
     assert_eq!(made.restarts(), 0, "{:?}", made.accounts.findings);

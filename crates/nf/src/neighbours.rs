@@ -18,6 +18,9 @@ const KEY_WORDS: usize = 3;
 const GATHER: Duration = Duration::from_millis(5);
 /// How long a neighbour stays that nobody looks at.
 const UNUSED: Duration = Duration::from_secs(60);
+/// How long an answer may take, at least, before the host is asked once more: it tells no more refusals than it has
+/// room for.
+const ANSWER: Duration = Duration::from_secs(5);
 /// How long a refusal holds.
 const REFUSED: Duration = Duration::from_secs(1);
 /// Neighbours that are looked at to find one that makes room.
@@ -40,6 +43,8 @@ struct Entry {
     state: Neighbour,
     /// Somebody looked since the last sweep.
     used: bool,
+    /// It was being looked for the last time that was looked at.
+    waited: bool,
 }
 
 /// The table.
@@ -59,6 +64,7 @@ pub struct Neighbours {
     hand: usize,
     sent_at: Option<Instant>,
     swept_at: Instant,
+    asked_again_at: Instant,
 }
 
 fn key(hop: NextHop) -> [u64; KEY_WORDS] {
@@ -95,6 +101,7 @@ impl Neighbours {
             hand: 0,
             sent_at: None,
             swept_at: Instant::now(),
+            asked_again_at: Instant::now(),
         }
     }
 
@@ -144,7 +151,7 @@ impl Neighbours {
             && let Some(Ok(record)) = self.index.as_mut().map(|index| index.insert(&key(hop)))
             && let Some(place) = self.entries.get_mut(record.number() as usize)
         {
-            *place = Some(Entry { hop, state: Neighbour::Resolving, used: true });
+            *place = Some(Entry { hop, state: Neighbour::Resolving, used: true, waited: false });
             self.resolving += 1;
             self.wishes.push(hop);
         }
@@ -186,6 +193,17 @@ impl Neighbours {
         let entry = self.entries.get_mut(record.number() as usize).and_then(Option::take);
         self.resolving -= usize::from(entry.is_some_and(|entry| entry.state == Neighbour::Resolving));
         self.index.as_mut().is_some_and(|index| index.remove(record))
+    }
+
+    /// Wishes for those once more that the host still looks for, as far as is known here.
+    fn ask_again(&mut self) {
+        let Neighbours { entries, wishes, .. } = self;
+        for entry in entries.iter_mut().flatten() {
+            let waits = entry.state == Neighbour::Resolving;
+            if std::mem::replace(&mut entry.waited, waits) && waits && !wishes.contains(&entry.hop) {
+                wishes.push(entry.hop);
+            }
+        }
     }
 
     /// Takes in what the host says.
@@ -240,6 +258,10 @@ impl Neighbours {
             };
             let unused: Vec<NextHop> = self.entries.iter_mut().filter_map(unused).collect();
             unused.into_iter().for_each(|hop| self.forget(hop));
+        }
+        if now.duration_since(self.asked_again_at) >= ANSWER {
+            self.asked_again_at = now;
+            self.ask_again();
         }
         let is_early = self.sent_at.is_some_and(|sent| now.duration_since(sent) < GATHER);
         if is_early || (self.wishes.is_empty() && self.forgotten.is_empty()) {
@@ -338,6 +360,25 @@ mod tests {
         neighbours.sent_at = Some(Instant::now());
         neighbours.look(1, ip(3));
         neighbours.attend(|_| unreachable!("it is too early"));
+    }
+
+    #[test]
+    fn what_is_never_answered_is_asked_again() {
+        let mut neighbours = neighbours();
+        for number in 2..4 {
+            neighbours.look(1, ip(number));
+        }
+        said(&mut neighbours);
+        neighbours.learn(vec![known(3)]);
+        let pass = |neighbours: &mut Neighbours| {
+            let past = Instant::now().checked_sub(ANSWER);
+            neighbours.asked_again_at = past.expect("the machine is not that young");
+            said(neighbours)
+        };
+        assert!(pass(&mut neighbours).is_empty(), "it has its time");
+        for _ in 0..2 {
+            assert_eq!(pass(&mut neighbours), [FromNf::Resolve { hops: vec![hop(2)] }]);
+        }
     }
 
     #[test]

@@ -144,7 +144,7 @@ sees = \"outbound\"
 [nf.nf]
 inline = \"FromDevice(0) -> Discard; Idle -> ToDevice(0);\"
 [nf.look]
-inline = \"FromDevice(0) -> seen :: Counter -> Discard; Script(write bond/resolver-a.resolve 10.0.0.9);\"
+inline = \"FromDevice(0) -> seen :: Counter -> Discard; Script(write bond/resolver-b.resolve 10.0.0.9);\"
 [nf.longer]
 inline = \"TimedSource(0.05) -> Discard; Script(wait 1500ms, stop);\"
 ";

@@ -90,6 +90,8 @@ struct Resolver {
     mac: MacAddr,
     /// Questions to be sent here; of one worker.
     asked: Option<Arc<ArrayQueue<Ask>>>,
+    /// Whether it is the one, of those of all workers, that writes the table: all of them are told.
+    writes: bool,
 }
 
 fn address(text: &Spanned, _names: &dyn Names) -> Parsed<Address> {
@@ -140,7 +142,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     // All of a device's ports speak for one station.
     let mac = station.mac().unwrap_or(mac);
     let asked = (asks && cx.worker == 0).then(|| station.add_way());
-    Some(Box::new(Resolver { station, mac, asked }))
+    Some(Box::new(Resolver { station, mac, asked, writes: cx.worker == 0 }))
 }
 
 impl Resolver {
@@ -301,8 +303,7 @@ impl Element for Resolver {
         let ip = |text: &str| {
             text.trim().parse::<IpAddr>().map_err(|_| format!("`{}` is no IP address", text.trim()))
         };
-        // Every worker is told, and one table is behind all.
-        if self.asked.is_none() {
+        if !self.writes {
             return Ok(());
         }
         match handler {

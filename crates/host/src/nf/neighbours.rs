@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Searches that an NF may begin at once, and in a second.
+/// Searches that an NF may begin at once, and in a second: their questions are fewer than a station asks, so that others
+/// have their share.
 const BURST: u32 = 128;
-const PER_S: u32 = 100;
-/// Refusals that wait to be told; an NF that wants to know more waits in vain.
+const PER_S: u32 = 50;
+/// Refusals that wait to be told; an NF that wants to know more has to ask again.
 const MOST_REFUSALS: usize = 4 * MOST_CHANGES;
 
 /// The wishes of one process.
@@ -115,12 +116,10 @@ impl Wishes {
 
     /// Notes that something changed at a station.
     pub fn note(&mut self, seat: &Seat, changed: &Arc<Station>, news: &[IpAddr]) {
-        for (interface, _) in seat
-            .stations
-            .iter()
-            .enumerate()
-            .filter(|(_, station)| station.as_ref().is_some_and(|station| Arc::ptr_eq(station, changed)))
-        {
+        let is_changed = |station: &Option<Arc<Station>>| {
+            station.as_ref().is_some_and(|station| Arc::ptr_eq(station, changed))
+        };
+        for (interface, _) in seat.stations.iter().enumerate().filter(|(_, station)| is_changed(station)) {
             let hops = news.iter().map(|address| NextHop { interface: interface as u16, address: *address });
             self.due.extend(hops.filter(|hop| self.wanted.contains(hop)));
         }
@@ -151,12 +150,12 @@ impl Wishes {
             }
             self.refused.retain(|hop| !refused.contains(hop));
             self.due.retain(|hop| !due.contains(hop));
-            for (hop, is_gone) in told.iter().filter(|(hop, _)| self.wanted.contains(hop)).collect::<Vec<_>>()
-            {
-                match is_gone {
+            for (hop, is_gone) in told {
+                if is_gone {
                     // It asks again when it wants to know again.
-                    true => self.forget(seat, &[*hop]),
-                    false => drop(self.told.insert(*hop)),
+                    self.forget(seat, &[hop]);
+                } else if self.wanted.contains(&hop) {
+                    self.told.insert(hop);
                 }
             }
             seat.neighbours[0].store(self.wanted.len() as u64, Relaxed);
