@@ -13,6 +13,8 @@ pub enum Why {
     Expired,
     /// There is no route.
     NoRoute,
+    /// The next hop does not answer.
+    Unreachable,
 }
 
 /// Bytes of the packet that an error repeats: what RFC 1812 section 4.3.2.3 allows to IPv4 (576 bytes in all), and
@@ -20,6 +22,8 @@ pub enum Why {
 const MOST_BYTES4: usize = 576 - ipv4::HEADER_BYTES - icmp::HEADER_BYTES;
 const MOST_BYTES6: usize = 1280 - ipv6::HEADER_BYTES - icmp::HEADER_BYTES;
 const TTL: u8 = 64;
+/// Code of an ICMPv6 "unreachable" (RFC 4443, section 3.1).
+const ADDRESS_UNREACHABLE: u8 = 3;
 
 /// The error about a packet, as a frame back to where it came from; `None` when none may be sent: about errors,
 /// later fragments, and packets from no single host, or when the interface has no address.
@@ -72,6 +76,7 @@ fn error4(
     let (kind, code) = match why {
         Why::Expired => (icmp::TIME_EXCEEDED, 0),
         Why::NoRoute => (icmp::UNREACHABLE, icmp::NET_UNREACHABLE),
+        Why::Unreachable => (icmp::UNREACHABLE, icmp::HOST_UNREACHABLE),
     };
     message[..2].copy_from_slice(&[kind, code]);
     let check = checksum::icmp(&message, 0, message.len())?;
@@ -111,11 +116,12 @@ fn error6(
         return None;
     }
     let mut message = repeat(packet, range, MOST_BYTES6)?;
-    let kind = match why {
-        Why::Expired => icmp6::TIME_EXCEEDED,
-        Why::NoRoute => icmp6::UNREACHABLE,
+    let (kind, code) = match why {
+        Why::Expired => (icmp6::TIME_EXCEEDED, 0),
+        Why::NoRoute => (icmp6::UNREACHABLE, 0),
+        Why::Unreachable => (icmp6::UNREACHABLE, ADDRESS_UNREACHABLE),
     };
-    message[0] = kind;
+    message[..2].copy_from_slice(&[kind, code]);
     let pseudo = checksum::pseudo_ipv6(from, ip.src, protocol::ICMP6, message.len() as u32);
     let check = checksum::icmp6(&message, 0, message.len(), pseudo)?;
     message[2..4].copy_from_slice(&check.to_be_bytes());

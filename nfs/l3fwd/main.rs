@@ -1,19 +1,29 @@
-//! Forwards IPv4 and IPv6 by the longest prefix: decrements TTL and hop limit, sets the next hop's MAC address, and
-//! tells senders by ICMP what cannot be delivered.
+//! Forwards IPv4 and IPv6 by the longest prefix: decrements TTL and hop limit, sets the next hop's MAC address, which
+//! routes name or the platform finds out, and tells senders by ICMP what cannot be delivered.
 
 mod icmp;
 mod routes;
+mod waiting;
 
 use millrace_nfs::{Clock, SECOND_NS};
-use nf::{Batch, Link, Nf, Options, Packet};
-use packet::Access;
+use nf::{Batch, Link, Neighbour, Nf, Options, Packet};
 use packet::checksum::{IPV4_CHECK, update16};
 use packet::view::{Ethernet, Ipv4, Ipv6, ethernet};
-use routes::Routes;
-use std::net::IpAddr;
+use packet::{Access, MacAddr};
+use routes::{Interface, Next, Routes};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use waiting::{Came, Waiting};
 
-const REASONS: [&str; 7] =
-    ["not-ip", "malformed", "bad-checksum", "no-route", "ttl-expired", "not-for-us", "link-scope"];
+const REASONS: [&str; 8] = [
+    "not-ip",
+    "malformed",
+    "bad-checksum",
+    "no-route",
+    "ttl-expired",
+    "not-for-us",
+    "link-scope",
+    "no-neighbour",
+];
 const NOT_IP: usize = 1;
 const MALFORMED: usize = 2;
 const BAD_CHECKSUM: usize = 3;
@@ -21,10 +31,13 @@ const NO_ROUTE: usize = 4;
 const TTL_EXPIRED: usize = 5;
 const NOT_FOR_US: usize = 6;
 const LINK_SCOPE: usize = 7;
+const NO_NEIGHBOUR: usize = 8;
 
-const COUNTERS: [&str; 4] = ["forwarded4", "forwarded6", "icmp-errors", "icmp-errors-suppressed"];
+const COUNTERS: [&str; 5] = ["forwarded4", "forwarded6", "icmp-errors", "icmp-errors-suppressed", "waited"];
 const ERRORS: usize = 2;
 const SUPPRESSED: usize = 3;
+/// Packets that were kept until their next hop was known, or given up.
+const WAITED: usize = 4;
 
 /// ICMP errors a second at most (RFC 1812, section 4.3.2.8, and RFC 4443, section 2.4 f).
 const ERRORS_PER_S: u64 = 1000;
@@ -32,6 +45,7 @@ const ERRORS_PER_S: u64 = 1000;
 #[derive(Default)]
 struct Router {
     routes: Routes,
+    waiting: Waiting,
     clock: Clock,
     /// ICMP errors in this second.
     errors: u64,
@@ -46,27 +60,82 @@ enum Stop {
     Tell(usize, icmp::Why),
 }
 
+/// Where a packet goes, and the counter for it.
+struct Way {
+    interface: usize,
+    to: Station,
+    counter: usize,
+}
+
+/// Who gets it there.
+enum Station {
+    Known(MacAddr),
+    Neighbour(IpAddr),
+}
+
 impl Router {
-    /// Makes a packet ready to leave; by which interface.
-    fn forward(&self, packet: &mut Packet) -> Result<(usize, usize), Stop> {
+    /// Makes a packet ready to leave, but for Ethernet addresses.
+    fn forward(&self, packet: &mut Packet) -> Result<Way, Stop> {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
         if head.dst.is_multicast() || !self.routes.is_for_us(packet.interface(), head.dst) {
             return Err(Stop::Drop(NOT_FOR_US));
         }
         let net = ethernet::HEADER_BYTES;
-        let (to, counter) = match head.ethertype {
-            ethernet::IPV4 => (self.ipv4(packet, net)?, 0),
-            ethernet::IPV6 => (self.ipv6(packet, net)?, 1),
+        let (hop, destination, counter) = match head.ethertype {
+            ethernet::IPV4 => self.ipv4(packet, net).map(|(hop, to)| (hop, IpAddr::V4(to), 0))?,
+            ethernet::IPV6 => self.ipv6(packet, net).map(|(hop, to)| (hop, IpAddr::V6(to), 1))?,
             _ => return Err(Stop::Drop(NOT_IP)),
         };
-        let own = self.routes.mac(to.interface);
-        if !Ethernet::at(0).set_dst(packet, to.mac) || !Ethernet::at(0).set_src(packet, own) {
-            return Err(Stop::Drop(MALFORMED));
-        }
-        Ok((to.interface, counter))
+        let to = match hop.next {
+            Next::Mac(mac) => Station::Known(mac),
+            Next::Gateway(gateway) => Station::Neighbour(gateway),
+            Next::Destination => Station::Neighbour(destination),
+            Next::Nobody => return Err(Stop::Drop(NOT_FOR_US)),
+        };
+        Ok(Way { interface: hop.interface, to, counter })
     }
 
-    fn ipv4(&self, packet: &mut Packet, net: usize) -> Result<routes::Hop, Stop> {
+    /// Addresses a packet to a station.
+    fn leave(&self, mut packet: Packet, interface: usize, to: MacAddr, link: &mut Link) {
+        let own = self.routes.mac(interface);
+        if Ethernet::at(0).set_dst(&mut packet, to) && Ethernet::at(0).set_src(&mut packet, own) {
+            link.send(packet, interface);
+        } else {
+            link.drop_for(packet, MALFORMED);
+        }
+    }
+
+    /// Sends a packet to a neighbour, or keeps it until that is known.
+    fn leave_by(&mut self, packet: Packet, interface: usize, next: IpAddr, now_ns: u64, link: &mut Link) {
+        match link.neighbour(interface, next) {
+            Neighbour::Known(mac) => self.leave(packet, interface, mac, link),
+            Neighbour::Unreachable => self.give_up(packet, now_ns, link),
+            Neighbour::Resolving => match self.waiting.keep((interface, next), packet, link, now_ns) {
+                Ok(()) => link.count(WAITED, 1),
+                Err(packet) => link.drop_for(packet, NO_NEIGHBOUR),
+            },
+        }
+    }
+
+    /// Drops a packet whose next hop does not answer.
+    fn give_up(&mut self, packet: Packet, now_ns: u64, link: &mut Link) {
+        self.tell(&packet, icmp::Why::Unreachable, now_ns, link);
+        link.drop_for(packet, NO_NEIGHBOUR);
+    }
+
+    /// Looks what came of those who wait.
+    fn settle(&mut self, now_ns: u64, link: &mut Link) {
+        for (interface, came, packets) in self.waiting.settle(link, now_ns) {
+            for packet in packets {
+                match came {
+                    Came::Known(mac) => self.leave(packet, interface, mac, link),
+                    Came::Unreachable => self.give_up(packet, now_ns, link),
+                }
+            }
+        }
+    }
+
+    fn ipv4(&self, packet: &mut Packet, net: usize) -> Result<(routes::Hop, Ipv4Addr), Stop> {
         let Ok(ip) = Ipv4::at(net).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
         if ip.check_sum().is_err() {
             return Err(Stop::Drop(BAD_CHECKSUM));
@@ -82,10 +151,10 @@ impl Router {
         let word = |ttl: u8| u16::from_be_bytes([ttl, ip.protocol]);
         let check = update16(ip.checksum, word(ip.ttl), word(ip.ttl - 1));
         let done = Ipv4::at(net).set_ttl(packet, ip.ttl - 1) && packet.put_u16(net + IPV4_CHECK, check);
-        if done { Ok(to) } else { Err(Stop::Drop(MALFORMED)) }
+        if done { Ok((to, ip.dst)) } else { Err(Stop::Drop(MALFORMED)) }
     }
 
-    fn ipv6(&self, packet: &mut Packet, net: usize) -> Result<routes::Hop, Stop> {
+    fn ipv6(&self, packet: &mut Packet, net: usize) -> Result<(routes::Hop, Ipv6Addr), Stop> {
         let Ok(ip) = Ipv6::at(net).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
         let is_local = |address: std::net::Ipv6Addr| address.is_unicast_link_local() || address.is_loopback();
         if ip.dst.is_multicast() || is_local(ip.dst) || is_local(ip.src) {
@@ -96,7 +165,7 @@ impl Router {
         }
         let to = self.routes.hop(IpAddr::V6(ip.dst)).ok_or(Stop::Tell(NO_ROUTE, icmp::Why::NoRoute))?;
         let done = packet.put_u8(net + 7, ip.hop_limit - 1);
-        if done { Ok(to) } else { Err(Stop::Drop(MALFORMED)) }
+        if done { Ok((to, ip.dst)) } else { Err(Stop::Drop(MALFORMED)) }
     }
 
     /// Tells the sender of a packet, if that may be, why it does not go on.
@@ -121,18 +190,34 @@ impl Router {
 
 impl Nf for Router {
     fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.routes = Routes::read(link.config(), link.interfaces())?;
+        let names = link.interfaces().iter().enumerate();
+        let interfaces: Vec<Interface<'_>> =
+            names.map(|(number, name)| Interface { name, station: link.station(number) }).collect();
+        self.routes = Routes::read(link.config(), &interfaces)?;
         Ok(())
+    }
+
+    fn idle(&mut self, link: &mut Link) {
+        self.settle(self.clock.now_ns(), link);
     }
 
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         let mut forwarded = [0; 2];
+        // Nobody overtakes who waited.
+        if self.waiting.is_due(batch.link()) {
+            self.settle(now_ns, batch.link());
+        }
         while let Some(mut packet) = batch.next() {
             match self.forward(&mut packet) {
-                Ok((interface, counter)) => {
+                Ok(Way { interface, to, counter }) => {
                     forwarded[counter] += 1;
-                    batch.send(packet, interface);
+                    match to {
+                        Station::Known(mac) => self.leave(packet, interface, mac, batch.link()),
+                        Station::Neighbour(next) => {
+                            self.leave_by(packet, interface, next, now_ns, batch.link());
+                        }
+                    }
                 }
                 Err(Stop::Drop(reason)) => batch.drop_for(packet, reason),
                 Err(Stop::Tell(reason, why)) => {

@@ -232,6 +232,19 @@ fn a_few_messages_are_heard() {
 }
 
 #[test]
+fn an_nf_does_not_make_its_host_ask_the_whole_network() {
+    let port = "traffic = { flows = 1, size = \"64\" }, count = 1, discard = true, \
+                addresses = [\"10.0.0.1/8\"], mac = \"02:00:00:00:00:01\"";
+    let made = Attack::new("ask-neighbours").port(port).seconds(2).make();
+    let [wanted, refused] = made.neighbours();
+    assert!(wanted <= 1024 && refused > 2_000, "wanted {wanted}, refused {refused}");
+    // 128 searches at once and 50 a second, for each three questions; of a station 100 at once and 200 a second.
+    let asked = made.accounts.element("gone/resolver").made;
+    assert!((100..=100 + 200 * 8).contains(&asked), "{asked} questions");
+    assert_eq!(made.restarts(), 0, "{:?}", made.accounts.findings);
+}
+
+#[test]
 fn descriptors_that_come_with_messages_are_closed() {
     let made = Attack::new("descriptors").make();
     assert!(made.restarts() == 0 || made.accounts.findings.iter().any(|found| found.contains("flooded")));

@@ -49,6 +49,7 @@ const FOLDERS: &[&[&Class]] = &[
     crate::ip::CLASSES,
     crate::ip6::CLASSES,
     crate::queue::CLASSES,
+    crate::resolve::CLASSES,
     crate::rewrite::CLASSES,
     crate::route::CLASSES,
     crate::script::CLASSES,

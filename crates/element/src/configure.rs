@@ -2,8 +2,10 @@
 //! the host.
 
 use crate::nf::NfLink;
+use crate::resolve::Station;
 use click::config::{Args, Names};
 use diag::{Diagnostics, Entry, Span, Spanned};
+use packet::MacAddr;
 use port::Port;
 use std::any::Any;
 use std::sync::Arc;
@@ -41,6 +43,19 @@ pub trait Services {
     /// A sentence that says that there is no such NF.
     fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
         Err(format!("there is no NF `{name}` in a process of its own: chain files say `runs = \"process\"`"))
+    }
+
+    /// The station of that name in the chain file, which its NFs ask about neighbours; `None` where there is no such.
+    fn station(&self, _name: &str) -> Option<Arc<Station>> {
+        None
+    }
+
+    /// The hardware address of a port that was opened.
+    ///
+    /// # Errors
+    /// A sentence that says that it has none.
+    fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
+        Err(format!("port `{name}` has no hardware address"))
     }
 
     /// The capture file behind a port, in a direction, where it is one.

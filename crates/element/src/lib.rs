@@ -29,6 +29,7 @@ pub mod io;
 pub mod ip;
 pub mod ip6;
 pub mod queue;
+pub mod resolve;
 pub mod rewrite;
 pub mod route;
 pub mod script;

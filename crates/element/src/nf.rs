@@ -69,7 +69,7 @@ pub trait NfLink: Send {
     }
 
     /// Something that is known of the NF, as handlers are called: `state`, `restarts`, `pid`, `kind`, `drops`,
-    /// `counters`, `bad-claims`, `copied`.
+    /// `counters`, `bad-claims`, `copied`, `neighbours`.
     fn status(&self, _what: &str) -> Option<String> {
         None
     }

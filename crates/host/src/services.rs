@@ -4,7 +4,9 @@ use click::flow::{Flow, Processing};
 use click::{ElementId, Graph, NameIndex};
 use element::configure::Direction;
 use element::nf::NfLink;
+use element::resolve::Station;
 use element::{Scope, Services};
+use packet::MacAddr;
 use port::Port;
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -25,6 +27,19 @@ pub trait PortOpener {
     /// A sentence that says that there is no such NF.
     fn open_nf(&mut self, name: &str, _worker: usize) -> Result<Box<dyn NfLink>, String> {
         Err(format!("there is no NF `{name}` in a process of its own"))
+    }
+
+    /// The station of that name, where the chain file has one.
+    fn station(&self, _name: &str) -> Option<Arc<Station>> {
+        None
+    }
+
+    /// The hardware address of a port that was opened.
+    ///
+    /// # Errors
+    /// A sentence that says that it has none.
+    fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
+        Err(format!("port `{name}` has no hardware address"))
     }
 
     /// The capture file behind a port, in a direction, where it is one.
@@ -90,6 +105,14 @@ impl Services for WorkerServices<'_> {
 
     fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
         self.ports.open_nf(name, self.worker)
+    }
+
+    fn station(&self, name: &str) -> Option<Arc<Station>> {
+        self.ports.station(name)
+    }
+
+    fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
+        self.ports.port_mac(name)
     }
 
     fn port_file(&self, name: &str, direction: Direction) -> Option<PathBuf> {

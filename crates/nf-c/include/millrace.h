@@ -50,6 +50,11 @@ extern "C" {
 /* Packets that a batch has at most, and that a call of millrace_receive takes from the host at most. */
 #define MILLRACE_BURST 64
 
+/* What millrace_neighbour knows: the platform looks for it; its address; it does not answer. */
+#define MILLRACE_NEIGHBOUR_RESOLVING 0
+#define MILLRACE_NEIGHBOUR_KNOWN 1
+#define MILLRACE_NEIGHBOUR_UNREACHABLE 2
+
 /* What an NF says of itself before it attaches. */
 typedef struct millrace_options millrace_options;
 
@@ -267,6 +272,33 @@ size_t millrace_headroom(millrace_link *link, const millrace_packet *packet);
 
 /* Bytes that millrace_append can put behind; 0 when the packet is not the NF's. */
 size_t millrace_tailroom(millrace_link *link, const millrace_packet *packet);
+
+/* ---- Next hops ---- */
+
+/* The Ethernet address of a next hop that is reached by an interface, behind which is a port or device with `addresses`
+ * in the chain file. `family` is 4 or 6; `next_hop` points to its 4 or 16 bytes, in network byte order, which are
+ * copied. Returns MILLRACE_NEIGHBOUR_KNOWN, and only then writes the 6 bytes of `mac`, or MILLRACE_NEIGHBOUR_RESOLVING or
+ * MILLRACE_NEIGHBOUR_UNREACHABLE; the latter also for interfaces without such a port and for addresses that are no
+ * neighbour's; MILLRACE_ERROR_ARGUMENT for NULL and other families.
+ *
+ * The first call for a next hop has the platform look for it, which takes 3 seconds at most, and keep it up to date as
+ * long as the NF asks for it at least once a minute. A call is a look into a table of this process: no system call. What
+ * the platform says is taken in by millrace_receive and millrace_wait; so within a batch nothing changes. */
+int millrace_neighbour(millrace_link *link, uint32_t interface, unsigned family, const uint8_t *next_hop, uint8_t *mac);
+
+/* A number that changes whenever something becomes known of a neighbour: for NFs that hold packets until then. 0 when
+ * `link` is NULL. */
+uint64_t millrace_neighbour_changes(const millrace_link *link);
+
+/* Writes to the 6 bytes of `mac` the Ethernet address that the platform answers with behind an interface, and returns
+ * how many addresses it has there; MILLRACE_ERROR_ARGUMENT when the chain file gives it none. */
+int millrace_station(const millrace_link *link, uint32_t interface, uint8_t *mac);
+
+/* One of those addresses, from 0 on: returns its family, 4 or 6, and writes its 4 or 16 bytes, in network byte order, to
+ * the 16 bytes of `bytes`, zeros behind them; sets `prefix`, unless NULL, to the bits of its network's prefix.
+ * MILLRACE_ERROR_ARGUMENT when there is none of that number. */
+int millrace_station_address(const millrace_link *link, uint32_t interface, uint32_t number, uint8_t *bytes,
+                             uint32_t *prefix);
 
 /* ---- Counters and words ---- */
 

@@ -3,6 +3,7 @@
 //!
 //! - `options`: what an NF says of itself
 //! - `link`: its way to the host
+//! - `neighbour`: next hops
 //! - `packet`: packets in C's hands, and the burst functions
 //! - `taken`: which packets the NF has: C can copy a packet, the library still gives each back once
 //! - `callbacks`: `millrace_run`
@@ -17,6 +18,7 @@
 mod callbacks;
 mod error;
 mod link;
+mod neighbour;
 mod options;
 mod packet;
 mod taken;

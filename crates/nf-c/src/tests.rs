@@ -2,6 +2,7 @@
 
 use crate::callbacks::{BATCH, Callbacks};
 use crate::error::Code;
+use crate::neighbour::{KNOWN, RESOLVING, UNREACHABLE};
 use crate::packet::{CallerMetadata, CallerPacket};
 use crate::taken::{Taken, Token};
 use std::collections::BTreeMap;
@@ -10,10 +11,11 @@ use std::mem::offset_of;
 use std::process::Command;
 
 const HEADER: &str = include_str!("../include/millrace.h");
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("callbacks.rs"),
     include_str!("error.rs"),
     include_str!("link.rs"),
+    include_str!("neighbour.rs"),
     include_str!("options.rs"),
     include_str!("packet.rs"),
 ];
@@ -45,6 +47,9 @@ fn expected() -> Vec<(String, i64)> {
         all.push((format!("(long)MILLRACE_ERROR_{name}"), value as i64));
     }
     all.push(("(long)MILLRACE_BURST".into(), BATCH as i64));
+    for (name, value) in [("RESOLVING", RESOLVING), ("KNOWN", KNOWN), ("UNREACHABLE", UNREACHABLE)] {
+        all.push((format!("(long)MILLRACE_NEIGHBOUR_{name}"), value.into()));
+    }
     all
 }
 

@@ -73,6 +73,12 @@ int main(void)
     CHECK(millrace_interfaces(NULL) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_interface_name(NULL, 0) == NULL);
     CHECK(millrace_interface(NULL, "lan") == MILLRACE_ERROR_ARGUMENT);
+    uint8_t address[16] = { 10, 0, 0, 1 }, mac[6];
+    uint32_t prefix;
+    CHECK(millrace_neighbour(NULL, 0, 4, address, mac) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_neighbour_changes(NULL) == 0);
+    CHECK(millrace_station(NULL, 0, mac) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_station_address(NULL, 0, 0, address, &prefix) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_is_writable(NULL) == 0);
     CHECK(millrace_quota(NULL) == 0);
     CHECK(millrace_can_hold(NULL) == 0);

@@ -149,7 +149,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let welcome = match message {
         ToNf::Welcome(welcome) => welcome,
         ToNf::Refused { why } => return Err(NfError::Refused(why)),
-        ToNf::Stop | ToNf::Direct { .. } => return Err(NfError::HungUp),
+        ToNf::Stop | ToNf::Direct { .. } | ToNf::Neighbours { .. } => return Err(NfError::HungUp),
     };
     if welcome.protocol != PROTOCOL || welcome.layout != LAYOUT_VERSION {
         return Err(NfError::Version { theirs: welcome.protocol, ours: PROTOCOL });

@@ -7,6 +7,7 @@ use crate::NfError;
 use crate::attach::Attached;
 use crate::direct::{Direct, Sent};
 use crate::message::{FromNf, ToNf, Welcome};
+use crate::neighbours::Neighbours;
 use crate::socket::Socket;
 use shm::descriptor::HEADROOM;
 use shm::page::Page;
@@ -83,6 +84,7 @@ const HOPS: u32 = 8;
 pub struct Ends {
     socket: Socket,
     welcome: Welcome,
+    neighbours: Neighbours,
     region: Arc<Region>,
     page: Page,
     from: Consumer<Mapped>,
@@ -127,7 +129,9 @@ impl Ends {
     pub fn new(attached: Attached) -> Ends {
         let Attached { socket, welcome, region, rings, page, metadata, party, .. } = attached;
         let [from, to, grants] = rings.rings();
+        let neighbours = Neighbours::new(welcome.stations.clone());
         Ends {
+            neighbours,
             marks: vec![0; region.slots() as usize],
             held: 0,
             direct: party.map(Direct::new),
@@ -569,9 +573,28 @@ impl Ends {
                         self.say(&FromNf::Finding { text: error.to_string() });
                     }
                 }
+                Ok(Some((ToNf::Neighbours { changes }, _))) => self.neighbours.learn(changes),
                 Ok(Some(_)) => {}
             }
         }
+    }
+
+    /// What is known of neighbours.
+    #[inline]
+    pub fn neighbours(&mut self) -> &mut Neighbours {
+        &mut self.neighbours
+    }
+
+    /// The same, to look at.
+    #[inline]
+    pub fn known_neighbours(&self) -> &Neighbours {
+        &self.neighbours
+    }
+
+    /// Tells the host which neighbours are wished for.
+    pub fn attend_neighbours(&mut self) {
+        let socket = &self.socket;
+        self.neighbours.attend(|message| socket.send(message, &[]).is_ok());
     }
 
     /// Tells the host something beside the packets. One that does not listen misses it.

@@ -24,6 +24,7 @@
 //! - [`message`] and [`socket`]: the handshake, over a UNIX socket that passes memory
 //! - `attach`: the NF's side of it
 //! - [`ends`]: the NF's ends of its rings
+//! - [`neighbours`]: next hops, whose Ethernet addresses the host finds out
 //! - `link`, `batch`, `packet`, `metadata`: what NFs are written against
 //!
 //! Invariants: every packet that was received goes back once; slots that the host granted to make packets in
@@ -36,6 +37,7 @@ pub mod ends;
 mod link;
 pub mod message;
 mod metadata;
+pub mod neighbours;
 mod packet;
 pub mod socket;
 
@@ -48,6 +50,7 @@ pub use attach::{Attached, Options, PartyFiles, attach};
 pub use batch::{Batch, Nf, run};
 pub use link::{Held, Link};
 pub use metadata::Metadata;
+pub use neighbours::Neighbour;
 
 /// The environment variable that says where the host is: `fd:N`, a socket that was left open for this program,
 /// or the path of a daemon's socket.

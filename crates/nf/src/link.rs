@@ -3,10 +3,12 @@
 use crate::NfError;
 use crate::attach::{Options, attach};
 use crate::ends::{Ends, FIRST_COUNTER};
-use crate::message::FromNf;
+use crate::message::{FromNf, StationFacts};
+use crate::neighbours::Neighbour;
 use crate::packet::Packet;
 use shm::ring::Action;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,6 +21,10 @@ const YIELDS: u32 = 80;
 const SLEEP: Duration = Duration::from_millis(10);
 /// The shortest sleep: putting a thread to sleep and waking it takes about as long.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+/// The longest sleep while the host looks for a neighbour, and receives after which an NF that always finds packets
+/// looks whether it has found it.
+const SHORT_SLEEP: Duration = Duration::from_millis(1);
+const ANSWER_AFTER: u32 = 16;
 /// Receives after which an NF that always finds packets looks whether the host said something.
 const LISTEN_AFTER: u32 = 1024;
 /// How long a stopping NF waits for room to give back what it has.
@@ -105,6 +111,29 @@ impl Link {
         &self.config
     }
 
+    /// What the port or virtual device behind an interface is on its network: its Ethernet address and its addresses.
+    /// `None` where it has none, and where something else is behind the interface.
+    pub fn station(&self, interface: usize) -> Option<&StationFacts> {
+        self.ends.known_neighbours().station(interface)
+    }
+
+    /// The Ethernet address of a next hop that is reached by an interface. The first look has the host look for it, and
+    /// keep it up to date from then on, as long as this NF looks at it at least once a minute; what is known costs a
+    /// look into a table. What the host says is taken in by [`Link::receive`] and [`Link::wait`].
+    ///
+    /// [`Neighbour::Unreachable`] also where no port or device with addresses is behind the interface, and for
+    /// addresses that are no neighbour's.
+    #[inline]
+    pub fn neighbour(&mut self, interface: usize, next_hop: IpAddr) -> Neighbour {
+        self.ends.neighbours().look(interface, next_hop)
+    }
+
+    /// A number that changes whenever something becomes known of a neighbour: for NFs that hold packets until then.
+    #[inline]
+    pub fn neighbour_changes(&self) -> u64 {
+        self.ends.known_neighbours().changes()
+    }
+
     /// Whether packets may be written: an observer's may not.
     pub fn is_writable(&self) -> bool {
         self.ends.welcome().writable
@@ -152,9 +181,14 @@ impl Link {
     pub fn receive(&mut self, packets: &mut impl Extend<Packet>) -> usize {
         self.free_abandoned();
         self.unheard += 1;
-        if self.unheard > LISTEN_AFTER {
+        let listen_after =
+            if self.ends.known_neighbours().is_resolving() { ANSWER_AFTER } else { LISTEN_AFTER };
+        if self.unheard > listen_after {
             self.unheard = 0;
             self.ends.listen();
+            self.ends.attend_neighbours();
+        } else if self.ends.known_neighbours().has_wishes() {
+            self.ends.attend_neighbours();
         }
         let (writable, known) = (self.is_writable(), self.ends.has_metadata());
         let came = self.ends.fetch_all();
@@ -175,12 +209,14 @@ impl Link {
             SPINS..YIELDS => std::thread::yield_now(),
             _ => {
                 self.ends.listen();
-                let left = wake.map_or(SLEEP, |wake| wake.saturating_duration_since(Instant::now()));
+                self.ends.attend_neighbours();
+                let sleep = if self.ends.known_neighbours().is_resolving() { SHORT_SLEEP } else { SLEEP };
+                let left = wake.map_or(sleep, |wake| wake.saturating_duration_since(Instant::now()));
                 // A sleep so short takes longer than it says.
                 if left < SHORTEST_SLEEP {
                     std::thread::yield_now();
                 } else if !self.is_over() {
-                    self.ends.sleep(left.min(SLEEP));
+                    self.ends.sleep(left.min(sleep));
                 }
             }
         }

@@ -5,9 +5,10 @@
 //! and a hang-up is a failure notice. Each message is one datagram of JSON.
 
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// Version of the protocol: messages, rings, claims, the page of counters and the layout of slots.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The most bytes of a message.
 pub const MOST_BYTES: usize = 32 << 10;
@@ -15,6 +16,10 @@ pub const MOST_BYTES: usize = 32 << 10;
 pub const MOST_REASONS: usize = 32;
 /// The most counters that an NF may name.
 pub const MOST_COUNTERS: usize = 64;
+/// The most neighbours that an NF may want to know at a time.
+pub const MOST_NEIGHBOURS: usize = 1024;
+/// The most of them in a message.
+pub const MOST_CHANGES: usize = 64;
 /// The reason of a drop for which the NF states none.
 pub const UNSTATED: &str = "dropped-by-nf";
 
@@ -38,6 +43,67 @@ pub enum FromNf {
     },
     /// The NF has nothing left to do, and asks for the end of the run.
     Over,
+    /// The NF wants to know neighbours, until it says otherwise or ends: the host tells what becomes of each.
+    Resolve {
+        /// The neighbours, [`MOST_CHANGES`] at most.
+        hops: Vec<NextHop>,
+    },
+    /// It does not want to know them any more.
+    Forget {
+        /// The neighbours, [`MOST_CHANGES`] at most.
+        hops: Vec<NextHop>,
+    },
+}
+
+/// A neighbour of an NF: a host that it may send to without a router in between.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct NextHop {
+    /// The interface that it is reached by.
+    pub interface: u16,
+    /// Its address.
+    pub address: IpAddr,
+}
+
+/// What became of a neighbour.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// The neighbour.
+    #[serde(flatten)]
+    pub hop: NextHop,
+    /// What is known of it.
+    pub state: NeighbourState,
+}
+
+/// What is known of a neighbour.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NeighbourState {
+    /// Its Ethernet address.
+    Known(String),
+    /// It does not answer. The host goes on asking, and tells if it does.
+    Unreachable,
+    /// The host does not look for it: it cannot be a neighbour, or the NF wants to know too many.
+    Refused,
+    /// The host looked for it and does not any more: whoever wants to know asks again.
+    Gone,
+}
+
+/// What the port or virtual device behind an interface is on its network.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StationFacts {
+    /// Its Ethernet address.
+    pub mac: String,
+    /// Its addresses.
+    pub addresses: Vec<OwnAddress>,
+}
+
+/// An address, with the length of the prefix that its neighbours share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OwnAddress {
+    /// The address.
+    pub ip: IpAddr,
+    /// Bits of the prefix.
+    pub len: u8,
 }
 
 /// What an NF is and wants.
@@ -92,6 +158,11 @@ pub enum ToNf {
         /// Where to begin.
         index: u32,
     },
+    /// What became of neighbours that the NF asked for.
+    Neighbours {
+        /// The changes, [`MOST_CHANGES`] at most.
+        changes: Vec<Change>,
+    },
     /// The NF is to give back what it has, and to end.
     Stop,
 }
@@ -119,6 +190,9 @@ pub struct Welcome {
     pub inputs: Vec<String>,
     /// Interfaces that packets leave by, in the order of their numbers.
     pub outputs: Vec<String>,
+    /// What is behind each of the latter on its network, where that has addresses and the host looks for neighbours.
+    #[serde(default)]
+    pub stations: Vec<Option<StationFacts>>,
     /// Bytes of the configuration.
     #[serde(default)]
     pub config_bytes: usize,

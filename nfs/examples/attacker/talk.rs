@@ -2,9 +2,10 @@
 #![expect(unsafe_code, reason = "attacks by system calls")]
 
 use crate::{Attacker, check, tell};
-use nf::message::{FromNf, Hello, PROTOCOL};
+use nf::message::{FromNf, Hello, NextHop, PROTOCOL};
 use rustix::fd::{AsFd, AsRawFd};
 use std::io::Write;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
@@ -33,6 +34,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
                 attacker.behave(Duration::from_millis(20));
             }
         }
+        "ask-neighbours" => ask_neighbours(attacker),
         "garbage" => garbage(attacker, b"{\"say\":\"everything\"} and more"),
         "nesting" => garbage(attacker, &[b'['; 30_000]),
         "nothing" => garbage(attacker, b""),
@@ -63,6 +65,28 @@ fn flood(attacker: &mut Attacker, mut what: impl FnMut(&mut Attacker) -> FromNf)
             let _ = attacker.attached.socket.send(&message, &[]);
         }
         attacker.work();
+    }
+}
+
+/// Has the host look for neighbours, as many as there are addresses, as often as is no flood; and forgets them to ask
+/// for others.
+fn ask_neighbours(attacker: &mut Attacker) {
+    let end = Instant::now() + Duration::from_secs(2);
+    let mut next = 0x0a00_0002u32;
+    while Instant::now() < end {
+        // What it sends to, and now and then what it does not.
+        let hops: Vec<NextHop> = (next..next + 64)
+            .map(|number| NextHop {
+                interface: if number.is_multiple_of(8) { 7 } else { 1 },
+                address: IpAddr::from(number.to_be_bytes()),
+            })
+            .collect();
+        next += 64;
+        let _ = attacker.attached.socket.send(&FromNf::Resolve { hops: hops.clone() }, &[]);
+        if (next / 64).is_multiple_of(4) {
+            let _ = attacker.attached.socket.send(&FromNf::Forget { hops }, &[]);
+        }
+        attacker.behave(Duration::from_millis(4));
     }
 }
 

@@ -56,11 +56,13 @@ pub struct Attack<'a> {
     pub others_keys: &'a str,
     /// How long the chain runs, in seconds.
     pub seconds: u32,
+    /// What the port is that the attacker sends to.
+    pub port: &'a str,
 }
 
 impl<'a> Attack<'a> {
     pub fn new(text: &'a str) -> Attack<'a> {
-        Attack { text, keys: "", others_keys: "", seconds: 1 }
+        Attack { text, keys: "", others_keys: "", seconds: 1, port: "discard = true" }
     }
 
     /// By an NF that only looks.
@@ -77,6 +79,11 @@ impl<'a> Attack<'a> {
         Attack { keys, ..self }
     }
 
+    /// Sends to a port that is so.
+    pub fn port(self, port: &'a str) -> Attack<'a> {
+        Attack { port, ..self }
+    }
+
     pub fn seconds(self, seconds: u32) -> Attack<'a> {
         Attack { seconds, ..self }
     }
@@ -89,9 +96,10 @@ impl<'a> Attack<'a> {
              [ports]\n\
              left = {{ traffic = {{ flows = 100, size = \"64\" }} }}\n\
              right = {{ traffic = {{ flows = 100, size = \"64\" }} }}\n\
-             gone = {{ discard = true }}\nthere = {{ discard = true }}\n\
+             gone = {{ {} }}\nthere = {{ discard = true }}\n\
              [nf.bad]\nprogram = \"{}\"\narguments = [\"config\"]\nconfig = \"{}\"\n{}\n\
              [nf.good]\nprogram = \"{monitor}\"\n{}\n",
+            self.port,
             attacker.display(),
             self.text,
             self.keys,
@@ -126,6 +134,7 @@ impl<'a> Attack<'a> {
         let handlers = [
             "bad/process.restarts",
             "bad/process.bad-claims",
+            "bad/process.neighbours",
             "good/process.restarts",
             "good/process.counters",
         ];
@@ -203,6 +212,15 @@ impl Made {
     /// What it said of packets that is not so.
     pub fn bad_claims(&self) -> &str {
         self.accounts.handler("bad/process.bad-claims")
+    }
+
+    /// Neighbours that the host looks for on its behalf, and those that were refused.
+    pub fn neighbours(&self) -> [u64; 2] {
+        let text = self.accounts.handler("bad/process.neighbours");
+        ["wanted ", "refused "].map(|name| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no {name} in {text}"))
+        })
     }
 
     /// What became of packets of the attacker.

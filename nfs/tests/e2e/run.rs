@@ -27,6 +27,9 @@ pub struct Setup {
     later: Option<(String, Vec<Frame>)>,
     /// Further keys of the NF in the chain file.
     keys: String,
+    /// Further keys of ports, by interface, and further NFs.
+    port_keys: BTreeMap<String, String>,
+    more: String,
     environment: Vec<(String, String)>,
     nobody: bool,
 }
@@ -93,6 +96,8 @@ impl Setup {
             input: BTreeMap::new(),
             later: None,
             keys: String::new(),
+            port_keys: BTreeMap::new(),
+            more: String::new(),
             environment: vec![],
             nobody: false,
         }
@@ -175,6 +180,20 @@ impl Setup {
         self
     }
 
+    /// With further keys of the port at an interface.
+    #[allow(dead_code, reason = "not every test that has this module has stations")]
+    pub fn port_keys(mut self, interface: &str, keys: &str) -> Setup {
+        self.port_keys.insert(interface.into(), keys.into());
+        self
+    }
+
+    /// With something behind it in the chain file.
+    #[allow(dead_code, reason = "not every test that has this module has other NFs")]
+    pub fn more(mut self, text: &str) -> Setup {
+        self.more = text.into();
+        self
+    }
+
     /// With a host behind an interface that sends everything back to where it came from: addresses and ports
     /// exchanged, pings answered.
     pub fn mirror(mut self, interface: &str) -> Setup {
@@ -202,13 +221,18 @@ impl Setup {
             }
             let _ = writeln!(chain, "  \"port-{interface} <-> [{interface}]nf\",");
             let (capture, write) = (format!("{interface}.in.pcap"), format!("{interface}.out.pcap"));
-            let _ = writeln!(ports, "port-{interface} = {{ capture = \"{capture}\", write = \"{write}\" }}");
+            let keys = self.port_keys.get(interface).filter(|keys| !keys.is_empty());
+            let keys = keys.map_or(String::new(), |keys| format!(", {keys}"));
+            let _ = writeln!(
+                ports,
+                "port-{interface} = {{ capture = \"{capture}\", write = \"{write}\"{keys} }}"
+            );
         }
         let (program, interfaces) = (self.program.display(), &self.interfaces);
         let config = self.config.replace('\\', "\\\\").replace('"', "\\\"");
         let kind = self.kind;
         let nf = format!("[nf.nf]\n{kind} = \"{program}\"\ninterfaces = {interfaces:?}\n{}\n", self.keys);
-        format!("{chain}]\n[ports]\n{ports}{nf}config = \"\"\"\n{config}\"\"\"\n{nfs}")
+        format!("{chain}]\n[ports]\n{ports}{nf}config = \"\"\"\n{config}\"\"\"\n{nfs}{}", self.more)
     }
 
     /// Runs it.
@@ -316,7 +340,8 @@ impl Outcome {
     }
 }
 
-fn write(path: &Path, frames: &[Frame]) {
+/// Writes a capture.
+pub fn write(path: &Path, frames: &[Frame]) {
     let header = PcapHeader {
         ts_resolution: TsResolution::NanoSecond,
         datalink: DataLink::ETHERNET,

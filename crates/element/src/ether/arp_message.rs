@@ -1,38 +1,42 @@
 //! ARP messages for Ethernet and IPv4 (RFC 826).
 
 use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_ARP, TYPE_IP};
+use crate::vector::Batch;
 use packet::access::Access;
+use packet::anno::{self, ANNO_BYTES};
+use shm::Packet;
+use shm::descriptor::NO_HEADER;
 
 /// Bytes of the message behind the Ethernet header.
-pub(super) const MESSAGE_BYTES: usize = 28;
+pub(crate) const MESSAGE_BYTES: usize = 28;
 /// Bytes of a frame with a message.
-pub(super) const FRAME_BYTES: usize = HEADER_BYTES + MESSAGE_BYTES;
+pub(crate) const FRAME_BYTES: usize = HEADER_BYTES + MESSAGE_BYTES;
 /// Hardware address space of Ethernet.
-pub(super) const ETHERNET: u16 = 1;
+pub(crate) const ETHERNET: u16 = 1;
 /// Asks who has an address.
-pub(super) const REQUEST: u16 = 1;
+pub(crate) const REQUEST: u16 = 1;
 /// Answers.
-pub(super) const REPLY: u16 = 2;
+pub(crate) const REPLY: u16 = 2;
 
 /// One end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct End {
-    pub(super) mac: [u8; 6],
-    pub(super) ip: u32,
+pub(crate) struct End {
+    pub(crate) mac: [u8; 6],
+    pub(crate) ip: u32,
 }
 
 /// A message for Ethernet and IPv4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Message {
-    pub(super) operation: u16,
-    pub(super) sender: End,
-    pub(super) target: End,
+pub(crate) struct Message {
+    pub(crate) operation: u16,
+    pub(crate) sender: End,
+    pub(crate) target: End,
 }
 
 impl Message {
     /// Reads the message of a frame whose Ethernet header stands at its front. `None` when it is too
     /// short, or for other address spaces.
-    pub(super) fn read<A: Access + ?Sized>(frame: &A) -> Option<Message> {
+    pub(crate) fn read<A: Access + ?Sized>(frame: &A) -> Option<Message> {
         let mut bytes = [0; FRAME_BYTES];
         if !frame.copy_out(0, &mut bytes) {
             return None;
@@ -51,7 +55,7 @@ impl Message {
     }
 
     /// The frame that carries the message from its sender to a station.
-    pub(super) fn frame(&self, to: [u8; 6]) -> [u8; FRAME_BYTES] {
+    pub(crate) fn frame(&self, to: [u8; 6]) -> [u8; FRAME_BYTES] {
         let mut frame = [0; FRAME_BYTES];
         let header = EtherHeader { dst: to, src: self.sender.mac, ethertype: TYPE_ARP };
         frame[..HEADER_BYTES].copy_from_slice(&header.bytes());
@@ -67,11 +71,32 @@ impl Message {
 }
 
 /// The question of `sender` who has an address.
-pub(super) fn request(sender: End, wanted: u32) -> Message {
+pub(crate) fn request(sender: End, wanted: u32) -> Message {
     Message { operation: REQUEST, sender, target: End { mac: [0; 6], ip: wanted } }
 }
 
 /// Whether an address can be a station's.
-pub(super) fn is_station(mac: [u8; 6]) -> bool {
+pub(crate) fn is_station(mac: [u8; 6]) -> bool {
     mac[0] & 1 == 0 && mac != BROADCAST
+}
+
+/// Writes a reply into the packet that asked; it keeps the `VLAN_TCI` annotation and loses all others.
+pub(crate) fn answer(batch: &mut Batch<'_>, index: u16, reply: &[u8; FRAME_BYTES]) {
+    let mut bytes = batch.bytes_mut(index);
+    let excess = bytes.len().saturating_sub(reply.len());
+    let fits = bytes.copy_in(0, reply);
+    let packet = batch.packet_mut(index);
+    let cut = packet.take(excess);
+    debug_assert!(fits && cut, "the request was as long as the reply");
+    forget_annotations(packet);
+}
+
+/// Makes a packet that asked one that answers: its annotations but for `VLAN_TCI` were the question's.
+pub(crate) fn forget_annotations(packet: &mut Packet) {
+    let vlan = anno::VLAN_TCI.offset.into()..usize::from(anno::VLAN_TCI.offset + anno::VLAN_TCI.len);
+    let mut kept = [0; ANNO_BYTES];
+    kept[vlan.clone()].copy_from_slice(&packet.anno[vlan]);
+    packet.anno = kept;
+    (packet.mac, packet.net) = (packet.data, packet.data + HEADER_BYTES as u16);
+    (packet.trans, packet.timestamp_ns, packet.packet_type) = (NO_HEADER, 0, 0);
 }

@@ -1,7 +1,6 @@
 //! `ARPResponder`: answers ARP requests.
 
-use super::arp_message::{FRAME_BYTES, Message, REPLY, REQUEST};
-use super::header::HEADER_BYTES;
+use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
 use crate::basic::value::{ether_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
@@ -12,8 +11,6 @@ use crate::work::Work;
 use click::config::{Ip4Prefix, Names, NoNames, Parsed, parse, split_words};
 use diag::{Diagnostic, Span, Spanned};
 use packet::Access;
-use packet::anno::{self, ANNO_BYTES};
-use shm::descriptor::NO_HEADER;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -127,18 +124,7 @@ impl Element for ArpResponder {
                 batch.emit_or_drop(index, 1, 0);
                 continue;
             };
-            let mut bytes = batch.bytes_mut(index);
-            let excess = bytes.len().saturating_sub(reply.len());
-            let fits = bytes.copy_in(0, &reply);
-            let packet = batch.packet_mut(index);
-            let cut = packet.take(excess);
-            debug_assert!(fits && cut, "the request was as long as the reply");
-            let vlan = anno::VLAN_TCI.offset.into()..usize::from(anno::VLAN_TCI.offset + anno::VLAN_TCI.len);
-            let mut kept = [0; ANNO_BYTES];
-            kept[vlan.clone()].copy_from_slice(&packet.anno[vlan]);
-            packet.anno = kept;
-            (packet.mac, packet.net) = (packet.data, packet.data + HEADER_BYTES as u16);
-            (packet.trans, packet.timestamp_ns, packet.packet_type) = (NO_HEADER, 0, 0);
+            arp_message::answer(batch, index, &reply);
             batch.emit(index, 0);
         }
     }

@@ -3,7 +3,7 @@
 use crate::class::Class;
 
 mod arp_faker;
-mod arp_message;
+pub(crate) mod arp_message;
 mod arp_print;
 mod arp_querier;
 mod arp_resolved;

@@ -30,7 +30,9 @@ file puts it into the configuration; there is no other use for it.
   from 0; `OUTPUTS`: how many of its outputs are the NF's
 - **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
-  `bad-claims` (what it said of packets that is not so, by kind, a line each), `bypassed` (packets that passed by the
+  `bad-claims` (what it said of packets that is not so, by kind, a line each), `neighbours` (`wanted`: those that it
+  has the platform look for now; `refused`: those that it was refused, because they cannot be neighbours or were too
+  many; a line each), `bypassed` (packets that passed by the
   NF while it did not run), `passed` (packets that it handed to the next NF of its trust group by itself), `copied`
   (copies that were made at the border of its trust group, both ways), `missed` (packets that an observer had no room
   for)
@@ -445,6 +447,7 @@ impl Element for ProcessNf {
             Handler::named("drops"),
             Handler::named("counters"),
             Handler::named("bad-claims"),
+            Handler::named("neighbours"),
             Handler::sum("bypassed"),
             Handler::sum("passed"),
             Handler::sum("copied"),

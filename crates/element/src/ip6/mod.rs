@@ -13,7 +13,7 @@ mod ip6address;
 mod line;
 mod lookup;
 mod markip6header;
-mod ndadvertiser;
+pub(crate) mod ndadvertiser;
 mod ndsolicitor;
 mod table;
 

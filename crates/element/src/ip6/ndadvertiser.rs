@@ -42,10 +42,10 @@ them, where the target is one of its addresses or lies in one of its prefixes.
 const BAD_SOLICITATION: usize = 0;
 const NOT_MINE: usize = 1;
 
-pub(super) const ETHER_BYTES: usize = 14;
-pub(super) const IP6_BYTES: usize = 40;
-pub(super) const ICMP6: u8 = 58;
-pub(super) const ETHERTYPE: u16 = 0x86dd;
+pub(crate) const ETHER_BYTES: usize = 14;
+pub(crate) const IP6_BYTES: usize = 40;
+pub(crate) const ICMP6: u8 = 58;
+pub(crate) const ETHERTYPE: u16 = 0x86dd;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 struct Advertiser {
@@ -102,16 +102,16 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 /// A neighbour message in an Ethernet frame.
-pub(super) struct Received {
-    pub(super) message: Neighbor,
-    pub(super) src: Ipv6Addr,
-    pub(super) dst: Ipv6Addr,
+pub(crate) struct Received {
+    pub(crate) message: Neighbor,
+    pub(crate) src: Ipv6Addr,
+    pub(crate) dst: Ipv6Addr,
     /// Ethernet source.
-    pub(super) from: MacAddr,
+    pub(crate) from: MacAddr,
 }
 
 /// Reads a neighbour message that is right (RFC 4861 section 7.1).
-pub(super) fn read(packet: &Packet) -> Option<Received> {
+pub(crate) fn read(packet: &Packet) -> Option<Received> {
     use packet::Access as _;
     let bytes = PacketBytes::new(packet);
     if bytes.u16(12)? != ETHERTYPE || bytes.u8(ETHER_BYTES)? >> 4 != 6 {
@@ -133,7 +133,7 @@ pub(super) fn read(packet: &Packet) -> Option<Received> {
 }
 
 /// Writes a neighbour message with its headers to the packet's start; false when there is no room.
-pub(super) fn write(
+pub(crate) fn write(
     packet: &mut Packet,
     message: Neighbor,
     from: (MacAddr, Ipv6Addr),
@@ -153,31 +153,35 @@ pub(super) fn write(
     bytes.copy_in(0, &head) && message.write(&mut bytes, head.len(), from.1, to.1)
 }
 
+/// Whether a solicitation is right beyond itself: who has no address yet asks the group of the target, and tells no
+/// link-layer address (RFC 4861, section 7.1.1).
+pub(crate) fn is_sound_question(received: &Received) -> bool {
+    let Received { message, src, dst, .. } = received;
+    let from_nobody = || *dst == nd::solicited_node(message.target) && message.link_addr.is_none();
+    !message.is_advertisement && !src.is_multicast() && (!src.is_unspecified() || from_nobody())
+}
+
+/// Writes the advertisement that answers a solicitation into its packet; false when there is no room.
+pub(crate) fn advertise(packet: &mut Packet, received: &Received, station: MacAddr, flags: u8) -> bool {
+    let Received { message, src, from, .. } = *received;
+    let unknown = src.is_unspecified();
+    let flags = if unknown { flags } else { flags | SOLICITED };
+    let answer = Neighbor { is_advertisement: true, flags, target: message.target, link_addr: Some(station) };
+    let to = if unknown { (nd::multicast_mac(ALL_NODES), ALL_NODES) } else { (from, src) };
+    let length = ETHER_BYTES + IP6_BYTES + answer.message_bytes();
+    let fits = match (packet.total as usize).checked_sub(length) {
+        Some(excess) => packet.take(excess),
+        None => packet.put(length - packet.total as usize),
+    };
+    fits && write(packet, answer, (station, answer.target), to)
+}
+
 impl Advertiser {
     fn answer(&self, packet: &mut Packet) -> Result<(), usize> {
-        let Received { message, src, dst, from } = read(packet).ok_or(BAD_SOLICITATION)?;
-        let unknown = src.is_unspecified();
-        // Who has no address yet asks the group of the target, and tells no link-layer address.
-        let sound = !unknown || (dst == nd::solicited_node(message.target) && message.link_addr.is_none());
-        if message.is_advertisement || !sound {
-            return Err(BAD_SOLICITATION);
-        }
-        let station = self.prefixes.lookup(message.target.to_bits()).ok_or(NOT_MINE)?;
+        let received = read(packet).filter(is_sound_question).ok_or(BAD_SOLICITATION)?;
+        let station = self.prefixes.lookup(received.message.target.to_bits()).ok_or(NOT_MINE)?;
         let station = *self.stations.get(station as usize).ok_or(NOT_MINE)?;
-        let flags = if unknown { ROUTER } else { ROUTER | SOLICITED };
-        let answer =
-            Neighbor { is_advertisement: true, flags, target: message.target, link_addr: Some(station) };
-        let to = if unknown { (nd::multicast_mac(ALL_NODES), ALL_NODES) } else { (from, src) };
-        let length = ETHER_BYTES + IP6_BYTES + answer.message_bytes();
-        let fits = match (packet.total as usize).checked_sub(length) {
-            Some(excess) => packet.take(excess),
-            None => packet.put(length - packet.total as usize),
-        };
-        if fits && write(packet, answer, (station, answer.target), to) {
-            Ok(())
-        } else {
-            Err(BAD_SOLICITATION)
-        }
+        if advertise(packet, &received, station, ROUTER) { Ok(()) } else { Err(BAD_SOLICITATION) }
     }
 }
 

@@ -63,6 +63,7 @@ const SETUPS: &[(&str, &str, usize, usize)] = &[
     ("Dispatch", "all, tcp, vxlan 42 or net 10.0.0.0/8, qinq", 1, 4),
     ("FlowSwitch", "", 1, 3),
     ("OriginSwitch", "0, 1, OTHERWISE 2", 1, 3),
+    ("Resolver", "lan, 10.0.0.1/24, 2001:db8::5/64, MAC 00:00:C0:AE:67:EF", 1, 2),
 ];
 
 /// Slots of a rig's pool: enough for what steps put in and elements hold.

@@ -13,6 +13,7 @@ use super::file::Form;
 use super::instances;
 use super::nf::{Nf, with_device};
 use super::spread;
+use super::station;
 use super::wiring::Wiring;
 use super::{Body, Chain, End, NfInfo, ProcessNf};
 use crate::nf::link::across;
@@ -88,6 +89,16 @@ pub(super) fn compose(
         }) {
             graph.connections.push(Connection { from, from_port: 0, to, to_port: 0, span: link.span });
         }
+    }
+    for process in &mut processes {
+        let Some(nf) = infos.iter().position(|info| info.name == instances::family(&process.name)) else {
+            continue;
+        };
+        let station = |name: &String| {
+            let at = infos[nf].interfaces.iter().position(|interface| interface == name)?;
+            station::of_interface(End::Nf(nf, at), &wiring.links, &declared.ports, &declared.devices)
+        };
+        process.stations = process.outputs.iter().map(station).collect();
     }
     if sound {
         let elements = |end: End, sends: bool| {
@@ -181,7 +192,7 @@ pub(super) fn process_of(
     outputs: Vec<String>,
 ) -> ProcessNf {
     let body = nf.program.clone().unwrap_or(Body::Click(graph));
-    ProcessNf { name, span: nf.span, body, inputs, outputs, terms: nf.terms.clone() }
+    ProcessNf { name, span: nf.span, body, inputs, outputs, stations: vec![], terms: nf.terms.clone() }
 }
 
 /// A device element.
@@ -202,15 +213,18 @@ fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wirin
         link.filter(|link| sound || ![link.from, link.to].iter().any(|end| matches!(end, End::Device(_))));
     let other = link.map(|link| (if place.sends { link.to } else { link.from }, link.span));
     let class = match other {
-        Some((End::Port(port), span)) => {
+        // What a station receives and sends passes its own elements.
+        Some((End::Port(port), span))
+            if declared.ports.get(port).is_none_or(|port| port.station.is_none()) =>
+        {
             let port = declared.ports.get(port).map_or("", |port| port.name.as_str());
             if let Some(element) = graph.elements.get_mut(place.element.0) {
                 element.config = with_device(&element.config, port, span);
             }
             return;
         }
-        Some((End::Nf(..) | End::Device(_), _)) if place.sends && place.pulls => "Unqueue",
-        Some((End::Nf(..) | End::Device(_), _)) => "Null",
+        Some(_) if place.sends && place.pulls => "Unqueue",
+        Some(_) => "Null",
         None if place.is_idle && place.sends => "Discard",
         None if place.is_idle => "Idle",
         None => return,

@@ -4,6 +4,7 @@ use super::device::{self, DeviceDecl};
 use super::instances::{self, Spread};
 use super::link::is_name;
 use super::ports::{self, PortDecl};
+use super::station;
 use super::table::{self, Keys, Value};
 use super::{Body, Define, Program};
 use crate::nf::container::runtime::Runtime;
@@ -112,6 +113,7 @@ fn declarations(
     let ports = ports.map_or(vec![], |keys| ports::read(keys, folder, diags));
     let devices = keys.take("device").and_then(|devices| devices.keys("`device`", diags));
     let devices = devices.map_or(vec![], |keys| device::read(keys, &ports, diags));
+    station::check(&ports, &devices, diags);
     let mut nfs = vec![];
     for nf in keys.take("nf").and_then(|nfs| nfs.keys("`nf`", diags)).map_or(vec![], |mut nfs| nfs.rest()) {
         nfs.extend(read_nf(nf, folder, diags));

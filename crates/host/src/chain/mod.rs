@@ -9,7 +9,7 @@
 //!
 //! [ports]
 //! inside  = { capture = "in.pcap", passes = 1, write = "back.pcap" }
-//! outside = { device = "net_af_packet0,iface=veth0" }
+//! outside = { device = "net_af_packet0,iface=veth0", addresses = ["192.0.2.1/24"] }   # a station, with `mac`
 //!
 //! [device.uplink]                      # a virtual device: ports that NFs open by links, as they open a port
 //! bridged = ["left", "right"]          # or bonded = [...], direct = "left", rootless = true
@@ -20,6 +20,8 @@
 //! sends = "opposite"                   # or "round-robin", "flow-hash", "symmetric-flow-hash", a port
 //! across = { left = "right" }          # which port is opposite, where there are more than two
 //! otherwise = "drop"                   # or "all", or a port: for packets that came in by none of them
+//! addresses = ["10.0.0.1/24"]          # its own, as a station of its network; of ports, too
+//! mac = "02:00:00:00:00:01"            # that of its (first) port by default
 //!
 //! [nf.nat]
 //! click = "nat.click"                  # or inline = '''...'''
@@ -58,7 +60,7 @@
 //!
 //! Stages: [`table`] reads TOML with places, [`file`] the declarations, [`link`] the notation of links,
 //! [`nf`] the Click files, [`wiring`] gives links their meaning, [`loops`] refuses rings, [`compose`] makes
-//! one graph of all, in which [`device`] makes elements of virtual devices, and [`instances`] and [`spread`] of an NF
+//! one graph of all, in which [`device`] makes elements of virtual devices and of stations ([`station`]), and [`instances`] and [`spread`] of an NF
 //! several. Each collects its mistakes. Invariants: elements keep the places in their own files;
 //! the elements of an NF are next to each other and are called `nf/...`; no input panics.
 //!
@@ -75,6 +77,7 @@ mod nf;
 mod ports;
 mod sources;
 mod spread;
+mod station;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -86,6 +89,7 @@ pub use fuzz::fuzz_chain;
 pub use nf::{device_direction, device_name};
 pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
 pub use sources::Sources;
+pub use station::StationDecl;
 
 use crate::assemble::folder_of;
 use crate::nf::Terms;
@@ -146,6 +150,8 @@ pub struct ProcessNf {
     pub inputs: Vec<String>,
     /// Interfaces that it sends to, in the order of the element's outputs.
     pub outputs: Vec<String>,
+    /// The port or device behind each of them whose neighbours it may ask for.
+    pub stations: Vec<Option<String>>,
     /// On what terms it runs.
     pub terms: Terms,
 }

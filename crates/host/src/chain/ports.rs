@@ -1,5 +1,6 @@
 //! Ports as the chain file declares them.
 
+use super::station::{self, StationDecl};
 use super::table::{Keys, Value};
 use diag::{Diagnostic, Diagnostics, Span};
 use port::same_file;
@@ -17,6 +18,8 @@ pub struct PortDecl {
     pub kind: PortKind,
     /// Where it is declared.
     pub span: Span,
+    /// What it is on its network, where it says so.
+    pub station: Option<StationDecl>,
     /// Whether its declaration has mistakes. It stays declared, so that links to it are no mistakes, too.
     pub broken: bool,
 }
@@ -147,14 +150,16 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
     for value in keys.rest() {
         super::file::check_name("port", value.key, value.key_span, diags);
         let before = diags.errors();
+        let mut station = None;
         let kind = value.keys(format!("port `{}`", value.key), diags).and_then(|mut keys| {
             let kind = kind(&mut keys, value, folder, diags);
+            station = station::read(&mut keys, &format!("port `{}`", value.key), diags);
             keys.finish(diags, |_| None);
             kind
         });
         let broken = kind.is_none() || diags.errors() > before;
         let kind = kind.unwrap_or(PortKind::Local(Source::None, Sink::None));
-        ports.push(PortDecl { name: value.key.to_string(), kind, span: value.key_span, broken });
+        ports.push(PortDecl { name: value.key.to_string(), kind, span: value.key_span, station, broken });
     }
     one_writer_each(&ports, diags);
     ports

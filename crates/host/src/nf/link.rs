@@ -554,6 +554,11 @@ impl NfLink for ProcessLink {
             }
             "drops" => lines(&self.seat.drops()),
             "counters" => lines(&self.seat.counters()),
+            "neighbours" => {
+                let [wanted, refused] =
+                    self.seat.neighbours.each_ref().map(|count| count.load(Ordering::Relaxed));
+                lines(&[("wanted".into(), wanted), ("refused".into(), refused)])
+            }
             _ => return None,
         })
     }

@@ -5,6 +5,7 @@
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
 //! - [`party`]: NFs that hand packets to each other without the host; `parties`: which those are
 //! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
+//! - `neighbours`: what processes want to know of theirs, and are told
 //! - [`peer`]: who connected to a socket
 //! - `log`: keeps what processes write; `vital`: whether they live
 //! - [`container`]: those that run in containers
@@ -18,6 +19,7 @@ pub mod container;
 pub mod link;
 mod log;
 pub mod memory;
+mod neighbours;
 mod parties;
 pub mod party;
 pub mod peer;

@@ -9,6 +9,7 @@ use super::memory::Memory;
 use super::party::Party;
 use super::vital::Vitals;
 use crate::chain::{Body, ProcessNf, Program};
+use element::resolve::Station;
 use nf::ends::FIRST_COUNTER;
 use nf::message::{Hello, MOST_REASONS, ToNf, UNSTATED};
 use nf::socket::Socket;
@@ -224,6 +225,10 @@ pub struct Seat {
     pub memory: Arc<OnceLock<Memory>>,
     /// The NFs that it hands packets to or gets them from, and its number among them.
     pub party: Option<(Arc<Party>, u8)>,
+    /// What it may ask for neighbours, by the number of its output.
+    pub stations: Vec<Option<Arc<Station>>>,
+    /// Neighbours that its process wants to know, and questions of its processes that were refused.
+    pub neighbours: [AtomicU64; 2],
     /// What the supervisor is to say to the process, with a descriptor.
     to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
@@ -299,6 +304,8 @@ impl Seat {
             number,
             memory,
             party: None,
+            stations: vec![],
+            neighbours: Default::default(),
             to_say: Mutex::default(),
             holder: OnceLock::new(),
             news: AtomicU8::new(0),
@@ -316,6 +323,12 @@ impl Seat {
             drops: std::array::from_fn(|_| AtomicU64::new(0)),
             visitor: Mutex::default(),
         }
+    }
+
+    /// With stations that it may ask for neighbours.
+    #[must_use]
+    pub fn beside(self, stations: Vec<Option<Arc<Station>>>) -> Seat {
+        Seat { stations, ..self }
     }
 
     /// As a member of a party.

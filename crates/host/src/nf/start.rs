@@ -6,7 +6,10 @@ use super::seat::{Incarnation, Rights, Rings, Seat, Visitor};
 use super::supervisor::{Body, Process};
 use super::{container, find_program, log, peer};
 use confine::{Confinement, Sockets};
-use nf::message::{Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, Party, ToNf, Welcome};
+use element::resolve::Station;
+use nf::message::{
+    Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, Party, StationFacts, ToNf, Welcome,
+};
 use nf::socket::Socket;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -188,6 +191,7 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
         writable: !spec.terms.observes(),
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
+        stations: seat.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
         config_bytes: spec.config.len(),
         party: party.as_ref().map(|(_, member, exits, _)| Party {
             member: *member,
@@ -208,6 +212,12 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     let exits = party.map(|(_, _, exits, _)| exits).unwrap_or_default();
     let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
     Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+}
+
+/// What an NF is told of what is behind an interface.
+fn facts(station: &Station) -> Option<StationFacts> {
+    let addresses = station.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
+    Some(StationFacts { mac: station.mac()?.to_string(), addresses })
 }
 
 /// New rings for the ways that a member writes into.

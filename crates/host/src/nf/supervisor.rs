@@ -5,10 +5,12 @@
 
 use super::container::Contained;
 use super::log;
+use super::neighbours::{self, Wishes};
 use super::seat::{Incarnation, Seat, State};
 use super::start::{Start, receive, spawn, welcome};
 use super::vital::{Running, Watch};
 use confine::Confined;
+use element::resolve::Station;
 use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
@@ -134,6 +136,8 @@ struct Watched {
     findings: usize,
     /// Read what processes write.
     logs: Vec<JoinHandle<()>>,
+    /// Neighbours that its process wants to know.
+    wishes: Wishes,
 }
 
 pub(super) struct Process {
@@ -229,7 +233,7 @@ enum Stage {
 }
 
 fn run(shared: &Shared) {
-    let mut watched: Vec<Watched> = vec![];
+    let (mut watched, mut stations): (Vec<Watched>, Vec<Arc<Station>>) = (vec![], vec![]);
     while !shared.end.load(Ordering::Acquire) {
         let seats = shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         for seat in seats.into_iter().skip(watched.len()) {
@@ -243,10 +247,18 @@ fn run(shared: &Shared) {
                 penalty: Duration::ZERO,
                 findings: 0,
                 logs: vec![],
+                wishes: Wishes::default(),
             });
+            stations = neighbours::stations(watched.iter().map(|one| &one.seat));
+        }
+        for station in &stations {
+            let news = station.take_news();
+            if !news.is_empty() {
+                watched.iter_mut().for_each(|one| one.wishes.note(&one.seat, station, &news));
+            }
         }
         watched.iter_mut().for_each(Watched::step);
-        await_something(shared, &watched);
+        await_something(shared, &watched, stations.iter().any(|station| station.is_resolving()));
     }
     for one in &mut watched {
         while !one.is_started() && one.process.is_none() {
@@ -272,10 +284,11 @@ fn run(shared: &Shared) {
 }
 
 /// Waits until a process says something or ends, the bell rings, or it is time to look.
-fn await_something(shared: &Shared, watched: &[Watched]) {
+fn await_something(shared: &Shared, watched: &[Watched], resolving: bool) {
     let mut polls = vec![PollFd::new(&shared.bell, PollFlags::IN)];
-    let mut busy = false;
+    let mut busy = resolving;
     for one in watched {
+        busy |= one.wishes.is_behind();
         busy |= one.start_at.is_some() || one.starting.is_some();
         let Some(process) = &one.process else { continue };
         busy |= !matches!(process.stage, Stage::Up);
@@ -388,7 +401,11 @@ impl Watched {
             FromNf::Over => {
                 drop(self.tell(format!("NF `{name}` asks for the end of the run, which is not its own")))
             }
-            FromNf::Hello(_) => {}
+            FromNf::Resolve { hops } if matches!(process.stage, Stage::Up) => {
+                self.wishes.resolve(&self.seat, &hops);
+            }
+            FromNf::Forget { hops } => self.wishes.forget(&self.seat, &hops),
+            FromNf::Hello(_) | FromNf::Resolve { .. } => {}
         }
     }
 
@@ -437,6 +454,10 @@ impl Watched {
             {
                 self.seat.evict("does not listen to its host".into());
             }
+        }
+        if matches!(process.stage, Stage::Up) && process.deaf_since.is_none() {
+            // Who does not listen now is told later.
+            self.wishes.tell(&self.seat, |message| process.socket.send(message, &[]).is_ok());
         }
         match &process.stage {
             Stage::Gone => {
@@ -509,6 +530,7 @@ impl Watched {
                 .get_or_insert_with(|| format!("NF `{name}` ended before it was ready ({status}){hint}"));
         }
         process.stage = Stage::Gone;
+        self.wishes.clear(&self.seat);
         if was_up {
             self.seat.report_gone();
         }

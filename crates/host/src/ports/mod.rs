@@ -16,7 +16,8 @@ mod tests;
 pub use target::is_capture_name;
 
 use crate::chain::{
-    Chain, PortDecl, PortKind, ProcessNf, Sink, Source, TrafficDecl, device_direction, device_name,
+    Chain, PortDecl, PortKind, ProcessNf, Sink, Source, StationDecl, TrafficDecl, device_direction,
+    device_name,
 };
 use crate::nf;
 use crate::nf::link::ProcessLink;
@@ -27,7 +28,9 @@ use crate::services::PortOpener;
 use diag::Diagnostics;
 use element::configure::Direction;
 use element::nf::NfLink;
+use element::resolve::Station;
 use handle::Queue;
+use packet::MacAddr;
 use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
 use port::file::{same_file, whole_name};
@@ -72,6 +75,8 @@ pub struct Ports {
     groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
     /// NFs that hand packets to each other.
     parties: Parties,
+    /// Ports and devices with addresses, by name.
+    stations: HashMap<String, Arc<Station>>,
 }
 
 /// A trust group's name. Observers have one each, and taps one for each worker: two may read a packet at a time.
@@ -146,6 +151,7 @@ impl Ports {
             interrupted: Arc::default(),
             groups: seats(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
             parties: Parties::of(chain),
+            stations: stations(chain),
         }
     }
 
@@ -468,6 +474,17 @@ fn seats(processes: &[ProcessNf], workers: usize) -> impl Iterator<Item = Group>
     processes.iter().flat_map(move |nf| (0..workers).map(move |worker| Group::of(nf, worker)))
 }
 
+/// The ports and devices of a chain that have addresses.
+fn stations(chain: &Chain) -> HashMap<String, Arc<Station>> {
+    let ports = chain.ports.iter().map(|port| (&port.name, &port.station));
+    let devices = chain.devices.iter().map(|device| (&device.name, &device.station));
+    let station = |(name, declared): (&String, &Option<StationDecl>)| {
+        let addresses = declared.as_ref()?.addresses.iter().map(|(address, _)| *address).collect();
+        Some((name.clone(), Arc::new(Station::new(name, addresses))))
+    };
+    ports.chain(devices).filter_map(station).collect()
+}
+
 /// A worker's share of a number of packets.
 fn share_of(count: u64, worker: usize, workers: usize) -> u64 {
     let (worker, workers) = (worker as u64, workers.max(1) as u64);
@@ -488,7 +505,8 @@ impl PortOpener for Ports {
         let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
         let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
         let number = supervisor.seats().len() as u32;
-        let seat = Seat::new(starter(process), worker, number, memory);
+        let stations = process.stations.iter().map(|name| self.station(name.as_deref()?)).collect();
+        let seat = Seat::new(starter(process), worker, number, memory).beside(stations);
         let seat = match self.parties.find(name, worker) {
             Some((party, member)) => {
                 let seat = Arc::new(seat.in_party(Arc::clone(&party), member));
@@ -519,6 +537,19 @@ impl PortOpener for Ports {
                 self.open_device(&device, name, direction, worker)
             }
         }
+    }
+
+    fn station(&self, name: &str) -> Option<Arc<Station>> {
+        self.stations.get(name).map(Arc::clone)
+    }
+
+    fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
+        if self.dry {
+            // Only a device that is opened tells.
+            return Ok(MacAddr([2, 0, 0, 0, 0, 1]));
+        }
+        let mac = self.mac(name).map(MacAddr).filter(|mac| *mac != MacAddr::ZERO);
+        mac.ok_or_else(|| format!("port `{name}` has no hardware address to answer with"))
     }
 
     fn file(&self, name: &str, direction: Direction) -> Option<PathBuf> {

@@ -62,7 +62,7 @@ fn the_chain_file_of_the_guide_is_sound() {
          check[1] -> ToDevice(in); FromDevice(spare) -> Discard;",
     );
     let chains = blocks("docs/operators-guide.md", "toml");
-    assert_eq!(chains.len(), 4);
+    assert_eq!(chains.len(), 5);
     folder.write("chain.toml", &chains[0]);
     let check = folder.millrace(&["check", "chain.toml", "--short"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
@@ -72,10 +72,17 @@ fn the_chain_file_of_the_guide_is_sound() {
     let run = folder.millrace(&["run", "devices.toml", "--json"]).sound();
     run.accounts().assert_balanced();
     assert!(run.accounts().element("bond0/receive").input > 100);
+    // Ports with addresses, of whatever machine.
+    folder.write("nf-l3fwd", "#!/bin/sh\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path("nf-l3fwd"), mode).expect("ours");
+    folder.write("stations.toml", &chains[2].replace("\"eth", "\"net_null"));
+    let check = folder.millrace(&["check", "stations.toml", "--short"]);
+    assert_eq!(check.code, Some(0), "{}", check.stderr);
     // All keys of a program.
     let ports = "[ports]\nin = { capture = \"examples/captures/office.pcap\" }\nout = { discard = true }\n";
     let links = "links = [\"in -> [lan]monitor[wan] -> out\"]\n";
-    folder.write("program.toml", &format!("{links}{ports}{}", chains[2]));
+    folder.write("program.toml", &format!("{links}{ports}{}", chains[3]));
     let missing = folder.millrace(&["check", "program.toml", "--short"]);
     assert!(missing.code == Some(2) && missing.stderr.contains("build it first"), "{}", missing.stderr);
     folder.write("monitor", "#!/bin/sh\n");

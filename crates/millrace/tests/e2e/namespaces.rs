@@ -15,6 +15,11 @@ const INSIDE: &str = "MILLRACE_E2E_INSIDE";
 /// Runs a test once more in namespaces of its own. True in there; false outside, when all is done or
 /// cannot be done.
 pub fn inside(test: &str) -> bool {
+    inside_with(test, &["ethtool --version"])
+}
+
+/// The same of a test that needs these commands to go well.
+pub fn inside_with(test: &str, needs: &[&str]) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         prepare();
         return true;
@@ -24,13 +29,14 @@ pub fn inside(test: &str) -> bool {
         unshare.args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
         unshare
     };
-    let tries = ["mount -t sysfs none /sys", "ip link add a0 type veth peer name b0", "ethtool --version"];
+    let tries = ["mount -t sysfs none /sys", "ip link add a0 type veth peer name b0"];
+    let tries = [&tries, needs].concat();
     let tried = unshare().args(["sh", "-ec", &tries.join("; ")]).output();
     match tried {
         Ok(output) if output.status.success() => {}
         other => {
             let why = other.map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
-            eprintln!("SKIP: namespaces, veth and ethtool need root, iproute2 and ethtool: {why:?}");
+            eprintln!("SKIP: namespaces and veth need root and iproute2, and {needs:?} to go well: {why:?}");
             return false;
         }
     }

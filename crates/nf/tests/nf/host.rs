@@ -1,6 +1,6 @@
 //! A host for one NF of the same process, by the crate `shm` and a socket.
 
-use nf::message::{FromNf, Hello, PROTOCOL, ToNf, Welcome};
+use nf::message::{FromNf, Hello, PROTOCOL, StationFacts, ToNf, Welcome};
 use nf::socket::Socket;
 use nf::{Link, NfError, Options};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -70,6 +70,7 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
         writable: true,
         inputs: names.clone(),
         outputs: names,
+        stations: vec![],
         config_bytes: 0,
         party: None,
     }
@@ -78,15 +79,29 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
 impl Host {
     /// A host, and the link of an NF that it welcomed.
     pub fn start(options: Options, interfaces: &[&str]) -> (Host, Link) {
-        Host::with(options, interfaces, true)
+        Host::with(options, interfaces, true, vec![])
+    }
+
+    /// The same with stations behind interfaces.
+    pub fn beside(
+        options: Options,
+        interfaces: &[&str],
+        stations: Vec<Option<StationFacts>>,
+    ) -> (Host, Link) {
+        Host::with(options, interfaces, true, stations)
     }
 
     /// The same of an NF that may only look.
     pub fn observed(options: Options, interfaces: &[&str]) -> (Host, Link) {
-        Host::with(options, interfaces, false)
+        Host::with(options, interfaces, false, vec![])
     }
 
-    fn with(options: Options, interfaces: &[&str], writable: bool) -> (Host, Link) {
+    fn with(
+        options: Options,
+        interfaces: &[&str],
+        writable: bool,
+        stations: Vec<Option<StationFacts>>,
+    ) -> (Host, Link) {
         let mut host = None;
         let link = shake(options, |socket, hello| {
             let region = RegionOptions {
@@ -104,7 +119,7 @@ impl Host {
             let for_reading = (!writable).then(|| shared.region().for_reading().expect("a descriptor"));
             let region = for_reading.as_ref().map_or(shared.region().as_fd(), AsFd::as_fd);
             let descriptors: [BorrowedFd<'_>; 3] = [region, rings.as_fd(), page.as_fd()];
-            let welcome = Welcome { writable, ..welcome(interfaces) };
+            let welcome = Welcome { writable, stations, ..welcome(interfaces) };
             socket.send(&ToNf::Welcome(welcome), &descriptors).expect("sent");
             let (pool, loans) = (PacketPool::Native(shared.worker()), Loans::new(SLOTS));
             host = Some(Host { socket, page, pool, loans, lender, _rings: rings, shared });

@@ -3,4 +3,5 @@
 mod bursts;
 mod handshake;
 mod host;
+mod neighbours;
 mod random;

@@ -3,6 +3,7 @@
 //! | element | what it does |
 //! |---|---|
 //! | `PORT/from` | receives for all devices of the port |
+//! | `PORT/resolver`, `DEVICE/resolver`, `DEVICE/resolver-PORT` | answers and asks for Ethernet addresses, where the port or device has addresses |
 //! | `PORT/dispatch` | gives each device what it wants of what came in; drops what no device wants |
 //! | `DEVICE/receive` | peels off what is to be peeled; what passes here is what the device received |
 //! | `DEVICE/openers` | a copy for each NF that opened it, but for those that only look: they do so before it |
@@ -18,7 +19,7 @@
 
 use super::flows::Openers;
 use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sends};
-use crate::chain::{End, Link, PortDecl};
+use crate::chain::{End, Link, PortDecl, StationDecl};
 use click::config::quote;
 use click::{Connection, Element, ElementId, Graph};
 use diag::{Span, Spanned};
@@ -38,12 +39,13 @@ pub struct Nfs<'a> {
 /// Puts the devices' elements into the graph.
 pub fn build(graph: &mut Graph, ports: &[PortDecl], devices: &[DeviceDecl], links: &[Link], nfs: &Nfs<'_>) {
     let openers = (0..devices.len()).map(|at| Openers::of(at, links)).collect();
-    let mut builder = Builder { graph, ports, devices, openers, nfs };
+    let mut builder = Builder { graph, ports, devices, links, openers, nfs };
     let receives: Vec<Option<ElementId>> = (0..devices.len()).map(|at| builder.receive(at)).collect();
     let mut sends: Vec<Option<ElementId>> = vec![];
     for port in 0..ports.len() {
-        builder.dispatch(port, &receives);
-        sends.push(builder.send_side(port, &receives));
+        let resolvers = builder.dispatch(port, &receives);
+        let to = builder.send_side(port, &receives, &resolvers);
+        sends.push(to);
     }
     for (at, device) in devices.iter().enumerate() {
         match device.kind {
@@ -57,6 +59,7 @@ struct Builder<'a> {
     graph: &'a mut Graph,
     ports: &'a [PortDecl],
     devices: &'a [DeviceDecl],
+    links: &'a [Link],
     openers: Vec<Openers<'a>>,
     nfs: &'a Nfs<'a>,
 }
@@ -208,40 +211,129 @@ impl<'a> Builder<'a> {
         Some(tee)
     }
 
-    /// From a port to the devices that see what comes in.
-    fn dispatch(&mut self, port: usize, receives: &[Option<ElementId>]) {
+    /// From a port to the devices that see what comes in; the resolvers on the way.
+    fn dispatch(&mut self, port: usize, receives: &[Option<ElementId>]) -> Vec<ElementId> {
         let takers = self.takers(port, false);
-        let Some((_, first)) = takers.first() else { return };
-        if !self.ports.get(port).is_some_and(PortDecl::receives) {
-            return;
-        }
-        let (name, span) = (self.port_name(port), first.span);
+        let stations = self.stations(port);
+        let first = takers.first().map(|(_, share)| share.span).or(stations.first().map(|(.., of)| of.span));
+        let (Some(span), true) = (first, self.ports.get(port).is_some_and(PortDecl::receives)) else {
+            return vec![];
+        };
+        let name = self.port_name(port);
         let mut from = self.add(format!("{name}/from"), "FromDevice", made(name, span), span);
-        if takers.len() > 1 || first.wants.is_some() {
+        let mut resolvers = vec![];
+        for (element, config, station) in stations {
+            let resolver = self.add(element, "Resolver", config, station.span);
+            self.wire(from, 0, resolver, station.span);
+            resolvers.push(resolver);
+            from = resolver;
+        }
+        if takers.len() > 1 || takers.first().is_some_and(|(_, share)| share.wants.is_some()) {
             let wants: Vec<Option<Spanned>> = takers.iter().map(|(_, share)| share.wants.clone()).collect();
             let dispatch = self.add(format!("{name}/dispatch"), "Dispatch", patterns(&wants, span), span);
             self.wire(from, 0, dispatch, span);
             from = dispatch;
+        }
+        if takers.is_empty() {
+            self.hand_over(port, from, span);
         }
         for (output, (device, share)) in takers.into_iter().enumerate() {
             if let Some(receive) = receives.get(device).copied().flatten() {
                 self.wire(from, output, receive, share.span);
             }
         }
+        resolvers
+    }
+
+    /// From a port with addresses to the NF that is linked to it; what nobody wants ends here.
+    fn hand_over(&mut self, port: usize, from: ElementId, span: Span) {
+        let mut links = self.links.iter().filter(|link| link.from == End::Port(port));
+        let Some(link) = links.next() else {
+            let unwanted =
+                self.add(format!("{}/unwanted", self.port_name(port)), "Discard", made("", span), span);
+            return self.wire(from, 0, unwanted, span);
+        };
+        let name = format!("{}/openers", self.port_name(port));
+        if let Some(entry) = self.entry(&name, &[link]) {
+            self.wire(from, 0, entry, link.span);
+        }
+    }
+
+    /// The stations whose packets come in by a port: name and configuration of an element for each.
+    fn stations(&self, port: usize) -> Vec<(String, Spanned, &'a StationDecl)> {
+        let name = self.port_name(port);
+        let own = self
+            .ports
+            .get(port)
+            .and_then(|of| Some((format!("{name}/resolver"), name, true, of.station.as_ref()?)));
+        let devices = self.devices.iter().filter_map(|device| {
+            let at = device.ports.iter().position(|of| of.port == port)?;
+            let element = match device.ports.len() {
+                1 => format!("{}/resolver", device.name),
+                _ => format!("{}/resolver-{name}", device.name),
+            };
+            // Ports of a bond are on one network: one question is enough.
+            let asks = match &device.sends {
+                Sends::To(only) => at == *only,
+                Sends::RoundRobin | Sends::FlowHash { .. } => at == 0,
+                Sends::Opposite { .. } => true,
+            };
+            let first = self.port_name(device.ports.first()?.port);
+            Some((element, device.name.as_str(), first, asks, device.station.as_ref()?))
+        });
+        let own = own.map(|(element, station, asks, of)| (element, station, name, asks, of));
+        let config = |(element, station, first, asks, of): (String, &str, &str, bool, &'a StationDecl)| {
+            let mut parts = vec![made(quote(station), of.span)];
+            for (_, text) in &of.addresses {
+                parts.extend([made(", ", of.span), text.clone()]);
+            }
+            parts.push(match of.mac {
+                Some((mac, span)) => made(format!(", MAC {mac}"), span),
+                None => made(format!(", PORT {}", quote(first)), of.span),
+            });
+            if !asks {
+                parts.push(made(", ASKS false", of.span));
+            }
+            (element, Spanned::concat(&parts, of.span), of)
+        };
+        own.into_iter().chain(devices).map(config).collect()
     }
 
     /// To a port: where what is to leave by it goes.
-    fn send_side(&mut self, port: usize, receives: &[Option<ElementId>]) -> Option<ElementId> {
+    fn send_side(
+        &mut self,
+        port: usize,
+        receives: &[Option<ElementId>],
+        resolvers: &[ElementId],
+    ) -> Option<ElementId> {
         let sends = |(at, device): (usize, &DeviceDecl)| {
             let is_written = self.openers.get(at).is_some_and(|of| !of.senders.is_empty());
             device.targets().into_iter().find(|of| is_written && of.port == port).map(|of| of.span)
         };
-        let span = self.devices.iter().enumerate().find_map(sends)?;
+        let of_device = self.devices.iter().enumerate().find_map(sends);
+        let station = self.stations(port).first().map(|(.., of)| of.span);
+        let span = of_device.or(station)?;
         let name = self.port_name(port);
         let to = self.add(format!("{name}/to"), "ToDevice", made(name, span), span);
+        let entry = self.sent(port, to, span, receives);
+        for resolver in resolvers {
+            self.wire(*resolver, 1, entry, span);
+        }
+        // NFs that are linked to a port with addresses.
+        for link in self.links.iter().filter(|link| link.to == End::Port(port)) {
+            for from in (self.nfs.elements)(link.from, true) {
+                self.wire(from, 0, entry, link.span);
+            }
+        }
+        Some(entry)
+    }
+
+    /// What stands in front of a port for devices that see what leaves by it.
+    fn sent(&mut self, port: usize, to: ElementId, span: Span, receives: &[Option<ElementId>]) -> ElementId {
+        let name = self.port_name(port);
         let takers = self.takers(port, true);
         if takers.is_empty() {
-            return Some(to);
+            return to;
         }
         let wants: Vec<Option<Spanned>> =
             takers.iter().map(|(_, share)| share.wants.clone()).chain(std::iter::once(None)).collect();
@@ -252,7 +344,7 @@ impl<'a> Builder<'a> {
                 self.wire(sent, output, receive, share.span);
             }
         }
-        Some(sent)
+        sent
     }
 
     /// From the NFs that send to a device to its ports.

@@ -17,7 +17,7 @@ pub(super) use build::{Nfs, build};
 pub(super) use flows::{Flow, Openers, flows, joined};
 pub(super) use read::read;
 
-use super::PortDecl;
+use super::{PortDecl, StationDecl};
 use diag::{Span, Spanned};
 use std::fmt::Write;
 
@@ -42,6 +42,8 @@ pub struct DeviceDecl {
     pub(super) drops_unpeeled: bool,
     /// How it sends.
     pub sends: Sends,
+    /// What it is on its network, where it says so.
+    pub station: Option<StationDecl>,
     /// Whether its declaration has mistakes. It stays declared, so that links to it are no mistakes, too.
     pub(super) broken: bool,
 }

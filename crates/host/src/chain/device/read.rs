@@ -3,6 +3,7 @@
 use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
 use crate::chain::PortDecl;
 use crate::chain::file::{check_name, misplaced};
+use crate::chain::station::{self, StationDecl};
 use crate::chain::table::{Keys, Value};
 use click::config::NameTable;
 use diag::{Diagnostics, Span, Spanned, did_you_mean};
@@ -57,6 +58,7 @@ impl<'a> Reader<'a, '_> {
         let sends = self.sends(kind, &ports, sends, across, otherwise);
         let (peels, unpeeled) = (keys.take("peels"), keys.take("unpeeled"));
         let (peels, drops_unpeeled) = self.peels(peels, unpeeled);
+        let station = self.station(keys, is_rootless);
         DeviceDecl {
             name: self.value.key.to_string(),
             span: self.value.key_span,
@@ -68,7 +70,18 @@ impl<'a> Reader<'a, '_> {
             peels,
             drops_unpeeled,
             sends,
+            station,
         }
+    }
+
+    fn station(&mut self, keys: &mut Keys<'a>, is_rootless: bool) -> Option<StationDecl> {
+        let station = station::read(keys, &format!("device `{}`", self.value.key), self.diags)?;
+        if is_rootless {
+            let message = "a rootless device has no ports, and `addresses` is about ports";
+            self.diags.error(station.span, message).help("leave `addresses` out");
+            return None;
+        }
+        Some(station)
     }
 
     fn kind(&mut self, keys: &mut Keys<'a>) -> (Option<DeviceKind>, Vec<DevicePort>) {

@@ -1,0 +1,102 @@
+//! Packets that wait for the Ethernet address of their next hop.
+//!
+//! A few for each next hop, as RFC 4861 section 7.2.2 has it: enough for what begins a connection. The others are
+//! dropped.
+
+use millrace_nfs::SECOND_NS;
+use nf::{Held, Link, Neighbour, Packet};
+use packet::MacAddr;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// Packets for one next hop, and next hops that packets wait for.
+const EACH: usize = 4;
+const HOPS: usize = 64;
+/// How long one waits at most: the platform has an answer earlier, unless it has too much to do.
+const PATIENCE_NS: u64 = 5 * SECOND_NS;
+
+struct Queue {
+    interface: usize,
+    next: IpAddr,
+    since_ns: u64,
+    packets: VecDeque<Held>,
+}
+
+/// The packets.
+#[derive(Default)]
+pub struct Waiting {
+    queues: Vec<Queue>,
+    /// What was known when they were last looked at.
+    seen: u64,
+}
+
+/// What became of packets that waited.
+pub enum Came {
+    /// Their next hop is known.
+    Known(MacAddr),
+    /// It does not answer.
+    Unreachable,
+}
+
+impl Waiting {
+    /// Keeps a packet; gives it back where there is no room.
+    pub fn keep(
+        &mut self,
+        (interface, next): (usize, IpAddr),
+        packet: Packet,
+        link: &mut Link,
+        now_ns: u64,
+    ) -> Result<(), Packet> {
+        let at = self.queues.iter().position(|queue| (queue.interface, queue.next) == (interface, next));
+        let is_new = at.is_none();
+        if !link.can_hold() || (is_new && self.queues.len() >= HOPS) {
+            return Err(packet);
+        }
+        if is_new {
+            self.queues.push(Queue {
+                interface,
+                next,
+                since_ns: now_ns,
+                packets: VecDeque::with_capacity(EACH),
+            });
+        }
+        let at = at.unwrap_or(self.queues.len() - 1);
+        match self.queues.get_mut(at).filter(|queue| queue.packets.len() < EACH) {
+            Some(queue) => {
+                queue.packets.push_back(link.hold(packet));
+                Ok(())
+            }
+            None => Err(packet),
+        }
+    }
+
+    /// Whether something may have come of what is waited for.
+    pub fn is_due(&self, link: &Link) -> bool {
+        !self.queues.is_empty() && self.seen != link.neighbour_changes()
+    }
+
+    /// Takes out those of which something came, with the interface that they leave by, in their order.
+    pub fn settle(&mut self, link: &mut Link, now_ns: u64) -> Vec<(usize, Came, Vec<Packet>)> {
+        self.seen = link.neighbour_changes();
+        let mut settled = vec![];
+        if self.queues.is_empty() {
+            return settled;
+        }
+        for mut queue in std::mem::take(&mut self.queues) {
+            let came = match link.neighbour(queue.interface, queue.next) {
+                Neighbour::Known(mac) => Came::Known(mac),
+                Neighbour::Unreachable => Came::Unreachable,
+                Neighbour::Resolving if now_ns.saturating_sub(queue.since_ns) > PATIENCE_NS => {
+                    Came::Unreachable
+                }
+                Neighbour::Resolving => {
+                    self.queues.push(queue);
+                    continue;
+                }
+            };
+            let packets = queue.packets.drain(..).map(|held| link.release(held)).collect();
+            settled.push((queue.interface, came, packets));
+        }
+        settled
+    }
+}
