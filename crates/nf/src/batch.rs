@@ -92,6 +92,25 @@ pub trait Nf {
     /// has come, and for timers.
     fn idle(&mut self, _link: &mut Link) {}
 
+    /// What a handler says that the NF named ([`Options::handler`]). It holds up packets: what takes long is better
+    /// done beforehand.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says why it says nothing.
+    fn read(&mut self, handler: &str) -> Result<String, String> {
+        Err(format!("`{handler}` says nothing"))
+    }
+
+    /// Writes a handler that the NF named.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is wrong with the value.
+    fn write(&mut self, handler: &str, _value: &str, _link: &mut Link) -> Result<(), String> {
+        Err(format!("`{handler}` cannot be written"))
+    }
+
     /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host takes them.
     fn stop(&mut self, _link: &mut Link) {}
 }
@@ -129,12 +148,24 @@ pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
         if count == 0 || turns >= BUSY_TURNS {
             turns = 0;
             nf.idle(&mut link);
+            answer_calls(&mut nf, &mut link);
         }
         if count == 0 {
             link.wait();
         }
     }
     nf.stop(&mut link);
+    answer_calls(&mut nf, &mut link);
     link.close();
     Ok(())
+}
+
+fn answer_calls(nf: &mut impl Nf, link: &mut Link) {
+    while let Some(call) = link.next_call() {
+        let answer = match call.value() {
+            None => nf.read(call.handler()),
+            Some(value) => nf.write(call.handler(), value, link).map(|()| String::new()),
+        };
+        link.answer(call, answer);
+    }
 }

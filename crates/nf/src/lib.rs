@@ -24,6 +24,7 @@
 //! - [`message`] and [`socket`]: the handshake, over a UNIX socket that passes memory
 //! - `attach`: the NF's side of it
 //! - [`ends`]: the NF's ends of its rings
+//! - [`handler`]: values that operators read and write
 //! - `link`, `batch`, `packet`, `metadata`: what NFs are written against
 //!
 //! Invariants: every packet that was received goes back once; slots that the host granted to make packets in
@@ -33,6 +34,7 @@ mod attach;
 mod batch;
 mod direct;
 pub mod ends;
+pub mod handler;
 mod link;
 pub mod message;
 mod metadata;
@@ -46,6 +48,7 @@ pub use ::packet::access::Access;
 pub use crate::packet::Packet;
 pub use attach::{Attached, Options, PartyFiles, attach};
 pub use batch::{Batch, Nf, run};
+pub use handler::{Call, Handler, HandlerAccess, Merge};
 pub use link::{Held, Link};
 pub use metadata::Metadata;
 

@@ -4,10 +4,11 @@
 //! and says [`FromNf::Ready`]. From then on packets go through the rings; the socket carries what is seldom said,
 //! and a hang-up is a failure notice. Each message is one datagram of JSON.
 
+use crate::handler::{Handler, Merge, Text};
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol: messages, rings, claims, the page of counters and the layout of slots.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The most bytes of a message.
 pub const MOST_BYTES: usize = 32 << 10;
@@ -38,6 +39,22 @@ pub enum FromNf {
     },
     /// The NF has nothing left to do, and asks for the end of the run.
     Over,
+    /// A handler did what it was called for; of one that was written the text is empty.
+    Answer {
+        /// Which call is answered.
+        call: u64,
+        /// What it says.
+        text: Text,
+        /// How what several workers' processes say becomes one.
+        merge: Merge,
+    },
+    /// A handler did not.
+    Refusal {
+        /// Which call is answered.
+        call: u64,
+        /// A sentence that says why.
+        why: String,
+    },
 }
 
 /// What an NF is and wants.
@@ -65,6 +82,9 @@ pub struct Hello {
     /// Counters that it keeps.
     #[serde(default)]
     pub counters: Vec<String>,
+    /// Handlers that it has.
+    #[serde(default)]
+    pub handlers: Vec<Handler>,
 }
 
 /// What the host says.
@@ -91,6 +111,17 @@ pub enum ToNf {
         claims: u32,
         /// Where to begin.
         index: u32,
+    },
+    /// A handler is called.
+    Call {
+        /// The number that the answer names.
+        call: u64,
+        /// The handler.
+        handler: String,
+        /// What is to be written; nothing where it is read.
+        value: Option<Text>,
+        /// Whether the NF is asked to end next, and this is to say how it is then.
+        last: bool,
     },
     /// The NF is to give back what it has, and to end.
     Stop,

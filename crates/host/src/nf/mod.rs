@@ -6,6 +6,7 @@
 //! - [`party`]: NFs that hand packets to each other without the host; `parties`: which those are
 //! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
 //! - [`peer`]: who connected to a socket
+//! - [`handlers`]: handlers of what runs in processes
 //! - `log`: keeps what processes write; `vital`: whether they live
 //! - [`container`]: those that run in containers
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
@@ -15,6 +16,7 @@
 mod border;
 pub mod child;
 pub mod container;
+pub mod handlers;
 pub mod link;
 mod log;
 pub mod memory;

@@ -5,6 +5,7 @@
 //! waits for the other on the packet path: each looks at one word.
 
 use super::container::Container;
+use super::handlers::Calls;
 use super::memory::Memory;
 use super::party::Party;
 use super::vital::Vitals;
@@ -43,8 +44,8 @@ pub struct NfSpec {
     pub terms: Terms,
     /// Where what it writes goes.
     pub output: NfOutput,
-    /// Whether it may end the whole run, as elements of a configuration may.
-    pub may_end_run: bool,
+    /// Whether its process runs elements of a configuration, which may end the whole run.
+    pub has_elements: bool,
 }
 
 /// On what terms an NF runs in a process of its own, as its chain file says.
@@ -82,7 +83,7 @@ impl NfSpec {
             burst,
             terms: nf.terms.clone(),
             output,
-            may_end_run: matches!(nf.body, Body::Click(_)),
+            has_elements: matches!(nf.body, Body::Click(_)),
         }
     }
 
@@ -206,6 +207,8 @@ pub struct Seat {
     pub party: Option<(Arc<Party>, u8)>,
     /// What the supervisor is to say to the process, with a descriptor.
     to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
+    /// Handlers that are called.
+    pub(super) calls: Calls,
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
     holder: OnceLock<Option<u16>>,
     news: AtomicU8,
@@ -278,6 +281,7 @@ impl Seat {
             memory,
             party: None,
             to_say: Mutex::default(),
+            calls: Calls::default(),
             holder: OnceLock::new(),
             news: AtomicU8::new(0),
             came: Mutex::default(),

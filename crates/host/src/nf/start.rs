@@ -6,6 +6,7 @@ use super::seat::{Incarnation, Rights, Rings, Seat, Visitor};
 use super::supervisor::{Body, Process};
 use super::{container, find_program, log, peer};
 use confine::{Confinement, Sockets};
+use nf::handler::MOST_HANDLERS;
 use nf::message::{Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, Party, ToNf, Welcome};
 use nf::socket::Socket;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -155,6 +156,8 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     }
     hello.reasons.truncate(MOST_REASONS - 1);
     hello.counters.truncate(MOST_COUNTERS);
+    hello.handlers.retain(|handler| is_name(&handler.name));
+    hello.handlers.truncate(MOST_HANDLERS);
     let Hello { kind, sdk, reasons, counters, .. } = &mut hello;
     for name in [kind, sdk].into_iter().chain(reasons).chain(counters) {
         *name = log::plain(name).chars().take(NAME_CHARACTERS).collect();
@@ -208,6 +211,12 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     let exits = party.map(|(_, _, exits, _)| exits).unwrap_or_default();
     let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
     Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+}
+
+/// Whether a handler may be called so.
+fn is_name(name: &str) -> bool {
+    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    !name.is_empty() && name.len() <= NAME_CHARACTERS && name.bytes().all(is_fine)
 }
 
 /// New rings for the ways that a member writes into.

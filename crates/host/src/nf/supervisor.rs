@@ -4,6 +4,7 @@
 //! over when the kernel says so of all that it started; only then is the link told to collect what it held.
 
 use super::container::Contained;
+use super::handlers::{NfHandlers, Open};
 use super::log;
 use super::seat::{Incarnation, Seat, State};
 use super::start::{Start, receive, spawn, welcome};
@@ -36,6 +37,8 @@ const PENALTY: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 /// Messages that are heard of one process in a turn: others want to be heard, too.
 const HEARD_PER_TURN: usize = 32;
+/// Such turns that are heard of one that has ended.
+const LAST_TURNS: usize = 8;
 /// Messages of one process in a second; more are a flood.
 const MOST_PER_SECOND: u32 = 1000;
 /// Findings of one NF that are kept, and the characters of one.
@@ -101,6 +104,11 @@ impl Supervisor {
         Bell(Arc::clone(&self.shared))
     }
 
+    /// The handlers of what sits there now.
+    pub fn handlers(&self) -> NfHandlers {
+        NfHandlers::new(self.seats(), self.bell())
+    }
+
     /// The seats.
     pub fn seats(&self) -> Vec<Arc<Seat>> {
         self.shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
@@ -149,6 +157,7 @@ pub(super) struct Process {
     deaf_since: Option<Instant>,
     /// Messages since then.
     heard: (u32, Instant),
+    calls: Open,
     watch: Watch,
 }
 
@@ -167,7 +176,8 @@ impl Process {
     pub(super) fn new(body: Body, pid: u64, pidfd: Option<OwnedFd>, socket: Socket) -> Process {
         let since = Instant::now();
         let (stage, watch) = (Stage::Spawned, Watch::new(since));
-        Process { body, pid, pidfd, socket, since, stage, deaf_since: None, heard: (0, since), watch }
+        let (deaf_since, heard, calls) = (None, (0, since), Open::default());
+        Process { body, pid, pidfd, socket, since, stage, deaf_since, heard, calls, watch }
     }
 
     /// Ends it at once.
@@ -297,6 +307,9 @@ impl Watched {
     fn step(&mut self) {
         self.hear();
         self.look_after();
+        if !self.process.as_ref().is_some_and(|process| matches!(process.stage, Stage::Up)) {
+            self.seat.calls.forget();
+        }
         if self.process.is_none() {
             self.start_when_wanted();
         }
@@ -310,7 +323,9 @@ impl Watched {
             };
             match process.socket.receive::<FromNf>(Duration::ZERO) {
                 Ok(None) => return,
-                Ok(Some((message, _))) => {
+                Ok(Some((message, files))) => {
+                    // What was asked for is no flood.
+                    let Some(message) = process.calls.hear(message, files) else { continue };
                     let (count, since) = &mut process.heard;
                     if since.elapsed() > Duration::from_secs(1) {
                         (*count, *since) = (0, Instant::now());
@@ -384,11 +399,11 @@ impl Watched {
             }
             FromNf::Failed { why } => self.fail(format!("NF `{name}` does not run: {why}")),
             FromNf::Finding { text } => drop(self.tell(format!("NF `{name}`: {text}"))),
-            FromNf::Over if self.seat.spec.may_end_run => self.seat.set_over(),
+            FromNf::Over if self.seat.spec.has_elements => self.seat.set_over(),
             FromNf::Over => {
                 drop(self.tell(format!("NF `{name}` asks for the end of the run, which is not its own")))
             }
-            FromNf::Hello(_) => {}
+            FromNf::Hello(_) | FromNf::Answer { .. } | FromNf::Refusal { .. } => {}
         }
     }
 
@@ -438,6 +453,9 @@ impl Watched {
                 self.seat.evict("does not listen to its host".into());
             }
         }
+        if matches!(process.stage, Stage::Up) {
+            process.calls.pass_on(&self.seat.calls, &process.socket, !self.seat.is_wanted());
+        }
         match &process.stage {
             Stage::Gone => {
                 if self.seat.is_buried() {
@@ -474,8 +492,10 @@ impl Watched {
         }
         let Some(process) = &mut self.process else { return };
         let Some(status) = process.ended() else { return };
-        // It may have said why on its last breath.
-        self.hear();
+        // It may have said why on its last breath, and what it was asked for.
+        for _ in 0..LAST_TURNS {
+            self.hear();
+        }
         self.bury(&status);
     }
 
