@@ -165,11 +165,6 @@ impl Bridge {
 }
 
 impl Nf for Bridge {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        *self = Bridge::read(link.config(), link.interfaces())?;
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         while let Some(packet) = batch.next() {
@@ -189,5 +184,5 @@ impl Nf for Bridge {
 
 fn main() -> Result<(), nf::NfError> {
     let options = Options::new("l2fwd").reasons(&REASONS).counters(&COUNTERS).makes_packets();
-    nf::run(&options, Bridge::default())
+    nf::run_with(&options, |link| Bridge::read(link.config(), link.interfaces()))
 }

@@ -47,6 +47,10 @@ enum Stop {
 }
 
 impl Router {
+    fn start(link: &mut Link) -> Result<Router, String> {
+        Ok(Router { routes: Routes::read(link.config(), link.interfaces())?, ..Router::default() })
+    }
+
     /// Makes a packet ready to leave; by which interface.
     fn forward(&self, packet: &mut Packet) -> Result<(usize, usize), Stop> {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
@@ -120,11 +124,6 @@ impl Router {
 }
 
 impl Nf for Router {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.routes = Routes::read(link.config(), link.interfaces())?;
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         let mut forwarded = [0; 2];
@@ -147,5 +146,5 @@ impl Nf for Router {
 
 fn main() -> Result<(), nf::NfError> {
     let options = Options::new("l3fwd").reasons(&REASONS).counters(&COUNTERS).makes_packets();
-    nf::run(&options, Router::default())
+    nf::run_with(&options, Router::start)
 }

@@ -154,21 +154,11 @@ impl Balancer {
     }
 }
 
-/// Not started yet: the configuration says everything.
-#[derive(Default)]
-struct Start(Option<Balancer>);
-
-impl Nf for Start {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.0 = Some(Balancer::read(link.config(), link.interfaces())?);
-        Ok(())
-    }
-
+impl Nf for Balancer {
     fn batch(&mut self, batch: &mut Batch<'_>) {
-        let Some(balancer) = &mut self.0 else { return };
-        let now_ns = balancer.clock.now_ns();
+        let now_ns = self.clock.now_ns();
         while let Some(mut packet) = batch.next() {
-            match balancer.balance(&mut packet, now_ns, batch.link()) {
+            match self.balance(&mut packet, now_ns, batch.link()) {
                 Ok(counter) => {
                     batch.link().count(counter, 1);
                     batch.link().pass(packet);
@@ -176,11 +166,11 @@ impl Nf for Start {
                 Err(reason) => batch.drop_for(packet, reason),
             }
         }
-        balancer.flows.expire(now_ns, 64, drop);
-        batch.link().set(FLOWS, balancer.flows.len() as u64);
+        self.flows.expire(now_ns, 64, drop);
+        batch.link().set(FLOWS, self.flows.len() as u64);
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("load-balancer").reasons(&REASONS).counters(&COUNTERS), Start::default())
+    nf::run_with(&Options::new("load-balancer").reasons(&REASONS).counters(&COUNTERS), |link| Balancer::read(link.config(), link.interfaces()))
 }

@@ -40,7 +40,6 @@ const FCS_BYTES: usize = 4;
 /// Flows that are counted at a time.
 const MOST_FLOWS: u32 = 65_536;
 
-#[derive(Default)]
 struct Monitor {
     /// How many flows are printed at the end; 0 counts none.
     top: usize,
@@ -57,6 +56,16 @@ struct Volume {
 }
 
 impl Monitor {
+    fn start(link: &mut Link) -> Result<Monitor, String> {
+        let (top, idle_ns) = millrace_nfs::read(link.config(), |keys| {
+            millrace_nfs::check_across(keys, link.interfaces());
+            let top = keys.integer("top", 0..=1000, 0) as usize;
+            (top, keys.integer("forget-after-s", 1..=86_400, 300) * SECOND_NS)
+        })?;
+        let flows = (top > 0).then(|| Flows::new(MOST_FLOWS)).transpose()?;
+        Ok(Monitor { top, flows, idle_ns, clock: Clock::default() })
+    }
+
     fn count_flow(&mut self, key: FlowKey, bytes: u64, now_ns: u64, counts: &mut [u64]) {
         let Some(flows) = &mut self.flows else { return };
         let due_ns = now_ns + self.idle_ns;
@@ -76,18 +85,6 @@ impl Monitor {
 }
 
 impl Nf for Monitor {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        millrace_nfs::read(link.config(), |keys| {
-            millrace_nfs::check_across(keys, link.interfaces());
-            self.top = keys.integer("top", 0..=1000, 0) as usize;
-            self.idle_ns = keys.integer("forget-after-s", 1..=86_400, 300) * SECOND_NS;
-        })?;
-        if self.top > 0 {
-            self.flows = Some(Flows::new(MOST_FLOWS)?);
-        }
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         let mut counts = [0; COUNTERS.len()];
@@ -140,5 +137,5 @@ impl Nf for Monitor {
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("monitor").counters(&COUNTERS), Monitor::default())
+    nf::run_with(&Options::new("monitor").counters(&COUNTERS), Monitor::start)
 }

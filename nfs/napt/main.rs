@@ -183,21 +183,11 @@ fn tcp_flags(packet: &impl Access, ip: &Ipv4Facts) -> u8 {
     }
 }
 
-/// Not started yet: the configuration says everything.
-#[derive(Default)]
-struct Start(Option<Napt>);
-
-impl Nf for Start {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.0 = Some(Napt::read(link.config(), link.interfaces())?);
-        Ok(())
-    }
-
+impl Nf for Napt {
     fn batch(&mut self, batch: &mut Batch<'_>) {
-        let Some(napt) = &mut self.0 else { return };
-        let now_ns = napt.clock.now_ns();
+        let now_ns = self.clock.now_ns();
         while let Some(mut packet) = batch.next() {
-            match napt.translate(&mut packet, now_ns, batch.link()) {
+            match self.translate(&mut packet, now_ns, batch.link()) {
                 Ok((interface, counter)) => {
                     batch.link().count(counter, 1);
                     batch.send(packet, interface);
@@ -205,12 +195,12 @@ impl Nf for Start {
                 Err(reason) => batch.drop_for(packet, reason),
             }
         }
-        let expired = napt.mappings.expire(now_ns);
+        let expired = self.mappings.expire(now_ns);
         batch.link().count(EXPIRED, expired);
-        batch.link().set(MAPPINGS, napt.mappings.len() as u64);
+        batch.link().set(MAPPINGS, self.mappings.len() as u64);
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("napt").reasons(&REASONS).counters(&COUNTERS), Start::default())
+    nf::run_with(&Options::new("napt").reasons(&REASONS).counters(&COUNTERS), |link| Napt::read(link.config(), link.interfaces()))
 }

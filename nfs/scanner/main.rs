@@ -36,6 +36,10 @@ fn payload_of(packet: &Packet, layers: &Layers) -> Result<Option<usize>, ()> {
 }
 
 impl Scanner {
+    fn start(link: &mut Link) -> Result<Scanner, String> {
+        Ok(Scanner { patterns: Patterns::read(link.config(), link.interfaces())?, ..Scanner::default() })
+    }
+
     /// What is to be done to a packet.
     fn scan(&mut self, packet: &Packet, counts: &mut [u64], link: &Link) -> Result<Action, ()> {
         let layers = parse::frame(packet, 0);
@@ -64,11 +68,6 @@ impl Scanner {
 }
 
 impl Nf for Scanner {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.patterns = Patterns::read(link.config(), link.interfaces())?;
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let mut counts = [0; COUNTERS.len()];
         while let Some(packet) = batch.next() {
@@ -88,5 +87,5 @@ impl Nf for Scanner {
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("scanner").reasons(&REASONS).counters(&COUNTERS), Scanner::default())
+    nf::run_with(&Options::new("scanner").reasons(&REASONS).counters(&COUNTERS), Scanner::start)
 }

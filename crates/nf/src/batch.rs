@@ -79,15 +79,6 @@ pub trait Nf {
     /// Works on a batch.
     fn batch(&mut self, batch: &mut Batch<'_>);
 
-    /// Called once, before the first packet.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says why the NF cannot run, for instance what is wrong with its configuration.
-    fn start(&mut self, _link: &mut Link) -> Result<(), String> {
-        Ok(())
-    }
-
     /// Called in every turn without packets, and at least after every 64 batches: for held packets whose time
     /// has come, and for timers.
     fn idle(&mut self, _link: &mut Link) {}
@@ -128,14 +119,30 @@ const BUSY_TURNS: u32 = 64;
 ///
 /// # Errors
 ///
+/// When there is no host, or it does not want this NF.
+pub fn run(options: &Options, nf: impl Nf) -> Result<(), NfError> {
+    run_with(options, |_| Ok(nf))
+}
+
+/// The same of an NF that is made by its configuration ([`Link::config`]) and interfaces, before the first packet:
+/// `start` gives the NF, or a sentence that says why it cannot run, which the operator reads.
+///
+/// # Errors
+///
 /// When there is no host, when it does not want this NF, or when the NF cannot start.
-pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
+pub fn run_with<N: Nf>(
+    options: &Options,
+    start: impl FnOnce(&mut Link) -> Result<N, String>,
+) -> Result<(), NfError> {
     let mut link = Link::prepare(options)?;
     link.stop_on_signals()?;
-    if let Err(why) = nf.start(&mut link) {
-        link.fail(&why);
-        return Err(NfError::CannotStart(why));
-    }
+    let mut nf = match start(&mut link) {
+        Ok(nf) => nf,
+        Err(why) => {
+            link.fail(&why);
+            return Err(NfError::CannotStart(why));
+        }
+    };
     link.ready()?;
     let (mut packets, mut turns) = (VecDeque::with_capacity(64), 0);
     while !link.is_over() {

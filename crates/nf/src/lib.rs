@@ -47,7 +47,7 @@ pub use ::packet::access::Access;
 
 pub use crate::packet::Packet;
 pub use attach::{Attached, Options, PartyFiles, attach};
-pub use batch::{Batch, Nf, run};
+pub use batch::{Batch, Nf, run, run_with};
 pub use handler::{Call, Handler, HandlerAccess, Merge};
 pub use link::{Held, Link};
 pub use metadata::Metadata;
