@@ -3,7 +3,7 @@
 mod rules;
 
 use millrace_nfs::{Clock, Flows, SECOND_NS};
-use nf::{Batch, Link, Nf, Options};
+use nf::{Batch, Handler, Link, Nf, Options};
 use packet::view::{Tcp, ethernet, protocol, tcp};
 use packet::{Access, FlowKey, Layers, parse};
 use rules::{Action, Rules};
@@ -152,11 +152,16 @@ impl Nf for Firewall {
         }
     }
 
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.rules.hits())
+    }
+
     fn stop(&mut self, link: &mut Link) {
         self.rules.report(link.name());
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run_with(&Options::new("firewall").reasons(&REASONS).counters(&COUNTERS), Firewall::start)
+    let options = Options::new("firewall").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::named("rules")), Firewall::start)
 }

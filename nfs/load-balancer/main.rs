@@ -7,7 +7,7 @@ use backends::{Backend, Table};
 use millrace_nfs::configuration::{as_a, choose, read};
 use millrace_nfs::rewrite::{End, whole};
 use millrace_nfs::{Clock, Flows, SECOND_NS};
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Ethernet, Ipv4, Tcp, protocol, tcp};
 use packet::{FlowKey, MacAddr, parse};
 use std::net::Ipv4Addr;
@@ -169,8 +169,25 @@ impl Nf for Balancer {
         self.flows.expire(now_ns, 64, drop);
         batch.link().set(FLOWS, self.flows.len() as u64);
     }
+
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        let mut flows = vec![0u64; self.backends.len()];
+        for backend in self.flows.iter() {
+            if let Some(count) = flows.get_mut(*backend) {
+                *count += 1;
+            }
+        }
+        let line = |(backend, flows): (&Backend, u64)| {
+            let (address, port) = backend.end;
+            format!("{address}:{port} {flows}\n")
+        };
+        Ok(self.backends.iter().zip(flows).map(line).collect())
+    }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run_with(&Options::new("load-balancer").reasons(&REASONS).counters(&COUNTERS), |link| Balancer::read(link.config(), link.interfaces()))
+    let options = Options::new("load-balancer").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::named("backends")), |link| {
+        Balancer::read(link.config(), link.interfaces())
+    })
 }

@@ -1,7 +1,7 @@
 //! Counts packets and bytes, by protocol and by size, and the flows that carry most; passes everything on.
 
 use millrace_nfs::{Clock, Flows, SECOND_NS};
-use nf::{Batch, Link, Nf, Options};
+use nf::{Batch, Handler, Link, Nf, Options};
 use packet::view::{ethernet, protocol};
 use packet::{Access, FlowKey, parse};
 
@@ -66,6 +66,18 @@ impl Monitor {
         Ok(Monitor { top, flows, idle_ns, clock: Clock::default() })
     }
 
+    /// The flows that carry most, in words.
+    fn largest(&self) -> impl Iterator<Item = String> {
+        let mut volumes: Vec<&Volume> = self.flows.iter().flat_map(Flows::iter).collect();
+        volumes.sort_by_key(|volume| std::cmp::Reverse((volume.bytes, volume.packets)));
+        volumes.into_iter().take(self.top).map(|Volume { key, packets, bytes }| {
+            let FlowKey { src, dst, protocol, src_port, dst_port } = key;
+            format!(
+                "{src} {src_port} > {dst} {dst_port} protocol {protocol}: {packets} packets, {bytes} bytes"
+            )
+        })
+    }
+
     fn count_flow(&mut self, key: FlowKey, bytes: u64, now_ns: u64, counts: &mut [u64]) {
         let Some(flows) = &mut self.flows else { return };
         let due_ns = now_ns + self.idle_ns;
@@ -122,20 +134,17 @@ impl Nf for Monitor {
         batch.pass();
     }
 
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.largest().map(|line| line + "\n").collect())
+    }
+
     fn stop(&mut self, link: &mut Link) {
-        let Some(flows) = &self.flows else { return };
-        let mut volumes: Vec<&Volume> = flows.iter().collect();
-        volumes.sort_by_key(|volume| std::cmp::Reverse((volume.bytes, volume.packets)));
-        for Volume { key, packets, bytes } in volumes.into_iter().take(self.top) {
-            let FlowKey { src, dst, protocol, src_port, dst_port } = key;
-            let name = link.name();
-            println!(
-                "{name}: {src} {src_port} > {dst} {dst_port} protocol {protocol}: {packets} packets, {bytes} bytes"
-            );
-        }
+        let name = link.name();
+        self.largest().for_each(|line| println!("{name}: {line}"));
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run_with(&Options::new("monitor").counters(&COUNTERS), Monitor::start)
+    let options = Options::new("monitor").counters(&COUNTERS).handler(Handler::concat("top"));
+    nf::run_with(&options, Monitor::start)
 }

@@ -8,7 +8,7 @@ use mappings::{Full, Mappings};
 use millrace_nfs::configuration::{as_a, ports, read};
 use millrace_nfs::rewrite::{End, whole};
 use millrace_nfs::{Clock, Prefix};
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Icmp, Ipv4, Tcp, icmp, ipv4::Ipv4Facts, protocol};
 use packet::{Access, parse};
 use std::net::{IpAddr, Ipv4Addr};
@@ -199,8 +199,15 @@ impl Nf for Napt {
         batch.link().count(EXPIRED, expired);
         batch.link().set(MAPPINGS, self.mappings.len() as u64);
     }
+
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.mappings.list())
+    }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run_with(&Options::new("napt").reasons(&REASONS).counters(&COUNTERS), |link| Napt::read(link.config(), link.interfaces()))
+    let options = Options::new("napt").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::concat("mappings")), |link| {
+        Napt::read(link.config(), link.interfaces())
+    })
 }

@@ -2,7 +2,7 @@
 
 mod patterns;
 
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Tcp, Udp, protocol};
 use packet::{Access, Layers, parse};
 use patterns::{Action, Patterns};
@@ -81,11 +81,16 @@ impl Nf for Scanner {
         counts.iter().enumerate().for_each(|(counter, by)| batch.link().count(counter, *by));
     }
 
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.patterns.matches())
+    }
+
     fn stop(&mut self, link: &mut Link) {
         self.patterns.report(link.name());
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run_with(&Options::new("scanner").reasons(&REASONS).counters(&COUNTERS), Scanner::start)
+    let options = Options::new("scanner").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::named("patterns")), Scanner::start)
 }

@@ -223,5 +223,7 @@ impl Nf for Filter {
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run_with(&Options::new("syn-filter").reasons(&REASONS).counters(&COUNTERS), |link| Filter::read(link.config(), link.interfaces()))
+    nf::run_with(&Options::new("syn-filter").reasons(&REASONS).counters(&COUNTERS), |link| {
+        Filter::read(link.config(), link.interfaces())
+    })
 }

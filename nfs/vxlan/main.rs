@@ -178,5 +178,7 @@ impl Nf for Gateway {
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run_with(&Options::new("vxlan").reasons(&REASONS).counters(&COUNTERS), |link| Gateway::read(link.config(), link.interfaces()))
+    nf::run_with(&Options::new("vxlan").reasons(&REASONS).counters(&COUNTERS), |link| {
+        Gateway::read(link.config(), link.interfaces())
+    })
 }

@@ -41,7 +41,7 @@ pub fn lacks_root(test: &str) -> bool {
 }
 
 impl Accounts {
-    fn handler(&self, name: &str) -> &str {
+    pub fn handler(&self, name: &str) -> &str {
         self.handlers[name].as_str().unwrap_or_default()
     }
 }
@@ -54,11 +54,13 @@ pub struct Attack<'a> {
     pub keys: &'a str,
     /// How long the chain runs, in seconds.
     pub seconds: u32,
+    /// Further handlers that are read at its end.
+    pub handlers: Vec<String>,
 }
 
 impl<'a> Attack<'a> {
     pub fn new(text: &'a str) -> Attack<'a> {
-        Attack { text, keys: "", seconds: 1 }
+        Attack { text, keys: "", seconds: 1, handlers: vec![] }
     }
 
     /// By an NF that only looks.
@@ -72,6 +74,11 @@ impl<'a> Attack<'a> {
 
     pub fn seconds(self, seconds: u32) -> Attack<'a> {
         Attack { seconds, ..self }
+    }
+
+    /// Reads handlers of the attacker at the end.
+    pub fn reading(self, handlers: &[&str]) -> Attack<'a> {
+        Attack { handlers: handlers.iter().map(|name| format!("bad/process.{name}")).collect(), ..self }
     }
 
     /// The chain file: one link for each of the two, which share nothing but the host's worker.
@@ -124,6 +131,7 @@ impl<'a> Attack<'a> {
         let mut command = Command::new(millrace());
         command.args(["run", "chain.toml", "--json", "--for", &self.seconds.to_string()]);
         command.args(handlers.iter().flat_map(|handler| ["-H", handler]));
+        command.args(self.handlers.iter().flat_map(|handler| ["-H", handler]));
         command.env("SECRET_OF_THE_OPERATOR", "1").current_dir(folder.path());
         let files = ["out", "err"].map(|name| folder.path().join(name));
         let open = |path: &PathBuf| std::fs::File::create(path).expect("created");
