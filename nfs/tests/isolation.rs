@@ -305,6 +305,7 @@ fn memory_processes_and_descriptors_have_limits() {
     for attack in ["memory", "shared-memory"] {
         let made = Attack::new(attack).keys("memory_mib = 64").seconds(3).make();
         made.was_restarted();
+        made.ran_out_of_memory();
     }
     Attack::new("processes").seconds(2).make().was_refused(&["processes"]);
     Attack::new("open-files").seconds(2).make().was_refused(&["open files"]);

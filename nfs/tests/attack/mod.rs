@@ -235,6 +235,13 @@ impl Made {
         assert!(found, "{attack}: {:?}\n{told}", accounts.findings);
     }
 
+    /// The attacker was ended for what it used, and the operator told what to do.
+    #[track_caller]
+    pub fn ran_out_of_memory(&self) {
+        let told = "NF `bad` ran out of memory (limit 64 MiB: raise `memory_mib`) and was ended";
+        assert!(self.accounts.findings.iter().any(|found| found == told), "{:?}", self.accounts.findings);
+    }
+
     /// The attacker ended by itself and was started anew, again and again.
     #[track_caller]
     pub fn was_restarted(&self) {

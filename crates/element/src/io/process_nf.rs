@@ -423,6 +423,10 @@ impl Element for ProcessNf {
         self.drop_waiting(NOT_BACK, work);
     }
 
+    fn awaits(&self) -> bool {
+        !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
+    }
+
     fn handlers(&self) -> &'static [Handler] {
         const HANDLERS: &[Handler] = &[
             Handler::concat("state"),

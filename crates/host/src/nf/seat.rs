@@ -222,6 +222,8 @@ pub struct Seat {
     /// The link has collected what the last process held.
     buried: AtomicBool,
     restarts: AtomicU64,
+    /// Whether starting it has failed so often that nobody is to wait for it.
+    hopeless: AtomicBool,
     pid: AtomicU64,
     /// The NF asks for the end of the run.
     over: AtomicBool,
@@ -291,6 +293,7 @@ impl Seat {
             has_evicted: AtomicBool::new(false),
             buried: AtomicBool::new(true),
             restarts: AtomicU64::new(0),
+            hopeless: AtomicBool::new(false),
             pid: AtomicU64::new(0),
             over: AtomicBool::new(false),
             vitals: Vitals::default(),
@@ -365,6 +368,19 @@ impl Seat {
     /// Counts a start in the place of one that ended.
     pub fn count_restart(&self) {
         self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes whether starting it has failed too often; the supervisor's.
+    pub fn set_hopeless(&self, hopeless: bool) {
+        self.hopeless.store(hopeless, Ordering::Relaxed);
+    }
+
+    /// Whether a process is about to come, of an NF that the host starts.
+    pub fn is_coming(&self) -> bool {
+        self.is_wanted()
+            && self.spec.command.is_some()
+            && matches!(self.state(), State::Down | State::Starting | State::Up)
+            && !self.hopeless.load(Ordering::Relaxed)
     }
 
     /// Counts a drop for a reason that the NF named by its number; the link's.

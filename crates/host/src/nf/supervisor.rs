@@ -3,13 +3,13 @@
 //! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is
 //! over when the kernel says so of all that it started; only then is the link told to collect what it held.
 
-use super::container::Contained;
+use super::container::{Contained, MEMORY_BYTES};
 use super::handlers::{NfHandlers, Open};
 use super::log;
 use super::seat::{Incarnation, Seat, State};
 use super::start::{Start, receive, spawn, welcome};
 use super::vital::{Running, Watch};
-use confine::Confined;
+use confine::{Confined, Finding};
 use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a process may take until it is ready.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// What a program may lack that says nothing.
 const NO_SDK: &str = "does it link the SDK, and call it?";
 /// How long a process may take to end when it is asked to.
@@ -207,8 +207,8 @@ impl Process {
             Body::Confined(confined) => match confined.try_wait() {
                 Ok(None) => None,
                 Ok(Some(status)) => Some(match confined.finding() {
-                    Some(finding) => format!("{status}: {finding}"),
-                    None => status.to_string(),
+                    Some(Finding::Other(finding)) => format!("{status}: {finding}"),
+                    Some(Finding::OutOfMemory) | None => status.to_string(),
                 }),
                 Err(error) => Some(error.to_string()),
             },
@@ -219,6 +219,29 @@ impl Process {
                 let ended = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now));
                 ended.is_ok_and(|ended| ended > 0).then(|| "it went away".into())
             }
+        }
+    }
+}
+
+impl Process {
+    /// Notes that it said its last: what is known of how it ended may soon be gone.
+    fn set_deaf(&mut self) {
+        self.deaf_since = Some(Instant::now());
+        self.look_at_memory();
+    }
+
+    fn look_at_memory(&mut self) {
+        if let Body::Container(contained) = &mut self.body {
+            contained.look_at_memory();
+        }
+    }
+
+    /// Whether the kernel ended it because it used more memory than it may; known once it has ended.
+    fn ran_out_of_memory(&self) -> bool {
+        match &self.body {
+            Body::Confined(confined) => confined.finding() == Some(&Finding::OutOfMemory),
+            Body::Container(contained) => contained.ran_out_of_memory(),
+            Body::Child(_) | Body::Visitor => false,
         }
     }
 }
@@ -339,7 +362,7 @@ impl Watched {
                     }
                     self.answer(message);
                 }
-                Err(nf::NfError::HungUp) => process.deaf_since = Some(Instant::now()),
+                Err(nf::NfError::HungUp) => process.set_deaf(),
                 Err(error) => {
                     process.deaf_since = Some(Instant::now());
                     self.tell(format!("NF `{}`: {error}", self.seat.spec.name));
@@ -393,6 +416,7 @@ impl Watched {
                     told.failure = None;
                     drop(told);
                     process.watch = Watch::new(Instant::now());
+                    self.seat.set_hopeless(false);
                     self.seat.hand_over(*incarnation);
                     self.seat.set_state(State::Up);
                 }
@@ -491,12 +515,30 @@ impl Watched {
             _ => {}
         }
         let Some(process) = &mut self.process else { return };
-        let Some(status) = process.ended() else { return };
+        if process.deaf_since.is_some() {
+            process.look_at_memory();
+        }
+        let Some(mut status) = process.ended() else { return };
+        if process.ran_out_of_memory() {
+            let why = self.out_of_memory();
+            status = format!("{status}: {why}");
+            // In words of the host's own.
+            self.seat.tell(format!("NF `{}` ran {why} and was ended", self.seat.spec.name));
+        }
         // It may have said why on its last breath, and what it was asked for.
         for _ in 0..LAST_TURNS {
             self.hear();
         }
         self.bury(&status);
+    }
+
+    /// What is to be done about it.
+    fn out_of_memory(&self) -> String {
+        let rights = self.seat.spec.terms.rights.as_ref();
+        match rights.map(|rights| rights.memory_bytes.unwrap_or(MEMORY_BYTES) >> 20) {
+            Some(mebibytes) => format!("out of memory (limit {mebibytes} MiB: raise `memory_mib`)"),
+            None => "out of memory".into(),
+        }
     }
 
     /// The process has ended.
@@ -542,6 +584,7 @@ impl Watched {
     /// Has a process started in a while, each time a longer one.
     fn start_later(&mut self, at_least: Duration) {
         self.start_at = Some(Instant::now() + self.back_off.max(at_least));
+        self.seat.set_hopeless(self.back_off >= BACK_OFF.1);
         self.back_off = (2 * self.back_off).min(BACK_OFF.1);
     }
 

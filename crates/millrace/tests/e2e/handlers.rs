@@ -119,7 +119,7 @@ out = { discard = true }
 FORM
 inline = \"FromDevice(0) -> c :: Counter -> s :: Switch(0) -> ToDevice(1); s[1] -> d :: Counter -> Discard;\"
 [nf.other]
-inline = \"FromDevice(0) -> c :: Counter -> ToDevice(1); Script(TYPE ACTIVE, wait 0.2, print $(nf/c.count), wait 1000);\"
+inline = \"FromDevice(0) -> c :: Counter -> ToDevice(1); Script(TYPE ACTIVE, wait 0.2, read nf/c.count, wait 1000);\"
 ";
 
 #[test]
