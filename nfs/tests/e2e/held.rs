@@ -19,9 +19,9 @@ fn run(again: &str) -> (Value, Duration) {
     let path = folder.path().join("mortal.sh");
     std::fs::write(&path, script).expect("written");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("ours");
-    let chain = "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\n\
-                 in = { traffic = { flows = 10, size = \"64\", rate-pps = 10000 }, count = 3000 }\n\
-                 out = { discard = true }\n\
+    let chain = "links = [\"in -> [0]source[1] -> [0]nf[1] -> out\"]\n[ports]\n\
+                 in = { traffic = { flows = 10, size = \"64\" }, count = 3000 }\nout = { discard = true }\n\
+                 [nf.source]\ninline = \"FromDevice(0) -> Queue(4000) -> RatedUnqueue(10000) -> ToDevice(1);\"\n\
                  [nf.nf]\nprogram = \"./mortal.sh\"\nconfine = false\nwhen_down = \"hold\"\n";
     std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
     let start = Instant::now();

@@ -32,7 +32,7 @@ file puts it into the configuration; there is no other use for it.
   `bad-claims` (what it said of packets that is not so, by kind, a line each), `bypassed` (packets that passed by the
   NF while it did not run), `passed` (packets that it handed to the next NF of its trust group by itself), `copied`
   (copies that were made at the border of its trust group, both ways), `missed` (packets that an observer had no room
-  for)
+  for); and those that a program offers, which `handlers` lists
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs;
   `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before it took the
   packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had the packet kept

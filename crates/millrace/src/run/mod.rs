@@ -79,6 +79,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let mut handlers = vec![];
     while !running.is_over() {
         if interrupted.load(Ordering::Relaxed) || deadline.is_some_and(|at| Instant::now() >= at) {
+            // Nobody waits for NFs from now on.
+            interrupted.store(true, Ordering::Relaxed);
             handlers = read_handlers(&running, &args.handlers);
             running.stop();
             break;
