@@ -1,8 +1,10 @@
 //! Handlers of NFs: values that operators read and write by name, over the socket beside the packets.
 //!
 //! The host calls one ([`Call`]), the NF answers by its number. A text has up to [`MOST_TEXT_BYTES`]; what is too
-//! long for a message comes in a file beside it, which its maker has sealed ([`Text`]).
+//! long for a message comes in a file in memory beside it ([`Text`]).
 
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 
@@ -123,7 +125,8 @@ impl Text {
         match text.len() {
             0..=MOST_BYTES_HERE => Ok((Text::Here(text), None)),
             bytes @ ..=MOST_TEXT_BYTES => {
-                let file = shm::memfd::with(text.as_bytes()).map_err(|error| error.to_string())?;
+                let file =
+                    file_with(text.as_bytes()).map_err(|error| format!("a file in memory: {error}"))?;
                 Ok((Text::Beside(bytes), Some(file)))
             }
             bytes => Err(format!("{bytes} bytes are more than the {MOST_TEXT_BYTES} that a handler may say")),
@@ -147,9 +150,35 @@ impl Text {
             Text::Beside(bytes) => bytes,
         };
         let file = files.into_iter().next().ok_or("the file with the text is missing")?;
-        let bytes = shm::memfd::content(&file, bytes).map_err(|error| error.to_string())?;
+        let bytes = content(&file, bytes).map_err(|error| format!("the file with the text: {error}"))?;
         String::from_utf8(bytes).map_err(|_| "it is no text".to_string())
     }
+}
+
+/// A file in memory with that content. It has no seals, which a confined NF may not add: it is read, never mapped.
+fn file_with(content: &[u8]) -> Result<OwnedFd, Errno> {
+    let file = rustix::fs::memfd_create("millrace-text", MemfdFlags::CLOEXEC)?;
+    let mut at = 0;
+    while at < content.len() {
+        at += rustix::io::pwrite(&file, &content[at..], at as u64)?;
+    }
+    Ok(file)
+}
+
+/// So many bytes of a file that the other side made. Only one in memory can be asked for its seals: of any other, to
+/// read might take for ever.
+fn content(file: &OwnedFd, bytes: usize) -> Result<Vec<u8>, Errno> {
+    rustix::fs::fcntl_get_seals(file)?;
+    let (mut content, mut at) = (vec![0; bytes], 0);
+    while at < bytes {
+        match rustix::io::pread(file, &mut content[at..], at as u64) {
+            Ok(0) => return Err(Errno::NODATA),
+            Ok(read) => at += read,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(content)
 }
 
 /// A handler that the host calls, to be answered once ([`crate::Link::answer`]).
@@ -197,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_an_error() {
-        let file = |bytes: &[u8]| vec![shm::memfd::with(bytes).expect("a file")];
+        let file = |bytes: &[u8]| vec![file_with(bytes).expect("a file")];
         let fails = |text: Text, files| text.unpack(files).expect_err("it is no text");
         assert_eq!(fails(Text::Beside(1), vec![]), "the file with the text is missing");
         assert_eq!(fails(Text::Beside(2), file(b"\xff\xfe")), "it is no text");

@@ -62,6 +62,12 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
 pub const TRAPS: [&str; 9] =
     ["never", "others", "too-long", "no-file", "device", "pipe", "no-text", "terminal", "refuses"];
 
+/// A file in memory, of those that a confined NF may make.
+fn in_memory(bytes: &[u8]) -> Option<rustix::fd::OwnedFd> {
+    let file = rustix::fs::memfd_create("text", rustix::fs::MemfdFlags::CLOEXEC).ok()?;
+    rustix::io::write(&file, bytes).ok().map(|_| file)
+}
+
 /// Answers calls of handlers.
 fn answers(attacker: &mut Attacker) {
     let end = Instant::now() + Duration::from_secs(20);
@@ -97,7 +103,7 @@ fn answers(attacker: &mut Attacker) {
                 std::mem::forget(_write);
             }
             "no-text" => {
-                let file = shm::memfd::with(&[0xff; 6000]);
+                let file = in_memory(&[0xff; 6000]);
                 answer(Text::Beside(6000), &file.iter().map(AsFd::as_fd).collect::<Vec<_>>());
             }
             "terminal" => {

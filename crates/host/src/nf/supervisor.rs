@@ -15,6 +15,7 @@ use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -150,6 +151,8 @@ pub(super) struct Process {
     pid: u64,
     /// Readable once the process has ended.
     pidfd: Option<OwnedFd>,
+    /// The same of the first process in a container, until it has: what started it ends later.
+    inside: Option<OwnedFd>,
     socket: Socket,
     since: Instant,
     stage: Stage,
@@ -177,7 +180,7 @@ impl Process {
         let since = Instant::now();
         let (stage, watch) = (Stage::Spawned, Watch::new(since));
         let (deaf_since, heard, calls) = (None, (0, since), Open::default());
-        Process { body, pid, pidfd, socket, since, stage, deaf_since, heard, calls, watch }
+        Process { body, pid, pidfd, inside: None, socket, since, stage, deaf_since, heard, calls, watch }
     }
 
     /// Ends it at once.
@@ -224,14 +227,15 @@ impl Process {
 }
 
 impl Process {
-    /// Notes that it said its last: what is known of how it ended may soon be gone.
-    fn set_deaf(&mut self) {
-        self.deaf_since = Some(Instant::now());
-        self.look_at_memory();
-    }
-
-    fn look_at_memory(&mut self) {
-        if let Body::Container(contained) = &mut self.body {
+    /// Looks how a container's first process ended, as soon as it has: that is soon not known any more.
+    fn look_inside(&mut self) {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let has_ended = |inside: &OwnedFd| {
+            poll(&mut [PollFd::new(inside, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
+        };
+        if self.inside.take_if(|inside| has_ended(inside)).is_some()
+            && let Body::Container(contained) = &mut self.body
+        {
             contained.look_at_memory();
         }
     }
@@ -244,6 +248,12 @@ impl Process {
             Body::Child(_) | Body::Visitor => false,
         }
     }
+}
+
+/// A descriptor of a process by its number.
+fn pidfd_of(pid: u64) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 enum Stage {
@@ -315,6 +325,9 @@ fn await_something(shared: &Shared, watched: &[Watched]) {
         if process.deaf_since.is_none() {
             polls.push(PollFd::new(&process.socket, PollFlags::IN));
         }
+        if let Some(inside) = &process.inside {
+            polls.push(PollFd::new(inside, PollFlags::IN));
+        }
         if let Some(pidfd) = process.pidfd.as_ref().filter(|_| !matches!(process.stage, Stage::Gone)) {
             polls.push(PollFd::new(pidfd, PollFlags::IN));
         }
@@ -362,7 +375,7 @@ impl Watched {
                     }
                     self.answer(message);
                 }
-                Err(nf::NfError::HungUp) => process.set_deaf(),
+                Err(nf::NfError::HungUp) => process.deaf_since = Some(Instant::now()),
                 Err(error) => {
                     process.deaf_since = Some(Instant::now());
                     self.tell(format!("NF `{}`: {error}", self.seat.spec.name));
@@ -396,6 +409,7 @@ impl Watched {
                     && let Some(pid) = contained.inside()
                 {
                     process.pid = pid;
+                    process.inside = pidfd_of(pid);
                     self.seat.set_pid(pid);
                 }
                 match welcome(&self.seat, &process.socket, hello) {
@@ -464,6 +478,9 @@ impl Watched {
 
     /// Watches over a process through its life.
     fn look_after(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.look_inside();
+        }
         self.watch_over();
         if let Some(why) = self.seat.take_eviction() {
             self.evict(&why);
@@ -515,9 +532,6 @@ impl Watched {
             _ => {}
         }
         let Some(process) = &mut self.process else { return };
-        if process.deaf_since.is_some() {
-            process.look_at_memory();
-        }
         let Some(mut status) = process.ended() else { return };
         if process.ran_out_of_memory() {
             let why = self.out_of_memory();

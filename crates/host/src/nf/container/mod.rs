@@ -189,8 +189,8 @@ impl Contained {
         Contained { running, runtime, folder, refused: false, groups, out_of_memory: false }
     }
 
-    /// Looks whether the kernel ended it because it used more memory than it may. To be called as soon as it hangs up:
-    /// what started it takes the control group away, and with that what is known.
+    /// Looks whether the kernel ended it because it used more memory than it may. To be called as soon as its first
+    /// process has ended: what started it takes the control group away, and with that what is known.
     pub fn look_at_memory(&mut self) {
         self.out_of_memory |= place::ran_out_of_memory(&self.groups);
     }
@@ -213,6 +213,7 @@ impl Contained {
         let confined = match &mut self.running {
             Running::Runtime(confined) => confined,
             Running::Engine(engine) if engine.is_over() => {
+                self.out_of_memory |= place::ran_out_of_memory(&self.groups);
                 return Some("nothing in its container runs".into());
             }
             Running::Engine(_) => return None,
