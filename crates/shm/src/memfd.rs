@@ -73,25 +73,6 @@ pub fn with(content: &[u8]) -> Result<OwnedFd, ShmError> {
     make().map_err(|(action, error)| failed(action, bytes, error))
 }
 
-/// So many bytes of a file in memory that another process made ([`with`]).
-///
-/// # Errors
-///
-/// When it is no such file, or has fewer.
-pub fn content(file: &OwnedFd, bytes: usize) -> Result<Vec<u8>, ShmError> {
-    check(file, bytes)?;
-    let (mut content, mut at) = (vec![0; bytes], 0);
-    while at < bytes {
-        match rustix::io::pread(file, &mut content[at..], at as u64) {
-            Ok(0) => return Err(ShmError::NotSealed { bytes }),
-            Ok(read) => at += read,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(failed("read", bytes, error)),
-        }
-    }
-    Ok(content)
-}
-
 /// Whether a file that another process made has so many bytes for good.
 ///
 /// # Errors
