@@ -2,7 +2,7 @@
 
 use millrace_nfs::Prefix;
 use millrace_nfs::configuration::{as_a, read};
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Nf, Options, Packet};
 use packet::view::ethernet::EthernetFacts;
 use packet::view::nd::{self, Neighbor};
 use packet::view::{Arp, Ethernet, Ipv6, arp, ethernet, icmp6, ipv6, protocol};
@@ -20,7 +20,6 @@ const ARP_REPLIES: usize = 0;
 const ADVERTISEMENTS: usize = 1;
 const PASSED: usize = 2;
 
-#[derive(Default)]
 struct Responder {
     addresses: Vec<Address>,
     /// What is not for it is dropped rather than passed on.
@@ -160,11 +159,6 @@ impl Responder {
 }
 
 impl Nf for Responder {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        *self = Responder::read(link.config(), link.interfaces())?;
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         while let Some(packet) = batch.next() {
             let interface = packet.interface();
@@ -190,5 +184,5 @@ impl Nf for Responder {
 
 fn main() -> Result<(), nf::NfError> {
     let options = Options::new("arp-responder").reasons(&REASONS).counters(&COUNTERS).makes_packets();
-    nf::run(&options, Responder::default())
+    nf::run_with(&options, |link| Responder::read(link.config(), link.interfaces()))
 }

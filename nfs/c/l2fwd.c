@@ -108,6 +108,32 @@ static void bridge(millrace_link *link, millrace_packet *packet, time_t now)
     }
 }
 
+/* Answers who reads the stations (`table`), or has them forgotten (`forget`). */
+static void answer_calls(millrace_link *link, time_t now)
+{
+    static char text[1 << 20];
+    const char *handler, *value;
+    while (millrace_next_call(link, &handler, &value) == 1) {
+        size_t length = 0;
+        if (value) {
+            memset(places, 0, sizeof places);
+            millrace_answer(link, NULL);
+            continue;
+        }
+        text[0] = 0;
+        for (const struct place *place = places; place < places + PLACES && length < sizeof text - 128; place++) {
+            const char *interface = millrace_interface_name(link, place->interface);
+            uint64_t mac = place->mac;
+            if (!mac || now - place->seen > age_s)
+                continue;
+            for (int byte = 40; byte >= 0; byte -= 8)
+                length += (size_t)sprintf(text + length, "%02x%s", (unsigned)(mac >> byte & 0xff), byte ? ":" : " ");
+            length += (size_t)snprintf(text + length, 64, "%.32s %ld s\n", interface, (long)(now - place->seen));
+        }
+        millrace_answer(link, text);
+    }
+}
+
 static int configure(millrace_link *link)
 {
     const char *text = millrace_config(link, NULL);
@@ -130,6 +156,8 @@ int main(void)
     for (size_t i = 0; i < COUNTERS; i++)
         millrace_options_counter(options, counters[i]);
     millrace_options_makes_packets(options);
+    millrace_options_handler(options, "table", MILLRACE_READ, MILLRACE_CONCAT);
+    millrace_options_handler(options, "forget", MILLRACE_WRITE, MILLRACE_FIRST);
     millrace_link *link = millrace_prepare(options);
     millrace_options_free(options);
     if (!link || configure(link) || millrace_stop_on_signals(link)) {
@@ -137,16 +165,18 @@ int main(void)
         millrace_close(link);
         return 1;
     }
+    struct timespec now = { 0, 0 };
     while (!millrace_is_over(link)) {
         millrace_packet packets[MILLRACE_BURST];
-        struct timespec now;
         int count = millrace_receive(link, packets, MILLRACE_BURST);
         if (count == 0)
             millrace_wait(link);
         clock_gettime(CLOCK_MONOTONIC, &now);
         for (int i = 0; i < count; i++)
             bridge(link, &packets[i], now.tv_sec);
+        answer_calls(link, now.tv_sec);
     }
+    answer_calls(link, now.tv_sec);
     millrace_close(link);
     return 0;
 }

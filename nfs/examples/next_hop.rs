@@ -2,16 +2,16 @@
 use nf::headers::MacAddr;
 use nf::{Access, Batch, Link, Nf, Options};
 
-#[derive(Default)]
 struct NextHop(MacAddr);
 
-impl Nf for NextHop {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
+impl NextHop {
+    fn start(link: &mut Link) -> Result<NextHop, String> {
         let text = String::from_utf8_lossy(link.config()).trim().to_string();
-        self.0 = text.parse().map_err(|error| format!("config: `{text}`: {error}"))?;
-        Ok(())
+        text.parse().map(NextHop).map_err(|error| format!("config: `{text}`: {error}"))
     }
+}
 
+impl Nf for NextHop {
     fn batch(&mut self, batch: &mut Batch<'_>) {
         while let Some(mut packet) = batch.next() {
             if packet.copy_in(0, &self.0.0) {
@@ -25,5 +25,5 @@ impl Nf for NextHop {
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("next-hop").reason("too-short").counter("sent"), NextHop::default())
+    nf::run_with(&Options::new("next-hop").reason("too-short").counter("sent"), NextHop::start)
 }

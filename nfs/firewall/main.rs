@@ -3,7 +3,7 @@
 mod rules;
 
 use millrace_nfs::{Clock, Flows, SECOND_NS};
-use nf::{Batch, Link, Nf, Options};
+use nf::{Batch, Handler, Link, Nf, Options};
 use packet::view::{Tcp, ethernet, protocol, tcp};
 use packet::{Access, FlowKey, Layers, parse};
 use rules::{Action, Rules};
@@ -30,7 +30,6 @@ const CLOSING_NS: u64 = 10 * SECOND_NS;
 const BRIEF_NS: u64 = 120 * SECOND_NS;
 const ESTABLISHED_NS: u64 = 7_440 * SECOND_NS;
 
-#[derive(Default)]
 struct Firewall {
     rules: Rules,
     flows: Option<Flows<Flow>>,
@@ -49,6 +48,12 @@ struct Flow {
 type Verdict = Result<usize, usize>;
 
 impl Firewall {
+    fn start(link: &mut Link) -> Result<Firewall, String> {
+        let rules = Rules::read(link.config(), link.interfaces())?;
+        let flows = rules.stateful.then(|| Flows::new(rules.most_flows)).transpose()?;
+        Ok(Firewall { rules, flows, clock: Clock::default() })
+    }
+
     fn judge(&mut self, packet: &impl Access, interface: usize, now_ns: u64, link: &mut Link) -> Verdict {
         let layers = parse::frame(packet, 0);
         let Some(key) = FlowKey::of(packet, &layers) else {
@@ -128,14 +133,6 @@ fn tcp_flags(packet: &impl Access, layers: &Layers) -> u8 {
 }
 
 impl Nf for Firewall {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.rules = Rules::read(link.config(), link.interfaces())?;
-        if self.rules.stateful {
-            self.flows = Some(Flows::new(self.rules.most_flows)?);
-        }
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         let mut counts = [0; COUNTERS.len()];
@@ -155,11 +152,16 @@ impl Nf for Firewall {
         }
     }
 
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.rules.hits())
+    }
+
     fn stop(&mut self, link: &mut Link) {
         self.rules.report(link.name());
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("firewall").reasons(&REASONS).counters(&COUNTERS), Firewall::default())
+    let options = Options::new("firewall").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::named("rules")), Firewall::start)
 }

@@ -98,6 +98,12 @@ impl Rules {
         }
     }
 
+    /// Packets that each rule decided, a line each: the rule's number, its name, how many.
+    pub fn hits(&self) -> String {
+        let hits = self.rules.iter().zip(&self.hits).enumerate();
+        hits.map(|(at, (rule, hits))| format!("{} {} {hits}\n", at + 1, rule.name)).collect()
+    }
+
     /// Prints what each rule decided, where that is wanted.
     pub fn report(&self, nf: &str) {
         if self.reports {

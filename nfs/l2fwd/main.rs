@@ -2,7 +2,7 @@
 
 use millrace_nfs::configuration::{as_a, read};
 use millrace_nfs::{Clock, SECOND_NS};
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::MacAddr;
 use packet::view::Ethernet;
 use std::collections::HashMap;
@@ -30,6 +30,8 @@ const RESERVED: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 #[derive(Default)]
 struct Bridge {
     known: HashMap<MacAddr, Place>,
+    /// As the host calls them.
+    interfaces: Vec<String>,
     most: usize,
     age_ns: u64,
     /// The MAC address that frames get as destination, by interface that they leave by.
@@ -66,6 +68,7 @@ impl Bridge {
                 most: keys.integer("addresses", 1..=1 << 24, 65_536) as usize,
                 age_ns: keys.integer("age-s", 1..=1_000_000, 300) * SECOND_NS,
                 next: vec![None; interfaces.len()],
+                interfaces: interfaces.to_vec(),
                 ..Bridge::default()
             };
             let places = keys.tables("static", |keys| {
@@ -165,11 +168,6 @@ impl Bridge {
 }
 
 impl Nf for Bridge {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        *self = Bridge::read(link.config(), link.interfaces())?;
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         while let Some(packet) = batch.next() {
@@ -185,9 +183,33 @@ impl Nf for Bridge {
         self.sweep(now_ns);
         batch.link().set(ADDRESSES, self.known.len() as u64);
     }
+
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        let now_ns = self.clock.now_ns();
+        let line = |(address, place): (&MacAddr, &Place)| {
+            let interface = self.interfaces.get(place.interface).map_or("?", String::as_str);
+            let silent_s = now_ns.saturating_sub(place.seen_ns) / SECOND_NS;
+            let age = if place.stays { "static".into() } else { format!("{silent_s} s") };
+            format!("{address} {interface} {age}\n")
+        };
+        let mut lines: Vec<String> = self.known.iter().map(line).collect();
+        lines.sort_unstable();
+        Ok(lines.concat())
+    }
+
+    fn write(&mut self, _handler: &str, value: &str, link: &mut Link) -> Result<(), String> {
+        let one = match value.trim() {
+            "" => None,
+            text => Some(text.parse::<MacAddr>().map_err(|error| format!("`{text}`: {error}"))?),
+        };
+        self.known.retain(|address, place| place.stays || one.is_some_and(|one| one != *address));
+        link.set(ADDRESSES, self.known.len() as u64);
+        Ok(())
+    }
 }
 
 fn main() -> Result<(), nf::NfError> {
     let options = Options::new("l2fwd").reasons(&REASONS).counters(&COUNTERS).makes_packets();
-    nf::run(&options, Bridge::default())
+    let options = options.handler(Handler::concat("table")).handler(Handler::write("forget"));
+    nf::run_with(&options, |link| Bridge::read(link.config(), link.interfaces()))
 }

@@ -74,6 +74,13 @@ enum Station {
 }
 
 impl Router {
+    fn start(link: &mut Link) -> Result<Router, String> {
+        let names = link.interfaces().iter().enumerate();
+        let interfaces: Vec<Interface<'_>> =
+            names.map(|(number, name)| Interface { name, station: link.station(number) }).collect();
+        Ok(Router { routes: Routes::read(link.config(), &interfaces)?, ..Router::default() })
+    }
+
     /// Makes a packet ready to leave, but for Ethernet addresses.
     fn forward(&self, packet: &mut Packet) -> Result<Way, Stop> {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
@@ -189,14 +196,6 @@ impl Router {
 }
 
 impl Nf for Router {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        let names = link.interfaces().iter().enumerate();
-        let interfaces: Vec<Interface<'_>> =
-            names.map(|(number, name)| Interface { name, station: link.station(number) }).collect();
-        self.routes = Routes::read(link.config(), &interfaces)?;
-        Ok(())
-    }
-
     fn idle(&mut self, link: &mut Link) {
         self.settle(self.clock.now_ns(), link);
     }
@@ -232,5 +231,5 @@ impl Nf for Router {
 
 fn main() -> Result<(), nf::NfError> {
     let options = Options::new("l3fwd").reasons(&REASONS).counters(&COUNTERS).makes_packets();
-    nf::run(&options, Router::default())
+    nf::run_with(&options, Router::start)
 }

@@ -7,7 +7,7 @@ use backends::{Backend, Table};
 use millrace_nfs::configuration::{as_a, choose, read};
 use millrace_nfs::rewrite::{End, whole};
 use millrace_nfs::{Clock, Flows, SECOND_NS};
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Ethernet, Ipv4, Tcp, protocol, tcp};
 use packet::{FlowKey, MacAddr, parse};
 use std::net::Ipv4Addr;
@@ -154,21 +154,11 @@ impl Balancer {
     }
 }
 
-/// Not started yet: the configuration says everything.
-#[derive(Default)]
-struct Start(Option<Balancer>);
-
-impl Nf for Start {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.0 = Some(Balancer::read(link.config(), link.interfaces())?);
-        Ok(())
-    }
-
+impl Nf for Balancer {
     fn batch(&mut self, batch: &mut Batch<'_>) {
-        let Some(balancer) = &mut self.0 else { return };
-        let now_ns = balancer.clock.now_ns();
+        let now_ns = self.clock.now_ns();
         while let Some(mut packet) = batch.next() {
-            match balancer.balance(&mut packet, now_ns, batch.link()) {
+            match self.balance(&mut packet, now_ns, batch.link()) {
                 Ok(counter) => {
                     batch.link().count(counter, 1);
                     batch.link().pass(packet);
@@ -176,11 +166,28 @@ impl Nf for Start {
                 Err(reason) => batch.drop_for(packet, reason),
             }
         }
-        balancer.flows.expire(now_ns, 64, drop);
-        batch.link().set(FLOWS, balancer.flows.len() as u64);
+        self.flows.expire(now_ns, 64, drop);
+        batch.link().set(FLOWS, self.flows.len() as u64);
+    }
+
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        let mut flows = vec![0u64; self.backends.len()];
+        for backend in self.flows.iter() {
+            if let Some(count) = flows.get_mut(*backend) {
+                *count += 1;
+            }
+        }
+        let line = |(backend, flows): (&Backend, u64)| {
+            let (address, port) = backend.end;
+            format!("{address}:{port} {flows}\n")
+        };
+        Ok(self.backends.iter().zip(flows).map(line).collect())
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("load-balancer").reasons(&REASONS).counters(&COUNTERS), Start::default())
+    let options = Options::new("load-balancer").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::named("backends")), |link| {
+        Balancer::read(link.config(), link.interfaces())
+    })
 }

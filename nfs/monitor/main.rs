@@ -1,7 +1,7 @@
 //! Counts packets and bytes, by protocol and by size, and the flows that carry most; passes everything on.
 
 use millrace_nfs::{Clock, Flows, SECOND_NS};
-use nf::{Batch, Link, Nf, Options};
+use nf::{Batch, Handler, Link, Nf, Options};
 use packet::view::{ethernet, protocol};
 use packet::{Access, FlowKey, parse};
 
@@ -40,7 +40,6 @@ const FCS_BYTES: usize = 4;
 /// Flows that are counted at a time.
 const MOST_FLOWS: u32 = 65_536;
 
-#[derive(Default)]
 struct Monitor {
     /// How many flows are printed at the end; 0 counts none.
     top: usize,
@@ -57,6 +56,28 @@ struct Volume {
 }
 
 impl Monitor {
+    fn start(link: &mut Link) -> Result<Monitor, String> {
+        let (top, idle_ns) = millrace_nfs::read(link.config(), |keys| {
+            millrace_nfs::check_across(keys, link.interfaces());
+            let top = keys.integer("top", 0..=1000, 0) as usize;
+            (top, keys.integer("forget-after-s", 1..=86_400, 300) * SECOND_NS)
+        })?;
+        let flows = (top > 0).then(|| Flows::new(MOST_FLOWS)).transpose()?;
+        Ok(Monitor { top, flows, idle_ns, clock: Clock::default() })
+    }
+
+    /// The flows that carry most, in words.
+    fn largest(&self) -> impl Iterator<Item = String> {
+        let mut volumes: Vec<&Volume> = self.flows.iter().flat_map(Flows::iter).collect();
+        volumes.sort_by_key(|volume| std::cmp::Reverse((volume.bytes, volume.packets)));
+        volumes.into_iter().take(self.top).map(|Volume { key, packets, bytes }| {
+            let FlowKey { src, dst, protocol, src_port, dst_port } = key;
+            format!(
+                "{src} {src_port} > {dst} {dst_port} protocol {protocol}: {packets} packets, {bytes} bytes"
+            )
+        })
+    }
+
     fn count_flow(&mut self, key: FlowKey, bytes: u64, now_ns: u64, counts: &mut [u64]) {
         let Some(flows) = &mut self.flows else { return };
         let due_ns = now_ns + self.idle_ns;
@@ -76,18 +97,6 @@ impl Monitor {
 }
 
 impl Nf for Monitor {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        millrace_nfs::read(link.config(), |keys| {
-            millrace_nfs::check_across(keys, link.interfaces());
-            self.top = keys.integer("top", 0..=1000, 0) as usize;
-            self.idle_ns = keys.integer("forget-after-s", 1..=86_400, 300) * SECOND_NS;
-        })?;
-        if self.top > 0 {
-            self.flows = Some(Flows::new(MOST_FLOWS)?);
-        }
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         let mut counts = [0; COUNTERS.len()];
@@ -125,20 +134,17 @@ impl Nf for Monitor {
         batch.pass();
     }
 
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.largest().map(|line| line + "\n").collect())
+    }
+
     fn stop(&mut self, link: &mut Link) {
-        let Some(flows) = &self.flows else { return };
-        let mut volumes: Vec<&Volume> = flows.iter().collect();
-        volumes.sort_by_key(|volume| std::cmp::Reverse((volume.bytes, volume.packets)));
-        for Volume { key, packets, bytes } in volumes.into_iter().take(self.top) {
-            let FlowKey { src, dst, protocol, src_port, dst_port } = key;
-            let name = link.name();
-            println!(
-                "{name}: {src} {src_port} > {dst} {dst_port} protocol {protocol}: {packets} packets, {bytes} bytes"
-            );
-        }
+        let name = link.name();
+        self.largest().for_each(|line| println!("{name}: {line}"));
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("monitor").counters(&COUNTERS), Monitor::default())
+    let options = Options::new("monitor").counters(&COUNTERS).handler(Handler::concat("top"));
+    nf::run_with(&options, Monitor::start)
 }

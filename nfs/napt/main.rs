@@ -8,7 +8,7 @@ use mappings::{Full, Mappings};
 use millrace_nfs::configuration::{as_a, ports, read};
 use millrace_nfs::rewrite::{End, whole};
 use millrace_nfs::{Clock, Prefix};
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Icmp, Ipv4, Tcp, icmp, ipv4::Ipv4Facts, protocol};
 use packet::{Access, parse};
 use std::net::{IpAddr, Ipv4Addr};
@@ -183,21 +183,11 @@ fn tcp_flags(packet: &impl Access, ip: &Ipv4Facts) -> u8 {
     }
 }
 
-/// Not started yet: the configuration says everything.
-#[derive(Default)]
-struct Start(Option<Napt>);
-
-impl Nf for Start {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.0 = Some(Napt::read(link.config(), link.interfaces())?);
-        Ok(())
-    }
-
+impl Nf for Napt {
     fn batch(&mut self, batch: &mut Batch<'_>) {
-        let Some(napt) = &mut self.0 else { return };
-        let now_ns = napt.clock.now_ns();
+        let now_ns = self.clock.now_ns();
         while let Some(mut packet) = batch.next() {
-            match napt.translate(&mut packet, now_ns, batch.link()) {
+            match self.translate(&mut packet, now_ns, batch.link()) {
                 Ok((interface, counter)) => {
                     batch.link().count(counter, 1);
                     batch.send(packet, interface);
@@ -205,12 +195,19 @@ impl Nf for Start {
                 Err(reason) => batch.drop_for(packet, reason),
             }
         }
-        let expired = napt.mappings.expire(now_ns);
+        let expired = self.mappings.expire(now_ns);
         batch.link().count(EXPIRED, expired);
-        batch.link().set(MAPPINGS, napt.mappings.len() as u64);
+        batch.link().set(MAPPINGS, self.mappings.len() as u64);
+    }
+
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.mappings.list())
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("napt").reasons(&REASONS).counters(&COUNTERS), Start::default())
+    let options = Options::new("napt").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::concat("mappings")), |link| {
+        Napt::read(link.config(), link.interfaces())
+    })
 }

@@ -77,6 +77,22 @@ impl Mappings {
         self.external
     }
 
+    /// All of them, a line each: protocol, inside and outside.
+    pub fn list(&self) -> String {
+        let name = |number| match number {
+            protocol::TCP => "tcp",
+            protocol::UDP => "udp",
+            _ => "icmp",
+        };
+        let line = |mapping: &Mapping| {
+            let (name, (address, port), external) = (name(mapping.protocol), mapping.inside, self.external);
+            format!("{name} {address}:{port} {external}:{}\n", mapping.outside)
+        };
+        let mut lines: Vec<String> = self.flows.iter().map(line).collect();
+        lines.sort_unstable();
+        lines.concat()
+    }
+
     pub fn len(&self) -> usize {
         self.flows.len()
     }

@@ -24,10 +24,9 @@ const HELD: usize = 3;
 const SOURCES: usize = 4;
 const FORGOTTEN: usize = 5;
 
-#[derive(Default)]
 struct RateLimiter {
     settings: Settings,
-    sources: Option<Flows<Bucket>>,
+    sources: Flows<Bucket>,
     /// When packets leave, soonest first, each with its number: packets of a source leave in their order.
     due: BinaryHeap<Reverse<(u64, u64)>>,
     held: HashMap<u64, Held>,
@@ -93,6 +92,18 @@ impl Settings {
 }
 
 impl RateLimiter {
+    fn start(link: &mut Link) -> Result<RateLimiter, String> {
+        let settings = Settings::read(link.config(), link.interfaces())?;
+        Ok(RateLimiter {
+            sources: Flows::new(settings.most_sources)?,
+            settings,
+            due: BinaryHeap::new(),
+            held: HashMap::new(),
+            next: 0,
+            clock: Clock::default(),
+        })
+    }
+
     /// When a packet may leave; a reason for which it may not.
     fn when(&mut self, packet: &Packet, now_ns: u64, link: &mut Link) -> Result<u64, usize> {
         let key = FlowKey::of(packet, &parse::frame(packet, 0));
@@ -100,7 +111,7 @@ impl RateLimiter {
             link.count(UNLIMITED, 1);
             return Ok(now_ns);
         };
-        let Some(sources) = &mut self.sources else { return Ok(now_ns) };
+        let sources = &mut self.sources;
         let id =
             sources.find(&key).or_else(|| sources.insert(&key, Bucket::default(), now_ns)).ok_or(TOO_MANY)?;
         let bucket = sources.get(id).ok_or(TOO_MANY)?;
@@ -132,12 +143,6 @@ impl RateLimiter {
 }
 
 impl Nf for RateLimiter {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.settings = Settings::read(link.config(), link.interfaces())?;
-        self.sources = Some(Flows::new(self.settings.most_sources)?);
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         self.release(now_ns, batch.link());
@@ -156,12 +161,10 @@ impl Nf for RateLimiter {
                 Err(reason) => batch.drop_for(packet, reason),
             }
         }
-        if let Some(sources) = &mut self.sources {
-            let mut forgotten = 0;
-            sources.expire(now_ns.saturating_sub(SECOND_NS), 64, |_| forgotten += 1);
-            batch.link().count(FORGOTTEN, forgotten);
-            batch.link().set(SOURCES, sources.len() as u64);
-        }
+        let mut forgotten = 0;
+        self.sources.expire(now_ns.saturating_sub(SECOND_NS), 64, |_| forgotten += 1);
+        batch.link().count(FORGOTTEN, forgotten);
+        batch.link().set(SOURCES, self.sources.len() as u64);
     }
 
     fn idle(&mut self, link: &mut Link) {
@@ -170,5 +173,5 @@ impl Nf for RateLimiter {
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("rate-limiter").reasons(&REASONS).counters(&COUNTERS), RateLimiter::default())
+    nf::run_with(&Options::new("rate-limiter").reasons(&REASONS).counters(&COUNTERS), RateLimiter::start)
 }

@@ -2,7 +2,7 @@
 
 mod patterns;
 
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Tcp, Udp, protocol};
 use packet::{Access, Layers, parse};
 use patterns::{Action, Patterns};
@@ -36,6 +36,10 @@ fn payload_of(packet: &Packet, layers: &Layers) -> Result<Option<usize>, ()> {
 }
 
 impl Scanner {
+    fn start(link: &mut Link) -> Result<Scanner, String> {
+        Ok(Scanner { patterns: Patterns::read(link.config(), link.interfaces())?, ..Scanner::default() })
+    }
+
     /// What is to be done to a packet.
     fn scan(&mut self, packet: &Packet, counts: &mut [u64], link: &Link) -> Result<Action, ()> {
         let layers = parse::frame(packet, 0);
@@ -64,11 +68,6 @@ impl Scanner {
 }
 
 impl Nf for Scanner {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.patterns = Patterns::read(link.config(), link.interfaces())?;
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let mut counts = [0; COUNTERS.len()];
         while let Some(packet) = batch.next() {
@@ -82,11 +81,16 @@ impl Nf for Scanner {
         counts.iter().enumerate().for_each(|(counter, by)| batch.link().count(counter, *by));
     }
 
+    fn read(&mut self, _handler: &str) -> Result<String, String> {
+        Ok(self.patterns.matches())
+    }
+
     fn stop(&mut self, link: &mut Link) {
         self.patterns.report(link.name());
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("scanner").reasons(&REASONS).counters(&COUNTERS), Scanner::default())
+    let options = Options::new("scanner").reasons(&REASONS).counters(&COUNTERS);
+    nf::run_with(&options.handler(Handler::named("patterns")), Scanner::start)
 }

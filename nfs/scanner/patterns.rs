@@ -45,6 +45,11 @@ pub struct Found {
 }
 
 impl Patterns {
+    /// How often each was seen, a line each.
+    pub fn matches(&self) -> String {
+        self.patterns.iter().map(|pattern| format!("{} {}\n", pattern.name, pattern.matches)).collect()
+    }
+
     /// Reads the configuration. Files of patterns are read from the folder of the chain file.
     pub fn read(config: &[u8], interfaces: &[String]) -> Result<Patterns, String> {
         let mut patterns = read(config, |keys| {

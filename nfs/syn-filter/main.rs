@@ -202,21 +202,11 @@ impl Filter {
     }
 }
 
-/// Not started yet: the configuration says everything.
-#[derive(Default)]
-struct Start(Option<Filter>);
-
-impl Nf for Start {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.0 = Some(Filter::read(link.config(), link.interfaces())?);
-        Ok(())
-    }
-
+impl Nf for Filter {
     fn batch(&mut self, batch: &mut Batch<'_>) {
-        let Some(filter) = &mut self.0 else { return };
-        let now_ns = filter.clock.now_ns();
+        let now_ns = self.clock.now_ns();
         while let Some(packet) = batch.next() {
-            match filter.judge(&packet, now_ns, batch.link()) {
+            match self.judge(&packet, now_ns, batch.link()) {
                 Ok(()) => {
                     batch.link().count(PASSED, 1);
                     batch.link().pass(packet);
@@ -224,17 +214,16 @@ impl Nf for Start {
                 Err(reason) => batch.drop_for(packet, reason),
             }
         }
-        filter.age(now_ns, batch.link());
+        self.age(now_ns, batch.link());
     }
 
     fn idle(&mut self, link: &mut Link) {
-        if let Some(filter) = &mut self.0 {
-            let now_ns = filter.clock.now_ns();
-            filter.age(now_ns, link);
-        }
+        self.age(self.clock.now_ns(), link);
     }
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("syn-filter").reasons(&REASONS).counters(&COUNTERS), Start::default())
+    nf::run_with(&Options::new("syn-filter").reasons(&REASONS).counters(&COUNTERS), |link| {
+        Filter::read(link.config(), link.interfaces())
+    })
 }

@@ -251,6 +251,34 @@ fn descriptors_that_come_with_messages_are_closed() {
 }
 
 #[test]
+fn answers_that_are_none_hold_up_nobody() {
+    let traps = [
+        "never", "others", "too-long", "no-file", "device", "pipe", "no-text", "terminal", "refuses",
+        "unknown",
+    ];
+    let made = Attack::new("answers").reading(&traps).seconds(2).make();
+    let said = |trap: &str| &made.accounts.handlers[&format!("bad/process.{trap}")];
+    let error = |trap: &str| said(trap)["error"].as_str().unwrap_or_else(|| panic!("{trap}: {}", said(trap)));
+    for trap in ["never", "others"] {
+        assert_eq!(error(trap), "NF `bad` has not answered within 2 s");
+    }
+    for (trap, why) in [
+        ("too-long", "18446744073709551615 bytes are more than the 1048576 that a handler may say"),
+        ("no-file", "the file with the text is missing"),
+        ("device", ""),
+        ("pipe", ""),
+        ("no-text", "it is no text"),
+    ] {
+        let expected = format!("NF `bad` said what cannot be read: {why}");
+        assert!(error(trap).starts_with(&expected), "{trap}: {}", error(trap));
+    }
+    assert_eq!(said("terminal").as_str(), Some("a [2J\tb\nc "));
+    assert!(error("refuses").starts_with("NF `bad`:  [31mno ") && error("refuses").len() < 1100);
+    assert_eq!(error("unknown"), "`bad/process` has no read handler `unknown`");
+    assert_eq!(made.restarts(), 0);
+}
+
+#[test]
 fn what_is_no_message_ends_an_nf() {
     for attack in ["garbage", "nesting", "nothing", "long", "hang-up"] {
         Attack::new(attack).make().was_evicted("hung up");
@@ -293,6 +321,7 @@ fn memory_processes_and_descriptors_have_limits() {
     for attack in ["memory", "shared-memory"] {
         let made = Attack::new(attack).keys("memory_mib = 64").seconds(3).make();
         made.was_restarted();
+        made.ran_out_of_memory();
     }
     Attack::new("processes").seconds(2).make().was_refused(&["processes"]);
     Attack::new("open-files").seconds(2).make().was_refused(&["open files"]);

@@ -2,7 +2,7 @@
 //! that come from there are unwrapped.
 
 use millrace_nfs::configuration::{as_a, read};
-use nf::{Batch, Link, Nf, Options, Packet};
+use nf::{Batch, Nf, Options, Packet};
 use packet::view::ethernet::EthernetFacts;
 use packet::view::{Ethernet, Ipv4, Udp, ethernet, ipv4, protocol, udp};
 use packet::{Access, FlowKey, MacAddr, checksum, parse};
@@ -161,21 +161,11 @@ impl Gateway {
     }
 }
 
-/// Not started yet: the configuration says everything.
-#[derive(Default)]
-struct Start(Option<Gateway>);
-
-impl Nf for Start {
-    fn start(&mut self, link: &mut Link) -> Result<(), String> {
-        self.0 = Some(Gateway::read(link.config(), link.interfaces())?);
-        Ok(())
-    }
-
+impl Nf for Gateway {
     fn batch(&mut self, batch: &mut Batch<'_>) {
-        let Some(gateway) = &mut self.0 else { return };
         while let Some(mut packet) = batch.next() {
             let wraps = packet.interface() == LAN;
-            let done = if wraps { gateway.wrap(&mut packet) } else { gateway.unwrap(&mut packet) };
+            let done = if wraps { self.wrap(&mut packet) } else { self.unwrap(&mut packet) };
             match done {
                 Ok(()) => {
                     batch.link().count(usize::from(!wraps), 1);
@@ -188,5 +178,7 @@ impl Nf for Start {
 }
 
 fn main() -> Result<(), nf::NfError> {
-    nf::run(&Options::new("vxlan").reasons(&REASONS).counters(&COUNTERS), Start::default())
+    nf::run_with(&Options::new("vxlan").reasons(&REASONS).counters(&COUNTERS), |link| {
+        Gateway::read(link.config(), link.interfaces())
+    })
 }

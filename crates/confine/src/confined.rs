@@ -2,7 +2,7 @@
 
 use crate::applied::Applied;
 use crate::error::Error;
-use crate::group::Group;
+use crate::group::{Finding, Group};
 use crate::spawner::Started;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
@@ -36,7 +36,7 @@ pub struct Confined {
     group: Option<Arc<Group>>,
     /// Puts limits on it.
     placing: Option<JoinHandle<()>>,
-    finding: Option<String>,
+    finding: Option<Finding>,
 }
 
 impl Confined {
@@ -76,8 +76,8 @@ impl Confined {
     }
 
     /// Why it was ended, if that was for a limit; known once it is gone.
-    pub fn finding(&self) -> Option<&str> {
-        self.finding.as_deref()
+    pub fn finding(&self) -> Option<&Finding> {
+        self.finding.as_ref()
     }
 
     /// Asks it to end: by `SIGTERM` if it has a handler for that, else at once.

@@ -45,6 +45,7 @@ pub use confined::Confined;
 pub use confinement::{Confinement, Sockets};
 pub use enclosure::Enclosure;
 pub use error::Error;
+pub use group::Finding;
 pub use mounts::Access;
 pub use probe::{Offer, State, probe};
 pub use seccomp::{CallRule, Comparison, Condition, Profile};

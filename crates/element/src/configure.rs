@@ -123,6 +123,21 @@ impl Configure<'_> {
         Args::new(what, self.config, self.names, self.diags)
     }
 
+    /// The arguments of an element that has a pattern for each output, and no other arguments. What is wrong with
+    /// their number is recorded; `None` where there are others.
+    pub fn patterns(&mut self) -> Option<Vec<Spanned>> {
+        let mut args = self.args();
+        let patterns = args.rest();
+        if !args.finish() {
+            return None;
+        }
+        if patterns.len() != self.shape.outputs {
+            let message = format!("{} patterns for {} outputs", patterns.len(), self.shape.outputs);
+            self.error(self.config.span, message).help("one pattern for each output");
+        }
+        Some(patterns)
+    }
+
     /// Records a mistake.
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> Entry<'_> {
         self.diags.error(span, message)

@@ -92,6 +92,12 @@ pub trait Element: Send {
     /// Called after the last packet: lets go of what it keeps (dropping it), closes files.
     fn stop(&mut self, work: &mut Work<'_>) {}
 
+    /// Whether packets that it keeps wait for something that comes by itself, within bounds: a run does not end before
+    /// it has. Asked when nothing else is left to do.
+    fn awaits(&self) -> bool {
+        false
+    }
+
     /// The handlers that it has beyond those that every element has (`name`, `class`, `config`, …).
     fn handlers(&self) -> &'static [Handler] {
         &[]

@@ -63,6 +63,11 @@ pub trait NfLink: Send {
         false
     }
 
+    /// Whether one that does not run is about to: it is being started, and has not failed at that too often.
+    fn is_coming(&self) -> bool {
+        false
+    }
+
     /// Whether the NF asks for the end of the run.
     fn is_over(&self) -> bool {
         false

@@ -89,8 +89,18 @@ impl Worker {
                 return Ok((node, handler.to_string()));
             }
             if context.is_empty() {
-                return Err(format!("there is no element `{element}`"));
+                return Err(self.no_element(element));
             }
+        }
+    }
+
+    fn no_element(&self, element: &str) -> String {
+        let process = element.split_once('/').map(|(nf, _)| (nf, format!("{nf}/process")));
+        match process.filter(|(_, process)| self.nodes.iter().any(|node| node.name == *process)) {
+            Some((nf, _)) => format!(
+                "`{element}` is not here: NF `{nf}` runs in a process of its own, whose elements others do not reach"
+            ),
+            None => format!("there is no element `{element}`"),
         }
     }
 

@@ -10,6 +10,7 @@
 //! - [`worker`]: the loop of a packet thread
 //! - [`forward`]: pushing and pulling through the graph
 //! - [`control`]: handlers and stops, from other threads
+//! - [`handlers`]: the same for a whole chain, NFs in processes too
 //! - [`running`]: a chain that runs
 //! - [`nf`]: NFs in processes of their own
 //! - [`report`]: what went where
@@ -20,6 +21,7 @@ pub mod chain;
 pub mod clock;
 pub mod control;
 pub mod forward;
+pub mod handlers;
 pub mod nf;
 pub mod node;
 pub mod packages;

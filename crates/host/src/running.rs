@@ -2,11 +2,11 @@
 
 use crate::assemble::Assembly;
 use crate::chain::device_direction;
-use crate::control::Mailbox;
+use crate::handlers::{Asked, Handlers, Last};
+use crate::nf::handlers::NfHandlers;
 use crate::report::{Ledger, PortReport, Report};
 use crate::worker::{Clock, Finish, Pulse, Worker};
 use crossbeam_queue::ArrayQueue;
-use element::Merge;
 use element::configure::Direction;
 use shm::pool::{PacketPool, Pool};
 use std::collections::HashMap;
@@ -31,6 +31,8 @@ pub struct Plan {
     pub on_thread: Arc<dyn Fn(usize) + Send + Sync>,
     /// Where lines of printing elements go.
     pub print: fn(&str),
+    /// Handlers of NFs that run in processes of their own.
+    pub nfs: NfHandlers,
 }
 
 impl Default for Plan {
@@ -41,6 +43,7 @@ impl Default for Plan {
             cores: vec![],
             on_thread: Arc::new(|_| {}),
             print: |line| println!("{line}"),
+            nfs: NfHandlers::default(),
         }
     }
 }
@@ -58,6 +61,9 @@ pub struct Outcome {
     pub slots_lost: usize,
     /// The workers, with their elements as the run left them.
     pub workers: Vec<Worker>,
+    handlers: Arc<Handlers>,
+    /// What NFs in processes said when they were to end.
+    last: Last,
 }
 
 impl Outcome {
@@ -73,35 +79,32 @@ impl Outcome {
         self.slots_lost == 0 && self.report.imbalance() == 0 && self.report.unbalanced().next().is_none()
     }
 
-    /// Reads `element.handler` as it was at the end, merged over the workers.
+    /// Reads `element.handler` as it was at the end, merged over the workers. Those of NFs in processes of their own
+    /// are known where [`Running::read_last`] asked for them.
     ///
     /// # Errors
     /// A sentence that says why not.
     pub fn read(&self, name: &str) -> Result<String, String> {
-        let (element, handler) =
-            name.rsplit_once('.').ok_or_else(|| format!("`{name}` is not `element.handler`"))?;
-        let mut values = vec![];
-        let mut merge = Merge::First;
-        for worker in &self.workers {
-            let node = worker.nodes.iter().position(|node| node.name == element);
-            let node = node.ok_or_else(|| format!("there is no element `{element}`"))?;
-            values.push(worker.read_here(node, handler)?);
-            let handlers = worker.nodes[node].element.as_ref().map_or(&[][..], |element| element.handlers());
-            merge = handlers.iter().find(|known| known.name == handler).map_or(merge, |known| known.merge);
+        match self.last.get(name) {
+            Some(said) => said.clone(),
+            None => self.read_here(name).map(|(_, text)| text),
         }
-        Ok(merge_values(merge, &values))
+    }
+
+    /// The same of this process's own elements, with how several values are made one.
+    pub(crate) fn read_here(&self, name: &str) -> Result<(element::Merge, String), String> {
+        self.handlers.read_ended(&self.workers, name)
     }
 }
 
 /// A running chain.
 pub struct Running {
     threads: Vec<JoinHandle<Worker>>,
-    mailboxes: Vec<Arc<Mailbox>>,
+    handlers: Arc<Handlers>,
+    asked: Asked,
     pulses: Vec<Arc<Pulse>>,
     ledger: Ledger,
     stop: Arc<AtomicBool>,
-    names: Vec<String>,
-    merges: Vec<Vec<(&'static str, Merge)>>,
 }
 
 impl Running {
@@ -115,16 +118,11 @@ impl Running {
         mut pool: impl FnMut(usize) -> PacketPool,
     ) -> std::io::Result<Running> {
         let ledger = Ledger::new(&assembly.graphs);
-        let names = assembly.graphs[0].iter().map(|node| node.name.clone()).collect();
-        let merges = assembly.graphs[0].iter().map(|node| {
-            let handlers = node.element.as_ref().map_or(&[][..], |element| element.handlers());
-            handlers.iter().map(|handler| (handler.name, handler.merge)).collect()
-        });
-        let merges = merges.collect();
+        let mut handlers = Handlers::new(&assembly.graphs[0], plan.nfs.clone());
         let stop: Arc<AtomicBool> = Arc::default();
         let finish = Arc::new(Finish::new(assembly.graphs.len()));
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
-        let (mut threads, mut mailboxes, mut pulses) = (vec![], vec![], vec![]);
+        let (mut threads, mut pulses) = (vec![], vec![]);
         for (number, nodes) in assembly.graphs.into_iter().enumerate() {
             let mut worker = Worker::new(number, nodes, pool(number), plan.clock.clone());
             worker.burst = plan.burst.clamp(1, ir::LIST_CAPACITY);
@@ -135,7 +133,7 @@ impl Running {
             if number == 0 {
                 worker.incoming = Arc::clone(&home);
             }
-            mailboxes.push(Arc::clone(&worker.mailbox));
+            handlers.add_worker(Arc::clone(&worker.mailbox));
             pulses.push(Arc::clone(&worker.pulse));
             let (on_thread, core) = (Arc::clone(&plan.on_thread), plan.cores.get(number).copied());
             let thread = std::thread::Builder::new()
@@ -151,7 +149,8 @@ impl Running {
                 })?;
             threads.push(thread);
         }
-        Ok(Running { threads, mailboxes, pulses, ledger, stop, names, merges })
+        let handlers = Arc::new(handlers);
+        Ok(Running { threads, handlers, asked: vec![], pulses, ledger, stop })
     }
 
     /// Asks all workers to end.
@@ -170,32 +169,31 @@ impl Running {
         report(&self.ledger, &self.pulses)
     }
 
+    /// Its handlers, for whoever may wait for answers.
+    pub fn handlers(&self) -> &Arc<Handlers> {
+        &self.handlers
+    }
+
     /// Reads `element.handler`, merged over the workers.
     ///
     /// # Errors
     /// A sentence that says why not.
-    pub fn read(&self, handler: &str) -> Result<String, String> {
-        let (node, handler) = self.find(handler)?;
-        let values: Result<Vec<String>, String> =
-            self.mailboxes.iter().map(|mailbox| mailbox.ask(node, handler, None)).collect();
-        let merge = self.merges[node].iter().find(|(name, _)| *name == handler).map(|(_, merge)| *merge);
-        Ok(merge_values(merge.unwrap_or(Merge::First), &values?))
+    pub fn read(&self, name: &str) -> Result<String, String> {
+        self.handlers.read(name)
     }
 
     /// Writes `element.handler` at all workers.
     ///
     /// # Errors
     /// A sentence that says why not.
-    pub fn write(&self, handler: &str, value: &str) -> Result<(), String> {
-        let (node, handler) = self.find(handler)?;
-        self.mailboxes.iter().try_for_each(|mailbox| mailbox.ask(node, handler, Some(value)).map(|_| ()))
+    pub fn write(&self, name: &str, value: &str) -> Result<(), String> {
+        self.handlers.write(name, value)
     }
 
-    fn find<'a>(&self, handler: &'a str) -> Result<(usize, &'a str), String> {
-        let (element, handler) =
-            handler.rsplit_once('.').ok_or_else(|| format!("`{handler}` is not `element.handler`"))?;
-        let node = self.names.iter().position(|name| name == element);
-        node.map(|node| (node, handler)).ok_or_else(|| format!("there is no element `{element}`"))
+    /// Has handlers kept as they are at the end, for [`Outcome::read`]: what runs in a process has to be asked before
+    /// that ends.
+    pub fn read_last(&mut self, names: &[String]) {
+        self.asked = self.handlers.ask_last(names);
     }
 
     /// Waits for the end.
@@ -230,7 +228,9 @@ impl Running {
         }
         let report = report(&self.ledger, &pulses);
         let slots_lost = slots_lost(&workers, &report);
-        Outcome { report, ports, findings, slots_lost, workers }
+        let last = self.handlers.hear_last(self.asked);
+        let handlers = self.handlers;
+        Outcome { report, ports, findings, slots_lost, workers, handlers, last }
     }
 }
 
@@ -253,37 +253,6 @@ fn slots_lost(workers: &[Worker], report: &Report) -> usize {
     in_use.saturating_sub(usize::try_from(held).unwrap_or(0))
 }
 
-fn merge_values(merge: Merge, values: &[String]) -> String {
-    let numbers = || values.iter().map(|value| value.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
-    match merge {
-        Merge::Sum => match numbers() {
-            Ok(numbers) => numbers.iter().sum::<u64>().to_string(),
-            // Rates are not whole numbers.
-            Err(_) => {
-                let rates: Vec<f64> = values.iter().filter_map(|value| value.trim().parse().ok()).collect();
-                rates.iter().sum::<f64>().to_string()
-            }
-        },
-        Merge::Max => numbers().ok().and_then(|n| n.into_iter().max()).unwrap_or(0).to_string(),
-        Merge::First => values.first().cloned().unwrap_or_default(),
-        Merge::Named => {
-            let mut sums: Vec<(&str, u64)> = vec![];
-            for line in values.iter().flat_map(|value| value.lines()) {
-                let Some((name, number)) = line.rsplit_once(' ') else { continue };
-                let number = number.parse().unwrap_or(0);
-                match sums.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, sum)) => *sum += number,
-                    None => sums.push((name, number)),
-                }
-            }
-            sums.iter().map(|(name, sum)| format!("{name} {sum}\n")).collect()
-        }
-        Merge::Concat => {
-            values.iter().filter(|value| !value.is_empty()).cloned().collect::<Vec<_>>().join("\n")
-        }
-    }
-}
-
 /// Pins the calling thread to a core; a machine that does not allow it runs the thread anywhere.
 fn pin(core: usize) {
     let mut cores = rustix::thread::CpuSet::new();
@@ -292,16 +261,5 @@ fn pin(core: usize) {
         if let Err(error) = rustix::thread::sched_setaffinity(None, &cores) {
             tracing::warn!("core {core} cannot be used: {error}");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn named_numbers_are_added_by_name() {
-        let values = ["packets 5\nflows a 1\n".to_string(), String::new(), "flows a 2\npackets 7\n".into()];
-        assert_eq!(merge_values(Merge::Named, &values), "packets 12\nflows a 3\n");
     }
 }

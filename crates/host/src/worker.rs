@@ -225,6 +225,11 @@ impl Worker {
                     stale_turns = 1;
                     slept = Duration::ZERO;
                 }
+                let is_late = stale_turns > GIVE_UP_TURNS || slept > GIVE_UP_SLEPT;
+                if held > 0 && is_late && self.awaits() {
+                    stale_turns = 1;
+                    slept = Duration::ZERO;
+                }
                 let nobody_comes = stale_turns > GIVE_UP_TURNS || slept > GIVE_UP_SLEPT;
                 let is_over = if held == 0 { stale_turns > 2 } else { nobody_comes };
                 if is_over && !std::mem::replace(&mut done, true) {
@@ -271,6 +276,11 @@ impl Worker {
         // A configuration without any source waits for its scripts, or for somebody to stop it.
         let none = sources.clone().next().is_none();
         !(none && self.number == 0) && sources.all(|(_, finished)| *finished)
+    }
+
+    /// Whether packets are kept for something that is to come yet.
+    fn awaits(&self) -> bool {
+        self.nodes.iter().any(|node| node.element.as_ref().is_some_and(|element| element.awaits()))
     }
 
     /// Runs an element's task and what it sends on.

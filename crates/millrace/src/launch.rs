@@ -101,6 +101,7 @@ impl Prepared {
     /// When the machine has no memory or no threads.
     pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
         let Prepared { assembly, ports, plan, nfs, devices, .. } = self;
+        let plan = Plan { nfs: ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default(), ..plan };
         let mut pools = ports.pools().context("packet memory")?;
         let running = Running::start(assembly, &Plan { print, ..plan }, &mut pools)?;
         Ok(Launched { ports, running: Some(running), nfs, devices })

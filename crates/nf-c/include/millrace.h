@@ -115,6 +115,22 @@ int millrace_options_reason(millrace_options *options, const char *name);
 /* Names a counter that the NF keeps; its number, from 0 on. At most 64, then MILLRACE_ERROR_ROOM. */
 int millrace_options_counter(millrace_options *options, const char *name);
 
+/* What can be done with a handler: bits. */
+#define MILLRACE_READ 1
+#define MILLRACE_WRITE 2
+
+/* How what the processes of an NF say, one for each worker, becomes one: what the first says; the sum of numbers, or
+ * the largest; texts one after the other; lines of a name and a number, the numbers of a name added. */
+#define MILLRACE_FIRST 0
+#define MILLRACE_SUM 1
+#define MILLRACE_MAX 2
+#define MILLRACE_CONCAT 3
+#define MILLRACE_NAMED 4
+
+/* Names a handler: a value that operators read or write while the NF runs, called NF/process.NAME. A name has letters,
+ * digits, `_` and `-`. At most 64, then MILLRACE_ERROR_ROOM. See millrace_next_call. */
+int millrace_options_handler(millrace_options *options, const char *name, int access, int merge);
+
 /* Asks for slots to make packets in (millrace_make). */
 int millrace_options_makes_packets(millrace_options *options);
 
@@ -145,6 +161,9 @@ typedef struct millrace_callbacks {
     void (*idle)(millrace_link *link, void *user);
     /* Called once, when the NF is to end: packets that are sent here still leave, as far as the host takes them. */
     void (*stop)(millrace_link *link, void *user);
+    /* Called when somebody reads a handler that the options named, or writes it; `value` is NULL where it is read. To
+     * be answered by millrace_answer or millrace_refuse before it returns. Called after `stop`, too. */
+    void (*call)(millrace_link *link, const char *handler, const char *value, void *user);
 } millrace_callbacks;
 
 /* Attaches to the host and runs an NF until the host, SIGTERM or SIGINT ends it. Packets that are held by then are
@@ -315,6 +334,21 @@ int millrace_tell(const millrace_link *link, const char *sentence);
 /* Says that the NF has nothing left to do. The host tells the operator; it does not end the run of others for a
  * program. */
 void millrace_ask_end(const millrace_link *link);
+
+/* ---- Handlers ---- */
+
+/* For an NF with a loop of its own: 1 when somebody reads or writes a handler, else 0. `handler` is then its name, and
+ * `value` what is written, or NULL where it is read; both are valid until the call is answered, by millrace_answer or
+ * millrace_refuse, within two seconds and before the next. Calls come with millrace_receive and millrace_wait, and once
+ * more when the NF is to end: look for them in each turn and behind the loop. */
+int millrace_next_call(millrace_link *link, const char **handler, const char **value);
+
+/* Answers the call: what the handler says, at most 1 MiB; NULL is nothing, for one that was written.
+ * MILLRACE_ERROR_ARGUMENT when no call waits. */
+int millrace_answer(millrace_link *link, const char *text);
+
+/* Answers the call with a sentence that says why not. MILLRACE_ERROR_ARGUMENT when no call waits. */
+int millrace_refuse(millrace_link *link, const char *why);
 
 #ifdef __cplusplus
 }

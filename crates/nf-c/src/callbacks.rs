@@ -9,7 +9,7 @@ use crate::link::{CallerLink, prepare};
 use crate::options::CallerOptions;
 use crate::packet::CallerPacket;
 use crate::taken::Token;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 /// Packets of a batch.
 pub const BATCH: usize = 64;
@@ -24,7 +24,10 @@ pub struct Callbacks {
     pub batch: Option<unsafe extern "C" fn(*mut CallerLink, *mut CallerPacket, usize, *mut c_void)>,
     pub idle: Option<unsafe extern "C" fn(*mut CallerLink, *mut c_void)>,
     pub stop: Option<unsafe extern "C" fn(*mut CallerLink, *mut c_void)>,
+    pub call: Option<Call>,
 }
+
+type Call = unsafe extern "C" fn(*mut CallerLink, *const c_char, *const c_char, *mut c_void);
 
 #[unsafe(no_mangle)]
 extern "C" fn millrace_run(
@@ -79,6 +82,7 @@ extern "C" fn millrace_run(
                 // SAFETY: as above.
                 unsafe { idle(&raw mut link, user) };
             }
+            answer_calls(&mut link, callbacks.call, user);
         }
         if count == 0 {
             link.link.wait();
@@ -88,5 +92,19 @@ extern "C" fn millrace_run(
         // SAFETY: as above.
         unsafe { stop(&raw mut link, user) };
     }
+    answer_calls(&mut link, callbacks.call, user);
     0
+}
+
+/// Has C answer calls of its handlers.
+fn answer_calls(link: &mut CallerLink, call: Option<Call>, user: *mut c_void) {
+    while let Some(called) = link.next_call() {
+        // Kept here: C takes the call off the link by its answer.
+        let (handler, value) = (called.handler.clone(), called.value.clone());
+        let value = value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr());
+        let Some(call) = call else { continue };
+        // SAFETY: C's function is called as the header says, with texts that end with NUL and outlive the call; the
+        // link is not used here until it returns.
+        unsafe { call(&raw mut *link, handler.as_ptr(), value, user) };
+    }
 }

@@ -7,6 +7,7 @@
 //! - `packet`: packets in C's hands, and the burst functions
 //! - `taken`: which packets the NF has: C can copy a packet, the library still gives each back once
 //! - `callbacks`: `millrace_run`
+//! - `handlers`: values that operators read and write
 //! - `error`: codes, and the text of the last mistake
 //!
 //! Invariants: a pointer that is NULL, a packet that was given away and a number out of range are errors, never a
@@ -17,6 +18,7 @@
 
 mod callbacks;
 mod error;
+mod handlers;
 mod link;
 mod neighbour;
 mod options;

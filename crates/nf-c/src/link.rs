@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "functions for C have names that the linker sees")]
 
 use crate::error::{Code, fail, null, text};
+use crate::handlers::Called;
 use crate::options::CallerOptions;
 use crate::packet::CallerPacket;
 use crate::taken::{Had, Taken, Token};
@@ -22,6 +23,8 @@ pub struct CallerLink {
     config: Vec<u8>,
     /// Why the NF cannot run, as it said.
     pub failure: Option<String>,
+    /// The call that C answers now.
+    pub called: Option<Called>,
 }
 
 impl CallerLink {
@@ -36,6 +39,7 @@ impl CallerLink {
             taken: Taken::default(),
             arrived: VecDeque::new(),
             failure: None,
+            called: None,
         }
     }
 

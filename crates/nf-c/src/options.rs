@@ -10,11 +10,12 @@ pub struct CallerOptions {
     pub options: nf::Options,
     reasons: usize,
     counters: usize,
+    pub handlers: usize,
 }
 
 impl CallerOptions {
     /// Replaces the options by what a step makes of them.
-    fn step(&mut self, step: impl FnOnce(nf::Options) -> nf::Options) {
+    pub fn step(&mut self, step: impl FnOnce(nf::Options) -> nf::Options) {
         self.options = step(std::mem::take(&mut self.options));
     }
 }
@@ -23,7 +24,7 @@ impl CallerOptions {
 extern "C" fn millrace_options_new(kind: *const c_char) -> Option<Box<CallerOptions>> {
     let sdk = concat!("c ", env!("CARGO_PKG_VERSION"));
     let options = nf::Options::new(text(kind, "the NF's kind")?).sdk(sdk);
-    Some(Box::new(CallerOptions { options, reasons: 0, counters: 0 }))
+    Some(Box::new(CallerOptions { options, reasons: 0, counters: 0, handlers: 0 }))
 }
 
 #[unsafe(no_mangle)]

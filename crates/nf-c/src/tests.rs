@@ -11,9 +11,10 @@ use std::mem::offset_of;
 use std::process::Command;
 
 const HEADER: &str = include_str!("../include/millrace.h");
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     include_str!("callbacks.rs"),
     include_str!("error.rs"),
+    include_str!("handlers.rs"),
     include_str!("link.rs"),
     include_str!("neighbour.rs"),
     include_str!("options.rs"),
@@ -35,7 +36,7 @@ fn expected() -> Vec<(String, i64)> {
     layout!(Token, "millrace_token": place, serial);
     layout!(CallerPacket, "millrace_packet": data, length, interface, reserved, token);
     layout!(CallerMetadata, "millrace_metadata": timestamp_ns, flow_hash, network, transport, annotations, reserved);
-    layout!(Callbacks, "millrace_callbacks": size, start, batch, idle, stop);
+    layout!(Callbacks, "millrace_callbacks": size, start, batch, idle, stop, call);
     for (name, value) in [
         ("ARGUMENT", Code::Argument),
         ("PACKET", Code::Packet),
@@ -116,7 +117,8 @@ fn the_header_declares_the_functions_of_the_library() {
 fn the_limits_that_the_header_names_are_those_of_the_crate() {
     let reasons = format!("At most {}, then", nf::message::MOST_REASONS - 1);
     let counters = format!("At most {}, then", nf::message::MOST_COUNTERS);
-    assert!(HEADER.contains(&reasons) && HEADER.contains(&counters));
+    let handlers = format!("At most {}, then", nf::handler::MOST_HANDLERS);
+    assert!([reasons, counters, handlers].iter().all(|text| HEADER.contains(text)));
 }
 
 #[test]

@@ -31,6 +31,7 @@ int main(void)
     millrace_options_free(NULL);
     CHECK(millrace_options_reason(NULL, "x") == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_options_counter(NULL, "x") == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_options_handler(NULL, "x", MILLRACE_READ, MILLRACE_SUM) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_options_makes_packets(NULL) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_options_metadata(NULL) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_options_host(NULL, "fd:0") == MILLRACE_ERROR_ARGUMENT);
@@ -45,6 +46,13 @@ int main(void)
     for (int number = 0; number < 64; number++)
         CHECK(millrace_options_counter(options, "counter") == number);
     CHECK(millrace_options_counter(options, "counter") == MILLRACE_ERROR_ROOM);
+    CHECK(millrace_options_handler(options, NULL, MILLRACE_READ, MILLRACE_SUM) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_options_handler(options, "x", 0, MILLRACE_SUM) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_options_handler(options, "x", 4, MILLRACE_SUM) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_options_handler(options, "x", MILLRACE_READ, 5) == MILLRACE_ERROR_ARGUMENT);
+    for (int number = 0; number < 64; number++)
+        CHECK(millrace_options_handler(options, "handler", MILLRACE_READ | MILLRACE_WRITE, MILLRACE_SUM) == 0);
+    CHECK(millrace_options_handler(options, "handler", MILLRACE_READ, MILLRACE_SUM) == MILLRACE_ERROR_ROOM);
     CHECK(millrace_options_makes_packets(options) == 0);
     CHECK(millrace_options_metadata(options) == 0);
     CHECK(millrace_options_name(options, "me") == 0);
@@ -55,7 +63,7 @@ int main(void)
     CHECK(millrace_options_host(options, "/nowhere/at/all") == 0);
     CHECK(millrace_prepare(options) == NULL);
     CHECK(millrace_run(options, NULL, NULL) == MILLRACE_ERROR_ARGUMENT);
-    millrace_callbacks callbacks = { 0, NULL, batch, NULL, NULL };
+    millrace_callbacks callbacks = { 0, NULL, batch, NULL, NULL, NULL };
     CHECK(millrace_run(options, &callbacks, NULL) == MILLRACE_ERROR_ARGUMENT);
     callbacks.size = sizeof callbacks;
     CHECK(millrace_run(NULL, &callbacks, NULL) == MILLRACE_ERROR_ARGUMENT);
@@ -107,5 +115,9 @@ int main(void)
     millrace_set(NULL, 0, 1);
     CHECK(millrace_tell(NULL, "x") == MILLRACE_ERROR_ARGUMENT);
     millrace_ask_end(NULL);
+    const char *handler = NULL, *value = NULL;
+    CHECK(millrace_next_call(NULL, &handler, &value) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_answer(NULL, "x") == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_refuse(NULL, "x") == MILLRACE_ERROR_ARGUMENT);
     return failures != 0;
 }

@@ -1,5 +1,6 @@
 //! An NF's side of the handshake.
 
+use crate::handler::{Handler, MOST_HANDLERS};
 use crate::message::{FromNf, Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
 use crate::socket::Socket;
 use crate::{ENVIRONMENT, NfError};
@@ -57,6 +58,16 @@ impl Options {
     pub fn counter(mut self, name: &str) -> Options {
         if self.hello.counters.len() < MOST_COUNTERS {
             self.hello.counters.push(name.into());
+        }
+        self
+    }
+
+    /// A handler that it has, which [`crate::Nf::read`] and [`crate::Nf::write`] answer, or [`crate::Link::answer`].
+    /// Operators call it by `NF/process.NAME`.
+    #[must_use]
+    pub fn handler(mut self, handler: Handler) -> Options {
+        if self.hello.handlers.len() < MOST_HANDLERS {
+            self.hello.handlers.push(handler);
         }
         self
     }
@@ -149,7 +160,9 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let welcome = match message {
         ToNf::Welcome(welcome) => welcome,
         ToNf::Refused { why } => return Err(NfError::Refused(why)),
-        ToNf::Stop | ToNf::Direct { .. } | ToNf::Neighbours { .. } => return Err(NfError::HungUp),
+        ToNf::Stop | ToNf::Direct { .. } | ToNf::Neighbours { .. } | ToNf::Call { .. } => {
+            return Err(NfError::HungUp);
+        }
     };
     if welcome.protocol != PROTOCOL || welcome.layout != LAYOUT_VERSION {
         return Err(NfError::Version { theirs: welcome.protocol, ours: PROTOCOL });

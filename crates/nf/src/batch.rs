@@ -79,18 +79,28 @@ pub trait Nf {
     /// Works on a batch.
     fn batch(&mut self, batch: &mut Batch<'_>);
 
-    /// Called once, before the first packet.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says why the NF cannot run, for instance what is wrong with its configuration.
-    fn start(&mut self, _link: &mut Link) -> Result<(), String> {
-        Ok(())
-    }
-
     /// Called in every turn without packets, and at least after every 64 batches: for held packets whose time
     /// has come, and for timers.
     fn idle(&mut self, _link: &mut Link) {}
+
+    /// What a handler says that the NF named ([`Options::handler`]). It holds up packets: what takes long is better
+    /// done beforehand.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says why it says nothing.
+    fn read(&mut self, handler: &str) -> Result<String, String> {
+        Err(format!("`{handler}` says nothing"))
+    }
+
+    /// Writes a handler that the NF named.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is wrong with the value.
+    fn write(&mut self, handler: &str, _value: &str, _link: &mut Link) -> Result<(), String> {
+        Err(format!("`{handler}` cannot be written"))
+    }
 
     /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host takes them.
     fn stop(&mut self, _link: &mut Link) {}
@@ -109,14 +119,30 @@ const BUSY_TURNS: u32 = 64;
 ///
 /// # Errors
 ///
+/// When there is no host, or it does not want this NF.
+pub fn run(options: &Options, nf: impl Nf) -> Result<(), NfError> {
+    run_with(options, |_| Ok(nf))
+}
+
+/// The same of an NF that is made by its configuration ([`Link::config`]) and interfaces, before the first packet:
+/// `start` gives the NF, or a sentence that says why it cannot run, which the operator reads.
+///
+/// # Errors
+///
 /// When there is no host, when it does not want this NF, or when the NF cannot start.
-pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
+pub fn run_with<N: Nf>(
+    options: &Options,
+    start: impl FnOnce(&mut Link) -> Result<N, String>,
+) -> Result<(), NfError> {
     let mut link = Link::prepare(options)?;
     link.stop_on_signals()?;
-    if let Err(why) = nf.start(&mut link) {
-        link.fail(&why);
-        return Err(NfError::CannotStart(why));
-    }
+    let mut nf = match start(&mut link) {
+        Ok(nf) => nf,
+        Err(why) => {
+            link.fail(&why);
+            return Err(NfError::CannotStart(why));
+        }
+    };
     link.ready()?;
     let (mut packets, mut turns) = (VecDeque::with_capacity(64), 0);
     while !link.is_over() {
@@ -129,12 +155,24 @@ pub fn run(options: &Options, mut nf: impl Nf) -> Result<(), NfError> {
         if count == 0 || turns >= BUSY_TURNS {
             turns = 0;
             nf.idle(&mut link);
+            answer_calls(&mut nf, &mut link);
         }
         if count == 0 {
             link.wait();
         }
     }
     nf.stop(&mut link);
+    answer_calls(&mut nf, &mut link);
     link.close();
     Ok(())
+}
+
+fn answer_calls(nf: &mut impl Nf, link: &mut Link) {
+    while let Some(call) = link.next_call() {
+        let answer = match call.value() {
+            None => nf.read(call.handler()),
+            Some(value) => nf.write(call.handler(), value, link).map(|()| String::new()),
+        };
+        link.answer(call, answer);
+    }
 }

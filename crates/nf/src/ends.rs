@@ -6,6 +6,7 @@
 use crate::NfError;
 use crate::attach::Attached;
 use crate::direct::{Direct, Sent};
+use crate::handler::{Call, Merge, Text};
 use crate::message::{FromNf, ToNf, Welcome};
 use crate::neighbours::Neighbours;
 use crate::socket::Socket;
@@ -14,6 +15,7 @@ use shm::page::Page;
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{Packet, Region};
 use std::collections::VecDeque;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,6 +119,8 @@ pub struct Ends {
     /// Claims on packets that are noted as this NF's and were given.
     noted: Vec<Claim>,
     beats: u64,
+    /// Handlers that the host called.
+    calls: VecDeque<Call>,
     /// The host asked for the end, or is gone.
     over: bool,
     /// The host's indices cannot be: nothing more is taken or given.
@@ -154,6 +158,7 @@ impl Ends {
             working: 0,
             granted: vec![],
             beats: 0,
+            calls: VecDeque::new(),
             over: false,
             broken: false,
             _rings: rings,
@@ -574,6 +579,13 @@ impl Ends {
                     }
                 }
                 Ok(Some((ToNf::Neighbours { changes }, _))) => self.neighbours.learn(changes),
+                Ok(Some((ToNf::Call { call: number, handler, value, last: is_last }, files))) => {
+                    let value = value.map(|value| value.unpack(files)).transpose();
+                    match value {
+                        Ok(value) => self.calls.push_back(Call { number, handler, value, is_last }),
+                        Err(why) => self.say(&FromNf::Refusal { call: number, why }),
+                    }
+                }
                 Ok(Some(_)) => {}
             }
         }
@@ -597,6 +609,24 @@ impl Ends {
         self.neighbours.attend(|message| socket.send(message, &[]).is_ok());
     }
 
+    /// The next handler that the host called.
+    #[inline]
+    pub fn next_call(&mut self) -> Option<Call> {
+        self.calls.pop_front()
+    }
+
+    /// Answers a call: what the handler says, and how that goes together with what others say; or why it does not.
+    pub fn answer(&self, call: &Call, answer: Result<(Merge, String), String>) {
+        let call = call.number;
+        let packed = answer.and_then(|(merge, text)| Ok((merge, Text::pack(text)?)));
+        let (message, file) = match packed {
+            Ok((merge, (text, file))) => (FromNf::Answer { call, text, merge }, file),
+            Err(why) => (FromNf::Refusal { call, why: cut(why) }, None),
+        };
+        let files: Vec<_> = file.iter().map(AsFd::as_fd).collect();
+        let _ = self.socket.send(&message, &files);
+    }
+
     /// Tells the host something beside the packets. One that does not listen misses it.
     pub fn say(&self, message: &FromNf) {
         let _ = self.socket.send(message, &[]);
@@ -616,4 +646,12 @@ impl Ends {
         }
         self.wake_others();
     }
+}
+
+/// A sentence that a message has room for, every character of it escaped.
+fn cut(mut text: String) -> String {
+    const MOST_BYTES: usize = 4 << 10;
+    let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.truncate(end.unwrap_or(0));
+    text
 }

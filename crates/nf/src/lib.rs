@@ -25,6 +25,7 @@
 //! - `attach`: the NF's side of it
 //! - [`ends`]: the NF's ends of its rings
 //! - [`neighbours`]: next hops, whose Ethernet addresses the host finds out
+//! - [`handler`]: values that operators read and write
 //! - `link`, `batch`, `packet`, `metadata`: what NFs are written against
 //!
 //! Invariants: every packet that was received goes back once; slots that the host granted to make packets in
@@ -34,6 +35,7 @@ mod attach;
 mod batch;
 mod direct;
 pub mod ends;
+pub mod handler;
 mod link;
 pub mod message;
 mod metadata;
@@ -47,7 +49,8 @@ pub use ::packet::access::Access;
 
 pub use crate::packet::Packet;
 pub use attach::{Attached, Options, PartyFiles, attach};
-pub use batch::{Batch, Nf, run};
+pub use batch::{Batch, Nf, run, run_with};
+pub use handler::{Call, Handler, HandlerAccess, Merge};
 pub use link::{Held, Link};
 pub use metadata::Metadata;
 pub use neighbours::Neighbour;

@@ -3,6 +3,7 @@
 use crate::NfError;
 use crate::attach::{Options, attach};
 use crate::ends::{Ends, FIRST_COUNTER};
+use crate::handler::{Call, Handler, Merge};
 use crate::message::{FromNf, StationFacts};
 use crate::neighbours::Neighbour;
 use crate::packet::Packet;
@@ -41,6 +42,7 @@ pub struct Link {
     config: Vec<u8>,
     reasons: u16,
     counters: usize,
+    handlers: Vec<Handler>,
     /// Receives in a row that found nothing, and since the host was last listened to.
     idle: u32,
     unheard: u32,
@@ -73,7 +75,8 @@ impl Link {
         let config = std::mem::take(&mut attached.config);
         let (reasons, counters) = (attached.reasons as u16, attached.counters);
         let (ends, stop) = (Ends::new(attached), Arc::default());
-        Ok(Link { ends, config, reasons, counters, idle: 0, unheard: 0, wake: None, stop })
+        let handlers = options.hello.handlers.clone();
+        Ok(Link { ends, config, reasons, counters, handlers, idle: 0, unheard: 0, wake: None, stop })
     }
 
     /// Says that packets may come.
@@ -305,6 +308,22 @@ impl Link {
         self.free_abandoned();
         self.ends.flush();
         self.ends.wake_others();
+    }
+
+    /// The next handler that somebody calls, of those that the NF named ([`Options::handler`]); to be answered by
+    /// [`Link::answer`], within two seconds. Calls come while the NF receives and waits, and once more when it is to
+    /// end: a loop of its own looks for them after both, and [`run`](crate::run) does that by itself.
+    #[inline]
+    pub fn next_call(&mut self) -> Option<Call> {
+        self.ends.next_call()
+    }
+
+    /// Answers a call: what the handler says, up to 1 MiB, or nothing where it was written; or a sentence that says
+    /// why not.
+    pub fn answer(&mut self, call: Call, answer: Result<String, String>) {
+        let known = self.handlers.iter().find(|handler| handler.name == call.handler());
+        let merge = known.map_or(Merge::First, |handler| handler.merge);
+        self.ends.answer(&call, answer.map(|text| (merge, text)));
     }
 
     /// Tells the operator something, in a sentence.

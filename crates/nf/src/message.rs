@@ -4,6 +4,7 @@
 //! and says [`FromNf::Ready`]. From then on packets go through the rings; the socket carries what is seldom said,
 //! and a hang-up is a failure notice. Each message is one datagram of JSON.
 
+use crate::handler::{Handler, Merge, Text};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -52,6 +53,22 @@ pub enum FromNf {
     Forget {
         /// The neighbours, [`MOST_CHANGES`] at most.
         hops: Vec<NextHop>,
+    },
+    /// A handler did what it was called for; of one that was written the text is empty.
+    Answer {
+        /// Which call is answered.
+        call: u64,
+        /// What it says.
+        text: Text,
+        /// How what several workers' processes say becomes one.
+        merge: Merge,
+    },
+    /// A handler did not.
+    Refusal {
+        /// Which call is answered.
+        call: u64,
+        /// A sentence that says why.
+        why: String,
     },
 }
 
@@ -131,6 +148,9 @@ pub struct Hello {
     /// Counters that it keeps.
     #[serde(default)]
     pub counters: Vec<String>,
+    /// Handlers that it has.
+    #[serde(default)]
+    pub handlers: Vec<Handler>,
 }
 
 /// What the host says.
@@ -162,6 +182,17 @@ pub enum ToNf {
     Neighbours {
         /// The changes, [`MOST_CHANGES`] at most.
         changes: Vec<Change>,
+    },
+    /// A handler is called.
+    Call {
+        /// The number that the answer names.
+        call: u64,
+        /// The handler.
+        handler: String,
+        /// What is to be written; nothing where it is read.
+        value: Option<Text>,
+        /// Whether the NF is asked to end next, and this is to say how it is then.
+        last: bool,
     },
     /// The NF is to give back what it has, and to end.
     Stop,

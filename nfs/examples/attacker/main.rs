@@ -19,7 +19,7 @@ mod use_up;
 
 use nf::ends::HEARTBEAT;
 use nf::message::FromNf;
-use nf::{Attached, Options};
+use nf::{Attached, Handler, Options};
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,11 @@ use std::time::{Duration, Instant};
 const BURST: usize = 64;
 /// How long it behaves before it attacks.
 const WARM_UP: Duration = Duration::from_millis(150);
+
+fn options() -> Options {
+    let options = Options::new("attacker").reason("spite").handler(Handler::read("bad name\n"));
+    talk::TRAPS.iter().fold(options, |options, trap| options.handler(Handler::read(trap)))
+}
 
 /// Tells how the system answered.
 fn tell(what: &str, answer: Result<(), std::io::Error>) {
@@ -75,7 +80,7 @@ struct Attacker {
 
 impl Attacker {
     fn attach() -> Attacker {
-        let attached = nf::attach(&Options::new("attacker").reason("spite")).unwrap_or_else(|error| {
+        let attached = nf::attach(&options()).unwrap_or_else(|error| {
             // The run may be over before it began here.
             eprintln!("attack: there is no host: {error}");
             std::process::exit(1)

@@ -2,8 +2,10 @@
 #![expect(unsafe_code, reason = "attacks by system calls")]
 
 use crate::{Attacker, check, tell};
-use nf::message::{FromNf, Hello, NextHop, PROTOCOL};
-use rustix::fd::{AsFd, AsRawFd};
+use nf::Merge;
+use nf::handler::Text;
+use nf::message::{FromNf, Hello, NextHop, PROTOCOL, ToNf};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -40,6 +42,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
         "nothing" => garbage(attacker, b""),
         "long" => garbage(attacker, &[b'"'; 200_000]),
         "descriptors" => descriptors(attacker),
+        "answers" => answers(attacker),
         "stdout" => output(1),
         "stderr" => output(2),
         "spoil-stderr" => spoil(),
@@ -55,6 +58,67 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Handlers that are answered as they should not be.
+pub const TRAPS: [&str; 9] =
+    ["never", "others", "too-long", "no-file", "device", "pipe", "no-text", "terminal", "refuses"];
+
+/// A file in memory, of those that a confined NF may make.
+fn in_memory(bytes: &[u8]) -> Option<rustix::fd::OwnedFd> {
+    let file = rustix::fs::memfd_create("text", rustix::fs::MemfdFlags::CLOEXEC).ok()?;
+    rustix::io::write(&file, bytes).ok().map(|_| file)
+}
+
+/// Answers calls of handlers.
+fn answers(attacker: &mut Attacker) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < end {
+        attacker.work();
+        let socket = &attacker.attached.socket;
+        let (call, handler) = match socket.receive::<ToNf>(Duration::ZERO) {
+            Ok(Some((ToNf::Call { call, handler, .. }, _))) => (call, handler),
+            Ok(Some((ToNf::Stop, _))) | Err(_) => std::process::exit(0),
+            Ok(_) => continue,
+        };
+        let answer = |text: Text, files: &[BorrowedFd<'_>]| {
+            let _ = socket.send(&FromNf::Answer { call, text, merge: Merge::Sum }, files);
+        };
+        let here = |text: &str| Text::Here(text.into());
+        match handler.as_str() {
+            "others" => {
+                for call in [0, call + 1, call + 7, u64::MAX] {
+                    let text = here("forged");
+                    let _ = socket.send(&FromNf::Answer { call, text, merge: Merge::First }, &[]);
+                }
+            }
+            "too-long" => answer(Text::Beside(usize::MAX), &[]),
+            "no-file" => answer(Text::Beside(5), &[]),
+            "device" => {
+                let zero = std::fs::File::open("/dev/zero");
+                answer(Text::Beside(5), &zero.iter().map(AsFd::as_fd).collect::<Vec<_>>());
+            }
+            "pipe" => {
+                let Ok((read, _write)) = std::io::pipe() else { continue };
+                answer(Text::Beside(5), &[read.as_fd()]);
+                // For as long as the host may look at it.
+                std::mem::forget(_write);
+            }
+            "no-text" => {
+                let file = in_memory(&[0xff; 6000]);
+                answer(Text::Beside(6000), &file.iter().map(AsFd::as_fd).collect::<Vec<_>>());
+            }
+            "terminal" => {
+                let merge = Merge::First;
+                let _ = socket.send(&FromNf::Answer { call, text: here("a\x1b[2J\tb\nc\r"), merge }, &[]);
+            }
+            "refuses" => {
+                let why = "\x1b[31mno ".repeat(2000);
+                let _ = socket.send(&FromNf::Refusal { call, why }, &[]);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Says something again and again, as fast as it is heard, and works meanwhile.

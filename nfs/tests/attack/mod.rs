@@ -41,7 +41,7 @@ pub fn lacks_root(test: &str) -> bool {
 }
 
 impl Accounts {
-    fn handler(&self, name: &str) -> &str {
+    pub fn handler(&self, name: &str) -> &str {
         self.handlers[name].as_str().unwrap_or_default()
     }
 }
@@ -58,11 +58,13 @@ pub struct Attack<'a> {
     pub seconds: u32,
     /// What the port is that the attacker sends to.
     pub port: &'a str,
+    /// Further handlers that are read at its end.
+    pub handlers: Vec<String>,
 }
 
 impl<'a> Attack<'a> {
     pub fn new(text: &'a str) -> Attack<'a> {
-        Attack { text, keys: "", others_keys: "", seconds: 1, port: "discard = true" }
+        Attack { text, keys: "", others_keys: "", seconds: 1, port: "discard = true", handlers: vec![] }
     }
 
     /// By an NF that only looks.
@@ -86,6 +88,11 @@ impl<'a> Attack<'a> {
 
     pub fn seconds(self, seconds: u32) -> Attack<'a> {
         Attack { seconds, ..self }
+    }
+
+    /// Reads handlers of the attacker at the end.
+    pub fn reading(self, handlers: &[&str]) -> Attack<'a> {
+        Attack { handlers: handlers.iter().map(|name| format!("bad/process.{name}")).collect(), ..self }
     }
 
     /// The chain file: one link for each of the two, which share nothing but the host's worker.
@@ -141,6 +148,7 @@ impl<'a> Attack<'a> {
         let mut command = Command::new(millrace());
         command.args(["run", "chain.toml", "--json", "--for", &self.seconds.to_string()]);
         command.args(handlers.iter().flat_map(|handler| ["-H", handler]));
+        command.args(self.handlers.iter().flat_map(|handler| ["-H", handler]));
         command.env("SECRET_OF_THE_OPERATOR", "1").current_dir(folder.path());
         let files = ["out", "err"].map(|name| folder.path().join(name));
         let open = |path: &PathBuf| std::fs::File::create(path).expect("created");
@@ -251,6 +259,13 @@ impl Made {
             .iter()
             .any(|found| found.starts_with(&expected) && found.ends_with("was ended"));
         assert!(found, "{attack}: {:?}\n{told}", accounts.findings);
+    }
+
+    /// The attacker was ended for what it used, and the operator told what to do.
+    #[track_caller]
+    pub fn ran_out_of_memory(&self) {
+        let told = "NF `bad` ran out of memory (limit 64 MiB: raise `memory_mib`) and was ended";
+        assert!(self.accounts.findings.iter().any(|found| found == told), "{:?}", self.accounts.findings);
     }
 
     /// The attacker ended by itself and was started anew, again and again.

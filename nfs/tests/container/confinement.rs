@@ -85,7 +85,9 @@ fn a_container_uses_no_more_than_it_may() {
     for runtime in runtimes("a_container_uses_no_more_than_it_may") {
         let keys = format!("{}\nmemory_mib = 64", keys(runtime));
         for attack in ["memory", "shared-memory"] {
-            Attack::new(attack).keys(&keys).seconds(5).make().was_restarted();
+            let made = Attack::new(attack).keys(&keys).seconds(5).make();
+            made.was_restarted();
+            made.ran_out_of_memory();
         }
         Attack::new("processes").keys(&keys).seconds(2).make().was_refused(&["processes"]);
         Attack::new("open-files").keys(&keys).seconds(2).make().was_refused(&["open files"]);

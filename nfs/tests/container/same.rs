@@ -16,10 +16,11 @@ fn an_nf_does_the_same_in_a_process_and_in_a_container() {
     let runtimes = runtimes("an_nf_does_the_same_in_a_process_and_in_a_container");
     let run = |nf: &str, config: &str, keys: &str| {
         let setup = Setup::new(nf, &["lan", "wan"], config).input("lan", &frames()).mirror("wan").keys(keys);
+        let setup = setup.reading(&[if nf == "firewall" { "rules" } else { "top" }]);
         setup.run().sound()
     };
     let rules = "[[rule]]\naction = \"allow\"\nprotocol = \"tcp\"\n";
-    for (nf, config) in [("firewall", rules), ("monitor", "")] {
+    for (nf, config) in [("firewall", rules), ("monitor", "top = 3")] {
         let expected = run(nf, config, "");
         assert!(!expected.out("wan").is_empty(), "{nf}");
         for runtime in &runtimes {
@@ -28,6 +29,9 @@ fn an_nf_does_the_same_in_a_process_and_in_a_container() {
             assert_eq!(found.out("lan"), expected.out("lan"), "{nf} by {runtime}");
             assert_eq!(found.drops(), expected.drops(), "{nf} by {runtime}");
             assert_eq!(found.restarts, 0, "{nf} by {runtime}");
+            let handler = if nf == "firewall" { "rules" } else { "top" };
+            assert_eq!(found.handler(handler).len(), expected.handler(handler).len(), "{nf} by {runtime}");
+            assert!(!found.handler(handler).is_empty(), "{nf} by {runtime}");
         }
     }
 }
@@ -50,10 +54,17 @@ fn a_click_configuration_does_the_same_in_containers() {
         let place = folder.path().join("nat-firewall-balancer");
         std::fs::write(place.join("chain.toml"), chain.replace("runs = \"process\"", runs)).expect("written");
         let mut command = std::process::Command::new(millrace());
-        let output =
-            command.args(["run", "chain.toml", "--json"]).current_dir(&place).output().expect("it runs");
+        let output = command
+            .args(["run", "chain.toml", "--json", "-H", "nat/rewriter.table_size"])
+            .current_dir(&place)
+            .output()
+            .expect("it runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "{runs}: {told}");
+        let accounts: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let size =
+            accounts["handlers"]["nat/rewriter.table_size"].as_str().and_then(|size| size.parse().ok());
+        assert!(size.is_some_and(|size: u64| size > 0), "{runs}: {accounts}");
         ["internet.pcap", "servers.pcap"].map(|name| std::fs::read(place.join(name)).expect("written"))
     };
     let expected = outputs("runs = \"process\"");

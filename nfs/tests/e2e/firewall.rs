@@ -38,13 +38,16 @@ fn it_decides_by_the_first_rule() {
     let mut wrong = frames[1].clone();
     wrong.truncate(30);
     frames.push(wrong);
-    let outcome = Setup::new("firewall", &["lan", "wan"], RULES).input("lan", &frames).run().sound();
+    let setup = Setup::new("firewall", &["lan", "wan"], RULES).reading(&["rules"]);
+    let outcome = setup.input("lan", &frames).run().sound();
     let expected = [&frames[1], &frames[5], &frames[8]].map(Clone::clone);
     assert_eq!(outcome.out("wan"), expected);
     let drops =
         [("denied-by-default", 4), ("denied-by-rule", 1), ("fragment", 1), ("malformed", 1), ("not-ip", 1)];
     assert_eq!(outcome.drops(), drops);
     assert_eq!((outcome.counter("allowed-by-rule"), outcome.counter("flows")), (2, 2));
+    let hits: Vec<_> = outcome.handler("rules").lines().map(|line| line.rsplit(' ').next()).collect();
+    assert_eq!(hits, ["1", "1", "1"].map(Some));
 }
 
 #[test]

@@ -40,6 +40,23 @@ fn it_floods_what_it_does_not_know_and_drops_what_is_there_already() {
 }
 
 #[test]
+fn who_is_where_is_a_handler() {
+    for (name, program) in c::both("l2fwd") {
+        let frames = [frame(1, station(2)), frame(3, station(1))];
+        let setup = Setup::of(&program, &["a", "b"], "").input("a", &frames).reading(&["table", "handlers"]);
+        let outcome = setup.run().sound();
+        let mut lines: Vec<&str> = outcome.handler("table").lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["02:00:00:00:01:01 a 0 s", "02:00:00:00:01:03 a 0 s"], "{name}");
+        let all = outcome.handler("handlers");
+        assert!(all.contains("counters\tr") && all.ends_with("table\tr\nforget\tw"), "{name}: {all}");
+        // What is only written says nothing.
+        let told = Setup::of(&program, &["a", "b"], "").reading(&["forget"]).told();
+        assert!(told.contains("`nf/process` has no read handler `forget`"), "{name}: {told}");
+    }
+}
+
+#[test]
 fn answers_go_only_to_who_asked() {
     for (name, program) in c::both("l2fwd") {
         let frames = [frame(1, station(2))];

@@ -25,7 +25,7 @@ fn each_flow_has_one_backend_and_sees_only_the_service() {
         }
     }
     let setup = Setup::new("load-balancer", &["clients", "servers"], CONFIG).input("clients", &frames);
-    let outcome = setup.mirror("servers").run().sound();
+    let outcome = setup.mirror("servers").reading(&["backends"]).run().sound();
     let mut chosen: BTreeMap<u16, Vec<String>> = BTreeMap::new();
     for seen in outcome.out("servers").iter().map(|frame| see(frame)) {
         let (from, to) = seen.ports.expect("TCP");
@@ -39,6 +39,7 @@ fn each_flow_has_one_backend_and_sees_only_the_service() {
     let first = chosen.values().filter(|all| all[0] == "10.0.0.1:8080").count();
     let second = chosen.values().filter(|all| all[0] == "10.0.0.2:80").count();
     assert!(first + second == 50 && first.abs_diff(second) < 30, "{first} and {second}");
+    assert_eq!(outcome.handler("backends"), format!("10.0.0.1:8080 {first}\n10.0.0.2:80 {second}\n"));
     let back = ends(outcome.out("clients"));
     assert_eq!((back.len(), back[0].as_str()), (150, "192.0.2.10:80 > 203.0.113.1:1000"));
     assert!(back.iter().all(|ends| ends.starts_with("192.0.2.10:80 > ")));

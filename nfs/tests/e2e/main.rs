@@ -6,6 +6,7 @@ mod firewall;
 mod frames;
 mod garbage;
 mod guide;
+mod held;
 mod l2fwd;
 mod l3fwd;
 mod load_balancer;

@@ -18,7 +18,11 @@ fn it_counts_and_passes_everything_on() {
     let mut wrong = udp("10.0.0.1:1", "10.0.0.2:2", b"cut off");
     wrong.truncate(20);
     frames.push(wrong);
-    let outcome = Setup::new("monitor", &["lan", "wan"], "top = 2").input("lan", &frames).run().sound();
+    let outcome = Setup::new("monitor", &["lan", "wan"], "top = 2")
+        .input("lan", &frames)
+        .reading(&["top"])
+        .run()
+        .sound();
     assert_eq!(outcome.out("wan"), frames);
     for (counter, expected) in [
         ("packets", 9),
@@ -39,6 +43,11 @@ fn it_counts_and_passes_everything_on() {
     }
     let top = "nf: 10.0.0.1 1 > 10.0.0.2 2 protocol 17: 2 packets, 1085 bytes";
     assert!(outcome.stderr.contains(top), "{}", outcome.stderr);
+    let largest = outcome.handler("top");
+    assert!(
+        top.ends_with(largest.lines().next().expect("a line")) && largest.lines().count() == 2,
+        "{largest}"
+    );
 }
 
 #[test]

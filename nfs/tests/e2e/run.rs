@@ -32,6 +32,7 @@ pub struct Setup {
     more: String,
     environment: Vec<(String, String)>,
     nobody: bool,
+    handlers: Vec<String>,
 }
 
 /// What came of it.
@@ -44,6 +45,7 @@ pub struct Outcome {
     out: BTreeMap<String, Vec<Frame>>,
     counters: BTreeMap<String, u64>,
     drops: BTreeMap<String, u64>,
+    handlers: BTreeMap<String, String>,
 }
 
 impl std::fmt::Debug for Outcome {
@@ -100,6 +102,7 @@ impl Setup {
             more: String::new(),
             environment: vec![],
             nobody: false,
+            handlers: vec![],
         }
     }
 
@@ -194,6 +197,13 @@ impl Setup {
         self
     }
 
+    /// Whose handlers of these names are read at the end.
+    #[allow(dead_code, reason = "not every test that has this module reads them")]
+    pub fn reading(mut self, handlers: &[&str]) -> Setup {
+        self.handlers = handlers.iter().map(|name| format!("nf/process.{name}")).collect();
+        self
+    }
+
     /// With a host behind an interface that sends everything back to where it came from: addresses and ports
     /// exchanged, pings answered.
     pub fn mirror(mut self, interface: &str) -> Setup {
@@ -247,6 +257,7 @@ impl Setup {
                 .iter()
                 .flat_map(|what| ["-H".into(), format!("nf/process.{what}")]),
         );
+        command.args(self.handlers.iter().flat_map(|handler| ["-H", handler]));
         let output = command.output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let accounts: Accounts =
@@ -278,8 +289,20 @@ impl Setup {
                 .and_then(|n| n.trim().parse().ok())
                 .unwrap_or(0),
             findings: accounts.findings,
+            handlers: accounts.handlers,
             stderr,
         }
+    }
+
+    /// All that a run prints.
+    #[allow(dead_code, reason = "not every test that has this module asks")]
+    pub fn told(self) -> String {
+        self.write();
+        let mut command = self.command();
+        command.args(["run", "chain.toml"]);
+        command.args(self.handlers.iter().flat_map(|handler| ["-H", handler]));
+        let output = command.output().expect("it runs");
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
     /// Runs it, and expects that the NF refuses its configuration with all these sentences.
@@ -332,6 +355,14 @@ impl Outcome {
     #[track_caller]
     pub fn counter(&self, name: &str) -> u64 {
         *self.counters.get(name).unwrap_or_else(|| panic!("no counter {name} in {:?}", self.counters))
+    }
+
+    /// What a handler of the NF said at the end.
+    #[allow(dead_code, reason = "not every test that has this module reads them")]
+    #[track_caller]
+    pub fn handler(&self, name: &str) -> &str {
+        let name = format!("nf/process.{name}");
+        self.handlers.get(&name).unwrap_or_else(|| panic!("no {name} in {:?}", self.handlers))
     }
 
     /// Packets that the NF dropped, by reason.

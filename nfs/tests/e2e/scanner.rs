@@ -36,7 +36,9 @@ fn it_finds_patterns_in_payloads_only() {
     let mut padded = udp("10.0.0.1:1", "10.0.0.2:80", b"x");
     padded.extend(b"malware");
     frames.push(padded);
-    let outcome = Setup::new("scanner", &["lan", "wan"], CONFIG).input("lan", &frames).run();
+    let setup = Setup::new("scanner", &["lan", "wan"], CONFIG).reading(&["patterns"]);
+    let outcome = setup.input("lan", &frames).run();
+    assert!(outcome.handler("patterns").contains("greeting 2\n"), "{}", outcome.handler("patterns"));
     let kept: Vec<_> = [2, 3, 4, 5, 6, 7, 9].map(|at| frames[at].clone()).to_vec();
     assert_eq!(outcome.out("wan"), kept);
     assert_eq!(outcome.drops(), [("malformed", 1), ("pattern", 2)]);

@@ -198,16 +198,34 @@ impl Group {
     }
 
     /// Why the kernel, or this module, ended the NF; `None` if neither did.
-    pub fn why_ended(&self) -> Option<String> {
+    pub fn why_ended(&self) -> Option<Finding> {
         let killed = |dir: &Dir| {
             let of = |file| dir.number(file, "oom_kill ");
             of("memory.events").or_else(|| of("memory.oom_control")).is_some_and(|count| count > 0)
         };
-        let placing = self.placing.get().cloned();
+        let placing = self.placing.get().cloned().map(Finding::Other);
         placing.or_else(|| {
             let dirs = self.unified.iter().chain(&self.legacy);
-            dirs.into_iter().any(killed).then(|| "it used more memory than it may".to_owned())
+            dirs.into_iter().any(killed).then_some(Finding::OutOfMemory)
         })
+    }
+}
+
+/// Why an NF was ended for a limit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Finding {
+    /// It used more memory than it may.
+    OutOfMemory,
+    /// Something else, in a sentence.
+    Other(String),
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Finding::OutOfMemory => f.write_str("out of memory"),
+            Finding::Other(why) => f.write_str(why),
+        }
     }
 }
 

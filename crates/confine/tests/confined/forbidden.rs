@@ -198,7 +198,7 @@ fn more_than_its_limits() {
     let status = crate::finish(&mut eats);
     if eats.applied().has(confine::Mechanism::Memory) {
         assert_eq!(status.signal(), Some(libc::SIGKILL), "{status}");
-        assert_eq!(eats.finding(), Some("it used more memory than it may"));
+        assert_eq!(eats.finding(), Some(&confine::Finding::OutOfMemory));
     } else {
         eprintln!("SKIP: no control groups that limit memory");
     }

@@ -55,16 +55,8 @@ struct Dispatch {
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let patterns = args.rest();
-    if !args.finish() {
-        return None;
-    }
     let errors = cx.diags.errors();
-    if patterns.len() != cx.shape.outputs {
-        let message = format!("{} patterns for {} outputs", patterns.len(), cx.shape.outputs);
-        cx.error(cx.config.span, message).help("one pattern for each output");
-    }
+    let patterns = cx.patterns()?;
     let mut wanted: Vec<Expr> = vec![];
     for text in &patterns {
         wanted.extend(expr::parse(&unquote(text), cx.names, cx.diags).map(|pattern| pattern.expr));

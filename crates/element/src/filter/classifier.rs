@@ -45,17 +45,8 @@ everything. A packet too short for a clause does not match it.
 const MAX_OFFSET: usize = 8000;
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let patterns = args.rest();
-    if !args.finish() {
-        return None;
-    }
     let errors = cx.diags.errors();
-    if patterns.len() != cx.shape.outputs {
-        let (wanted, given) = (cx.shape.outputs, patterns.len());
-        let message = format!("{given} patterns for {wanted} outputs");
-        cx.error(cx.config.span, message).help("one pattern for each output");
-    }
+    let patterns = cx.patterns()?;
     let rules =
         patterns.iter().enumerate().map(|(output, text)| (pattern(&unquote(text), cx.diags), output as u32));
     let rules: Vec<_> = rules.collect();

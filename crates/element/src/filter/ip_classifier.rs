@@ -63,17 +63,8 @@ A test of bytes that the packet does not have fails. On a packet without an IP h
 };
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let patterns = args.rest();
-    if !args.finish() {
-        return None;
-    }
     let errors = cx.diags.errors();
-    if patterns.len() != cx.shape.outputs {
-        let (wanted, given) = (cx.shape.outputs, patterns.len());
-        let message = format!("{given} patterns for {wanted} outputs");
-        cx.error(cx.config.span, message).help("one pattern for each output");
-    }
+    let patterns = cx.patterns()?;
     let mut rules = vec![];
     for (output, text) in patterns.iter().enumerate() {
         if let Some(pattern) = expr::parse(&unquote(text), cx.names, cx.diags) {

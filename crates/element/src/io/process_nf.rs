@@ -35,7 +35,7 @@ file puts it into the configuration; there is no other use for it.
   many; a line each), `bypassed` (packets that passed by the
   NF while it did not run), `passed` (packets that it handed to the next NF of its trust group by itself), `copied`
   (copies that were made at the border of its trust group, both ways), `missed` (packets that an observer had no room
-  for)
+  for); and those that a program offers, which `handlers` lists
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs;
   `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before it took the
   packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had the packet kept
@@ -436,6 +436,10 @@ impl Element for ProcessNf {
         self.link.stop(&mut self.back);
         self.settle(None, work);
         self.drop_waiting(NOT_BACK, work);
+    }
+
+    fn awaits(&self) -> bool {
+        !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
     }
 
     fn handlers(&self) -> &'static [Handler] {

@@ -42,7 +42,7 @@ pub fn is_first(name: &str) -> bool {
 }
 
 /// The name of an element of an NF in the whole graph. Those of instances begin with a dot.
-pub(super) fn element_name(nf: &str, element: &str) -> String {
+pub(crate) fn element_name(nf: &str, element: &str) -> String {
     if element.starts_with('.') { format!("{nf}{element}") } else { format!("{nf}/{element}") }
 }
 

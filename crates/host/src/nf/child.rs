@@ -3,12 +3,15 @@
 //! Packets are worked on in place. What its elements drop goes back with that word. Packets are made in slots
 //! that the host granted, of which there are always some, and dropped ones among those are used again.
 
+use super::handlers::nf_merge;
 use crate::assemble::{Options, assemble};
-use crate::chain::{Body, ProcessNf};
+use crate::chain::{Body, ProcessNf, instances};
 use crate::running::{Outcome, Plan, Running};
 use crate::services::PortOpener;
 use diag::Diagnostics;
+use element::Merge;
 use element::configure::Direction;
+use nf::Call;
 use nf::ends::Ends;
 use nf::message::FromNf;
 use port::{Moved, Port, PortError, PortInfo, PortStats};
@@ -219,7 +222,13 @@ pub fn serve(
     let interior = Arc::new(Mutex::new(Interior { ends, makes: false, starving_since: None, came }));
     let mut interfaces = Interfaces { nf, interior: Arc::clone(&interior) };
     let Body::Click(graph) = &nf.body else { return Err("it is no Click configuration".into()) };
-    let assembly = assemble(graph, options, &mut interfaces, diags).map_err(|error| error.to_string())?;
+    // Elements are called as they would be in the host's process.
+    let mut graph = graph.clone();
+    graph
+        .elements
+        .iter_mut()
+        .for_each(|element| element.name = instances::element_name(&nf.name, &element.name));
+    let assembly = assemble(&graph, options, &mut interfaces, diags).map_err(|error| error.to_string())?;
     let Some(assembly) = assembly else {
         let mistakes: Vec<&str> = diags.iter().map(|mistake| mistake.message.as_str()).collect();
         lock(&interior).ends.say(&FromNf::Failed { why: mistakes.join("; ") });
@@ -230,13 +239,23 @@ pub fn serve(
     let pool = |_| PacketPool::Foreign(Box::new(LentPool { interior: Arc::clone(&interior), refused: 0 }));
     let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
     lock(&interior).ends.ready().map_err(|error| error.to_string())?;
+    let next_call = || lock(&interior).ends.next_call();
+    let answer = |call: &Call, said: Result<(Merge, String), String>| {
+        lock(&interior).ends.answer(call, said.map(|(merge, text)| (nf_merge(merge), text)));
+    };
     let asked_to_end = || {
         let mut interior = lock(&interior);
         interior.ends.listen();
         stop.load(Ordering::Relaxed) || interior.ends.is_over()
     };
-    let mut told = false;
+    let (mut told, mut last) = (false, vec![]);
     while !asked_to_end() {
+        while let Some(call) = next_call() {
+            match call.is_last() {
+                true => last.push(call),
+                false => answer(&call, running.handlers().call(call.handler(), call.value())),
+            }
+        }
         if running.is_over() && !std::mem::replace(&mut told, true) {
             // An element asked for the end of the run: it is the host's to decide.
             lock(&interior).ends.say(&FromNf::Over);
@@ -245,6 +264,15 @@ pub fn serve(
     }
     running.stop();
     let outcome = running.wait();
+    for call in last.into_iter().chain(std::iter::from_fn(next_call)) {
+        answer(
+            &call,
+            match call.value() {
+                None => outcome.read_here(call.handler()),
+                Some(_) => Err("the NF has ended".into()),
+            },
+        );
+    }
     let mut interior = lock(&interior);
     for finding in &outcome.findings {
         interior.ends.say(&FromNf::Finding { text: finding.clone() });

@@ -5,17 +5,20 @@
 use super::border::Border;
 use super::memory::RING_CLAIMS;
 use super::party::{Party, Way};
-use super::seat::{Incarnation, Seat, State, WhenDown};
-use super::supervisor::Bell;
+use super::seat::{Incarnation, NfOutput, Seat, State, WhenDown};
+use super::supervisor::{Bell, PATIENCE};
 use element::nf::{Backs, Fate, NfLink};
 use nf::message::ToNf;
 use shm::Packet;
 use shm::lend::{GRANT, LendStats, Lender, Loans, Verdict};
 use shm::ring::{Action, Consumer, Culprit, Mapped};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+/// How long an NF is waited for in silence.
+const SAY_AFTER: Duration = Duration::from_secs(2);
 /// How long an NF may take until it gets its first packets.
 const START_PATIENCE: Duration = Duration::from_secs(21);
 /// How long the supervisor may take to end an NF: longer than its own grace.
@@ -78,6 +81,17 @@ impl ProcessLink {
             across,
             fetched: 0,
             bad: [0; BAD.len()],
+        }
+    }
+
+    /// Says why no packets move yet.
+    fn say_that_it_waits(&self, most: Duration) {
+        let (name, seconds) = (&self.seat.spec.name, most.as_secs_f64().round());
+        let line = format!("waiting for NF `{name}`, which is not ready yet: for up to {seconds} s more");
+        match self.seat.spec.output {
+            NfOutput::Log => self.seat.log(format!("-- {line}")),
+            // One that nobody reads is no reason to end.
+            NfOutput::Inherit => drop(writeln!(std::io::stderr(), "millrace: {line}")),
         }
     }
 
@@ -432,8 +446,12 @@ impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
         self.seat.want(true);
         self.bell.ring();
-        let end = Instant::now() + START_PATIENCE;
+        let start = Instant::now();
+        let (end, mut told) = (start + START_PATIENCE, false);
         while !self.seat.has_news() {
+            if start.elapsed() > SAY_AFTER && !std::mem::replace(&mut told, true) {
+                self.say_that_it_waits(PATIENCE.saturating_sub(start.elapsed()));
+            }
             if let Some(why) = self.seat.told().failure.clone() {
                 return Err(why);
             }
@@ -507,6 +525,10 @@ impl NfLink for ProcessLink {
 
     fn waits_when_down(&self) -> bool {
         self.seat.spec.terms.when_down == WhenDown::Hold && self.seat.is_wanted()
+    }
+
+    fn is_coming(&self) -> bool {
+        self.seat.is_coming()
     }
 
     fn stop(&mut self, out: &mut Backs) {

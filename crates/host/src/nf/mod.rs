@@ -7,6 +7,7 @@
 //! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
 //! - `neighbours`: what processes want to know of theirs, and are told
 //! - [`peer`]: who connected to a socket
+//! - [`handlers`]: handlers of what runs in processes
 //! - `log`: keeps what processes write; `vital`: whether they live
 //! - [`container`]: those that run in containers
 //! - [`child`]: the process of an NF that is a Click configuration: this program again
@@ -16,6 +17,7 @@
 mod border;
 pub mod child;
 pub mod container;
+pub mod handlers;
 pub mod link;
 mod log;
 pub mod memory;

@@ -5,6 +5,7 @@
 //! waits for the other on the packet path: each looks at one word.
 
 use super::container::Container;
+use super::handlers::Calls;
 use super::memory::Memory;
 use super::party::Party;
 use super::vital::Vitals;
@@ -44,8 +45,8 @@ pub struct NfSpec {
     pub terms: Terms,
     /// Where what it writes goes.
     pub output: NfOutput,
-    /// Whether it may end the whole run, as elements of a configuration may.
-    pub may_end_run: bool,
+    /// Whether its process runs elements of a configuration, which may end the whole run.
+    pub has_elements: bool,
 }
 
 /// On what terms an NF runs in a process of its own, as its chain file says.
@@ -103,7 +104,7 @@ impl NfSpec {
             burst,
             terms: nf.terms.clone(),
             output,
-            may_end_run: matches!(nf.body, Body::Click(_)),
+            has_elements: matches!(nf.body, Body::Click(_)),
         }
     }
 
@@ -231,6 +232,8 @@ pub struct Seat {
     pub neighbours: [AtomicU64; 2],
     /// What the supervisor is to say to the process, with a descriptor.
     to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
+    /// Handlers that are called.
+    pub(super) calls: Calls,
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
     holder: OnceLock<Option<u16>>,
     news: AtomicU8,
@@ -244,6 +247,8 @@ pub struct Seat {
     /// The link has collected what the last process held.
     buried: AtomicBool,
     restarts: AtomicU64,
+    /// Whether starting it has failed so often that nobody is to wait for it.
+    hopeless: AtomicBool,
     pid: AtomicU64,
     /// The NF asks for the end of the run.
     over: AtomicBool,
@@ -307,6 +312,7 @@ impl Seat {
             stations: vec![],
             neighbours: Default::default(),
             to_say: Mutex::default(),
+            calls: Calls::default(),
             holder: OnceLock::new(),
             news: AtomicU8::new(0),
             came: Mutex::default(),
@@ -316,6 +322,7 @@ impl Seat {
             has_evicted: AtomicBool::new(false),
             buried: AtomicBool::new(true),
             restarts: AtomicU64::new(0),
+            hopeless: AtomicBool::new(false),
             pid: AtomicU64::new(0),
             over: AtomicBool::new(false),
             vitals: Vitals::default(),
@@ -396,6 +403,19 @@ impl Seat {
     /// Counts a start in the place of one that ended.
     pub fn count_restart(&self) {
         self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes whether starting it has failed too often; the supervisor's.
+    pub fn set_hopeless(&self, hopeless: bool) {
+        self.hopeless.store(hopeless, Ordering::Relaxed);
+    }
+
+    /// Whether a process is about to come, of an NF that the host starts.
+    pub fn is_coming(&self) -> bool {
+        self.is_wanted()
+            && self.spec.command.is_some()
+            && matches!(self.state(), State::Down | State::Starting | State::Up)
+            && !self.hopeless.load(Ordering::Relaxed)
     }
 
     /// Counts a drop for a reason that the NF named by its number; the link's.

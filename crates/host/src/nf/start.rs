@@ -7,6 +7,7 @@ use super::supervisor::{Body, Process};
 use super::{container, find_program, log, peer};
 use confine::{Confinement, Sockets};
 use element::resolve::Station;
+use nf::handler::MOST_HANDLERS;
 use nf::message::{
     Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, Party, StationFacts, ToNf, Welcome,
 };
@@ -158,6 +159,8 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     }
     hello.reasons.truncate(MOST_REASONS - 1);
     hello.counters.truncate(MOST_COUNTERS);
+    hello.handlers.retain(|handler| is_name(&handler.name));
+    hello.handlers.truncate(MOST_HANDLERS);
     let Hello { kind, sdk, reasons, counters, .. } = &mut hello;
     for name in [kind, sdk].into_iter().chain(reasons).chain(counters) {
         *name = log::plain(name).chars().take(NAME_CHARACTERS).collect();
@@ -218,6 +221,12 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
 fn facts(station: &Station) -> Option<StationFacts> {
     let addresses = station.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
     Some(StationFacts { mac: station.mac()?.to_string(), addresses })
+}
+
+/// Whether a handler may be called so.
+fn is_name(name: &str) -> bool {
+    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    !name.is_empty() && name.len() <= NAME_CHARACTERS && name.bytes().all(is_fine)
 }
 
 /// New rings for the ways that a member writes into.

@@ -3,19 +3,21 @@
 //! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is
 //! over when the kernel says so of all that it started; only then is the link told to collect what it held.
 
-use super::container::Contained;
+use super::container::{Contained, MEMORY_BYTES};
+use super::handlers::{NfHandlers, Open};
 use super::log;
 use super::neighbours::{self, Wishes};
 use super::seat::{Incarnation, Seat, State};
 use super::start::{Start, receive, spawn, welcome};
 use super::vital::{Running, Watch};
-use confine::Confined;
+use confine::{Confined, Finding};
 use element::resolve::Station;
 use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a process may take until it is ready.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// What a program may lack that says nothing.
 const NO_SDK: &str = "does it link the SDK, and call it?";
 /// How long a process may take to end when it is asked to.
@@ -38,6 +40,8 @@ const PENALTY: (Duration, Duration) = (Duration::from_millis(100), Duration::fro
 const GOOD_LIFE: Duration = Duration::from_secs(10);
 /// Messages that are heard of one process in a turn: others want to be heard, too.
 const HEARD_PER_TURN: usize = 32;
+/// Such turns that are heard of one that has ended.
+const LAST_TURNS: usize = 8;
 /// Messages of one process in a second; more are a flood.
 const MOST_PER_SECOND: u32 = 1000;
 /// Findings of one NF that are kept, and the characters of one.
@@ -103,6 +107,11 @@ impl Supervisor {
         Bell(Arc::clone(&self.shared))
     }
 
+    /// The handlers of what sits there now.
+    pub fn handlers(&self) -> NfHandlers {
+        NfHandlers::new(self.seats(), self.bell())
+    }
+
     /// The seats.
     pub fn seats(&self) -> Vec<Arc<Seat>> {
         self.shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
@@ -146,6 +155,8 @@ pub(super) struct Process {
     pid: u64,
     /// Readable once the process has ended.
     pidfd: Option<OwnedFd>,
+    /// The same of the first process in a container, until it has: what started it ends later.
+    inside: Option<OwnedFd>,
     socket: Socket,
     since: Instant,
     stage: Stage,
@@ -153,6 +164,7 @@ pub(super) struct Process {
     deaf_since: Option<Instant>,
     /// Messages since then.
     heard: (u32, Instant),
+    calls: Open,
     watch: Watch,
 }
 
@@ -171,7 +183,8 @@ impl Process {
     pub(super) fn new(body: Body, pid: u64, pidfd: Option<OwnedFd>, socket: Socket) -> Process {
         let since = Instant::now();
         let (stage, watch) = (Stage::Spawned, Watch::new(since));
-        Process { body, pid, pidfd, socket, since, stage, deaf_since: None, heard: (0, since), watch }
+        let (deaf_since, heard, calls) = (None, (0, since), Open::default());
+        Process { body, pid, pidfd, inside: None, socket, since, stage, deaf_since, heard, calls, watch }
     }
 
     /// Ends it at once.
@@ -201,8 +214,8 @@ impl Process {
             Body::Confined(confined) => match confined.try_wait() {
                 Ok(None) => None,
                 Ok(Some(status)) => Some(match confined.finding() {
-                    Some(finding) => format!("{status}: {finding}"),
-                    None => status.to_string(),
+                    Some(Finding::Other(finding)) => format!("{status}: {finding}"),
+                    Some(Finding::OutOfMemory) | None => status.to_string(),
                 }),
                 Err(error) => Some(error.to_string()),
             },
@@ -215,6 +228,36 @@ impl Process {
             }
         }
     }
+}
+
+impl Process {
+    /// Looks how a container's first process ended, as soon as it has: that is soon not known any more.
+    fn look_inside(&mut self) {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let has_ended = |inside: &OwnedFd| {
+            poll(&mut [PollFd::new(inside, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
+        };
+        if self.inside.take_if(|inside| has_ended(inside)).is_some()
+            && let Body::Container(contained) = &mut self.body
+        {
+            contained.look_at_memory();
+        }
+    }
+
+    /// Whether the kernel ended it because it used more memory than it may; known once it has ended.
+    fn ran_out_of_memory(&self) -> bool {
+        match &self.body {
+            Body::Confined(confined) => confined.finding() == Some(&Finding::OutOfMemory),
+            Body::Container(contained) => contained.ran_out_of_memory(),
+            Body::Child(_) | Body::Visitor => false,
+        }
+    }
+}
+
+/// A descriptor of a process by its number.
+fn pidfd_of(pid: u64) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 enum Stage {
@@ -295,6 +338,9 @@ fn await_something(shared: &Shared, watched: &[Watched], resolving: bool) {
         if process.deaf_since.is_none() {
             polls.push(PollFd::new(&process.socket, PollFlags::IN));
         }
+        if let Some(inside) = &process.inside {
+            polls.push(PollFd::new(inside, PollFlags::IN));
+        }
         if let Some(pidfd) = process.pidfd.as_ref().filter(|_| !matches!(process.stage, Stage::Gone)) {
             polls.push(PollFd::new(pidfd, PollFlags::IN));
         }
@@ -310,6 +356,9 @@ impl Watched {
     fn step(&mut self) {
         self.hear();
         self.look_after();
+        if !self.process.as_ref().is_some_and(|process| matches!(process.stage, Stage::Up)) {
+            self.seat.calls.forget();
+        }
         if self.process.is_none() {
             self.start_when_wanted();
         }
@@ -323,7 +372,9 @@ impl Watched {
             };
             match process.socket.receive::<FromNf>(Duration::ZERO) {
                 Ok(None) => return,
-                Ok(Some((message, _))) => {
+                Ok(Some((message, files))) => {
+                    // What was asked for is no flood.
+                    let Some(message) = process.calls.hear(message, files) else { continue };
                     let (count, since) = &mut process.heard;
                     if since.elapsed() > Duration::from_secs(1) {
                         (*count, *since) = (0, Instant::now());
@@ -371,6 +422,7 @@ impl Watched {
                     && let Some(pid) = contained.inside()
                 {
                     process.pid = pid;
+                    process.inside = pidfd_of(pid);
                     self.seat.set_pid(pid);
                 }
                 match welcome(&self.seat, &process.socket, hello) {
@@ -391,13 +443,14 @@ impl Watched {
                     told.failure = None;
                     drop(told);
                     process.watch = Watch::new(Instant::now());
+                    self.seat.set_hopeless(false);
                     self.seat.hand_over(*incarnation);
                     self.seat.set_state(State::Up);
                 }
             }
             FromNf::Failed { why } => self.fail(format!("NF `{name}` does not run: {why}")),
             FromNf::Finding { text } => drop(self.tell(format!("NF `{name}`: {text}"))),
-            FromNf::Over if self.seat.spec.may_end_run => self.seat.set_over(),
+            FromNf::Over if self.seat.spec.has_elements => self.seat.set_over(),
             FromNf::Over => {
                 drop(self.tell(format!("NF `{name}` asks for the end of the run, which is not its own")))
             }
@@ -405,7 +458,7 @@ impl Watched {
                 self.wishes.resolve(&self.seat, &hops);
             }
             FromNf::Forget { hops } => self.wishes.forget(&self.seat, &hops),
-            FromNf::Hello(_) | FromNf::Resolve { .. } => {}
+            FromNf::Hello(_) | FromNf::Resolve { .. } | FromNf::Answer { .. } | FromNf::Refusal { .. } => {}
         }
     }
 
@@ -442,6 +495,9 @@ impl Watched {
 
     /// Watches over a process through its life.
     fn look_after(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.look_inside();
+        }
         self.watch_over();
         if let Some(why) = self.seat.take_eviction() {
             self.evict(&why);
@@ -458,6 +514,9 @@ impl Watched {
         if matches!(process.stage, Stage::Up) && process.deaf_since.is_none() {
             // Who does not listen now is told later.
             self.wishes.tell(&self.seat, |message| process.socket.send(message, &[]).is_ok());
+        }
+        if matches!(process.stage, Stage::Up) {
+            process.calls.pass_on(&self.seat.calls, &process.socket, !self.seat.is_wanted());
         }
         match &process.stage {
             Stage::Gone => {
@@ -494,10 +553,27 @@ impl Watched {
             _ => {}
         }
         let Some(process) = &mut self.process else { return };
-        let Some(status) = process.ended() else { return };
-        // It may have said why on its last breath.
-        self.hear();
+        let Some(mut status) = process.ended() else { return };
+        if process.ran_out_of_memory() {
+            let why = self.out_of_memory();
+            status = format!("{status}: {why}");
+            // In words of the host's own.
+            self.seat.tell(format!("NF `{}` ran {why} and was ended", self.seat.spec.name));
+        }
+        // It may have said why on its last breath, and what it was asked for.
+        for _ in 0..LAST_TURNS {
+            self.hear();
+        }
         self.bury(&status);
+    }
+
+    /// What is to be done about it.
+    fn out_of_memory(&self) -> String {
+        let rights = self.seat.spec.terms.rights.as_ref();
+        match rights.map(|rights| rights.memory_bytes.unwrap_or(MEMORY_BYTES) >> 20) {
+            Some(mebibytes) => format!("out of memory (limit {mebibytes} MiB: raise `memory_mib`)"),
+            None => "out of memory".into(),
+        }
     }
 
     /// The process has ended.
@@ -544,6 +620,7 @@ impl Watched {
     /// Has a process started in a while, each time a longer one.
     fn start_later(&mut self, at_least: Duration) {
         self.start_at = Some(Instant::now() + self.back_off.max(at_least));
+        self.seat.set_hopeless(self.back_off >= BACK_OFF.1);
         self.back_off = (2 * self.back_off).min(BACK_OFF.1);
     }
 

@@ -307,23 +307,24 @@ impl Platform for Desk {
     }
 
     fn read(&self, handler: &str) -> Result<String, Refusal> {
-        let handler = handler.to_string();
-        self.ask(move |owner| {
+        let name = handler.to_string();
+        let ended = self.ask(move |owner| {
             let chain = owner.chain()?;
-            let value = match (&chain.launched.running, &chain.outcome) {
-                (Some(running), _) => running.read(&handler),
-                (None, Some(outcome)) => outcome.read(&handler),
-                (None, None) => return Err(no_chain()),
-            };
-            value.map_err(Refusal::Unknown)
-        })
+            match (&chain.launched.running, &chain.outcome) {
+                (Some(running), _) => Ok(Err(Arc::clone(running.handlers()))),
+                (None, Some(outcome)) => Ok(Ok(outcome.read(&name))),
+                (None, None) => Err(no_chain()),
+            }
+        })?;
+        // Here, because an NF may take its time: others have work for the owner.
+        ended.unwrap_or_else(|handlers| handlers.read(handler)).map_err(Refusal::Unknown)
     }
 
     fn write(&self, handler: &str, value: &str) -> Result<(), Refusal> {
-        let (handler, value) = (handler.to_string(), value.to_string());
-        self.ask(move |owner| match &owner.chain()?.launched.running {
-            Some(running) => running.write(&handler, &value).map_err(Refusal::Unknown),
+        let handlers = self.ask(move |owner| match &owner.chain()?.launched.running {
+            Some(running) => Ok(Arc::clone(running.handlers())),
             None => Err(Refusal::Conflict("the chain has ended".into())),
-        })
+        })?;
+        handlers.write(handler, value).map_err(Refusal::Unknown)
     }
 }

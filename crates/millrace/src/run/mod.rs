@@ -72,12 +72,15 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     // What elements print goes where Click's goes; standard output is for the accounts.
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
-    let running = launched.running.take().context("it was started")?;
+    let mut running = launched.running.take().context("it was started")?;
+    running.read_last(&args.handlers);
     let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let progress = progress::Progress::new(!args.quiet && !args.json);
     let mut handlers = vec![];
     while !running.is_over() {
         if interrupted.load(Ordering::Relaxed) || deadline.is_some_and(|at| Instant::now() >= at) {
+            // Nobody waits for NFs from now on.
+            interrupted.store(true, Ordering::Relaxed);
             handlers = read_handlers(&running, &args.handlers);
             running.stop();
             break;

@@ -57,6 +57,13 @@ impl Daemon {
         self.folder.millrace(&all)
     }
 
+    /// Starts a command that steers it.
+    pub fn start_asking(&self, arguments: &[&str]) -> Started {
+        let mut all = arguments.to_vec();
+        all.extend(["--at", &self.at]);
+        self.folder.start(&all)
+    }
+
     pub fn json(&self, arguments: &[&str]) -> serde_json::Value {
         let finished = self.ask(arguments).sound();
         serde_json::from_slice(&finished.stdout).expect("JSON")

@@ -16,6 +16,7 @@ mod devices;
 mod files;
 mod generate;
 mod guide;
+mod handlers;
 mod library;
 mod namespaces;
 mod napt;

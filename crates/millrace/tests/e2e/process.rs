@@ -164,3 +164,31 @@ inline = \"FromDevice(0) -> t :: Tee -> ToDevice(1); t[1] -> Queue -> EtherMirro
     assert_eq!(process.element("nf/process").made, process.received);
     assert!(frames == same, "other frames");
 }
+
+/// A chain with a program that knows nothing of being an NF.
+fn with_program(program: &str, arguments: &str) -> String {
+    format!(
+        "links = [\"in -> [0]mute[1] -> out\"]\n[ports]\n\
+         in = {{ traffic = {{ flows = 1, size = \"64\" }}, count = 10 }}\nout = {{ discard = true }}\n\
+         [nf.mute]\nprogram = \"{program}\"\narguments = {arguments}\n"
+    )
+}
+
+#[test]
+fn who_is_waited_for_is_told() {
+    let folder = Folder::new();
+    folder.write("chain.toml", &with_program("sleep", "[\"60\"]"));
+    let run = folder.start(&["run", "chain.toml"]);
+    std::thread::sleep(Duration::from_millis(3_500));
+    run.interrupt();
+    let told = run.wait();
+    let waits = "millrace: waiting for NF `mute`, which is not ready yet: for up to 18 s more\n";
+    assert!(told.stderr.contains(waits), "{}", told.stderr);
+    // Who has ended is not waited for.
+    folder.write("chain.toml", &with_program("true", "[]"));
+    let start = Instant::now();
+    let told = folder.millrace(&["run", "chain.toml"]);
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(told.text().contains("NF `mute` ended before it was ready (exit status: 0)"), "{}", told.text());
+    assert!(!told.stderr.contains("waiting for"), "{}", told.stderr);
+}

@@ -1,6 +1,7 @@
 //! The SDK against a host that tests make up: the handshake, and bursts over real rings and real packet memory.
 
 mod bursts;
+mod handlers;
 mod handshake;
 mod host;
 mod neighbours;

@@ -27,6 +27,7 @@ use super::log;
 use super::seat::{Command, Seat, Terms};
 use super::start::{self, Start};
 use super::supervisor::{Body, Process};
+pub(super) use config::MEMORY_BYTES;
 use confine::{Confined, Enclosure};
 pub use image::is_name_in as is_image_name;
 use nf::socket::Socket;
@@ -174,11 +175,29 @@ pub(super) struct Contained {
     folder: Folder,
     /// Whether the runtime could not start it.
     refused: bool,
+    /// Its control groups.
+    groups: Vec<PathBuf>,
+    out_of_memory: bool,
 }
 
 impl Contained {
     fn new(running: Running, runtime: Runtime, folder: Folder) -> Contained {
-        Contained { running, runtime, folder, refused: false }
+        let groups = match &running {
+            Running::Runtime(_) => folder.control_groups(),
+            Running::Engine(engine) => place::control_groups_of(engine.pid()),
+        };
+        Contained { running, runtime, folder, refused: false, groups, out_of_memory: false }
+    }
+
+    /// Looks whether the kernel ended it because it used more memory than it may. To be called as soon as its first
+    /// process has ended: what started it takes the control group away, and with that what is known.
+    pub fn look_at_memory(&mut self) {
+        self.out_of_memory |= place::ran_out_of_memory(&self.groups);
+    }
+
+    /// Whether it did.
+    pub fn ran_out_of_memory(&self) -> bool {
+        self.out_of_memory
     }
 
     /// Ends all of it at once.
@@ -194,6 +213,7 @@ impl Contained {
         let confined = match &mut self.running {
             Running::Runtime(confined) => confined,
             Running::Engine(engine) if engine.is_over() => {
+                self.out_of_memory |= place::ran_out_of_memory(&self.groups);
                 return Some("nothing in its container runs".into());
             }
             Running::Engine(_) => return None,
@@ -203,6 +223,7 @@ impl Contained {
             Ok(Some(status)) => status,
             Err(error) => return Some(error.to_string()),
         };
+        self.out_of_memory |= place::ran_out_of_memory(&self.groups);
         let refused = runtime::what_it_logged(&self.folder.log());
         self.folder.remove();
         self.refused = refused.is_some();

@@ -177,6 +177,11 @@ impl Folder {
         Path::new("/").join(format!("{GROUP}{}", self.id))
     }
 
+    /// The same as folders.
+    pub fn control_groups(&self) -> Vec<PathBuf> {
+        control_group_trees().into_iter().map(|tree| tree.join(format!("{GROUP}{}", self.id))).collect()
+    }
+
     /// A place inside of its root file system for something to be seen at: a folder or a file, made if it is not
     /// there.
     pub fn make_place(&self, inside: &Path, is_folder: bool) -> io::Result<PathBuf> {
@@ -188,9 +193,7 @@ impl Folder {
         if std::mem::replace(&mut self.removed, true) {
             return;
         }
-        for tree in control_group_trees() {
-            remove_group(&tree.join(format!("{GROUP}{}", self.id)));
-        }
+        self.control_groups().iter().for_each(|group| remove_group(group));
         let _ = std::fs::remove_dir_all(self.state.join(&self.id));
         remove_tree(&self.path);
     }
@@ -238,6 +241,29 @@ pub fn control_group_trees() -> Vec<PathBuf> {
     mounts.lines().filter_map(tree).collect()
 }
 
+/// The control groups of a process, as folders.
+pub fn control_groups_of(pid: u64) -> Vec<PathBuf> {
+    let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let mut paths: Vec<&str> = own.lines().filter_map(|line| line.splitn(3, ':').nth(2)).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let trees = control_group_trees();
+    let groups =
+        trees.iter().flat_map(|tree| paths.iter().map(|path| tree.join(path.trim_start_matches('/'))));
+    // The group of everybody is nobody's.
+    groups.filter(|group| !trees.contains(group)).collect()
+}
+
+/// Whether the kernel ended something in one of these control groups because it used more memory than it may. A group
+/// that is gone says nothing.
+pub fn ran_out_of_memory(groups: &[PathBuf]) -> bool {
+    let killed = |line: &str| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0");
+    let says_so = |file: PathBuf| std::fs::read_to_string(file).is_ok_and(|text| text.lines().any(killed));
+    groups
+        .iter()
+        .any(|group| ["memory.events", "memory.oom_control"].iter().any(|file| says_so(group.join(file))))
+}
+
 /// Removes a control group, and ends what is still in it.
 fn remove_group(group: &Path) {
     let end = Instant::now() + PATIENCE;
@@ -276,6 +302,23 @@ mod tests {
         sweep(all.path());
         assert!(living.folder.join("state").exists());
         assert!(!all.path().join("1-dead").exists() && !all.path().join("1-dead.lock").exists());
+    }
+
+    #[test]
+    fn whoever_ran_out_of_memory_is_known_by_either_version() {
+        let group = tempfile::tempdir().expect("a folder");
+        let groups = [PathBuf::from("/nowhere"), group.path().to_path_buf()];
+        assert!(!ran_out_of_memory(&groups));
+        for (file, text, killed) in [
+            ("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 0\noom_group_kill 0\n", false),
+            ("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n", true),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", false),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", true),
+        ] {
+            std::fs::write(group.path().join(file), text).expect("written");
+            assert_eq!(ran_out_of_memory(&groups), killed, "{text}");
+            std::fs::remove_file(group.path().join(file)).expect("removed");
+        }
     }
 
     #[test]

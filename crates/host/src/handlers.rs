@@ -1,0 +1,198 @@
+//! The handlers of a chain that runs: of its elements, by the workers' mailboxes, and of NFs in processes of their own.
+//!
+//! A name is `ELEMENT.HANDLER`. Elements of an NF are called `NF/ELEMENT` wherever that runs. Whoever reads or writes
+//! waits for the answer, and is no packet thread.
+
+use crate::control::Mailbox;
+use crate::nf::handlers::{LastWords, NfHandler, NfHandlers};
+use crate::node::Node;
+use crate::worker::Worker;
+use element::Merge;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The handlers.
+pub struct Handlers {
+    mailboxes: Vec<Arc<Mailbox>>,
+    elements: Vec<ElementHandlers>,
+    nfs: NfHandlers,
+}
+
+/// Those of an element.
+struct ElementHandlers {
+    name: String,
+    merges: Vec<(&'static str, Merge)>,
+}
+
+/// Where a handler is.
+enum Place<'a> {
+    /// At a node of each worker.
+    Here(usize),
+    /// In a process.
+    There(NfHandler<'a>),
+}
+
+/// Handlers that were asked for of processes, for when those are to end.
+pub(crate) type Asked = Vec<(String, LastWords)>;
+/// What they said.
+pub(crate) type Last = HashMap<String, Result<String, String>>;
+
+/// What every element has (see [`Worker::read_here`]).
+const OF_ALL: [&str; 5] = ["name", "class", "config", "drops", "handlers"];
+
+fn split(name: &str) -> Result<(&str, &str), String> {
+    name.rsplit_once('.').ok_or_else(|| format!("`{name}` is not `element.handler`"))
+}
+
+impl Handlers {
+    /// Of a graph, and of NFs in processes; mailboxes are added by [`Handlers::add_worker`].
+    pub(crate) fn new(graph: &[Node], nfs: NfHandlers) -> Handlers {
+        let of = |node: &Node| ElementHandlers {
+            name: node.name.clone(),
+            merges: node.element.as_ref().map_or(vec![], |element| {
+                element.handlers().iter().map(|handler| (handler.name, handler.merge)).collect()
+            }),
+        };
+        Handlers { mailboxes: vec![], elements: graph.iter().map(of).collect(), nfs }
+    }
+
+    pub(crate) fn add_worker(&mut self, mailbox: Arc<Mailbox>) {
+        self.mailboxes.push(mailbox);
+    }
+
+    fn find(&self, element: &str, handler: &str) -> Result<Place<'_>, String> {
+        let node = self.elements.iter().position(|known| known.name == element);
+        match node {
+            Some(node) => {
+                let is_here = self.merge(node, handler).is_some() || OF_ALL.contains(&handler);
+                let there = if is_here { None } else { self.nfs.of_program(element, handler) };
+                Ok(there.map_or(Place::Here(node), Place::There))
+            }
+            None => self.nfs.of_element(element, handler).map(Place::There),
+        }
+    }
+
+    fn merge(&self, node: usize, handler: &str) -> Option<Merge> {
+        self.elements[node].merges.iter().find(|(name, _)| *name == handler).map(|(_, merge)| *merge)
+    }
+
+    /// Reads a handler, or writes it; what all workers say as one, and how it was made one.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn call(&self, name: &str, value: Option<&str>) -> Result<(Merge, String), String> {
+        let (element, handler) = split(name)?;
+        match self.find(element, handler)? {
+            Place::There(there) => there.call(value),
+            Place::Here(node) => {
+                let ask = |mailbox: &Arc<Mailbox>| mailbox.ask(node, handler, value);
+                let values = self.mailboxes.iter().map(ask).collect::<Result<Vec<String>, String>>()?;
+                let merge = self.merge(node, handler).unwrap_or(Merge::First);
+                let mut text = merge_values(merge, &values);
+                if handler == "handlers" {
+                    text += &self.nfs.list(element);
+                }
+                Ok((merge, text))
+            }
+        }
+    }
+
+    /// Reads `element.handler`, merged over the workers.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn read(&self, name: &str) -> Result<String, String> {
+        self.call(name, None).map(|(_, text)| text)
+    }
+
+    /// Writes `element.handler` at all workers.
+    ///
+    /// # Errors
+    /// A sentence that says why not.
+    pub fn write(&self, name: &str, value: &str) -> Result<(), String> {
+        self.call(name, Some(value)).map(drop)
+    }
+
+    /// Has handlers of NFs in processes read when those are to end; others can be read after the end.
+    pub(crate) fn ask_last(&self, names: &[String]) -> Asked {
+        let there = names.iter().filter_map(|name| {
+            let (element, handler) = split(name).ok()?;
+            let Place::There(there) = self.find(element, handler).ok()? else { return None };
+            Some((name.clone(), there.read_last()))
+        });
+        there.collect()
+    }
+
+    /// What came of that, once the processes have ended.
+    pub(crate) fn hear_last(&self, asked: Asked) -> Last {
+        let said = asked.into_iter().filter_map(|(name, words)| {
+            let (element, handler) = split(&name).ok()?;
+            let Place::There(there) = self.find(element, handler).ok()? else { return None };
+            let said = there.last(words);
+            Some((name, said))
+        });
+        said.collect()
+    }
+
+    /// Reads a handler of workers that have ended, with how several values are made one.
+    pub(crate) fn read_ended(&self, workers: &[Worker], name: &str) -> Result<(Merge, String), String> {
+        let (element, handler) = split(name)?;
+        let Place::Here(node) = self.find(element, handler)? else {
+            return Err(format!("NF `{}` has ended: its handlers are there while it is up", nf_of(element)));
+        };
+        let values = workers.iter().map(|worker| worker.read_here(node, handler));
+        let merge = self.merge(node, handler).unwrap_or(Merge::First);
+        let mut text = merge_values(merge, &values.collect::<Result<Vec<String>, String>>()?);
+        if handler == "handlers" {
+            text += &self.nfs.list(element);
+        }
+        Ok((merge, text))
+    }
+}
+
+fn nf_of(element: &str) -> &str {
+    element.split_once('/').map_or(element, |(nf, _)| nf)
+}
+
+/// Makes one of what several workers say.
+pub(crate) fn merge_values(merge: Merge, values: &[String]) -> String {
+    let numbers = || values.iter().map(|value| value.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
+    match merge {
+        Merge::Sum => match numbers() {
+            Ok(numbers) => numbers.iter().sum::<u64>().to_string(),
+            // Rates are not whole numbers.
+            Err(_) => {
+                let rates: Vec<f64> = values.iter().filter_map(|value| value.trim().parse().ok()).collect();
+                rates.iter().sum::<f64>().to_string()
+            }
+        },
+        Merge::Max => numbers().ok().and_then(|n| n.into_iter().max()).unwrap_or(0).to_string(),
+        Merge::First => values.first().cloned().unwrap_or_default(),
+        Merge::Named => {
+            let mut sums: Vec<(&str, u64)> = vec![];
+            for line in values.iter().flat_map(|value| value.lines()) {
+                let Some((name, number)) = line.rsplit_once(' ') else { continue };
+                let number = number.parse().unwrap_or(0);
+                match sums.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => *sum += number,
+                    None => sums.push((name, number)),
+                }
+            }
+            sums.iter().map(|(name, sum)| format!("{name} {sum}\n")).collect()
+        }
+        Merge::Concat => {
+            values.iter().filter(|value| !value.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_numbers_are_added_by_name() {
+        let values = ["packets 5\nflows a 1\n".to_string(), String::new(), "flows a 2\npackets 7\n".into()];
+        assert_eq!(merge_values(Merge::Named, &values), "packets 12\nflows a 3\n");
+    }
+}

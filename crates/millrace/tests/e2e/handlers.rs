@@ -1,0 +1,231 @@
+//! Handlers of NFs: the same in one process and in processes of their own, whatever becomes of those.
+
+use crate::accounts::Accounts;
+use crate::daemon::{Daemon, instance};
+use crate::program::{Folder, Started};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Two NFs: one counts, drops and routes, the other keeps what nobody fetches in time.
+const CHAIN: &str = "
+links = [\"in -> [0]fw[1] -> [0]shaper[1] -> out\"]
+[ports]
+in = { capture = \"captures/office.pcap\" }
+out = { write = \"out.pcap\" }
+[nf.fw]
+inline = '''
+FromDevice(0) -> check :: CheckIPHeader(14) -> c :: Counter -> f :: IPFilter(allow tcp, deny all)
+    -> rt :: RadixIPLookup(10.0.0.0/8 0, 0/0 1);
+rt[0] -> a :: Counter -> out :: ToDevice(1);
+rt[1] -> b :: Counter -> out;
+'''
+KEYS
+[nf.shaper]
+inline = '''
+FromDevice(0) -> inner :: { input -> q :: Queue(100000) -> Unqueue -> output } -> c :: Counter -> ToDevice(1);
+'''
+";
+
+const FW: [&str; 12] = [
+    "c.count",
+    "c.byte_count",
+    "a.count",
+    "b.count",
+    "check.drops",
+    "f.drops",
+    "rt.table",
+    "c.config",
+    "f.config",
+    "c.name",
+    "c.class",
+    "c.handlers",
+];
+
+/// What handlers say at the end, mistakes too.
+fn said(accounts: &Accounts) -> BTreeMap<String, String> {
+    accounts.handlers.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+}
+
+#[test]
+fn handlers_that_say_much_say_it_in_either_form() {
+    let folder = Folder::new();
+    let routes: Vec<String> = (0..4_000).map(|at| format!("10.{}.{}.0/24 0", at / 256, at % 256)).collect();
+    let chain = format!(
+        "links = [\"in -> [0]fw[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 10 }}, count = 100 }}\n\
+         out = {{ discard = true }}\n[nf.fw]\nFORM\n\
+         inline = \"FromDevice(0) -> MarkIPHeader(14) -> rt :: RadixIPLookup({}, 0/0 0) -> ToDevice(1);\"\n",
+        routes.join(", ")
+    );
+    let table = |form: &str| {
+        folder.write("chain.toml", &chain.replace("FORM", form));
+        let accounts =
+            folder.millrace(&["run", "chain.toml", "--json", "-H", "fw/rt.table"]).sound().accounts();
+        accounts.handlers["fw/rt.table"].as_str().expect("a table").to_string()
+    };
+    let modular = table("runs = \"modular\"");
+    assert!(modular.len() > 60_000, "{}", modular.len());
+    assert!(table("runs = \"process\"") == modular);
+}
+
+#[test]
+fn handlers_say_the_same_in_either_form() {
+    let folder = Folder::with_examples(&["captures"]);
+    let names = |prefixes: &[&str]| -> Vec<String> {
+        let fw = prefixes.iter().flat_map(|nf| FW.iter().map(move |handler| format!("{nf}/{handler}")));
+        let others = ["shaper/c.count", "shaper/inner/q.drops", "shaper/inner/q.highwater_length"];
+        // And mistakes.
+        let mistakes =
+            ["fw/nothing.count", "shaper/c.nothing", "shaper/c.reset", "nobody/c.count", "c.count"];
+        fw.chain(others.into_iter().chain(mistakes).map(String::from)).collect()
+    };
+    for (keys, prefixes, workers) in [
+        ("", &["fw"][..], "1"),
+        ("", &["fw"], "2"),
+        ("instances = 2", &["fw.1", "fw.2"], "1"),
+        ("instances = 2", &["fw.1", "fw.2"], "2"),
+    ] {
+        let run = |form: &str| {
+            let keys = format!("{keys}\n{form}");
+            let chain = CHAIN.replace("KEYS", &keys).replace("[nf.shaper]", &format!("[nf.shaper]\n{form}"));
+            folder.write("chain.toml", &chain);
+            let names = names(prefixes);
+            let mut arguments = vec!["run", "chain.toml", "--json", "--workers", workers];
+            names.iter().for_each(|name| arguments.extend(["-H", name]));
+            let finished = folder.millrace(&arguments);
+            // Handlers that are not there are told so.
+            assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+            let accounts = finished.accounts();
+            accounts.assert_balanced();
+            (accounts.sent, said(&accounts))
+        };
+        let (modular, processes) = (run("runs = \"modular\""), run("runs = \"process\""));
+        assert_eq!(modular, processes, "{keys}, {workers} workers");
+        let count = &modular.1[&format!("{}/c.count", prefixes[0])];
+        assert!(count.trim_matches('"').parse::<u64>().expect("a number") > 500, "{count}");
+        assert!(modular.1["shaper/c.nothing"].contains("no read handler `nothing`"), "{modular:?}");
+        assert!(modular.1["fw/nothing.count"].contains("no element `fw/nothing`"), "{modular:?}");
+    }
+}
+
+#[test]
+fn what_an_nf_is_like_at_its_end_is_told() {
+    // What waits at the end is dropped then, and counted by the element that kept it.
+    let chain = "
+links = [\"in -> [0]nf[1] -> out\"]
+[ports]
+in = { traffic = { flows = 10, size = \"64\" }, count = 500 }
+out = { discard = true }
+[nf.nf]
+FORM
+inline = \"FromDevice(0) -> q :: Queue(1000) -> r :: RatedUnqueue(1) -> ToDevice(1);\"
+";
+    let folder = Folder::new();
+    let run = |form: &str| {
+        folder.write("chain.toml", &chain.replace("FORM", form));
+        let names = ["nf/q.drops", "nf/q.highwater_length", "nf/q.length", "nf/r.count"];
+        let mut arguments = vec!["run", "chain.toml", "--json"];
+        names.iter().for_each(|name| arguments.extend(["-H", name]));
+        said(&folder.millrace(&arguments).accounts())
+    };
+    assert_eq!(run("runs = \"modular\""), run("runs = \"process\""));
+}
+
+const STEERED: &str = "
+links = [\"in -> [0]nf[1] -> [0]other[1] -> out\"]
+[ports]
+in = { traffic = { flows = 100, size = \"64\", rate-pps = 20000 } }
+out = { discard = true }
+[nf.nf]
+FORM
+inline = \"FromDevice(0) -> c :: Counter -> s :: Switch(0) -> ToDevice(1); s[1] -> d :: Counter -> Discard;\"
+[nf.other]
+inline = \"FromDevice(0) -> c :: Counter -> ToDevice(1); Script(TYPE ACTIVE, wait 0.2, read nf/c.count, wait 1000);\"
+";
+
+#[test]
+fn handlers_are_read_and_written_while_the_chain_runs() {
+    for form in ["runs = \"modular\"", "runs = \"process\"", "runs = \"process\"\ninstances = 2"] {
+        let mut daemon = Daemon::of(&STEERED.replace("FORM", form), &["chain.toml"]);
+        let nf = if form.contains("instances") { "nf.2" } else { "nf" };
+        daemon.await_stats("no packets", |stats| stats["received"].as_u64() > Some(1000));
+        let name = |handler: &str| format!("{nf}/{handler}");
+        let read = |handler: &str| daemon.ask(&["chain", "handler", &name(handler)]).sound().text();
+        let count = |handler: &str| read(handler).trim().parse::<u64>().expect("a number");
+        let end = Instant::now() + Duration::from_secs(20);
+        while count("c.count") == 0 {
+            assert!(Instant::now() < end, "{form}: nothing is counted");
+        }
+        assert_eq!((count("d.count"), read("s.switch").trim()), (0, "0"), "{form}");
+        daemon.ask(&["chain", "handler", &name("s.switch"), "1"]).sound();
+        assert_eq!(read("s.switch").trim(), "1", "{form}");
+        while count("d.count") == 0 {
+            assert!(Instant::now() < end, "{form}: nothing takes the other way");
+        }
+        for (arguments, told) in [
+            (&["s.switch", "nonsense"][..], "nonsense"),
+            (&["c.nothing"], "no read handler `nothing`"),
+            (&["c.nothing", "1"], "no write handler `nothing`"),
+            (&["nothing.count"], "there is no element"),
+        ] {
+            let mut all = vec!["chain", "handler"];
+            let called = name(arguments[0]);
+            all.push(&called);
+            all.extend(&arguments[1..]);
+            let refused = daemon.ask(&all);
+            assert!(refused.code == Some(2) && refused.stderr.contains(told), "{form}: {}", refused.stderr);
+        }
+        let long = daemon.ask(&["chain", "handler", &format!("{nf}/{}.count", "x".repeat(2_000))]);
+        assert_eq!(long.code, Some(2), "{form}: {}", long.stderr);
+        daemon.stop();
+    }
+}
+
+#[test]
+fn a_script_is_told_that_it_does_not_reach_another_process() {
+    let folder = Folder::new();
+    folder.write("chain.toml", &STEERED.replace("FORM", "runs = \"process\""));
+    let told = folder.millrace(&["run", "chain.toml", "--for", "1"]);
+    let text = told.text();
+    assert!(text.contains("`nf/c` is not here: NF `nf` runs in a process of its own"), "{text}");
+}
+
+/// Starts a command that asks the daemon, without waiting for it.
+fn start(daemon: &Daemon, handler: &str) -> Started {
+    daemon.start_asking(&["chain", "handler", handler])
+}
+
+#[test]
+fn an_nf_that_is_stopped_or_killed_holds_up_nobody_but_who_asks() {
+    let mut daemon = Daemon::of(&STEERED.replace("FORM", "runs = \"process\""), &["chain.toml"]);
+    daemon.await_stats("no packets", |stats| stats["received"].as_u64() > Some(1000));
+    let process = || {
+        let number = instance(&daemon.json(&["nf", "list", "--json"]), "nf")["pid"].as_u64();
+        number.and_then(|number| Pid::from_raw(i32::try_from(number).ok()?)).expect("a process")
+    };
+    let pid = process();
+    kill_process(pid, Signal::STOP).expect("it runs");
+    let asked = start(&daemon, "nf/c.count");
+    // The daemon, its other elements and its packets go on meanwhile.
+    let began = Instant::now();
+    let other = daemon.ask(&["chain", "handler", "other/c.count"]).sound().text();
+    assert!(other.trim().parse::<u64>().is_ok() && began.elapsed() < Duration::from_secs(1), "{other}");
+    daemon.ask(&["stats"]).sound();
+    let told = asked.wait();
+    assert!(told.stderr.contains("NF `nf` has not answered within 2 s"), "{}", told.stderr);
+    // One that is killed before it answers.
+    let asked = start(&daemon, "nf/c.count");
+    std::thread::sleep(Duration::from_millis(300));
+    kill_process(pid, Signal::KILL).expect("it runs");
+    let told = asked.wait();
+    assert!(told.stderr.contains("NF `nf` ended before it answered"), "{}", told.stderr);
+    // The next one answers, and one that is stopped says that it is.
+    let end = Instant::now() + Duration::from_secs(20);
+    while daemon.ask(&["chain", "handler", "nf/c.count"]).code != Some(0) {
+        assert!(Instant::now() < end, "it does not come back");
+    }
+    daemon.ask(&["nf", "stop", "nf"]).sound();
+    let told = daemon.ask(&["chain", "handler", "nf/c.count"]);
+    assert!(told.stderr.contains("NF `nf` is stopped"), "{}", told.stderr);
+    daemon.stop();
+}
