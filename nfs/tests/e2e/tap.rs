@@ -213,6 +213,7 @@ fn a_tap_beside_two_trust_groups_sees_what_they_send() {
     assert!(out == frames());
     assert_eq!((accounts.seen("tap"), accounts.number("tap", "copied")), (600, 0));
     assert_eq!(accounts.number("a", "copied"), 1200, "in and out");
+    assert_eq!(accounts.why_copies(), [""; 0], "that is what trust groups are for");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use super::border::Border;
 use super::memory::RING_CLAIMS;
 use super::party::{Party, Way};
-use super::seat::{Incarnation, NfOutput, Seat, State, WhenDown};
+use super::seat::{Access, Incarnation, NfOutput, Seat, State, WhenDown};
 use super::supervisor::{Bell, PATIENCE};
 use element::nf::{Backs, Fate, NfLink};
 use nf::message::ToNf;
@@ -520,7 +520,9 @@ impl NfLink for ProcessLink {
     }
 
     fn let_share(&mut self, why_not: Option<String>) {
-        self.seat.told().why_copies = why_not;
+        if self.seat.spec.terms.access == Access::Tap {
+            self.seat.told().why_copies = why_not;
+        }
     }
 
     fn waits_when_down(&self) -> bool {
