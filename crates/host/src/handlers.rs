@@ -87,12 +87,7 @@ impl Handlers {
             Place::Here(node) => {
                 let ask = |mailbox: &Arc<Mailbox>| mailbox.ask(node, handler, value);
                 let values = self.mailboxes.iter().map(ask).collect::<Result<Vec<String>, String>>()?;
-                let merge = self.merge(node, handler).unwrap_or(Merge::First);
-                let mut text = merge_values(merge, &values);
-                if handler == "handlers" {
-                    text += &self.nfs.list(element);
-                }
-                Ok((merge, text))
+                Ok(self.as_one(node, element, handler, &values))
             }
         }
     }
@@ -141,12 +136,17 @@ impl Handlers {
             return Err(format!("NF `{}` has ended: its handlers are there while it is up", nf_of(element)));
         };
         let values = workers.iter().map(|worker| worker.read_here(node, handler));
+        Ok(self.as_one(node, element, handler, &values.collect::<Result<Vec<String>, String>>()?))
+    }
+
+    /// What the workers' nodes say as one, and how it was made one.
+    fn as_one(&self, node: usize, element: &str, handler: &str, values: &[String]) -> (Merge, String) {
         let merge = self.merge(node, handler).unwrap_or(Merge::First);
-        let mut text = merge_values(merge, &values.collect::<Result<Vec<String>, String>>()?);
+        let mut text = merge_values(merge, values);
         if handler == "handlers" {
             text += &self.nfs.list(element);
         }
-        Ok((merge, text))
+        (merge, text)
     }
 }
 

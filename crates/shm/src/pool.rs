@@ -125,9 +125,7 @@ impl PacketPool {
     /// Lets all workers have what this handle has in store: for one that only allocates, or only frees, now and then.
     pub fn give_back_stock(&mut self) {
         if let PacketPool::Native(pool) = self {
-            lock(&pool.shared.free).extend_from_slice(&pool.cache[..pool.cached]);
-            pool.cached = 0;
-            pool.publish();
+            pool.give_back_stock();
         }
     }
 }
@@ -238,6 +236,12 @@ impl NativePool {
         free.extend_from_slice(&self.cache[..moved]);
         self.cache.copy_within(moved..self.cached, 0);
         self.cached -= moved;
+    }
+
+    fn give_back_stock(&mut self) {
+        lock(&self.shared.free).extend_from_slice(&self.cache[..self.cached]);
+        self.cached = 0;
+        self.publish();
     }
 
     #[inline(always)]
@@ -390,8 +394,7 @@ impl Pool for NativePool {
 
 impl Drop for NativePool {
     fn drop(&mut self) {
-        lock(&self.shared.free).extend_from_slice(&self.cache[..self.cached]);
-        self.cached = 0;
+        self.give_back_stock();
         lock(&self.shared.caches).retain(|level| !Arc::ptr_eq(level, &self.level));
     }
 }

@@ -215,10 +215,9 @@ impl ScopedNames<'_> {
         }
         if found.ip6.is_none() {
             found.ip6_prefix = parse::ip6_prefix(text, self).ok();
-            let host = found.ip6_prefix.filter(|prefix| {
-                let host_mask = u128::MAX.checked_shr(u32::from(prefix.len)).unwrap_or(0);
-                u128::from(prefix.address) & host_mask != 0
-            });
+            let host = found
+                .ip6_prefix
+                .filter(|prefix| u128::from(prefix.address) & !Ip6Prefix::mask(prefix.len) != 0);
             found.ip6 = host.map(|prefix| prefix.address);
         }
         found

@@ -9,6 +9,7 @@ use super::expr::{
     Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Six, Test, Values,
 };
 use super::ranges::Ranges;
+use click::config::Ip6Prefix;
 use packet::field::{self, Base, Field};
 use std::collections::BTreeMap;
 
@@ -315,7 +316,7 @@ fn of_six(test: Six) -> Formula {
         match test {
             Six::Any => {}
             Six::Host { direction, address, bits, negated } => {
-                let mask = Six::mask(bits);
+                let mask = Ip6Prefix::mask(bits);
                 let word = |at: u16, number: u32| {
                     let shift = 96 - 32 * number;
                     let field = bytes(at + 4 * number as u16, 4);

@@ -1,7 +1,7 @@
 //! An IPv6 route as it is written: `ADDR/LEN [GW] OUT`.
 
 use click::config::parse::{self, Parsed};
-use click::config::{Names, split_words};
+use click::config::{Ip6Prefix, Names, split_words};
 use diag::{Diagnostic, Spanned};
 use std::net::Ipv6Addr;
 
@@ -23,8 +23,7 @@ const FORM: &str = "a route is written `ADDR/LEN [GATEWAY] OUTPUT`";
 /// Reads a prefix, or an address as a prefix of 128 bits.
 pub fn network(text: &Spanned, names: &dyn Names) -> Parsed<Network> {
     let prefix = parse::ip6_or_prefix(text, names)?;
-    let mask = u128::MAX.checked_shl(128 - u32::from(prefix.len)).unwrap_or(0);
-    Ok((u128::from(prefix.address) & mask, prefix.len))
+    Ok((u128::from(prefix.address) & Ip6Prefix::mask(prefix.len), prefix.len))
 }
 
 /// Reads a route for an element with that many outputs.

@@ -91,7 +91,7 @@ struct Resolver {
     /// Questions to be sent here; of one worker.
     asked: Option<Arc<ArrayQueue<Ask>>>,
     /// Whether it is the one, of those of all workers, that writes the table: all of them are told.
-    writes: bool,
+    keeps_table: bool,
 }
 
 fn address(text: &Spanned, _names: &dyn Names) -> Parsed<Address> {
@@ -142,7 +142,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     // All of a device's ports speak for one station.
     let mac = station.mac().unwrap_or(mac);
     let asked = (asks && cx.worker == 0).then(|| station.add_way());
-    Some(Box::new(Resolver { station, mac, asked, writes: cx.worker == 0 }))
+    Some(Box::new(Resolver { station, mac, asked, keeps_table: cx.worker == 0 }))
 }
 
 impl Resolver {
@@ -303,7 +303,7 @@ impl Element for Resolver {
         let ip = |text: &str| {
             text.trim().parse::<IpAddr>().map_err(|_| format!("`{}` is no IP address", text.trim()))
         };
-        if !self.writes {
+        if !self.keeps_table {
             return Ok(());
         }
         match handler {

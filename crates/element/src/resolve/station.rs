@@ -3,6 +3,7 @@
 
 use super::table::{Ask, Fact, Refusal, Report, Table};
 use super::wanted::Wanted;
+use click::config::Ip6Prefix;
 use crossbeam_queue::ArrayQueue;
 use packet::MacAddr;
 use std::fmt;
@@ -30,23 +31,19 @@ fn bits(ip: IpAddr) -> (u128, u8) {
     }
 }
 
-fn mask(len: u8) -> u128 {
-    u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0)
-}
-
 impl Address {
     /// Whether an address shares its prefix.
     pub fn reaches(&self, ip: IpAddr) -> bool {
         let same_family = self.ip.is_ipv4() == ip.is_ipv4();
-        same_family && (bits(self.ip).0 ^ bits(ip).0) & mask(self.len) == 0
+        same_family && (bits(self.ip).0 ^ bits(ip).0) & Ip6Prefix::mask(self.len) == 0
     }
 
     /// Whether an address of its prefix is no host's: the prefix itself, or IPv4's broadcast address in it. The
     /// lowest address of an IPv6 prefix is that of any of its routers (RFC 4291, section 2.6.1).
     pub fn is_no_host(&self, ip: IpAddr) -> bool {
         let (value, all) = bits(ip);
-        let host = (value & !mask(self.len)) >> (128 - u32::from(all));
-        let most = (!mask(self.len)) >> (128 - u32::from(all));
+        let host = (value & !Ip6Prefix::mask(self.len)) >> (128 - u32::from(all));
+        let most = (!Ip6Prefix::mask(self.len)) >> (128 - u32::from(all));
         self.ip.is_ipv4() && self.len < all - 1 && (host == 0 || host == most)
     }
 

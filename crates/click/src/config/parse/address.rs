@@ -59,6 +59,13 @@ pub struct Ip6Prefix {
     pub len: u8,
 }
 
+impl Ip6Prefix {
+    /// The bits of an address that a prefix of that length covers.
+    pub fn mask(len: u8) -> u128 {
+        u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0)
+    }
+}
+
 fn unknown<T>(wanted: &str, text: &Spanned, names: &dyn Names) -> Parsed<T> {
     let known = names.known();
     let suggestion = did_you_mean(&text.text, known.iter().map(String::as_str));

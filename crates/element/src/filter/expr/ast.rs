@@ -235,13 +235,6 @@ pub enum Six {
     },
 }
 
-impl Six {
-    /// The bits of an address that count in a prefix.
-    pub fn mask(bits: u8) -> u128 {
-        u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)
-    }
-}
-
 /// One test. A test of something that the packet does not have fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Test {

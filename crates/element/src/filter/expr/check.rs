@@ -4,6 +4,7 @@
 
 use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Relation, Six, Test, Values};
 use super::words::{self, ETHER_MASK, Kind, Transport};
+use click::config::Ip6Prefix;
 use diag::{Diagnostic, Span};
 
 /// What a test leaves to the next one.
@@ -144,7 +145,7 @@ impl Parts {
             Kind::Host | Kind::Net => {
                 let (address, bits) = match (kind, self.data) {
                     (Kind::Host, Data::Address6(address)) => (address, 128),
-                    (Kind::Net, Data::Prefix6(address, bits)) => (address & Six::mask(bits), bits),
+                    (Kind::Net, Data::Prefix6(address, bits)) => (address & Ip6Prefix::mask(bits), bits),
                     (Kind::Net, Data::Address6(_)) => {
                         return self
                             .wrong("`net` takes a prefix", "write `ip6 net 2001:db8::/32`, or `host`");

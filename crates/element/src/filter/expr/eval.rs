@@ -5,6 +5,7 @@
 
 use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Six, Test};
 use super::words::{TCP, UDP};
+use click::config::Ip6Prefix;
 
 /// Bytes of an IP header without options.
 pub const IP_HEADER_BYTES: usize = 20;
@@ -102,7 +103,7 @@ impl Headers<'_> {
         Some(match test {
             Six::Any => true,
             Six::Host { direction, address: wanted, bits, negated } => {
-                let equal = |value: u128| (value ^ wanted) & Six::mask(bits) == 0;
+                let equal = |value: u128| (value ^ wanted) & Ip6Prefix::mask(bits) == 0;
                 direction.holds(equal(address(8)?), equal(address(24)?)) != negated
             }
             Six::Proto(compare) => compare.holds(next.into()),

@@ -11,7 +11,7 @@ use super::expr::{
     Carrier, Compare, Direction, Expr, HeaderField, Headers, Layer, PortProtocol, Relation, Six, Test, Values,
 };
 use crate::testing::{TestPacket, random_frames};
-use click::config::{NameTable, Names};
+use click::config::{Ip6Prefix, NameTable, Names};
 use diag::{Diagnostics, SourceMap, Spanned};
 use proptest::prelude::*;
 
@@ -170,7 +170,7 @@ fn six() -> impl Strategy<Value = Test> {
     let address = (0u128..3, 0u128..4).prop_map(|(net, host)| 0x2001_0db8 << 96 | net << 64 | host);
     let bits = prop_oneof![Just(128u8), 0u8..=128];
     let host = (direction(), address, bits, any::<bool>()).prop_map(|(direction, address, bits, negated)| {
-        Six::Host { direction, address: address & Six::mask(bits), bits, negated }
+        Six::Host { direction, address: address & Ip6Prefix::mask(bits), bits, negated }
     });
     let protocol =
         prop_oneof![Just(PortProtocol::TcpUdp), Just(PortProtocol::One(6)), Just(PortProtocol::One(17))];
