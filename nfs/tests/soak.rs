@@ -32,6 +32,11 @@ const BURST: usize = 32;
 const UNDER_WAY: usize = 512;
 const SLOTS: u32 = 8192;
 
+/// How often an NF is killed.
+fn kills() -> usize {
+    std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
+}
+
 /// Nanoseconds of the clock that all processes have.
 fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -192,8 +197,7 @@ fn no_slot_is_lost_however_a_container_ends() {
 
 /// Ends an NF again and again: its process or, of a container, that and its runtime by turns.
 fn soak(container: Option<Container>) {
-    let kills =
-        std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let kills = kills();
     let programs = Path::new(env!("CARGO_BIN_EXE_nf-monitor")).parent().expect("a folder");
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(Region::create(options).expect("memory"));
@@ -269,8 +273,7 @@ fn soak(container: Option<Container>) {
 /// and each slot is free once both are done with it.
 #[test]
 fn no_slot_is_lost_however_a_tap_ends() {
-    let kills =
-        std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let kills = kills();
     let options =
         RegionOptions { huge_pages: HugePages::Never, only_for_reading: true, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(Region::create(options).expect("memory"));
@@ -354,8 +357,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
 /// they have. A packet that went in comes out of the last, or is dropped with the one that was killed, once.
 #[test]
 fn no_slot_is_lost_however_one_of_a_party_ends() {
-    let kills =
-        std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    let kills = kills();
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(Region::create(options).expect("memory"));
     let mut pool = shared.worker();

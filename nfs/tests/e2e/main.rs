@@ -1,5 +1,8 @@
 //! The NFs that ship, packets in and packets out, as processes that the real binary runs.
 
+#[path = "../../../crates/millrace/tests/e2e/accounts.rs"]
+#[allow(dead_code, reason = "these tests need few of them")]
+mod accounts;
 mod arp_responder;
 mod c;
 mod firewall;

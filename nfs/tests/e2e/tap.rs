@@ -1,34 +1,37 @@
 //! NFs that look at packets where they lie: what they see, what goes on, and when they are shown copies instead.
 
+use crate::accounts::Accounts;
 use crate::frames::udp;
-use crate::run::{Frame, millrace, shipped};
-use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
-use pcap_file::{DataLink, TsResolution};
+use crate::run::{Frame, millrace, read, shipped, write};
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Output};
 
-#[derive(Deserialize)]
-struct Accounts {
-    imbalance: i64,
-    slots_lost: u64,
+/// What a run says.
+struct Told {
+    accounts: Accounts,
     hints: Vec<String>,
-    handlers: BTreeMap<String, String>,
-    elements: Vec<Node>,
 }
 
 #[derive(Deserialize)]
-struct Node {
-    name: String,
-    made: u64,
-    input: u64,
+struct Hints {
+    hints: Vec<String>,
 }
 
-impl Accounts {
+impl Told {
+    fn read(output: &Output) -> Told {
+        let told = String::from_utf8_lossy(&output.stderr);
+        let accounts = Accounts::read(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
+        accounts.assert_balanced();
+        let Hints { hints } = serde_json::from_slice(&output.stdout).expect("hints");
+        Told { accounts, hints }
+    }
+
+    fn handler(&self, nf: &str, handler: &str) -> &str {
+        self.accounts.handlers[&format!("{nf}/process.{handler}")].as_str().expect("a text")
+    }
+
     fn number(&self, nf: &str, handler: &str) -> u64 {
-        self.handlers[&format!("{nf}/process.{handler}")].trim().parse().expect("a number")
+        self.handler(nf, handler).trim().parse().expect("a number")
     }
 
     /// Why taps were shown copies.
@@ -38,33 +41,9 @@ impl Accounts {
 
     /// Packets that an NF saw.
     fn seen(&self, nf: &str) -> u64 {
-        let counters = &self.handlers[&format!("{nf}/process.counters")];
-        let line = counters.lines().find_map(|line| line.strip_prefix("packets "));
+        let line = self.handler(nf, "counters").lines().find_map(|line| line.strip_prefix("packets "));
         line.map_or(0, |count| count.parse().expect("a number"))
     }
-}
-
-fn write(path: &Path, frames: &[Frame]) {
-    let header = PcapHeader {
-        datalink: DataLink::ETHERNET,
-        ts_resolution: TsResolution::NanoSecond,
-        ..PcapHeader::default()
-    };
-    let mut writer =
-        PcapWriter::with_header(std::fs::File::create(path).expect("a file"), header).expect("written");
-    for frame in frames {
-        let packet = PcapPacket::new(Duration::ZERO, frame.len() as u32, frame);
-        writer.write_packet(&packet).expect("written");
-    }
-}
-
-fn read(path: &Path) -> Vec<Frame> {
-    let mut reader = PcapReader::new(std::fs::File::open(path).expect("a file")).expect("a capture");
-    let mut frames = vec![];
-    while let Some(packet) = reader.next_packet() {
-        frames.push(packet.expect("a packet").data.into_owned());
-    }
-    frames
 }
 
 /// Fewer than a ring holds: nobody misses one.
@@ -77,7 +56,7 @@ fn frames() -> Vec<Frame> {
 }
 
 /// Runs a chain whose port `in` receives those frames, and whose port `out` writes a capture.
-fn run(chain: &str, taps: &[&str], more: &[&str]) -> (Vec<Frame>, Accounts) {
+fn run(chain: &str, taps: &[&str], more: &[&str]) -> (Vec<Frame>, Told) {
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder.path().join("in.pcap"), &frames());
     let program = shipped("monitor").display().to_string();
@@ -94,10 +73,7 @@ fn run(chain: &str, taps: &[&str], more: &[&str]) -> (Vec<Frame>, Accounts) {
     let output = run.output().expect("it runs");
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}\n{chain}");
-    let accounts: Accounts =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
-    assert_eq!((accounts.imbalance, accounts.slots_lost), (0, 0), "{told}");
-    (read(&folder.path().join("out.pcap")), accounts)
+    (read(&folder.path().join("out.pcap")), Told::read(&output))
 }
 
 #[test]
@@ -105,14 +81,14 @@ fn packets_go_on_while_taps_read_them() {
     let chain = "links = [\"in -> [0]one[1] -> [0]two[1] -> out\"]\nPORTS
         [nf.one]\nMONITOR\naccess = \"tap\"\n[nf.two]\nMONITOR\naccess = \"tap\"\n";
     for workers in ["1", "2"] {
-        let (out, accounts) = run(chain, &["one", "two"], &["--workers", workers]);
+        let (out, told) = run(chain, &["one", "two"], &["--workers", workers]);
         assert_eq!(out.len(), 600);
         assert!(out == frames(), "other frames, or in another order");
         for tap in ["one", "two"] {
-            assert_eq!((accounts.number(tap, "copied"), accounts.number(tap, "missed")), (0, 0));
-            assert_eq!(accounts.seen(tap), 600);
+            assert_eq!((told.number(tap, "copied"), told.number(tap, "missed")), (0, 0));
+            assert_eq!(told.seen(tap), 600);
         }
-        assert_eq!(accounts.why_copies(), [""; 0]);
+        assert_eq!(told.why_copies(), [""; 0]);
     }
 }
 
@@ -121,23 +97,20 @@ fn what_is_written_behind_a_tap_is_copied_for_it() {
     let chain = "links = [\"in -> [0]tap[1] -> [a]router[b] -> [0]after[1] -> out\"]\nPORTS
         [nf.tap]\nMONITOR\naccess = \"tap\"\n[nf.after]\nMONITOR\naccess = \"tap\"
         [nf.router]\ninline = 'FromDevice(a) -> Strip(14) -> CheckIPHeader -> ttl :: DecIPTTL -> Unstrip(14) -> Queue -> ToDevice(b)'\n";
-    let (out, accounts) = run(chain, &["tap", "after"], &[]);
-    assert_eq!((accounts.seen("tap"), accounts.seen("after"), out.len()), (600, 600, 600));
-    assert_eq!((accounts.number("tap", "copied"), accounts.number("after", "copied")), (600, 0));
-    assert_eq!(accounts.why_copies(), ["NF `tap` is shown copies: `router/ttl`, behind it, may write them"]);
+    let (out, told) = run(chain, &["tap", "after"], &[]);
+    assert_eq!((told.seen("tap"), told.seen("after"), out.len()), (600, 600, 600));
+    assert_eq!((told.number("tap", "copied"), told.number("after", "copied")), (600, 0));
+    assert_eq!(told.why_copies(), ["NF `tap` is shown copies: `router/ttl`, behind it, may write them"]);
 }
 
 #[test]
 fn a_tap_of_the_only_trust_group_is_shown_copies() {
     let chain = "links = [\"in -> [0]nf[1] -> [0]tap[1] -> out\"]\nPORTS
         [nf.tap]\nMONITOR\naccess = \"tap\"\ntrust = \"nf\"\n[nf.nf]\nMONITOR\n";
-    let (out, accounts) = run(chain, &["tap", "nf"], &[]);
-    assert_eq!((accounts.seen("tap"), accounts.number("tap", "copied"), out.len()), (600, 600, 600));
-    assert_eq!(accounts.number("nf", "copied"), 0, "it works where the port receives");
-    assert_eq!(
-        accounts.why_copies(),
-        ["NF `tap` is shown copies: its trust group works where ports receive"]
-    );
+    let (out, told) = run(chain, &["tap", "nf"], &[]);
+    assert_eq!((told.seen("tap"), told.number("tap", "copied"), out.len()), (600, 600, 600));
+    assert_eq!(told.number("nf", "copied"), 0, "it works where the port receives");
+    assert_eq!(told.why_copies(), ["NF `tap` is shown copies: its trust group works where ports receive"]);
 }
 
 /// Also beside a single trust group, of which it is not: that one changes nothing that it sees.
@@ -145,10 +118,10 @@ fn a_tap_of_the_only_trust_group_is_shown_copies() {
 fn a_tap_beside_a_trust_group_reads_in_place() {
     let chain = "links = [\"in -> [0]nf[1] -> [0]tap[1] -> out\"]\nPORTS
         [nf.tap]\nMONITOR\naccess = \"tap\"\n[nf.nf]\nMONITOR\n";
-    let (out, accounts) = run(chain, &["tap", "nf"], &[]);
+    let (out, told) = run(chain, &["tap", "nf"], &[]);
     assert!(out == frames());
-    assert_eq!((accounts.seen("tap"), accounts.number("tap", "copied")), (600, 0));
-    assert_eq!(accounts.number("nf", "copied"), 1200, "in and out");
+    assert_eq!((told.seen("tap"), told.number("tap", "copied")), (600, 0));
+    assert_eq!(told.number("nf", "copied"), 1200, "in and out");
 }
 
 /// `Unstrip` moves bytes where there is no room in front of them: not those that a tap still reads.
@@ -176,11 +149,7 @@ fn bytes_do_not_move_while_a_tap_reads_them() {
         "1",
     ]);
     let output = run.output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    let accounts: Accounts =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {told}"));
-    assert_eq!((accounts.imbalance, accounts.slots_lost), (0, 0), "{told}");
-    assert_eq!(accounts.handlers["tap/process.copied"].trim(), "0");
+    assert_eq!(Told::read(&output).number("tap", "copied"), 0);
     assert!(read(&folder.path().join("out.pcap")) == frames()[..100]);
     let seen = read(&seen);
     assert!(seen.len() > 5 && seen == frames()[..seen.len()], "{} frames, or other ones", seen.len());
@@ -201,19 +170,18 @@ fn taps_leave_ports_their_slots() {
     let mut run = Command::new(millrace());
     run.current_dir(folder.path()).args(["run", "chain.toml", "--json", "--slots", "512", "--for", "60"]);
     let output = run.output().expect("it runs");
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("accounts");
-    assert_eq!(json["sent"].as_u64(), Some(500_000), "{json}");
+    assert_eq!(Told::read(&output).accounts.sent, 500_000);
 }
 
 #[test]
 fn a_tap_beside_two_trust_groups_sees_what_they_send() {
     let chain = "links = [\"in -> [0]a[1] -> [0]b[1] -> [0]tap[1] -> out\"]\nPORTS
         [nf.a]\nMONITOR\n[nf.b]\nMONITOR\n[nf.tap]\nMONITOR\naccess = \"tap\"\n";
-    let (out, accounts) = run(chain, &["tap", "a"], &[]);
+    let (out, told) = run(chain, &["tap", "a"], &[]);
     assert!(out == frames());
-    assert_eq!((accounts.seen("tap"), accounts.number("tap", "copied")), (600, 0));
-    assert_eq!(accounts.number("a", "copied"), 1200, "in and out");
-    assert_eq!(accounts.why_copies(), [""; 0], "that is what trust groups are for");
+    assert_eq!((told.seen("tap"), told.number("tap", "copied")), (600, 0));
+    assert_eq!(told.number("a", "copied"), 1200, "in and out");
+    assert_eq!(told.why_copies(), [""; 0], "that is what trust groups are for");
 }
 
 #[test]
@@ -224,13 +192,15 @@ fn nobody_is_copied_for_who_only_looks_at_a_device() {
         [nf.two]\nMONITOR\ninterfaces = [\"0\"]\naccess = \"observe\"
         [nf.three]\ninline = 'FromDevice(a) -> counter :: Counter -> Discard'\nruns = \"process\"\naccess = \"tap\"
         [nf.nf]\ninline = 'FromDevice(0) -> Queue -> ToDevice(1)'\n";
-    let (out, accounts) = run(chain, &["one", "two", "three"], &[]);
+    let (out, told) = run(chain, &["one", "two", "three"], &[]);
     assert!(out == frames());
-    assert_eq!((accounts.seen("one"), accounts.number("one", "copied")), (600, 0));
-    assert_eq!((accounts.seen("two"), accounts.number("two", "copied")), (600, 600));
-    assert_eq!((accounts.number("three", "missed"), accounts.number("three", "copied")), (0, 0));
-    assert_eq!(accounts.elements.iter().map(|element| element.made).sum::<u64>(), 0, "no copy is a packet");
-    let three =
-        accounts.elements.iter().find(|element| element.name == "three/process").expect("it is there");
-    assert_eq!(three.input, 600);
+    assert_eq!((told.seen("one"), told.number("one", "copied")), (600, 0));
+    assert_eq!((told.seen("two"), told.number("two", "copied")), (600, 600));
+    assert_eq!((told.number("three", "missed"), told.number("three", "copied")), (0, 0));
+    assert_eq!(
+        told.accounts.elements.iter().map(|element| element.made).sum::<u64>(),
+        0,
+        "no copy is a packet"
+    );
+    assert_eq!(told.accounts.element("three/process").input, 600);
 }

@@ -1,11 +1,10 @@
 //! Two kernels, a router between them whose next hops the platform finds out.
 
+use crate::accounts::Accounts;
 use crate::namespaces::{Host, inside_with, shell};
 use crate::run::{millrace, shipped};
 use rustix::net::{AddressFamily, SocketType, ipproto};
 use rustix::process::{Pid, Signal, kill_process};
-use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,28 +12,6 @@ use std::time::{Duration, Instant};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-#[derive(Deserialize)]
-struct Accounts {
-    imbalance: i64,
-    slots_lost: u64,
-    findings: Vec<String>,
-    handlers: BTreeMap<String, String>,
-    elements: Vec<Element>,
-}
-
-#[derive(Deserialize)]
-struct Element {
-    name: String,
-    input: u64,
-    received: u64,
-    made: u64,
-    outputs: Vec<u64>,
-    sent: u64,
-    merged: u64,
-    held: u64,
-    dropped: Vec<(String, u64)>,
-}
 
 /// A chain that runs.
 struct Run {
@@ -64,14 +41,8 @@ impl Run {
         kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
         self.child.wait().expect("a child");
         let (out, err) = (self.read("out"), self.read("err"));
-        let accounts: Accounts =
-            serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"));
-        assert_eq!((accounts.imbalance, accounts.slots_lost), (0, 0), "{err}");
-        for of in &accounts.elements {
-            let dropped: u64 = of.dropped.iter().map(|(_, count)| count).sum();
-            let gone = of.outputs.iter().sum::<u64>() + of.sent + dropped + of.merged + of.held;
-            assert_eq!(of.input + of.received + of.made, gone, "{}", of.name);
-        }
+        let accounts = Accounts::read(out.as_bytes()).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"));
+        accounts.assert_balanced();
         accounts
     }
 }
@@ -79,7 +50,8 @@ impl Run {
 impl Accounts {
     #[track_caller]
     fn handler(&self, name: &str) -> &str {
-        self.handlers.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.handlers))
+        let said = self.handlers.get(name).and_then(|said| said.as_str());
+        said.unwrap_or_else(|| panic!("no {name} in {:?}", self.handlers))
     }
 
     #[track_caller]

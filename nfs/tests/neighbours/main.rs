@@ -1,5 +1,8 @@
 //! Next hops that the platform finds out, for NFs in processes: between real kernels, and from captures.
 
+#[path = "../../../crates/millrace/tests/e2e/accounts.rs"]
+#[allow(dead_code, reason = "these tests need few of them")]
+mod accounts;
 mod captures;
 #[path = "../e2e/frames.rs"]
 #[allow(dead_code, reason = "these tests need few of them")]
