@@ -19,7 +19,7 @@ use super::{Body, Chain, End, NfInfo, ProcessNf};
 use crate::nf::link::across;
 use click::config::quote;
 use click::{Connection, ElementId, Graph};
-use diag::{Span, Spanned};
+use diag::Spanned;
 use std::path::{Path, PathBuf};
 
 /// Composes the NFs of a chain. Where it has mistakes, interfaces without a link are idle: what is wrong with
@@ -204,6 +204,14 @@ struct Place {
     is_idle: bool,
 }
 
+/// Makes an element one of a class without arguments, which passes packets on or has none.
+pub(in crate::chain) fn pass_on(graph: &mut Graph, id: ElementId, class: &str) {
+    if let Some(element) = graph.elements.get_mut(id.0) {
+        element.class = Spanned::derived(class, element.class.span);
+        element.config = Spanned::derived("", element.config.span);
+    }
+}
+
 /// Makes a device element what its link asks for.
 fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wiring, sound: bool) {
     let mine = |link: &&super::Link| if place.sends { link.from == place.end } else { link.to == place.end };
@@ -229,24 +237,20 @@ fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wirin
         None if place.is_idle => "Idle",
         None => return,
     };
-    let Some(element) = graph.elements.get_mut(place.element.0) else { return };
-    element.class = Spanned::derived(class, element.class.span);
-    element.config = Spanned::derived("", element.config.span);
-    let (name, span) = (element.name.clone(), element.span);
+    pass_on(graph, place.element, class);
     if place.sends {
-        idle_outputs(graph, place.element, &name, span);
+        idle_outputs(graph, place.element);
     }
 }
 
 /// What a `ToDevice` could not send leaves by its outputs; what replaces it sends everything, so an
 /// `Idle` takes that side.
-pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId, name: &str, span: Span) {
-    if graph.connections.iter().all(|wire| wire.from != id) {
-        return;
-    }
+pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
+    let is_wired = graph.connections.iter().any(|wire| wire.from == id);
+    let Some(element) = graph.element(id).filter(|_| is_wired) else { return };
+    let (name, span) = (format!("{}@unsent", element.name), element.span);
     let idle = ElementId(graph.elements.len());
     let generated = |text: &str| Spanned::derived(text, span);
-    let name = format!("{name}@unsent");
     graph.elements.push(click::Element { name, class: generated("Idle"), config: generated(""), span });
     for wire in graph.connections.iter_mut().filter(|wire| wire.from == id) {
         wire.from = idle;

@@ -4,7 +4,7 @@
 //! of the NF's elements whose devices pass packets on. What they send meets again at the interfaces.
 
 use super::ProcessNf;
-use super::compose::{idle_outputs, process_of};
+use super::compose::{idle_outputs, pass_on, process_of};
 use super::file::Form;
 use super::instances::{Spread, name};
 use super::nf::Nf;
@@ -77,16 +77,18 @@ pub(super) fn spread(nf: &mut Nf, spread: &Spread) -> Vec<ProcessNf> {
         let moved = |id: &ElementId| ElementId(start + id.0);
         for (input, side) in inputs.iter().enumerate() {
             for id in &side.own {
-                build.pass_on(moved(id), "Null");
+                pass_on(&mut build.graph, moved(id), "Null");
                 build.wire(to(input), (moved(id), 0));
             }
         }
         for side in &outputs {
             for id in &side.own {
-                build.pass_on(moved(id), if nf.pulling.contains(id) { "Unqueue" } else { "Null" });
-                let sent = build.graph.element(moved(id)).map(|element| (element.name.clone(), element.span));
-                let (sent, span) = sent.unwrap_or((String::new(), Span::NONE));
-                idle_outputs(&mut build.graph, moved(id), &sent, span);
+                pass_on(
+                    &mut build.graph,
+                    moved(id),
+                    if nf.pulling.contains(id) { "Unqueue" } else { "Null" },
+                );
+                idle_outputs(&mut build.graph, moved(id));
                 build.wire((moved(id), 0), (side.element, 0));
             }
         }
@@ -132,13 +134,5 @@ impl Build {
         let lost = own.lost.iter().map(|port| click::Port { element: moved(port.element), ..*port });
         self.graph.lost.extend(lost);
         start
-    }
-
-    /// Makes a device element one that passes packets on.
-    fn pass_on(&mut self, id: ElementId, class: &str) {
-        if let Some(element) = self.graph.elements.get_mut(id.0) {
-            element.class = Spanned::derived(class, element.class.span);
-            element.config = Spanned::derived("", element.config.span);
-        }
     }
 }

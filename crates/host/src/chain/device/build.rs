@@ -19,6 +19,7 @@
 
 use super::flows::Openers;
 use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sends};
+use crate::chain::compose::pass_on;
 use crate::chain::{End, Link, PortDecl, StationDecl};
 use click::config::quote;
 use click::{Connection, Element, ElementId, Graph};
@@ -188,9 +189,7 @@ impl<'a> Builder<'a> {
 
     /// Has packets go on to an element that were thrown away.
     fn go_on(&mut self, from: ElementId, to: ElementId, span: Span) {
-        if let Some(element) = self.graph.elements.get_mut(from.0) {
-            element.class = made("Null", element.class.span);
-        }
+        pass_on(self.graph, from, "Null");
         self.wire(from, 0, to, span);
     }
 

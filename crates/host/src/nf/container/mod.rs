@@ -213,7 +213,7 @@ impl Contained {
         let confined = match &mut self.running {
             Running::Runtime(confined) => confined,
             Running::Engine(engine) if engine.is_over() => {
-                self.out_of_memory |= place::ran_out_of_memory(&self.groups);
+                self.look_at_memory();
                 return Some("nothing in its container runs".into());
             }
             Running::Engine(_) => return None,
@@ -223,7 +223,7 @@ impl Contained {
             Ok(Some(status)) => status,
             Err(error) => return Some(error.to_string()),
         };
-        self.out_of_memory |= place::ran_out_of_memory(&self.groups);
+        self.look_at_memory();
         let refused = runtime::what_it_logged(&self.folder.log());
         self.folder.remove();
         self.refused = refused.is_some();
