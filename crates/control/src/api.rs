@@ -35,6 +35,11 @@ pub struct Order {
     #[serde(default)]
     pub engine: Engine,
 
+    /// How NFs of this process run, whatever the chain file says
+    #[arg(long = "as", value_name = "FORM", value_enum)]
+    #[serde(default)]
+    pub form: Option<Form>,
+
     /// Packet slots
     #[arg(long, default_value_t = DEFAULT_SLOTS, value_parser = clap::value_parser!(u32).range(512..=4_194_304))]
     #[serde(default = "default_slots")]
@@ -46,6 +51,16 @@ pub const DEFAULT_SLOTS: u32 = 16_384;
 
 fn default_slots() -> u32 {
     DEFAULT_SLOTS
+}
+
+/// How NFs run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// Element by element
+    Modular,
+    /// Every stretch of transparent elements as one native function
+    Fused,
 }
 
 /// How transparent elements run.

@@ -3,6 +3,7 @@
 //! All mistakes are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
 //! transparent elements are compiled once; equal programs share their code.
 
+use crate::fused::{self, Broken, Stretch, Wanted};
 use crate::node::{Books, End, Lowered, Node};
 use crate::packages;
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
@@ -24,13 +25,15 @@ pub struct Options {
     pub workers: usize,
     /// Run programs by the evaluator instead of as machine code.
     pub evaluator: bool,
+    /// Which elements are to run as a part of a stretch where they can; those that are not named do not.
+    pub fused: Wanted,
     /// Folder that file names in the configuration are relative to.
     pub folder: PathBuf,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { workers: 1, evaluator: false, folder: PathBuf::from(".") }
+        Options { workers: 1, evaluator: false, fused: Wanted::Nothing, folder: PathBuf::from(".") }
     }
 }
 
@@ -38,6 +41,10 @@ impl Default for Options {
 pub struct Assembly {
     /// The graphs.
     pub graphs: Vec<Vec<Node>>,
+    /// The stretches of each that run as one program.
+    pub stretches: Vec<Vec<Stretch>>,
+    /// Where loops keep elements from being part of one.
+    pub broken: Vec<Broken>,
     /// Bytes of machine code made, where known; and what it took.
     pub programs: usize,
 }
@@ -106,7 +113,7 @@ pub fn assemble(
     options: &Options,
     ports: &mut dyn PortOpener,
     diags: &mut Diagnostics,
-) -> Result<Option<Assembly>, CodegenError> {
+) -> Result<Option<Assembly>, AssembleError> {
     let mut found = Diagnostics::new();
     let assembly = assemble_all(graph, options, ports, &mut found);
     crate::chain::instances::say_once(graph, found, diags);
@@ -118,7 +125,7 @@ fn assemble_all(
     options: &Options,
     ports: &mut dyn PortOpener,
     diags: &mut Diagnostics,
-) -> Result<Option<Assembly>, CodegenError> {
+) -> Result<Option<Assembly>, AssembleError> {
     packages::check(&graph.packages, diags);
     let names = take_names(graph, diags);
     let flow = flow::resolve(graph, &|id| spec(graph, id), diags);
@@ -160,8 +167,9 @@ fn assemble_all(
         note_writers(graph, &mut nodes);
         graphs.push(nodes);
     }
-    let programs = compile(&mut graphs, options)?;
-    Ok(Some(Assembly { graphs, programs }))
+    let (mut stretches, broken) = fuse(&mut graphs, options)?;
+    let programs = compile(&mut graphs, &mut stretches, options)?;
+    Ok(Some(Assembly { graphs, stretches, broken, programs }))
 }
 
 #[expect(clippy::too_many_arguments, reason = "one caller; each is a different thing")]
@@ -215,7 +223,7 @@ fn make_node(
     }
     let pulls = inputs.iter().any(Option::is_some);
     let elsewhere = class.state == StateScope::OneWorker && worker != 0;
-    let (cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_ref());
+    let (first_cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_ref());
     let books = Books {
         outputs: (0..shape.outputs).map(|_| Default::default()).collect(),
         dropped: reasons.iter().map(|_| Default::default()).collect(),
@@ -233,7 +241,9 @@ fn make_node(
             engine: Engine::Evaluator,
             own_reasons,
         }),
-        cells,
+        first_cells,
+        cells: 0..0,
+        entries: vec![],
         outputs,
         inputs,
         answers_pull: answers_pull(class),
@@ -274,6 +284,24 @@ fn note_writers(graph: &Graph, nodes: &mut [Node]) {
     }
 }
 
+/// Makes the stretches of each graph, the same in all.
+fn fuse(
+    graphs: &mut [Vec<Node>],
+    options: &Options,
+) -> Result<(Vec<Vec<Stretch>>, Vec<Broken>), AssembleError> {
+    let Some(first) = graphs.first().filter(|_| options.fused != Wanted::Nothing) else {
+        return Ok((graphs.iter().map(|_| vec![]).collect(), vec![]));
+    };
+    let (found, broken) = fused::find(first, &options.fused, options.workers.max(1));
+    let mut all = vec![];
+    for nodes in graphs {
+        let stretches = found.iter().enumerate();
+        let stretches = stretches.map(|(number, parts)| Stretch::new(number, parts.clone(), nodes));
+        all.push(stretches.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok((all, broken))
+}
+
 /// Whether a class's outputs are pull by nature: its elements answer pulls themselves.
 fn answers_pull(class: &Class) -> bool {
     class.processing.split('/').next_back().is_some_and(|outputs| outputs.contains('l'))
@@ -290,35 +318,75 @@ fn reasons_of(element: &dyn Element, program: Option<&Program>) -> (Vec<u64>, Ve
     (cells, reasons, own)
 }
 
-/// Compiles every program once and gives each node its engine; how many there were.
-fn compile(graphs: &mut [Vec<Node>], options: &Options) -> Result<usize, CodegenError> {
+/// Compiles every program once and gives each node and stretch its engine; how many there were.
+fn compile(
+    graphs: &mut [Vec<Node>],
+    stretches: &mut [Vec<Stretch>],
+    options: &Options,
+) -> Result<usize, CodegenError> {
     if options.evaluator {
         return Ok(0);
     }
-    let mut builder = CodeBuilder::new()?;
-    let mut known: Vec<(Arc<Program>, ProgramId)> = vec![];
-    let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut compiler = Compiler { builder: CodeBuilder::new()?, known: vec![], by_name: HashMap::new() };
     let mut ids = vec![];
     for lowered in graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut()) {
-        let alike = by_name.entry(lowered.program.name.clone()).or_default();
-        let same = alike.iter().copied().find(|at| *known[*at].0 == *lowered.program);
-        let at = match same {
-            Some(at) => at,
-            None => {
-                known.push((Arc::clone(&lowered.program), builder.add(&lowered.program)?));
-                alike.push(known.len() - 1);
-                known.len() - 1
-            }
-        };
-        lowered.program = Arc::clone(&known[at].0);
-        ids.push(known[at].1);
+        let (program, id) = compiler.add(&lowered.program)?;
+        lowered.program = program;
+        ids.push(id);
     }
-    let code = builder.finish()?;
+    // The stretches of the workers are alike.
+    let mut of_stretches = vec![];
+    for (number, stretch) in stretches.first().into_iter().flatten().enumerate() {
+        of_stretches.push(compiler.add_new(&stretch.linked.program)?);
+        debug_assert!(stretches.iter().all(|all| all[number].linked == stretch.linked));
+    }
+    let (code, programs) = (compiler.builder.finish()?, compiler.known.len());
     let lowered = graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut());
     for (lowered, id) in lowered.zip(ids) {
         lowered.engine = Engine::Native(Arc::clone(&code), id);
     }
-    Ok(known.len())
+    for stretches in stretches {
+        for (stretch, id) in stretches.iter_mut().zip(&of_stretches) {
+            stretch.engine = Engine::Native(Arc::clone(&code), *id);
+        }
+    }
+    Ok(programs + of_stretches.len())
+}
+
+/// Compiles programs that are alike once.
+struct Compiler {
+    builder: CodeBuilder,
+    known: Vec<(Arc<Program>, ProgramId)>,
+    by_name: HashMap<String, Vec<usize>>,
+}
+
+impl Compiler {
+    fn add(&mut self, program: &Arc<Program>) -> Result<(Arc<Program>, ProgramId), CodegenError> {
+        let alike = self.by_name.entry(program.name.clone()).or_default();
+        if let Some(same) = alike.iter().find(|at| *self.known[**at].0 == **program) {
+            let (program, id) = &self.known[*same];
+            return Ok((Arc::clone(program), *id));
+        }
+        let id = self.builder.add(program)?;
+        alike.push(self.known.len());
+        self.known.push((Arc::clone(program), id));
+        Ok((Arc::clone(program), id))
+    }
+
+    fn add_new(&mut self, program: &Program) -> Result<ProgramId, CodegenError> {
+        self.builder.add(program)
+    }
+}
+
+/// Why no graphs were made, although the configuration has no mistakes.
+#[derive(Debug, thiserror::Error)]
+pub enum AssembleError {
+    /// No machine code.
+    #[error(transparent)]
+    Code(#[from] CodegenError),
+    /// The stretches are too large for one program.
+    #[error("the chain cannot run fused: {0}; run it as `modular`")]
+    Link(#[from] synth::link::LinkError),
 }
 
 /// The folder of a file, for [`Options::folder`].

@@ -107,7 +107,8 @@ impl Worker {
     /// Reads a handler of a node of this worker.
     pub(crate) fn read_here(&self, node: usize, handler: &str) -> Result<String, String> {
         let this = self.nodes.get(node).ok_or("there is no such element")?;
-        let value = this.element.as_ref().and_then(|element| element.read(handler, &this.cells));
+        let value =
+            this.element.as_ref().and_then(|element| element.read(handler, &self.cells[this.cells.clone()]));
         let own = || match handler {
             "name" => Some(this.name.clone()),
             "class" => Some(this.class.name.to_string()),
@@ -134,6 +135,6 @@ impl Worker {
     pub(crate) fn write_here(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String> {
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let element = this.element.as_mut().ok_or("an element cannot write its own handlers")?;
-        element.write(handler, value, &mut this.cells)
+        element.write(handler, value, &mut self.cells[this.cells.clone()])
     }
 }

@@ -84,8 +84,13 @@ impl Worker {
         if self.nodes[node].elsewhere {
             return self.hand_over(node, input, packets, list);
         }
+        if let Some(Some(entry)) = self.nodes[node].entries.get(input).copied()
+            && !self.is_slow
+        {
+            return self.push_fused(entry, packets, list);
+        }
         self.depth += 1;
-        let mut exits = self.exits.pop().unwrap_or_else(|| Box::new(Exits::with_capacity(4)));
+        let mut exits = self.exits.pop().unwrap_or_default();
         let outbox_start = self.outbox.len();
         if let Some(port) = self.run_element(node, input, packets, list, &mut exits) {
             self.exits.push(exits);
@@ -115,7 +120,7 @@ impl Worker {
         exits: &mut Exits,
     ) -> Option<usize> {
         let this = &mut self.nodes[node];
-        if let Some(Lowered { program, engine, own_reasons }) = &this.lowered {
+        if let Some(Lowered { program, engine, .. }) = &this.lowered {
             let Some(element) = &mut this.element else {
                 // It is at work further up, and cannot be at work here, too.
                 exits.reset(0, 0, 0);
@@ -123,16 +128,20 @@ impl Worker {
                 return None;
             };
             let mut tables = ElementTables(element.as_mut());
-            let mut state = State { cells: &mut this.cells, tables: &mut tables, now_ns: self.now_ns };
+            let mut state = State {
+                cells: &mut self.cells[this.cells.clone()],
+                tables: &mut tables,
+                now_ns: self.now_ns,
+            };
             let burst = Burst { input, packets: &mut *packets, list };
             let through = codegen::pass(engine, program, burst, &mut state, &mut self.scratch, exits);
             if through.is_some() {
                 return through;
             }
-            let (slow_paths, own_reasons) = (program.slow.len(), *own_reasons);
+            let slow_paths = program.slow.len();
             self.settle_drops(node, 0, packets, exits);
             if slow_paths > 0 {
-                self.run_slow_paths(node, slow_paths, own_reasons, packets, exits);
+                self.run_slow_paths(node, slow_paths, packets, exits);
             }
         } else {
             let reasons = this.books.reasons.len();
@@ -148,30 +157,39 @@ impl Worker {
     /// Has the element's own code work on what its program sent to slow paths, and adds what leaves to
     /// `exits`.
     #[cold]
-    fn run_slow_paths(
-        &mut self,
-        node: usize,
-        paths: usize,
-        own_reasons: usize,
-        packets: &mut [Packet],
-        exits: &mut Exits,
-    ) {
+    fn run_slow_paths(&mut self, node: usize, paths: usize, packets: &mut [Packet], exits: &mut Exits) {
         for path in 0..paths {
             let list = exits.other(path).to_vec();
             if list.is_empty() {
                 continue;
             }
-            let mut slow = self.exits.pop().unwrap_or_else(|| Box::new(Exits::with_capacity(4)));
-            slow.reset(self.nodes[node].outputs.len(), self.nodes[node].books.reasons.len() - own_reasons, 0);
-            self.with_element(node, |element, work| {
-                element.slow(path, &mut Batch::new(packets, &list, &mut slow), work);
-            });
-            self.settle_drops(node, own_reasons, packets, &slow);
+            let slow = self.run_slow_path(node, path, packets, &list);
             for port in 0..slow.outputs() {
                 exits.extend(port, slow.output(port));
             }
             self.exits.push(slow);
         }
+    }
+
+    /// Has the element's own code work on packets, and says what leaves. Its drops are counted and freed.
+    pub(crate) fn run_slow_path(
+        &mut self,
+        node: usize,
+        path: usize,
+        packets: &mut [Packet],
+        list: &[u16],
+    ) -> Box<Exits> {
+        let own_reasons = self.nodes[node].lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
+        let mut slow = self.exits.pop().unwrap_or_default();
+        slow.reset(self.nodes[node].outputs.len(), self.nodes[node].books.reasons.len() - own_reasons, 0);
+        // Its tables are at work here, and not there for a stretch that something of this led into.
+        let was_slow = std::mem::replace(&mut self.is_slow, true);
+        self.with_element(node, |element, work| {
+            element.slow(path, &mut Batch::new(packets, list, &mut slow), work);
+        });
+        self.is_slow = was_slow;
+        self.settle_drops(node, own_reasons, packets, &slow);
+        slow
     }
 
     /// Counts and frees what an element dropped. Its reasons are the node's from `first` on.
@@ -290,7 +308,7 @@ impl Worker {
             return 0;
         }
         self.nodes[node].books.input.add(pulled);
-        let mut exits = self.exits.pop().unwrap_or_else(|| Box::new(Exits::with_capacity(4)));
+        let mut exits = self.exits.pop().unwrap_or_default();
         let outbox_start = self.outbox.len();
         let (packets, list) = into.parts();
         if let Some(through) = self.run_element(node, 0, packets, &list[kept..], &mut exits) {

@@ -9,6 +9,7 @@
 //! - [`packages`]: what `require` may ask for
 //! - [`worker`]: the loop of a packet thread
 //! - [`forward`]: pushing and pulling through the graph
+//! - [`fused`]: stretches of elements that run as one program
 //! - [`control`]: handlers and stops, from other threads
 //! - [`handlers`]: the same for a whole chain, NFs in processes too
 //! - [`running`]: a chain that runs
@@ -21,6 +22,7 @@ pub mod chain;
 pub mod clock;
 pub mod control;
 pub mod forward;
+pub mod fused;
 pub mod handlers;
 pub mod nf;
 pub mod node;
@@ -31,7 +33,7 @@ pub mod running;
 pub mod services;
 pub mod worker;
 
-pub use assemble::{Assembly, Options, assemble};
+pub use assemble::{AssembleError, Assembly, Options, assemble};
 pub use report::{NodeReport, Report};
 pub use running::{Outcome, Running};
 pub use services::PortOpener;

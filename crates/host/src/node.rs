@@ -4,9 +4,11 @@
 //! out + dropped + sent + merged + held, where held is what was kept less what was released. The books
 //! are written by the worker alone and read by anybody.
 
+use crate::fused::Entry;
 use element::work::Account;
 use element::{Class, Element};
 use ir::Program;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,8 +87,12 @@ pub struct Node {
     pub element: Option<Box<dyn Element>>,
     /// For transparent elements: the program.
     pub lowered: Option<Lowered>,
-    /// The program's state cells.
-    pub cells: Vec<u64>,
+    /// What the program's state cells start with; how many there are.
+    pub first_cells: Vec<u64>,
+    /// Where they lie among the worker's.
+    pub cells: Range<usize>,
+    /// For each input at which packets enter a stretch, where.
+    pub entries: Vec<Option<Entry>>,
     /// Where packets pushed out of each output go.
     pub outputs: Vec<Option<End>>,
     /// Where packets for each input are pulled from; `None` for push inputs.
@@ -103,6 +109,13 @@ pub struct Node {
 }
 
 impl Node {
+    /// Puts its cells behind the worker's others.
+    pub(crate) fn settle_in(&mut self, cells: &mut Vec<u64>) {
+        let start = cells.len();
+        cells.extend(&self.first_cells);
+        self.cells = start..cells.len();
+    }
+
     /// Adds to an account.
     #[inline]
     pub fn account(&self, account: Account, count: usize) {

@@ -123,8 +123,9 @@ impl Running {
         let finish = Arc::new(Finish::new(assembly.graphs.len()));
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
         let (mut threads, mut pulses) = (vec![], vec![]);
-        for (number, nodes) in assembly.graphs.into_iter().enumerate() {
-            let mut worker = Worker::new(number, nodes, pool(number), plan.clock.clone());
+        let graphs = assembly.graphs.into_iter().zip(assembly.stretches);
+        for (number, (nodes, stretches)) in graphs.enumerate() {
+            let mut worker = Worker::new(number, nodes, stretches, pool(number), plan.clock.clone());
             worker.burst = plan.burst.clamp(1, ir::LIST_CAPACITY);
             worker.stop = Arc::clone(&stop);
             worker.finish = Arc::clone(&finish);

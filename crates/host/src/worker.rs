@@ -6,13 +6,14 @@
 
 use crate::control::Mailbox;
 use crate::forward::{Handed, Outbox};
+use crate::fused::Stretch;
 use crate::node::Node;
 use codegen::{Exits, Scratch};
 use crossbeam_queue::ArrayQueue;
 use element::{Progress, Vector, Work};
 use shm::pool::PacketPool;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -101,6 +102,10 @@ pub struct Worker {
     pub number: usize,
     /// The graph.
     pub nodes: Vec<Node>,
+    /// The state cells of all programs.
+    pub cells: Vec<u64>,
+    /// Stretches of elements that run as one program.
+    pub stretches: Vec<Stretch>,
     /// The packet pool.
     pub pool: PacketPool,
     /// Packets to work on at a time.
@@ -133,16 +138,35 @@ pub struct Worker {
     pub(crate) depth: usize,
     /// Whether sources are to wait for a turn.
     pub(crate) sources_wait: bool,
+    /// Whether an element's slow path is under way.
+    pub(crate) is_slow: bool,
 }
 
 impl Worker {
     /// What `nodes` and the rest make up.
-    pub fn new(number: usize, nodes: Vec<Node>, pool: PacketPool, clock: Clock) -> Worker {
+    pub fn new(
+        number: usize,
+        mut nodes: Vec<Node>,
+        mut stretches: Vec<Stretch>,
+        pool: PacketPool,
+        clock: Clock,
+    ) -> Worker {
         let ring = Arc::new(ArrayQueue::new(1));
+        let mut cells = vec![];
+        stretches.iter_mut().for_each(|stretch| stretch.settle_in(&mut nodes, &mut cells));
+        let fused: HashSet<usize> =
+            stretches.iter().flat_map(|stretch| stretch.parts.iter().copied()).collect();
+        for (at, node) in nodes.iter_mut().enumerate() {
+            if !fused.contains(&at) {
+                node.settle_in(&mut cells);
+            }
+        }
         Worker {
             number,
             fire_at: vec![u64::MAX; nodes.len()],
             nodes,
+            cells,
+            stretches,
             pool,
             burst: DEFAULT_BURST,
             now_ns: clock.now_ns(),
@@ -161,6 +185,7 @@ impl Worker {
             timers: BinaryHeap::new(),
             depth: 0,
             sources_wait: false,
+            is_slow: false,
         }
     }
 
@@ -198,6 +223,7 @@ impl Worker {
                 self.tick();
             }
             if self.mailbox.has_requests() {
+                self.settle_books();
                 self.answer_requests();
             }
             if worked {
@@ -260,11 +286,13 @@ impl Worker {
             let busy = if idle_turns == 0 { now_ns - first } else { busy };
             self.pulse.busy_ns.store(busy, Ordering::Relaxed);
         }
+        self.settle_books();
         // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
         self.take_handed();
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));
         }
+        self.settle_books();
         self.mailbox.close();
         self.answer_requests();
         self.pulse.ended.store(true, Ordering::Release);
@@ -332,6 +360,7 @@ impl Worker {
     }
 
     fn tick(&mut self) {
+        self.settle_books();
         let now_ns = self.now_ns;
         for node in &mut self.nodes {
             if let Some(element) = &mut node.element {

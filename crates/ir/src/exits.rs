@@ -20,6 +20,12 @@ pub struct Exits {
     reasons: usize,
 }
 
+impl Default for Exits {
+    fn default() -> Exits {
+        Exits::with_capacity(0)
+    }
+}
+
 impl Exits {
     /// Lists for elements of up to `lists` exits of any kind.
     pub fn with_capacity(lists: usize) -> Exits {

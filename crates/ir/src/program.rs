@@ -283,6 +283,17 @@ impl Term {
         }
     }
 
+    /// Calls `change` on every value that it reads.
+    pub fn map_operands(&mut self, mut change: impl FnMut(&mut Value)) {
+        match self {
+            Term::Jump(_, args) => args.iter_mut().for_each(change),
+            Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => change(value),
+            Term::Lookup { key, .. } => key.iter_mut().for_each(change),
+            Term::Create { key, args, .. } => key.iter_mut().chain(args).for_each(change),
+            _ => {}
+        }
+    }
+
     /// The values that it reads.
     pub fn operands(&self) -> Vec<Value> {
         match self {
@@ -309,11 +320,18 @@ impl Term {
 }
 
 impl Inst {
-    /// The values that it reads.
-    pub fn operands(&self) -> Vec<Value> {
-        match *self {
-            Inst::Bin(_, a, b) => vec![a, b],
-            Inst::Select(a, b, c) | Inst::CsumUpdate(a, b, c, _) => vec![a, b, c],
+    /// Calls `change` on every value that it reads.
+    pub fn map_operands(&mut self, mut change: impl FnMut(&mut Value)) {
+        match self {
+            Inst::Bin(_, a, b) | Inst::RecStore(a, _, _, b) => {
+                change(a);
+                change(b);
+            }
+            Inst::Select(a, b, c) | Inst::CsumUpdate(a, b, c, _) => {
+                change(a);
+                change(b);
+                change(c);
+            }
             Inst::Store(_, v)
             | Inst::StoreAnno(_, v)
             | Inst::SetBase(_, v)
@@ -323,10 +341,16 @@ impl Inst {
             | Inst::CellAdd(_, v)
             | Inst::RecLoad(v, ..)
             | Inst::TransportSum(v)
-            | Inst::SetPacketType(v) => vec![v],
-            Inst::RecStore(rec, _, _, v) => vec![rec, v],
-            _ => vec![],
+            | Inst::SetPacketType(v) => change(v),
+            _ => {}
         }
+    }
+
+    /// The values that it reads.
+    pub fn operands(mut self) -> Vec<Value> {
+        let mut operands = vec![];
+        self.map_operands(|value| operands.push(*value));
+        operands
     }
 
     /// Whether it yields a value.

@@ -93,7 +93,7 @@ pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyho
 
 /// Makes the elements of a chain and opens nothing that could change a file or a device.
 fn assemble_dry(chain: &Chain, evaluator: bool, diags: &mut Diagnostics) -> anyhow::Result<Option<Assembly>> {
-    let options = host::Options { workers: 1, evaluator, folder: chain.folder.clone() };
+    let options = host::Options { evaluator, folder: chain.folder.clone(), ..host::Options::default() };
     // The slots do not matter: nothing is received.
     let memory = shm::region::RegionOptions::slots(512);
     let mut ports = Ports::new(chain, 1, memory, Box::new(crate::run::made_traffic)).dry();

@@ -3,7 +3,7 @@
 use crate::run::made_traffic;
 use crate::{check, nf_process};
 use anyhow::{Context, bail};
-use control::api::{Engine, Order};
+use control::api::{Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
 use host::nf::NfOutput;
 use host::ports::Ports;
@@ -63,13 +63,19 @@ pub fn prepare(
     check_cores(&cores)?;
     let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
-    let options = Options { workers, evaluator, folder: chain.folder.clone() };
+    let options = Options {
+        workers,
+        evaluator,
+        fused: chain.fused(order.form.map(form)),
+        folder: chain.folder.clone(),
+    };
     let memory = shm::region::RegionOptions::slots(order.slots);
     let burst = order.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
     let brief = nf_process::Brief {
         chain: order.chain.clone(),
         defines: order.defines.clone(),
         evaluator,
+        fused: order.form == Some(Form::Fused),
         sources: loaded.sources,
     };
     let mut ports = Ports::new(&chain, workers, memory, Box::new(made_traffic))
@@ -105,6 +111,14 @@ impl Prepared {
         let mut pools = ports.pools().context("packet memory")?;
         let running = Running::start(assembly, &Plan { print, ..plan }, &mut pools)?;
         Ok(Launched { ports, running: Some(running), nfs, devices })
+    }
+}
+
+/// What the chain file calls it.
+fn form(form: Form) -> host::chain::Form {
+    match form {
+        Form::Modular => host::chain::Form::Modular,
+        Form::Fused => host::chain::Form::Fused,
     }
 }
 

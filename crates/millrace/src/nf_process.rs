@@ -4,6 +4,7 @@ use crate::check;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use host::chain::{Body, ProcessNf, Sources};
+use host::fused::Wanted;
 use host::nf::{NfOutput, NfSpec, child};
 use host::ports::Starter;
 use nf::ends::Ends;
@@ -31,6 +32,8 @@ pub struct Brief {
     pub defines: Vec<String>,
     /// Whether elements run by the reference evaluator.
     pub evaluator: bool,
+    /// Whether its elements run as one program where they can.
+    pub fused: bool,
     /// The texts that the chain was read from: what a user writes meanwhile is not for this run.
     pub sources: Sources,
 }
@@ -78,7 +81,12 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     };
     let nf = chain.processes.iter().find(|process| process.name == args.nf);
     let nf = nf.ok_or_else(|| anyhow!("{} has no NF `{}` in a process", brief.chain.display(), args.nf))?;
-    let options = host::Options { workers: 1, evaluator: brief.evaluator, folder: chain.folder.clone() };
+    let options = host::Options {
+        evaluator: brief.evaluator,
+        fused: if brief.fused { Wanted::All } else { Wanted::Nothing },
+        folder: chain.folder.clone(),
+        ..host::Options::default()
+    };
     let outcome = child::serve(nf, ends, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
     if outcome.is_none() {
         check::show(&loaded.map, &loaded.diags, false);

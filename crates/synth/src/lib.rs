@@ -1,3 +1,7 @@
 //! Synthesis: the programs of a stretch of elements become one program.
 //!
 //! Source: Katsikas et al., "SNF: synthesizing high performance NFV service chains", PeerJ CS 2016.
+//!
+//! - [`link`]: programs of elements that are wired to each other, as one
+
+pub mod link;

@@ -39,7 +39,7 @@ pub(super) fn compose(
     for (number, mut nf) in nfs.into_iter().enumerate() {
         if let Some(several) = nf.spread.take().filter(|_| sound) {
             processes.extend(spread::spread(&mut nf, &several));
-        } else if nf.form != Form::Modular {
+        } else if !nf.form.is_here() {
             let process = stand_in(&mut nf);
             processes.push(process);
         }
@@ -79,7 +79,7 @@ pub(super) fn compose(
         }
         let interfaces = nf.interfaces.into_iter().map(|interface| interface.name).collect();
         let elements = start..graph.elements.len();
-        infos.push(NfInfo { name: nf.name, file: nf.file, elements, interfaces });
+        infos.push(NfInfo { name: nf.name, file: nf.file, elements, interfaces, form: nf.form });
     }
     for link in &wiring.links {
         let from = places.iter().filter(|place| place.sends && place.end == link.from);
@@ -261,7 +261,7 @@ pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
 pub(super) fn alone(graph: Graph, path: &Path) -> Chain {
     let name = path.file_stem().map_or("nf".into(), |stem| stem.to_string_lossy().into_owned());
     let elements = 0..graph.elements.len();
-    let info = NfInfo { name, file: path.to_path_buf(), elements, interfaces: vec![] };
+    let info = NfInfo { name, file: path.to_path_buf(), elements, interfaces: vec![], form: Form::default() };
     Chain {
         graph,
         ports: vec![],

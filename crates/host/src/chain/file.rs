@@ -23,11 +23,21 @@ pub enum Form {
     /// In this process, element by element.
     #[default]
     Modular,
+    /// In this process, every stretch of transparent elements as one program.
+    Fused,
     /// In a process of its own.
     Process,
     /// In a container.
     Container,
 }
+
+impl Form {
+    /// Whether the NF runs in this process.
+    pub fn is_here(self) -> bool {
+        matches!(self, Form::Modular | Form::Fused)
+    }
+}
+
 /// More workers than any machine has cores are a typing mistake.
 const MOST_WORKERS: u64 = 1024;
 
@@ -221,9 +231,9 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let is_program = matches!(text, NfText::Program(..));
     let runs = keys.take("runs").and_then(|runs| runs.text(diags));
     let form = runs.as_ref().map(|runs| read_form(runs, diags));
-    if let (Some(runs), Some(Form::Modular)) = (&runs, form)
+    if let (Some(runs), Some(Form::Modular | Form::Fused)) = (&runs, form)
         && is_program
-        && runs.as_str() == "modular"
+        && ["modular", "fused"].contains(&runs.as_str())
     {
         diags
             .error(runs.span, format!("NF `{}` is a program, which has a process of its own", nf.key))
@@ -237,7 +247,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
             Form::Container
         }
         (_, Some(_)) | (Some(Form::Container), None) => Form::Container,
-        (Some(Form::Modular) | None, None) if is_program => Form::Process,
+        (Some(Form::Modular | Form::Fused) | None, None) if is_program => Form::Process,
         (form, None) => form.unwrap_or_default(),
     };
     if form == Form::Container
@@ -253,7 +263,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     }
     let runtime = keys.take("runtime").and_then(|runtime| read_runtime(runtime, form, diags));
     let when_down = keys.take("when_down").and_then(|value| {
-        if form == Form::Modular {
+        if form.is_here() {
             let message = format!("NF `{}` runs in this process, and is never down by itself", nf.key);
             diags.error(value.key_span, message).help("add `runs = \"process\"`, or leave `when_down` out");
         }
@@ -263,7 +273,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let when_down = when_down.map_or(WhenDown::Drop, |text| read_when_down(&text, diags));
     let mut of_process = |key: &'static str, diags: &mut Diagnostics| {
         let value = keys.take(key)?;
-        if form == Form::Modular {
+        if form.is_here() {
             let message = format!("NF `{}` runs in this process, where `{key}` means nothing", nf.key);
             let help = format!("add `runs = \"process\"`, or leave `{key}` out");
             diags.error(value.key_span, message).help(help);
@@ -440,16 +450,17 @@ fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
 fn read_form(form: &Spanned, diags: &mut Diagnostics) -> Form {
     match form.as_str() {
         "modular" => return Form::Modular,
+        "fused" => return Form::Fused,
         "process" => return Form::Process,
         "container" => return Form::Container,
         known if FORMS.contains(&known) => {
             diags
                 .error(form.span, format!("an NF cannot run as `{known}` yet"))
-                .help("write `modular`, which is the default, `process` or `container`");
+                .help("write `modular`, which is the default, `fused`, `process` or `container`");
         }
         unknown => {
             let help = did_you_mean(unknown, FORMS)
-                .unwrap_or_else(|| "write `modular`, `process` or `container`".into());
+                .unwrap_or_else(|| "write `modular`, `fused`, `process` or `container`".into());
             diags.error(form.span, format!("there is no form `{unknown}` for an NF")).help(help);
         }
     }

@@ -85,6 +85,7 @@ mod variables;
 mod wiring;
 
 pub use device::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
+pub use file::Form;
 pub use fuzz::fuzz_chain;
 pub use nf::{device_direction, device_name};
 pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
@@ -92,6 +93,7 @@ pub use sources::Sources;
 pub use station::StationDecl;
 
 use crate::assemble::folder_of;
+use crate::fused::Wanted;
 use crate::nf::Terms;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::ops::Range;
@@ -135,6 +137,29 @@ pub struct NfInfo {
     pub elements: Range<usize>,
     /// What its Click file calls its interfaces, in the order of the file.
     pub interfaces: Vec<String>,
+    /// How it runs.
+    pub form: Form,
+}
+
+impl Chain {
+    /// Which elements are to run as a part of a stretch where they can. `form` is how NFs of this process run,
+    /// whatever the chain file says.
+    pub fn fused(&self, form: Option<Form>) -> Wanted {
+        match form {
+            Some(Form::Fused) => return Wanted::All,
+            Some(_) => return Wanted::Nothing,
+            None => {}
+        }
+        // What is of no NF stands between them, and goes with them.
+        if !self.nfs.iter().any(|nf| nf.form == Form::Fused) {
+            return Wanted::Nothing;
+        }
+        let mut wanted = vec![true; self.graph.elements.len()];
+        for nf in self.nfs.iter().filter(|nf| nf.form != Form::Fused) {
+            wanted[nf.elements.clone()].fill(false);
+        }
+        Wanted::These(wanted)
+    }
 }
 
 /// An NF that runs in a process of its own. In the chain's graph stands an element for it.

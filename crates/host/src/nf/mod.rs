@@ -36,10 +36,9 @@ pub use parties::Parties;
 pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, Terms, WhenDown};
 pub use supervisor::Supervisor;
 
-use crate::assemble::{Options, assemble};
+use crate::assemble::{AssembleError, Options, assemble};
 use crate::chain::{Body, Chain, Program, instances};
 use crate::services::PortOpener;
-use codegen::CodegenError;
 use diag::Diagnostics;
 use element::configure::Direction;
 use port::{MemoryPort, Port};
@@ -51,7 +50,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When no machine code can be made.
-pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Result<(), CodegenError> {
+pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Result<(), AssembleError> {
     // By the evaluator: the processes make machine code for themselves.
     let options = Options { workers: 1, evaluator: true, ..options.clone() };
     // Mistakes of instances are those of the first.

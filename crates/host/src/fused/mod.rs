@@ -1,0 +1,135 @@
+//! Stretches of transparent elements that run as one program.
+//!
+//! A *stretch* is a set of push elements with programs that are wired to each other. Packets that enter it
+//! from elsewhere run through the linked program ([`synth::link`]) and come out at its exits: a wire to an
+//! element that is not of the stretch, a drop, a slow path. The elements stay: they own the tables, answer
+//! handlers, have slow paths, and run one by one what enters the stretch in its middle, which is rare: what
+//! a slow path let go, what an element sends by itself. Cells are the same in both ways, see
+//! [`crate::node::Node::cells`].
+//!
+//! - [`Stretch`]: a stretch of one worker
+//! - `run`: a burst's way through, and the books
+
+mod find;
+mod run;
+
+pub use find::{Broken, find};
+
+use crate::node::Node;
+use codegen::Engine;
+use std::ops::Range;
+use std::sync::Arc;
+use synth::link::{LinkError, Linked, Part, link};
+
+/// Which elements are to run as a part of a stretch where they can.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Wanted {
+    /// None.
+    #[default]
+    Nothing,
+    /// All.
+    All,
+    /// By their places in the graph.
+    These(Vec<bool>),
+}
+
+impl Wanted {
+    fn is(&self, node: usize) -> bool {
+        match self {
+            Wanted::Nothing => false,
+            Wanted::All => true,
+            Wanted::These(wanted) => wanted.get(node).copied().unwrap_or(false),
+        }
+    }
+}
+
+/// Where packets enter a stretch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The stretch.
+    pub stretch: usize,
+    /// The input of its program.
+    pub input: usize,
+}
+
+/// A stretch of one worker's graph.
+pub struct Stretch {
+    /// The nodes of its parts.
+    pub parts: Vec<usize>,
+    /// Its program, and where each thing of it came from.
+    pub linked: Arc<Linked>,
+    /// How it is run.
+    pub engine: Engine,
+    /// The part of each input of the program.
+    inputs: Vec<usize>,
+    /// Its cells among the worker's.
+    cells: Range<usize>,
+    /// For each part, packets that entered less those that left the stretch there, since the books were
+    /// written up.
+    balance: Vec<u64>,
+    /// The counting cells when the books were written up.
+    counted: Vec<u64>,
+    /// What passed each wire: kept for its memory.
+    passed: Vec<u64>,
+    /// Whether something is to be written up.
+    is_due: bool,
+}
+
+impl Stretch {
+    /// Links the programs of the nodes `parts`, and tells them where packets enter.
+    ///
+    /// # Errors
+    /// When the stretch is too large.
+    pub fn new(number: usize, parts: Vec<usize>, nodes: &mut [Node]) -> Result<Stretch, LinkError> {
+        let place = |node: usize| parts.iter().position(|part| *part == node);
+        let mut places: Vec<Option<usize>> = vec![None; nodes.len()];
+        for (part, node) in parts.iter().enumerate() {
+            places[*node] = Some(part);
+        }
+        let entries: Vec<(usize, usize)> = find::entries(nodes, &places)
+            .into_iter()
+            .filter_map(|(node, input)| Some((place(node)?, input)))
+            .collect();
+        let programs: Vec<Arc<ir::Program>> = parts
+            .iter()
+            .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))
+            .collect();
+        let of: Vec<Part<'_>> = parts
+            .iter()
+            .zip(&programs)
+            .map(|(node, program)| {
+                let next = |end: &Option<crate::node::End>| {
+                    end.and_then(|end| places[end.node].map(|part| (part, end.port)))
+                };
+                Part { program, next: nodes[*node].outputs.iter().map(next).collect() }
+            })
+            .collect();
+        let linked = link("stretch", &of, &entries)?;
+        for (input, (part, port)) in entries.iter().enumerate() {
+            let node = &mut nodes[parts[*part]];
+            node.entries.resize(node.entries.len().max(port + 1), None);
+            node.entries[*port] = Some(Entry { stretch: number, input });
+        }
+        Ok(Stretch {
+            inputs: entries.iter().map(|(part, _)| *part).collect(),
+            balance: vec![0; parts.len()],
+            counted: vec![0; linked.flow.counted.len()],
+            passed: vec![],
+            cells: 0..0,
+            is_due: false,
+            engine: Engine::Evaluator,
+            linked: Arc::new(linked),
+            parts,
+        })
+    }
+
+    /// Moves its nodes' cells to the end of the worker's, side by side, and those that count wires.
+    pub(crate) fn settle_in(&mut self, nodes: &mut [Node], cells: &mut Vec<u64>) {
+        let start = cells.len();
+        for &part in &self.parts {
+            nodes[part].settle_in(cells);
+        }
+        cells.resize(cells.len() + self.counted.len(), 0);
+        self.cells = start..cells.len();
+    }
+}

@@ -1,0 +1,331 @@
+//! Linking: the programs of several elements become one.
+//!
+//! Where a packet left an element by a port that is wired inside the stretch, the linked program goes on
+//! at the next element's entry. What leaves the stretch is an *exit*: a port whose wire leads elsewhere, a
+//! drop, a slow path. Cells and tables stand side by side. The result is meant to do what the parts do one
+//! after the other, for each packet: same exits, same bytes, same state.
+//!
+//! No element counts packets for its books then. What passes each wire inside is worked out from what came
+//! in and what left (conservation at each part, see [`Flow`]); only where a stretch parts and joins again,
+//! some wires carry a counting cell.
+
+mod flow;
+
+pub use flow::{Flow, Side, Step};
+
+use ir::program::{Cell, TableDecl};
+use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
+use std::collections::HashMap;
+
+/// An element of a stretch.
+#[derive(Clone, Debug)]
+pub struct Part<'a> {
+    /// Its program.
+    pub program: &'a Program,
+    /// For each output port, the part and its input where packets go on; `None` where the wire leaves the
+    /// stretch.
+    pub next: Vec<Option<(usize, usize)>>,
+}
+
+/// A wire between two parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wire {
+    /// The part that packets come from, and its output port.
+    pub from: (usize, usize),
+    /// The part that they go to, and its input.
+    pub to: (usize, usize),
+}
+
+/// A program made of several, and where each thing of it came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Linked {
+    /// The program. Its input ports are the entries asked for.
+    pub program: Program,
+    /// For each output port of the program, the part and its port.
+    pub outputs: Vec<(usize, usize)>,
+    /// For each drop reason, the part and its reason.
+    pub reasons: Vec<(usize, usize)>,
+    /// For each slow path, the part and its path.
+    pub slow: Vec<(usize, usize)>,
+    /// For each table, the part and its table.
+    pub tables: Vec<(usize, usize)>,
+    /// Where each part's cells start. Behind the last part's stand those that count wires.
+    pub cells: Vec<usize>,
+    /// The part that each block came from.
+    pub origins: Vec<usize>,
+    /// How many packets passed each wire inside.
+    pub flow: Flow,
+}
+
+/// A stretch that cannot be linked.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LinkError {
+    /// Some number does not fit the IR.
+    #[error("the stretch has more than 65,535 {0}")]
+    TooMany(&'static str),
+    /// A bug: the parts hold the invariants, and the whole does not.
+    #[error("the linked program is wrong: {0}")]
+    Wrong(#[from] ir::verify::VerifyError),
+}
+
+/// Links parts into one program with an input port for each of `entries` (part, input). Wires must form no
+/// cycle.
+///
+/// # Errors
+/// When the stretch is too large, or its wires form a cycle.
+pub fn link(name: &str, parts: &[Part<'_>], entries: &[(usize, usize)]) -> Result<Linked, LinkError> {
+    let wires = wires(parts);
+    let flow = flow::plan(parts.len(), &wires);
+    let mut linker = Linker::new(parts, &wires, &flow);
+    for (at, part) in parts.iter().enumerate() {
+        linker.add(at, part)?;
+    }
+    linker.finish(name, entries, flow)
+}
+
+fn wires(parts: &[Part<'_>]) -> Vec<Wire> {
+    let of_part = |(from, part): (usize, &Part<'_>)| -> Vec<Wire> {
+        let wire =
+            |(port, to): (usize, &Option<(usize, usize)>)| to.map(|to| Wire { from: (from, port), to });
+        part.next.iter().enumerate().filter_map(wire).collect()
+    };
+    parts.iter().enumerate().flat_map(of_part).collect()
+}
+
+/// Where values and blocks of a part start in the whole.
+#[derive(Clone, Copy)]
+struct Base {
+    values: u32,
+    blocks: u32,
+    cells: u16,
+    tables: u16,
+}
+
+struct Linker<'a> {
+    parts: &'a [Part<'a>],
+    bases: Vec<Base>,
+    /// The cell of each wire that is counted.
+    counting: HashMap<(usize, usize), u16>,
+    blocks: Vec<Block>,
+    origins: Vec<usize>,
+    next_value: u32,
+    /// The block behind each port that was asked for: it exits, or goes on at the next part.
+    ports: HashMap<(usize, usize), BlockId>,
+    outputs: Vec<(usize, usize)>,
+    reasons: Vec<(usize, usize)>,
+    slow: Vec<(usize, usize)>,
+    cells: Vec<Cell>,
+    tables: Vec<TableDecl>,
+    from_tables: Vec<(usize, usize)>,
+}
+
+fn number(value: usize, what: &'static str) -> Result<u16, LinkError> {
+    u16::try_from(value).map_err(|_| LinkError::TooMany(what))
+}
+
+impl<'a> Linker<'a> {
+    fn new(parts: &'a [Part<'a>], wires: &[Wire], flow: &Flow) -> Linker<'a> {
+        let (mut values, mut blocks, mut cells, mut tables) = (0, 0, 0usize, 0usize);
+        let mut bases = vec![];
+        for part in parts {
+            // What does not fit is found by `number` when the part is added.
+            bases.push(Base { values, blocks, cells: cells as u16, tables: tables as u16 });
+            values += part.program.value_count() as u32;
+            blocks += part.program.blocks.len() as u32;
+            cells += part.program.cells.len();
+            tables += part.program.tables.len();
+        }
+        let counted = flow.counted.iter().enumerate();
+        let counting =
+            counted.map(|(at, wire)| (wires[*wire].from, (cells + at).min(usize::from(u16::MAX)) as u16));
+        Linker {
+            parts,
+            counting: counting.collect(),
+            bases,
+            blocks: vec![],
+            origins: vec![],
+            next_value: values,
+            ports: HashMap::new(),
+            outputs: vec![],
+            reasons: vec![],
+            slow: vec![],
+            cells: vec![],
+            tables: vec![],
+            from_tables: vec![],
+        }
+    }
+
+    /// Appends a part's blocks, and behind those of all parts the blocks that its exits lead to.
+    fn add(&mut self, at: usize, part: &Part<'_>) -> Result<(), LinkError> {
+        let (base, program) = (self.bases[at], part.program);
+        number(self.cells.len() + program.cells.len(), "state cells")?;
+        number(self.tables.len() + program.tables.len(), "tables")?;
+        number(self.reasons.len() + program.reasons.len(), "drop reasons")?;
+        number(self.slow.len() + program.slow.len(), "slow paths")?;
+        for block in &program.blocks {
+            let mut block = block.clone();
+            renumber(&mut block, base);
+            match &mut block.term {
+                Term::Drop(reason) => {
+                    *reason = number(self.reasons.len() + usize::from(*reason), "drop reasons")?
+                }
+                Term::Slow(slow) => *slow = number(self.slow.len() + usize::from(*slow), "slow paths")?,
+                _ => {}
+            }
+            self.blocks.push(block);
+            self.origins.push(at);
+        }
+        self.cells.extend(program.cells.iter().cloned());
+        self.tables.extend(program.tables.iter().cloned());
+        self.reasons.extend((0..program.reasons.len()).map(|reason| (at, reason)));
+        self.slow.extend((0..program.slow.len()).map(|slow| (at, slow)));
+        self.from_tables.extend((0..program.tables.len()).map(|table| (at, table)));
+        Ok(())
+    }
+
+    fn push(&mut self, origin: usize, insts: Vec<(Option<Value>, Inst)>, term: Term) -> BlockId {
+        self.blocks.push(Block { params: vec![], insts, term });
+        self.origins.push(origin);
+        BlockId(self.blocks.len() as u32 - 1)
+    }
+
+    /// Where packets of a part go that leave by a port.
+    fn behind(&mut self, part: usize, port: usize) -> Result<BlockId, LinkError> {
+        if let Some(&block) = self.ports.get(&(part, port)) {
+            return Ok(block);
+        }
+        let next = self.parts[part].next.get(port).copied().flatten();
+        let block = match (next, self.counting.get(&(part, port)).copied()) {
+            (Some((to, input)), None) => self.entry(to, input),
+            (Some((to, input)), Some(cell)) => {
+                let one = Value(self.next_value);
+                self.next_value += 1;
+                let insts = vec![(Some(one), Inst::Const(1)), (None, Inst::CellAdd(cell, one))];
+                let to = self.entry(to, input);
+                self.push(part, insts, Term::Jump(to, vec![]))
+            }
+            (None, _) => {
+                let output = number(self.outputs.len(), "exits")?;
+                self.outputs.push((part, port));
+                self.push(part, vec![], Term::Emit(output))
+            }
+        };
+        self.ports.insert((part, port), block);
+        Ok(block)
+    }
+
+    fn entry(&self, part: usize, input: usize) -> BlockId {
+        BlockId(self.parts[part].program.entries[input].0 + self.bases[part].blocks)
+    }
+
+    /// Puts what is behind a port in the place of `emit`.
+    fn join(&mut self, at: usize, outputs: u16) -> Result<(), LinkError> {
+        let part = self.origins[at];
+        let term = match self.blocks[at].term.clone() {
+            Term::Emit(port) => Term::Jump(self.behind(part, usize::from(port))?, vec![]),
+            Term::EmitTo(value, els) => match outputs {
+                0 => Term::Jump(els, vec![]),
+                1 => {
+                    let to = self.behind(part, 0)?;
+                    let (zero, is) = (Value(self.next_value), Value(self.next_value + 1));
+                    self.next_value += 2;
+                    self.blocks[at].insts.extend([
+                        (Some(zero), Inst::Const(0)),
+                        (Some(is), Inst::Bin(BinOp::Eq, value, zero)),
+                    ]);
+                    Term::Branch(is, to, els)
+                }
+                _ => {
+                    let cases = (0..outputs)
+                        .map(|port| Ok((u64::from(port), self.behind(part, usize::from(port))?)))
+                        .collect::<Result<_, LinkError>>()?;
+                    Term::Switch(value, cases, els)
+                }
+            },
+            term => term,
+        };
+        self.blocks[at].term = term;
+        Ok(())
+    }
+
+    fn finish(mut self, name: &str, entries: &[(usize, usize)], flow: Flow) -> Result<Linked, LinkError> {
+        for at in 0..self.blocks.len() {
+            let outputs = self.parts[self.origins[at]].program.outputs;
+            self.join(at, outputs)?;
+        }
+        let cells: Vec<usize> = self.bases.iter().map(|base| usize::from(base.cells)).collect();
+        let counting = flow.counted.len();
+        number(self.cells.len() + counting, "state cells")?;
+        self.cells.extend((0..counting).map(|at| Cell { name: format!("wire{at}"), init: 0 }));
+        let names = |of: &[(usize, usize)], name: &dyn Fn(usize, usize) -> String| -> Vec<String> {
+            of.iter().map(|&(part, at)| name(part, at)).collect()
+        };
+        let parts = self.parts;
+        let mut program = Program {
+            name: name.to_string(),
+            outputs: number(self.outputs.len(), "exits")?,
+            entries: entries.iter().map(|&(part, input)| self.entry(part, input)).collect(),
+            reasons: names(&self.reasons, &|part, at| format!("{part}.{}", parts[part].program.reasons[at])),
+            cells: self.cells,
+            tables: self.tables,
+            slow: names(&self.slow, &|part, at| format!("{part}.{}", parts[part].program.slow[at])),
+            blocks: self.blocks,
+        };
+        let origins = drop_unreached(&mut program, &self.origins);
+        ir::verify::verify(&program)?;
+        Ok(Linked {
+            program,
+            outputs: self.outputs,
+            reasons: self.reasons,
+            slow: self.slow,
+            tables: self.from_tables,
+            cells,
+            origins,
+            flow,
+        })
+    }
+}
+
+/// Moves a block's values, blocks, cells and tables to where its part's are.
+fn renumber(block: &mut Block, base: Base) {
+    let value = |value: &mut Value| value.0 += base.values;
+    block.params.iter_mut().for_each(value);
+    for (result, inst) in &mut block.insts {
+        result.iter_mut().for_each(value);
+        inst.map_operands(value);
+        match inst {
+            Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => *cell += base.cells,
+            _ => {}
+        }
+    }
+    block.term.map_successors(|to| BlockId(to.0 + base.blocks));
+    block.term.map_operands(value);
+    match &mut block.term {
+        Term::Lookup { table, rec, .. } | Term::Create { table, rec, .. } => {
+            *table += base.tables;
+            value(rec);
+        }
+        _ => {}
+    }
+}
+
+/// Takes out blocks that no entry reaches: inputs of parts that nothing leads to.
+fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
+    let order = program.topological_order();
+    let mut place = vec![BlockId(u32::MAX); program.blocks.len()];
+    for (at, block) in order.iter().enumerate() {
+        place[block.index()] = BlockId(at as u32);
+    }
+    let blocks = order.iter().map(|block| {
+        let mut block = program.block(*block).clone();
+        block.term.map_successors(|to| place[to.index()]);
+        block
+    });
+    let blocks = blocks.collect();
+    program.blocks = blocks;
+    program.entries.iter_mut().for_each(|entry| *entry = place[entry.index()]);
+    order.iter().map(|block| origins[block.index()]).collect()
+}
+
+#[cfg(test)]
+mod tests;
