@@ -2,10 +2,12 @@
 //!
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
+use crate::launch;
 use crate::text::print;
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, workload};
 use anyhow::{Context, bail};
 use clap::Args;
+use control::api::Form;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,6 +53,16 @@ pub struct BenchArgs {
     /// File with the prefixes of the full table, one in a line; made up by default
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
+
+    /// How NFs run that run in this process: each workload in all of these forms, side by side
+    #[arg(
+        long = "as",
+        value_name = "FORM",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "modular,fused"
+    )]
+    forms: Vec<Form>,
 
     /// Leaves dpdk-testpmd out
     #[arg(long)]
@@ -119,6 +131,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         flows: args.flows.clone(),
         rounds: usize::from(args.rounds),
         seconds: args.seconds,
+        forms: args.forms.iter().map(|form| launch::form(*form)).collect(),
         burst: usize::from(args.burst),
         core: args.core,
         testpmd: !args.no_testpmd,
@@ -155,6 +168,7 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
         core: args.core.unwrap_or(0),
         warm_packets: args.warm_packets,
         slots: args.slots,
+        form: args.forms.first().map_or_else(Default::default, |form| launch::form(*form)),
         writes: args.write.clone(),
     };
     let sample = speed::measure_chain(chain, &options)?;

@@ -115,7 +115,7 @@ impl Prepared {
 }
 
 /// What the chain file calls it.
-fn form(form: Form) -> host::chain::Form {
+pub fn form(form: Form) -> host::chain::Form {
     match form {
         Form::Modular => host::chain::Form::Modular,
         Form::Fused => host::chain::Form::Fused,

@@ -30,6 +30,8 @@ pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
         &options.warm_packets.to_string(),
         "--slots",
         &options.slots.to_string(),
+        "--as",
+        options.form.name(),
     ]
     .map(String::from)
     .into_iter()
@@ -99,8 +101,15 @@ mod tests {
 
     #[test]
     fn a_program_that_is_missing_is_an_error() {
-        let options =
-            MeasureOptions { seconds: 0.1, burst: 1, core: 0, warm_packets: 0, slots: 1, writes: vec![] };
+        let options = MeasureOptions {
+            seconds: 0.1,
+            burst: 1,
+            core: 0,
+            warm_packets: 0,
+            slots: 1,
+            form: host::chain::Form::Modular,
+            writes: vec![],
+        };
         assert!(measure(Path::new("/nonexistent"), &[], Path::new("x"), &options).is_err());
     }
 }

@@ -4,7 +4,7 @@ use super::core_time::Thread;
 use crate::BenchError;
 use crate::traffic::TrafficSpec;
 use diag::{Diagnostics, SourceMap};
-use host::chain::{Body, Chain, PortKind, ProcessNf, Source, TrafficDecl};
+use host::chain::{Body, Chain, Form, PortKind, ProcessNf, Source, TrafficDecl};
 use host::nf::{NfOutput, NfSpec};
 use host::running::{Plan, Running};
 use port::FrameSet;
@@ -35,6 +35,8 @@ pub struct MeasureOptions {
     pub warm_packets: u64,
     /// Packet slots.
     pub slots: u32,
+    /// How NFs run that run in this process.
+    pub form: Form,
     /// Handlers that are written before the measurement, each with what stands in a file.
     pub writes: Vec<(String, PathBuf)>,
 }
@@ -103,7 +105,11 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
     };
     let mut ports = host::ports::Ports::new(&chain, 1, memory, Box::new(made))
         .start_by(Box::new(starter), Arc::default());
-    let wanted = host::Options { folder: chain.folder.clone(), ..host::Options::default() };
+    let wanted = host::Options {
+        folder: chain.folder.clone(),
+        fused: chain.fused(Some(options.form)),
+        ..host::Options::default()
+    };
     let assembly = host::assemble(&chain.graph, &wanted, &mut ports, &mut diags)
         .map_err(|error| BenchError::Measurement(error.to_string()))?;
     let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
@@ -207,7 +213,15 @@ mod tests {
     use crate::speed::workload;
 
     fn options() -> MeasureOptions {
-        MeasureOptions { seconds: 0.02, burst: 32, core: 0, warm_packets: 200, slots: 4096, writes: vec![] }
+        MeasureOptions {
+            seconds: 0.02,
+            burst: 32,
+            core: 0,
+            warm_packets: 200,
+            slots: 4096,
+            form: Form::Modular,
+            writes: vec![],
+        }
     }
 
     #[test]

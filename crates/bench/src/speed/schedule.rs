@@ -11,6 +11,7 @@ use super::testpmd::{self, Mode, TestpmdOptions};
 use super::workload::{FULL_TABLE_HANDLER, Workload};
 use super::{full_table, peers};
 use crate::BenchError;
+use host::chain::Form;
 use std::path::PathBuf;
 
 /// What to measure, and how.
@@ -26,6 +27,8 @@ pub struct Options {
     pub rounds: usize,
     /// For how long each time, in seconds.
     pub seconds: f64,
+    /// How NFs run that run in this process; each workload in all of them, side by side.
+    pub forms: Vec<Form>,
     /// Packets at a time.
     pub burst: usize,
     /// The packet thread's core; the last one by default.
@@ -97,8 +100,9 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                     rows.push(row);
                 }
             }
-            for workload in options.workloads.iter().filter(|workload| port.suits(workload)) {
-                let mut row = Row::new(workload.name.into(), port, shown);
+            let workloads = options.workloads.iter().filter(|workload| port.suits(workload));
+            for (workload, form) in workloads.flat_map(|workload| forms(workload, &options.forms)) {
+                let mut row = Row::new(shown_name(workload, form), port, shown);
                 (row.about, row.gated) = (workload.about.into(), workload.gated && port == PortKind::Pcap);
                 let chain = stage.lay_out(workload, port, flows)?;
                 row.fastclick_share =
@@ -115,6 +119,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                     core,
                     warm_packets: flows * 2,
                     slots: port.slots(flows),
+                    form,
                 };
                 jobs.push(Job::Chain { chain, options });
                 rows.push(row);
@@ -141,6 +146,21 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     }
     progress("");
     Ok(Report { machine, core, burst: options.burst, rounds: options.rounds, seconds: options.seconds, rows })
+}
+
+/// The forms that a workload is measured in. What stands for input and output has one, and so have processes.
+fn forms(workload: &'static Workload, forms: &[Form]) -> Vec<(&'static Workload, Form)> {
+    match workload.has_forms() {
+        true => forms.iter().map(|form| (workload, *form)).collect(),
+        false => vec![(workload, Form::Modular)],
+    }
+}
+
+fn shown_name(workload: &Workload, form: Form) -> String {
+    match form {
+        Form::Modular => workload.name.into(),
+        form => format!("{} {}", workload.name, form.name()),
+    }
 }
 
 /// The file with the full table, when a workload needs it.

@@ -196,6 +196,11 @@ impl Workload {
         }
     }
 
+    /// Whether its NFs can run in more than one form.
+    pub fn has_forms(&self) -> bool {
+        !self.has_processes() && !["floor", "forward"].contains(&self.name)
+    }
+
     /// Whether its NFs run in processes.
     pub fn has_processes(&self) -> bool {
         matches!(self.source, Source::Relays(_, relay) if relay != Relay::Modular)

@@ -32,6 +32,16 @@ pub enum Form {
 }
 
 impl Form {
+    /// What a chain file calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Modular => "modular",
+            Form::Fused => "fused",
+            Form::Process => "process",
+            Form::Container => "container",
+        }
+    }
+
     /// Whether the NF runs in this process.
     pub fn is_here(self) -> bool {
         matches!(self, Form::Modular | Form::Fused)
