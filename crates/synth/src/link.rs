@@ -20,6 +20,8 @@ use std::collections::HashMap;
 /// An element of a stretch.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
+    /// Its name, which reasons and slow paths of the whole begin with.
+    pub name: &'a str,
     /// Its program.
     pub program: &'a Program,
     /// For each output port, the part and its input where packets go on; `None` where the wire leaves the
@@ -265,10 +267,14 @@ impl<'a> Linker<'a> {
             name: name.to_string(),
             outputs: number(self.outputs.len(), "exits")?,
             entries: entries.iter().map(|&(part, input)| self.entry(part, input)).collect(),
-            reasons: names(&self.reasons, &|part, at| format!("{part}.{}", parts[part].program.reasons[at])),
+            reasons: names(&self.reasons, &|part, at| {
+                format!("{}.{}", parts[part].name, parts[part].program.reasons[at])
+            }),
             cells: self.cells,
             tables: self.tables,
-            slow: names(&self.slow, &|part, at| format!("{part}.{}", parts[part].program.slow[at])),
+            slow: names(&self.slow, &|part, at| {
+                format!("{}.{}", parts[part].name, parts[part].program.slow[at])
+            }),
             blocks: self.blocks,
         };
         let origins = drop_unreached(&mut program, &self.origins);

@@ -11,9 +11,11 @@
 //! - `run`: a burst's way through, and the books
 
 mod find;
+mod fuzz;
 mod run;
 
 pub use find::{Broken, find};
+pub use fuzz::fuzz_forms;
 
 use crate::node::Node;
 use codegen::Engine;
@@ -101,7 +103,11 @@ impl Stretch {
                 let next = |end: &Option<crate::node::End>| {
                     end.and_then(|end| places[end.node].map(|part| (part, end.port)))
                 };
-                Part { program, next: nodes[*node].outputs.iter().map(next).collect() }
+                Part {
+                    name: &nodes[*node].name,
+                    program,
+                    next: nodes[*node].outputs.iter().map(next).collect(),
+                }
             })
             .collect();
         let linked = link("stretch", &of, &entries)?;
@@ -133,3 +139,6 @@ impl Stretch {
         self.cells = start..cells.len();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,126 @@
+use super::*;
+use ir::Builder;
+use packet::field;
+use proptest::prelude::*;
 
+/// Packets whose time to live is above 1 leave by port 0, less one; others by port 1.
+fn ttl() -> Program {
+    let mut f = Builder::new("Ttl", 2);
+    let short = f.drop_block("short");
+    f.need(field::IP_TTL.base, 20, short);
+    let ttl = f.load(field::IP_TTL);
+    let alive = f.bin_const(BinOp::Lt, ttl, 2);
+    let (expired, alive) = f.branch(alive);
+    f.at(expired);
+    f.emit(1);
+    f.at(alive);
+    let less = f.bin_const(BinOp::Sub, ttl, 1);
+    f.store(field::IP_TTL, less);
+    f.emit(0);
+    f.finish().expect("valid")
+}
+
+/// Counts packets, and sends them by the port that a cell says.
+fn switch(outputs: usize) -> Program {
+    let mut f = Builder::new("Switch", outputs);
+    let off = f.drop_block("off");
+    let (count, port) = (f.cell("count", 0), f.cell("port", 0));
+    let one = f.constant(1);
+    f.act(Inst::CellAdd(count, one));
+    let port = f.value(Inst::CellLoad(port));
+    f.end(Term::EmitTo(port, off));
+    f.finish().expect("valid")
+}
+
+fn part<'a>(name: &'a str, program: &'a Program, next: &[Option<(usize, usize)>]) -> Part<'a> {
+    Part { name, program, next: next.to_vec() }
+}
+
+#[test]
+fn a_port_that_is_wired_inside_goes_on_at_the_next_entry() {
+    let (ttl, switch) = (ttl(), switch(1));
+    let parts = [
+        part("a", &ttl, &[Some((1, 0)), None]),
+        part("b", &ttl, &[None, Some((2, 0))]),
+        part("c", &switch, &[None]),
+    ];
+    let linked = link("three", &parts, &[(0, 0)]).expect("links");
+    assert_eq!(linked.outputs, [(0, 1), (1, 0), (2, 0)]);
+    assert_eq!(linked.reasons, [(0, 0), (1, 0), (2, 0)]);
+    assert_eq!((linked.cells.as_slice(), linked.flow.counted.len()), (&[0, 0, 0][..], 0));
+    assert_eq!(ir::text::print(&linked.program), include_str!("three.ir"));
+}
+
+#[test]
+fn ways_that_part_and_meet_again_are_counted() {
+    let (ttl, switch) = (ttl(), switch(2));
+    let parts = [part("a", &ttl, &[Some((1, 0)), Some((1, 0))]), part("b", &switch, &[None, None])];
+    let linked = link("diamond", &parts, &[(0, 0)]).expect("links");
+    assert_eq!(linked.flow.counted.len(), 1);
+    let cells: Vec<&str> = linked.program.cells.iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!((cells, linked.cells), (vec!["count", "port", "wire0"], vec![0, 0]));
+}
+
+#[test]
+fn inputs_that_nothing_leads_to_leave_no_code() {
+    let mut f = Builder::new("Two", 1);
+    f.emit(0);
+    f.next_entry();
+    f.drop("second");
+    let two = f.finish().expect("valid");
+    let linked = link("two", &[part("two", &two, &[None])], &[(0, 0)]).expect("links");
+    assert_eq!((linked.program.blocks.len(), linked.origins.len()), (2, 2));
+    assert_eq!(linked.reasons, [(0, 0)], "its number stays");
+}
+
+#[test]
+fn a_loop_is_refused() {
+    let switch = switch(1);
+    let parts = [part("a", &switch, &[Some((1, 0))]), part("b", &switch, &[Some((0, 0))])];
+    assert!(matches!(
+        link("loop", &parts, &[(0, 0)]),
+        Err(LinkError::Wrong(ir::verify::VerifyError::Cycle(_)))
+    ));
+}
+
+/// A graph without loops, and packets that walk through it.
+fn graph() -> impl Strategy<Value = (usize, Vec<(usize, usize)>, Vec<Vec<u8>>)> {
+    (2usize..9).prop_flat_map(|parts| {
+        let wire = (0..parts - 1).prop_flat_map(move |from| (Just(from), from + 1..parts));
+        let walks = prop::collection::vec(prop::collection::vec(any::<u8>(), 1..12), 1..40);
+        (Just(parts), prop::collection::vec(wire, 1..20), walks)
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_passed_each_wire_follows_from_what_came_in_and_left((parts, ends, walks) in graph()) {
+        let mut ports = vec![0; parts];
+        let wires: Vec<Wire> = ends
+            .iter()
+            .map(|&(from, to)| {
+                ports[from] += 1;
+                Wire { from: (from, ports[from] - 1), to: (to, 0) }
+            })
+            .collect();
+        let flow = flow::plan(parts, &wires);
+        let (mut balance, mut truth) = (vec![0u64; parts], vec![0u64; wires.len()]);
+        for walk in &walks {
+            let mut at = usize::from(walk[0]) % parts;
+            balance[at] = balance[at].wrapping_add(1);
+            for choice in walk {
+                let out: Vec<usize> = (0..wires.len()).filter(|wire| wires[*wire].from.0 == at).collect();
+                // One more than there are: some leave.
+                let Some(&wire) = out.get(usize::from(*choice) % (out.len() + 1)) else { break };
+                truth[wire] += 1;
+                at = wires[wire].to.0;
+            }
+            balance[at] = balance[at].wrapping_sub(1);
+        }
+        let counted: Vec<u64> = flow.counted.iter().map(|wire| truth[*wire]).collect();
+        let mut passed = vec![];
+        flow.solve(&mut balance, &counted, &mut passed);
+        prop_assert_eq!(passed, truth);
+        prop_assert!(balance.iter().all(|left| *left == 0));
+    }
+}

@@ -1,0 +1,306 @@
+//! Chains made at random, run element by element and fused, which must not differ: for fuzzing and for
+//! property tests.
+//!
+//! The bytes choose a chain of elements that branches and joins, the frames that it gets, and the size of
+//! its bursts. Compared are what leaves by each port, the books of every element, and its handlers. Among
+//! packets that left by different ports of an element and met again the order is not told, so elements
+//! that go by the order of packets stand in front of all branches.
+
+use super::Wanted;
+use crate::assemble::{KnownClasses, Options, assemble};
+use crate::running::{Outcome, Plan, Running};
+use crate::services::PortOpener;
+use crate::worker::Clock;
+use diag::{Diagnostics, SourceMap};
+use element::configure::Direction;
+use packet::checksum;
+use port::Port;
+use port::frames::FrameSet;
+use port::memory::{MemoryPort, SentFrames};
+use shm::pool::{PacketPool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Elements of one output. None puts bytes in front of a packet that it does not write.
+const THROUGH: &[&str] = &[
+    "Strip(14)",
+    "MarkMACHeader",
+    "MarkIPHeader(0)",
+    "CheckIPHeader",
+    "CheckIPHeader(VERBOSE true, DETAILS true)",
+    "MarkIPHeader(14)",
+    "CheckIPHeader(14)",
+    "DecIPTTL",
+    "Counter",
+    "Paint(1)",
+    "Paint(2)",
+    "EtherMirror",
+    "IPMirror",
+    "EtherRewrite(02:00:00:00:00:01, 02:00:00:00:00:02)",
+    "EtherEncap(0x0800, 02:00:00:00:00:03, 02:00:00:00:00:04)",
+    "SetIPChecksum",
+    "SetUDPChecksum",
+    "GetIPAddress(16)",
+    "StoreIPAddress(10.0.0.7, 12)",
+    "SetIPDSCP(10)",
+    "CheckLength(80)",
+    "Truncate(70)",
+    "FixIPSrc(10.0.0.1)",
+    "IPGWOptions(10.0.0.1)",
+    "IPFragmenter(68)",
+    "DropBroadcasts",
+    "SetAnnoByte(0, 7)",
+    "VLANEncap(7)",
+    "VLANDecap",
+    "IPFilter(allow src net 10.0.0.0/9, allow udp && dst port < 1030, deny ttl 3, allow tcp opt syn, deny all)",
+    "IPFilter(drop dst port 53, drop icmp, allow all)",
+    "CheckUDPHeader",
+    "CheckTCPHeader",
+];
+
+/// Elements of several outputs, and how many.
+const PARTING: &[(&str, usize)] = &[
+    ("Classifier(12/0800, 12/8100, -)", 3),
+    ("Classifier(9/11, 9/06 33/02%02, -)", 3),
+    ("IPClassifier(udp, tcp and dst port 80 or 443, src host 10.1.0.1, -)", 4),
+    ("IPClassifier(ip ttl < 4, -)", 2),
+    ("PaintSwitch", 3),
+    ("CheckPaint(1)", 2),
+    ("StaticIPLookup(10.0.0.0/9 0, 10.128.0.0/10 192.0.2.1 1, 10.192.0.0/12 2, 0/0 192.0.2.9 1)", 3),
+    ("RadixIPLookup(10.0.0.0/9 0, 10.0.0.0/16 192.0.2.1 1, 0/0 0)", 2),
+    ("DecIPTTL", 2),
+    ("CheckIPHeader", 2),
+    ("CheckLength(64)", 2),
+    ("IPFragmenter(100)", 2),
+    ("StaticSwitch(1)", 3),
+    ("IPFilter(1 dst port 53, drop icmp, allow all)", 2),
+    ("Switch(0)", 2),
+];
+
+/// Elements that go by the order of packets, and how many outputs they have.
+const IN_ORDER: &[(&str, usize)] = &[
+    ("IPRewriter(pattern 203.0.113.1 1024-1039# - - 0 0, SEED 1)", 1),
+    ("IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1, SEED 1)", 2),
+    ("UDPRewriter(pattern 203.0.113.1 1024-65535# - - 0 0, SEED 3)", 1),
+    ("TCPRewriter(pattern 203.0.113.1 1024-65535# - - 0 0, SEED 3)", 1),
+    ("IPAddrPairRewriter(pattern 203.0.113.1-203.0.113.9# - 0 0)", 1),
+    ("RoundRobinSwitch", 3),
+];
+
+/// Elements without a program, which a stretch ends at.
+const OPAQUE: &[&str] = &["Print(CONTENTS false, ACTIVE false)", "SetTimestamp", "Queue(500) -> Unqueue"];
+
+/// Elements in a row, at most.
+const MOST_ELEMENTS: usize = 14;
+
+struct Choices<'a>(&'a [u8]);
+
+impl Choices<'_> {
+    fn byte(&mut self) -> usize {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        usize::from(first)
+    }
+
+    fn one_of<'t, T>(&mut self, of: &'t [T]) -> &'t T {
+        &of[self.byte() % of.len()]
+    }
+}
+
+/// A chain of elements: each leads on to the next one, and by other outputs to later ones or to a port.
+fn chain(choices: &mut Choices<'_>) -> String {
+    let count = 2 + choices.byte() % (MOST_ELEMENTS - 1);
+    let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> e0;\n"));
+    // Whether no packet has left another's way yet.
+    let mut together = true;
+    for at in 0..count {
+        let (what, outputs) = match choices.byte() % 8 {
+            0 | 1 => *choices.one_of(PARTING),
+            2 if together => *choices.one_of(IN_ORDER),
+            3 if choices.byte() % 4 == 0 => (*choices.one_of(OPAQUE), 1),
+            _ => (*choices.one_of(THROUGH), 1),
+        };
+        together &=
+            outputs == 1 && !["IPGWOptions", "IPFragmenter"].iter().any(|slow| what.starts_with(slow));
+        match what.split_once(" -> ") {
+            // Pull, and push again.
+            Some((first, second)) => {
+                text += &format!("e{at} :: {{ input -> {first} -> {second} -> output }};\n")
+            }
+            None => text += &format!("e{at} :: {what};\n"),
+        }
+        for output in 0..outputs {
+            let next = at + 1 + if output == 0 { 0 } else { choices.byte() % 5 };
+            wires += &match next {
+                next if next < count => format!("e{at}[{output}] -> e{next};\n"),
+                next => {
+                    format!("e{at}[{output}] -> c{at}x{output} :: Counter -> ToDevice(out{});\n", next % 3)
+                }
+            };
+        }
+    }
+    text + &wires
+}
+
+/// A frame with most things right.
+fn frame(choices: &mut Choices<'_>) -> Vec<u8> {
+    let options = [0, 0, 0, 4, 8][choices.byte() % 5];
+    let protocol = [17, 17, 6, 6, 1, 47][choices.byte() % 6];
+    let payload = choices.byte() % 140;
+    let (headers, transport) = (20 + options, if protocol == 6 { 20 } else { 8 });
+    let mut frame = vec![0x02; 12];
+    if choices.byte() % 16 == 0 {
+        frame.extend([0x81, 0, 0, 7]);
+    }
+    frame.extend([0x08, 0]);
+    let ip = frame.len();
+    let total = (headers + transport + payload) as u16;
+    let source = [10, [0, 1, 130, 200][choices.byte() % 4], 0, choices.byte() as u8 % 3];
+    let target = [10, [0, 129, 193, 255][choices.byte() % 4], choices.byte() as u8 % 2, 9];
+    let (ttl, fragment) = ([64, 64, 64, 1, 2, 3][choices.byte() % 6], choices.byte());
+    frame.push(0x40 | (headers / 4) as u8);
+    frame.push(0);
+    frame.extend(total.to_be_bytes());
+    frame.extend([0, fragment as u8]);
+    frame.extend(match fragment % 16 {
+        0 => [0x20, 0],
+        1 => [0, 9],
+        2 => [0x40, 0],
+        _ => [0, 0],
+    });
+    frame.extend([ttl, protocol, 0, 0]);
+    frame.extend(source);
+    frame.extend(target);
+    frame.extend(std::iter::repeat_n(1, options));
+    let fits = checksum::set_ipv4_header(frame.as_mut_slice(), ip, headers);
+    debug_assert!(fits, "the header was written");
+    let port = 1020 + (choices.byte() % 16) as u16;
+    frame.extend(port.to_be_bytes());
+    frame.extend([80u16, 53, 443, 1025][choices.byte() % 4].to_be_bytes());
+    match protocol {
+        6 => {
+            frame.extend([0, 0, 0, 1, 0, 0, 0, 1, 0x50, choices.byte() as u8 & 0x17, 0, 1, 0xbe, 0xef, 0, 0])
+        }
+        _ => frame.extend([((transport + payload) >> 8) as u8, (transport + payload) as u8, 0, 0]),
+    }
+    frame.extend((0..payload).map(|at| at as u8));
+    // Some are damaged, and some are shorter than they say.
+    match choices.byte() % 12 {
+        0 => {
+            let at = choices.byte() % frame.len();
+            frame[at] ^= choices.byte() as u8;
+        }
+        1 => frame.truncate(1 + choices.byte() % frame.len()),
+        _ => {}
+    }
+    frame
+}
+
+/// `in` gives each frame so often, everything else keeps what is sent to it, by name.
+struct Ends {
+    frames: Arc<FrameSet>,
+    passes: u64,
+    sent: BTreeMap<String, SentFrames>,
+}
+
+impl PortOpener for Ends {
+    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+        Ok(Box::new(match name {
+            "in" => MemoryPort::generator("in", Arc::clone(&self.frames))
+                .limit(self.passes * self.frames.count() as u64),
+            _ => MemoryPort::sink(name).keep_sent(Arc::clone(self.sent.entry(name.into()).or_default())),
+        }))
+    }
+}
+
+/// What can be seen of a run.
+#[derive(PartialEq, Debug)]
+struct Seen {
+    sent: BTreeMap<String, Vec<Vec<u8>>>,
+    books: Vec<(String, u64, Vec<u64>, Vec<(String, u64)>)>,
+    handlers: Vec<(String, Result<String, String>)>,
+}
+
+struct Setup {
+    text: String,
+    frames: Vec<Vec<u8>>,
+    burst: usize,
+}
+
+fn run(setup: &Setup, fused: Wanted, evaluator: bool) -> Option<Seen> {
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let source = map.add("fuzz.click", setup.text.as_str());
+    let ast = click::parse(&mut map, source, &mut diags);
+    let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
+    let frames = Arc::new(FrameSet::new(&setup.frames).ok()?);
+    let mut ends = Ends { frames, passes: 3, sent: BTreeMap::new() };
+    let is_fused = fused != Wanted::Nothing;
+    let options = Options { fused, evaluator, ..Options::default() };
+    let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
+    let assembly = assembly.unwrap_or_else(|| panic!("{}\n{}", setup.text, diags.render_short(&map)));
+    let stretches: usize = assembly.stretches.iter().map(Vec::len).sum();
+    assert!(is_fused || stretches == 0);
+    let region = Region::create(RegionOptions::slots(2048)).expect("memory");
+    let pool = SharedPool::new(region);
+    let clock = Clock::Manual(Arc::new(5_000_000_000.into()));
+    let plan = Plan { burst: setup.burst, clock, print: |_| {}, ..Plan::default() };
+    let running = Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker()));
+    let outcome = running.expect("threads").wait();
+    assert!(outcome.is_sound(), "{}\n{:?}", setup.text, outcome.report.unbalanced().collect::<Vec<_>>());
+    Some(Seen { sent: sent(&ends), books: books(&outcome), handlers: handlers(&outcome) })
+}
+
+fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
+    let frames = ends.sent.iter().map(|(name, sent)| {
+        let mut frames = sent.lock().expect("no panic").clone();
+        frames.sort_unstable();
+        (name.clone(), frames)
+    });
+    frames.collect()
+}
+
+fn books(outcome: &Outcome) -> Vec<(String, u64, Vec<u64>, Vec<(String, u64)>)> {
+    let nodes = outcome.report.nodes.iter();
+    nodes.map(|node| (node.name.clone(), node.input, node.outputs.clone(), node.dropped.clone())).collect()
+}
+
+fn handlers(outcome: &Outcome) -> Vec<(String, Result<String, String>)> {
+    let mut all = vec![];
+    for node in &outcome.workers[0].nodes {
+        for handler in node.element.as_ref().map_or(&[][..], |element| element.handlers()) {
+            let name = format!("{}.{}", node.name, handler.name);
+            let value = outcome.read(&name);
+            all.push((name, value));
+        }
+    }
+    all
+}
+
+/// Runs the chain that the bytes stand for in both forms.
+///
+/// # Panics
+/// When they differ.
+pub fn fuzz_forms(data: &[u8]) {
+    let mut choices = Choices(data);
+    let text = chain(&mut choices);
+    let burst = 1 + choices.byte() % 64;
+    let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
+    let setup = Setup { text, frames, burst };
+    let modular = run(&setup, Wanted::Nothing, true);
+    for evaluator in [true, false] {
+        let fused = run(&setup, Wanted::All, evaluator);
+        let (Some(modular), Some(fused)) = (&modular, &fused) else { continue };
+        let told = format!("evaluator {evaluator}, bursts of {burst}:\n{}", setup.text);
+        for (one, other) in modular.books.iter().zip(&fused.books) {
+            assert_eq!(one, other, "{told}");
+        }
+        for (one, other) in modular.handlers.iter().zip(&fused.handlers) {
+            assert_eq!(one, other, "{told}");
+        }
+        for (one, other) in modular.sent.iter().zip(&fused.sent) {
+            let differs = one.1.iter().zip(other.1.iter()).find(|(one, other)| one != other);
+            assert_eq!((one.0, one.1.len(), differs), (other.0, other.1.len(), None), "{told}");
+        }
+    }
+}
