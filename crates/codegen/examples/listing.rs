@@ -9,7 +9,7 @@ fn main() {
     let program = ir::text::parse(&text).expect("IR text");
     ir::verify::verify(&program).expect("a valid program");
     let mut builder = codegen::CodeBuilder::new().expect("this machine");
-    builder.keep_listing();
+    builder.keep_listing(codegen::Listed::Assembly);
     builder.add(&program).expect("compiles");
     println!("{}", builder.listing());
 }

@@ -32,6 +32,15 @@ pub struct ProgramId(usize);
 /// The regions of a plan, declared.
 type Functions = (Plan, Vec<FuncId>);
 
+/// What a listing shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listed {
+    /// Cranelift's intermediate form.
+    Clif,
+    /// Assembly.
+    Assembly,
+}
+
 /// Collects programs and compiles them into one piece of executable memory.
 pub struct CodeBuilder {
     module: JITModule,
@@ -39,7 +48,7 @@ pub struct CodeBuilder {
     frontend: FunctionBuilderContext,
     programs: Vec<(Functions, Option<Functions>)>,
     /// Assembly of each region compiled so far, where it was asked for.
-    listing: Option<String>,
+    listing: Option<(Listed, String)>,
 }
 
 /// Compiled programs. The executable memory goes when the last owner does.
@@ -96,15 +105,15 @@ impl CodeBuilder {
         })
     }
 
-    /// Keeps the assembly of what is compiled from now on; see [`CodeBuilder::listing`].
-    pub fn keep_listing(&mut self) {
-        self.listing = Some(String::new());
-        self.context.set_disasm(true);
+    /// Keeps a listing of what is compiled from now on; see [`CodeBuilder::listing`].
+    pub fn keep_listing(&mut self, of: Listed) {
+        self.listing = Some((of, String::new()));
+        self.context.set_disasm(of == Listed::Assembly);
     }
 
-    /// The assembly of what was compiled since [`CodeBuilder::keep_listing`].
+    /// The listing of what was compiled since [`CodeBuilder::keep_listing`].
     pub fn listing(&self) -> &str {
-        self.listing.as_deref().unwrap_or("")
+        self.listing.as_ref().map_or("", |(_, text)| text)
     }
 
     /// Compiles a verified program.
@@ -134,19 +143,17 @@ impl CodeBuilder {
             let mut function = FunctionBuilder::new(&mut self.context.func, &mut self.frontend);
             lower::region(program, &plan, region, &mut function);
             function.finalize(self.module.target_config());
+            let clif = matches!(self.listing, Some((Listed::Clif, _))).then(|| self.context.func.to_string());
             self.module
                 .define_function(id, &mut self.context)
                 .map_err(|error| failed(format!("{error:?}")))?;
-            if let Some(listing) = &mut self.listing {
-                let code = self.context.compiled_code().and_then(|code| code.vcode.as_deref());
-                listing.push_str(&format!(
-                    "{name}: (starts at b{})\n{}\n",
-                    region.head.0,
-                    code.unwrap_or("")
-                ));
+            if let Some((_, listing)) = &mut self.listing {
+                let code = self.context.compiled_code().and_then(|code| code.vcode.clone());
+                let code = clif.or(code).unwrap_or_default();
+                listing.push_str(&format!("{name}: (starts at b{})\n{code}\n", region.head.0));
             }
             self.module.clear_context(&mut self.context);
-            self.context.set_disasm(self.listing.is_some());
+            self.context.set_disasm(matches!(self.listing, Some((Listed::Assembly, _))));
             functions.push(id);
         }
         Ok((plan, functions))

@@ -5,6 +5,7 @@ use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
 use host::Assembly;
 use host::chain::{Chain, Define, Sources};
+use host::fused::Wanted;
 use host::ports::Ports;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -86,14 +87,20 @@ pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyho
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {
-        assemble_dry(&chain, true, &mut diags)?;
+        assemble_dry(&chain, true, Wanted::Nothing, &mut diags)?;
     }
     Ok(Loaded { map, diags, chain, sources })
 }
 
 /// Makes the elements of a chain and opens nothing that could change a file or a device.
-fn assemble_dry(chain: &Chain, evaluator: bool, diags: &mut Diagnostics) -> anyhow::Result<Option<Assembly>> {
-    let options = host::Options { evaluator, folder: chain.folder.clone(), ..host::Options::default() };
+pub fn assemble_dry(
+    chain: &Chain,
+    evaluator: bool,
+    fused: Wanted,
+    diags: &mut Diagnostics,
+) -> anyhow::Result<Option<Assembly>> {
+    let options =
+        host::Options { evaluator, fused, folder: chain.folder.clone(), ..host::Options::default() };
     // The slots do not matter: nothing is received.
     let memory = shm::region::RegionOptions::slots(512);
     let mut ports = Ports::new(chain, 1, memory, Box::new(crate::run::made_traffic)).dry();
@@ -109,7 +116,7 @@ fn assemble_dry(chain: &Chain, evaluator: bool, diags: &mut Diagnostics) -> anyh
 pub fn dry(path: &Path, defines: &[String]) -> anyhow::Result<Result<(), String>> {
     let mut loaded = load(path, defines)?;
     if let Some(chain) = &loaded.chain {
-        assemble_dry(chain, true, &mut loaded.diags)?;
+        assemble_dry(chain, true, Wanted::Nothing, &mut loaded.diags)?;
     }
     let wrong = loaded.diags.has_errors();
     Ok(if wrong { Err(loaded.diags.render(&loaded.map, false)) } else { Ok(()) })
@@ -133,7 +140,7 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let mut loaded = load(&args.chain, &args.defines)?;
     let assembly = match &loaded.chain {
-        Some(chain) => assemble_dry(chain, !args.programs, &mut loaded.diags)?,
+        Some(chain) => assemble_dry(chain, !args.programs, Wanted::Nothing, &mut loaded.diags)?,
         None => None,
     };
     show(&loaded.map, &loaded.diags, args.short);

@@ -15,6 +15,7 @@ mod nf_process;
 mod nf_relay;
 mod run;
 mod steer;
+mod synth;
 mod text;
 
 use clap::{Parser, Subcommand};
@@ -44,6 +45,8 @@ enum Command {
     Top(steer::top::TopArgs),
     /// Reports all mistakes of a chain at once, and runs nothing
     Check(check::CheckArgs),
+    /// Shows which elements of a chain run as one function
+    Synth(synth::SynthArgs),
     /// Writes a capture of made-up traffic
     Gen(Box<r#gen::GenArgs>),
     /// Measures cycles per packet, beside dpdk-testpmd
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Stats(args) => steer::stats::run(&args),
         Command::Top(args) => steer::top::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Synth(args) => synth::run(&args),
         Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),
         Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),

@@ -62,8 +62,8 @@ pub struct Stretch {
     pub linked: Arc<Linked>,
     /// How it is run.
     pub engine: Engine,
-    /// The part of each input of the program.
-    inputs: Vec<usize>,
+    /// For each input of the program, the part and its input.
+    inputs: Vec<(usize, usize)>,
     /// Its cells among the worker's.
     cells: Range<usize>,
     /// For each part, packets that entered less those that left the stretch there, since the books were
@@ -117,7 +117,7 @@ impl Stretch {
             node.entries[*port] = Some(Entry { stretch: number, input });
         }
         Ok(Stretch {
-            inputs: entries.iter().map(|(part, _)| *part).collect(),
+            inputs: entries,
             balance: vec![0; parts.len()],
             counted: vec![0; linked.flow.counted.len()],
             passed: vec![],
@@ -127,6 +127,11 @@ impl Stretch {
             linked: Arc::new(linked),
             parts,
         })
+    }
+
+    /// Where packets enter: nodes and their inputs, in the order of the program's.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.inputs.iter().map(|&(part, port)| (self.parts[part], port))
     }
 
     /// Moves its nodes' cells to the end of the worker's, side by side, and those that count wires.

@@ -27,7 +27,7 @@ impl Worker {
     /// Packets that enter a stretch; their arrival at the first element is in its books already.
     pub(crate) fn push_fused(&mut self, entry: Entry, packets: &mut [Packet], list: &[u16]) {
         let stretch = &mut self.stretches[entry.stretch];
-        let part = stretch.inputs[entry.input];
+        let (part, _) = stretch.inputs[entry.input];
         stretch.balance[part] = stretch.balance[part].wrapping_add(list.len() as u64);
         stretch.is_due = true;
         let linked = &stretch.linked;
