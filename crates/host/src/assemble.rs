@@ -3,7 +3,7 @@
 //! All mistakes are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
 //! transparent elements are compiled once; equal programs share their code.
 
-use crate::fused::{self, Broken, Stretch, Wanted};
+use crate::fused::{self, Cut, Stretch, Wanted};
 use crate::node::{Books, End, Lowered, Node};
 use crate::packages;
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
@@ -43,8 +43,8 @@ pub struct Assembly {
     pub graphs: Vec<Vec<Node>>,
     /// The stretches of each that run as one program.
     pub stretches: Vec<Vec<Stretch>>,
-    /// Where loops keep elements from being part of one.
-    pub broken: Vec<Broken>,
+    /// Wires that leave one and enter it again.
+    pub cuts: Vec<Cut>,
     /// Bytes of machine code made, where known; and what it took.
     pub programs: usize,
 }
@@ -167,9 +167,9 @@ fn assemble_all(
         note_writers(graph, &mut nodes);
         graphs.push(nodes);
     }
-    let (mut stretches, broken) = fuse(&mut graphs, options)?;
+    let (mut stretches, cuts) = fuse(&mut graphs, options)?;
     let programs = compile(&mut graphs, &mut stretches, options)?;
-    Ok(Some(Assembly { graphs, stretches, broken, programs }))
+    Ok(Some(Assembly { graphs, stretches, cuts, programs }))
 }
 
 #[expect(clippy::too_many_arguments, reason = "one caller; each is a different thing")]
@@ -285,21 +285,18 @@ fn note_writers(graph: &Graph, nodes: &mut [Node]) {
 }
 
 /// Makes the stretches of each graph, the same in all.
-fn fuse(
-    graphs: &mut [Vec<Node>],
-    options: &Options,
-) -> Result<(Vec<Vec<Stretch>>, Vec<Broken>), AssembleError> {
+fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> Result<(Vec<Vec<Stretch>>, Vec<Cut>), AssembleError> {
     let Some(first) = graphs.first().filter(|_| options.fused != Wanted::Nothing) else {
         return Ok((graphs.iter().map(|_| vec![]).collect(), vec![]));
     };
-    let (found, broken) = fused::find(first, &options.fused, options.workers.max(1));
+    let (found, cuts) = fused::find(first, &options.fused, options.workers.max(1));
     let mut all = vec![];
     for nodes in graphs {
         let stretches = found.iter().enumerate();
-        let stretches = stretches.map(|(number, parts)| Stretch::new(number, parts.clone(), nodes));
+        let stretches = stretches.map(|(number, parts)| Stretch::new(number, parts.clone(), &cuts, nodes));
         all.push(stretches.collect::<Result<Vec<_>, _>>()?);
     }
-    Ok((all, broken))
+    Ok((all, cuts))
 }
 
 /// Whether a class's outputs are pull by nature: its elements answer pulls themselves.

@@ -5,7 +5,7 @@ use anyhow::Context;
 use clap::Args;
 use codegen::{CodeBuilder, Listed};
 use host::Assembly;
-use host::fused::{Stretch, Wanted};
+use host::fused::{Cut, Stretch, Wanted};
 use host::node::Node;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -92,10 +92,13 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
 
 fn synthesis(assembly: &Assembly) -> anyhow::Result<Synthesis> {
     let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
-    let shown = stretches.iter().map(|stretch| describe(stretch, nodes)).collect::<anyhow::Result<_>>()?;
+    let shown = stretches
+        .iter()
+        .map(|stretch| describe(stretch, nodes, &assembly.cuts))
+        .collect::<anyhow::Result<_>>()?;
     let is_part = |at: usize| stretches.iter().any(|stretch| stretch.parts.contains(&at));
     let others = nodes.iter().enumerate().filter(|(at, _)| !is_part(*at));
-    let others = others.map(|(at, node)| (node.name.clone(), why_not(assembly, at, node)));
+    let others = others.map(|(_, node)| (node.name.clone(), why_not(node)));
     Ok(Synthesis { elements: nodes.len(), stretches: shown, others: others.collect() })
 }
 
@@ -112,10 +115,7 @@ fn emit(assembly: &Assembly, what: Option<Emit>) -> anyhow::Result<String> {
     Ok(out + builder.listing())
 }
 
-fn why_not(assembly: &Assembly, at: usize, node: &Node) -> String {
-    if assembly.broken.iter().any(|broken| broken.node == at) {
-        return "stands in a loop, which is cut here".into();
-    }
+fn why_not(node: &Node) -> String {
     match &node.lowered {
         None => format!("{} has no program", node.class.name),
         Some(_) if node.answers_pull || node.inputs.iter().any(Option::is_some) => {
@@ -125,7 +125,7 @@ fn why_not(assembly: &Assembly, at: usize, node: &Node) -> String {
     }
 }
 
-fn describe(stretch: &Stretch, nodes: &[Node]) -> anyhow::Result<StretchShown> {
+fn describe(stretch: &Stretch, nodes: &[Node], cuts: &[Cut]) -> anyhow::Result<StretchShown> {
     let linked = &stretch.linked;
     let name = |part: usize| nodes[stretch.parts[part]].name.clone();
     let start = Instant::now();
@@ -136,7 +136,11 @@ fn describe(stretch: &Stretch, nodes: &[Node]) -> anyhow::Result<StretchShown> {
     let leaves = linked.outputs.iter().map(|&(part, port)| {
         let next = nodes[stretch.parts[part]].outputs.get(port).copied().flatten();
         match next {
-            Some(end) => format!("{}[{port}] -> {}", name(part), nodes[end.node].name),
+            Some(end) => {
+                let cut = Cut { node: stretch.parts[part], port };
+                let loops = if cuts.contains(&cut) { ", which enters it again: a loop" } else { "" };
+                format!("{}[{port}] -> {}{loops}", name(part), nodes[end.node].name)
+            }
             None => format!("{}[{port}], which is not wired", name(part)),
         }
     });

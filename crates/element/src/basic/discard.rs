@@ -1,12 +1,14 @@
 //! `Discard`: drops every packet.
 
 use crate::class::{Class, StateScope};
-use crate::configure::Configure;
+use crate::configure::{Configure, Shape};
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
-use crate::vector::{Batch, Vector};
+use crate::vector::Vector;
 use crate::work::Work;
 use click::config::parse;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -31,7 +33,8 @@ Drops every packet it gets. On a pull input it pulls all the time.
 };
 
 struct Discard {
-    count: u64,
+    /// Packets that it pulled; those that were pushed are in its cell.
+    pulled: u64,
     active: bool,
     burst: Option<usize>,
 }
@@ -40,23 +43,24 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut args = cx.args();
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
     let burst = args.keyword("BURST", parse::u32).map(|burst| burst as usize);
-    args.finish().then(|| Box::new(Discard { count: 0, active, burst }) as Box<dyn Element>)
+    args.finish().then(|| Box::new(Discard { pulled: 0, active, burst }) as Box<dyn Element>)
 }
 
 impl Element for Discard {
+    fn lower(&self, _: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Discard", 0);
+        let (count, one) = (f.cell("count", 0), f.constant(1));
+        f.act(Inst::CellAdd(count, one));
+        f.drop("discarded");
+        Some(f.finish())
+    }
+
     fn writes(&self) -> bool {
         false
     }
 
     fn reasons(&self) -> &'static [&'static str] {
         &["discarded"]
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        self.count += batch.list().len() as u64;
-        for &index in batch.list() {
-            batch.drop(index, 0);
-        }
     }
 
     fn has_task(&self) -> bool {
@@ -68,7 +72,7 @@ impl Element for Discard {
             return Progress::Idle;
         }
         let pulled = work.pull(0, self.burst.unwrap_or(work.burst()), vector);
-        self.count += pulled as u64;
+        self.pulled += pulled as u64;
         let (packets, list) = vector.parts();
         for &index in list {
             work.drop(0, &packets[usize::from(index)..=usize::from(index)]);
@@ -81,17 +85,20 @@ impl Element for Discard {
         const { &[Handler::sum("count"), Handler::write("reset_counts"), Handler::read_write("active")] }
     }
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
         match handler {
-            "count" => Some(self.count.to_string()),
+            "count" => Some((self.pulled + cells.first().unwrap_or(&0)).to_string()),
             "active" => Some(self.active.to_string()),
             _ => None,
         }
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
         match handler {
-            "reset_counts" => self.count = 0,
+            "reset_counts" => {
+                self.pulled = 0;
+                cells.fill(0);
+            }
             "active" => self.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?,
             _ => return Err(format!("there is no write handler `{handler}`")),
         }

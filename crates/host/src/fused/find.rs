@@ -4,51 +4,44 @@ use super::Wanted;
 use crate::node::Node;
 use element::StateScope;
 
-/// An element that could be part of a stretch and is not, because it stands in a loop.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Broken {
-    /// The element.
+/// A wire between two elements with programs that leaves their stretch and enters it again, because it
+/// would close a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// The element that packets come from.
     pub node: usize,
+    /// Its output.
+    pub port: usize,
 }
 
-/// The stretches among the elements that are wanted, each as its nodes, and where loops were cut.
-pub fn find(nodes: &[Node], wanted: &Wanted, workers: usize) -> (Vec<Vec<usize>>, Vec<Broken>) {
-    let mut can: Vec<bool> =
+/// The stretches among the elements that are wanted, each as its nodes, and where loops are cut.
+pub fn find(nodes: &[Node], wanted: &Wanted, workers: usize) -> (Vec<Vec<usize>>, Vec<Cut>) {
+    let can: Vec<bool> =
         nodes.iter().enumerate().map(|(at, node)| wanted.is(at) && can_be_part(node, workers)).collect();
-    let mut broken = vec![];
-    while let Some(node) = in_a_loop(nodes, &can) {
-        can[node] = false;
-        broken.push(Broken { node });
-    }
-    let mut group: Vec<Option<usize>> = vec![None; nodes.len()];
     let mut before: Vec<Vec<usize>> = vec![vec![]; nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
         node.outputs.iter().flatten().for_each(|end| before[end.node].push(at));
     }
+    let cuts = cuts(nodes, &can, &before);
+    let mut seen = vec![false; nodes.len()];
     let mut stretches: Vec<Vec<usize>> = vec![];
     for start in 0..nodes.len() {
-        if !can[start] || group[start].is_some() {
+        if !can[start] || std::mem::replace(&mut seen[start], true) {
             continue;
         }
-        let number = stretches.len();
         let (mut all, mut open) = (vec![], vec![start]);
-        group[start] = Some(number);
         while let Some(at) = open.pop() {
             all.push(at);
             let ahead = nodes[at].outputs.iter().flatten().map(|end| end.node);
-            for next in ahead.chain(before[at].iter().copied()) {
-                if can[next] && group[next].is_none() {
-                    group[next] = Some(number);
-                    open.push(next);
-                }
-            }
+            let near = ahead.chain(before[at].iter().copied()).filter(|next| can[*next]);
+            open.extend(near.filter(|next| !std::mem::replace(&mut seen[*next], true)).collect::<Vec<_>>());
         }
         all.sort_unstable();
         stretches.push(all);
     }
     // One element by itself gains nothing.
     stretches.retain(|stretch| stretch.len() > 1);
-    (stretches, broken)
+    (stretches, cuts)
 }
 
 /// Whether a node can be part of a stretch: it has a program, packets are only pushed through it, and its
@@ -59,45 +52,57 @@ fn can_be_part(node: &Node, workers: usize) -> bool {
     has_inputs && is_pushed && (workers < 2 || node.class.state != StateScope::OneWorker)
 }
 
-/// A node of a loop among those that can be parts.
-fn in_a_loop(nodes: &[Node], can: &[bool]) -> Option<usize> {
-    // 0: not seen, 1: on the way, 2: done.
-    let mut state = vec![0u8; nodes.len()];
-    for start in (0..nodes.len()).filter(|at| can[*at]) {
-        if state[start] != 0 {
+/// Wires that close loops, on the way of packets from where they enter.
+fn cuts(nodes: &[Node], can: &[bool], before: &[Vec<usize>]) -> Vec<Cut> {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Mark {
+        New,
+        OnTheWay,
+        Done,
+    }
+    let mut marks = vec![Mark::New; nodes.len()];
+    let is_entered = |at: &usize| before[*at].iter().any(|from| !can[*from]);
+    let (first, then): (Vec<usize>, Vec<usize>) =
+        (0..nodes.len()).filter(|at| can[*at]).partition(is_entered);
+    let mut cuts = vec![];
+    for start in first.into_iter().chain(then) {
+        if marks[start] != Mark::New {
             continue;
         }
-        state[start] = 1;
+        marks[start] = Mark::OnTheWay;
         let mut stack = vec![(start, 0)];
-        while let Some((at, port)) = stack.last_mut() {
-            let Some(end) = nodes[*at].outputs.get(*port) else {
-                state[*at] = 2;
+        while let Some((at, next_port)) = stack.last_mut() {
+            let (node, port) = (*at, *next_port);
+            *next_port += 1;
+            let Some(end) = nodes[node].outputs.get(port) else {
+                marks[node] = Mark::Done;
                 stack.pop();
                 continue;
             };
-            *port += 1;
             let Some(next) = end.map(|end| end.node).filter(|next| can[*next]) else { continue };
-            match state[next] {
-                0 => {
-                    state[next] = 1;
+            match marks[next] {
+                Mark::New => {
+                    marks[next] = Mark::OnTheWay;
                     stack.push((next, 0));
                 }
-                1 => return Some(next),
-                _ => {}
+                Mark::OnTheWay => cuts.push(Cut { node, port }),
+                Mark::Done => {}
             }
         }
     }
-    None
+    cuts
 }
 
-/// Inputs at which packets from elsewhere enter a stretch, as node and input. `places` says which nodes are
-/// its parts.
-pub(super) fn entries(nodes: &[Node], places: &[Option<usize>]) -> Vec<(usize, usize)> {
+/// Inputs at which packets enter a stretch, as node and input: from elsewhere, or by a wire that is cut.
+/// `places` says which nodes are its parts.
+pub(super) fn entries(nodes: &[Node], places: &[Option<usize>], cuts: &[Cut]) -> Vec<(usize, usize)> {
     let mut entries = vec![];
-    for (at, node) in nodes.iter().enumerate().filter(|(at, _)| places[*at].is_none()) {
-        let _ = at;
-        for end in node.outputs.iter().flatten().filter(|end| places[end.node].is_some()) {
-            entries.push((end.node, end.port));
+    for (at, node) in nodes.iter().enumerate() {
+        for (port, end) in node.outputs.iter().enumerate() {
+            let Some(end) = end.filter(|end| places[end.node].is_some()) else { continue };
+            if places[at].is_none() || cuts.contains(&Cut { node: at, port }) {
+                entries.push((end.node, end.port));
+            }
         }
     }
     entries.sort_unstable();

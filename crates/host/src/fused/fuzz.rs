@@ -131,8 +131,15 @@ fn chain(choices: &mut Choices<'_>) -> String {
             None => text += &format!("e{at} :: {what};\n"),
         }
         for output in 0..outputs {
+            // A few ways lead back, which the time to live ends.
+            if output > 0 && choices.byte() % 8 == 0 {
+                let back = choices.byte() % (at + 1);
+                wires += &format!("e{at}[{output}] -> CheckIPHeader(14) -> DecIPTTL -> e{back};\n");
+                continue;
+            }
             let next = at + 1 + if output == 0 { 0 } else { choices.byte() % 5 };
             wires += &match next {
+                next if next > count + 1 => format!("e{at}[{output}] -> Discard;\n"),
                 next if next < count => format!("e{at}[{output}] -> e{next};\n"),
                 next => {
                     format!("e{at}[{output}] -> c{at}x{output} :: Counter -> ToDevice(out{});\n", next % 3)
@@ -158,7 +165,7 @@ fn frame(choices: &mut Choices<'_>) -> Vec<u8> {
     let total = (headers + transport + payload) as u16;
     let source = [10, [0, 1, 130, 200][choices.byte() % 4], 0, choices.byte() as u8 % 3];
     let target = [10, [0, 129, 193, 255][choices.byte() % 4], choices.byte() as u8 % 2, 9];
-    let (ttl, fragment) = ([64, 64, 64, 1, 2, 3][choices.byte() % 6], choices.byte());
+    let (ttl, fragment) = ([9, 9, 9, 1, 2, 3][choices.byte() % 6], choices.byte());
     frame.push(0x40 | (headers / 4) as u8);
     frame.push(0);
     frame.extend(total.to_be_bytes());

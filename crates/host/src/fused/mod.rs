@@ -14,7 +14,7 @@ mod find;
 mod fuzz;
 mod run;
 
-pub use find::{Broken, find};
+pub use find::{Cut, find};
 pub use fuzz::fuzz_forms;
 
 use crate::node::Node;
@@ -82,13 +82,18 @@ impl Stretch {
     ///
     /// # Errors
     /// When the stretch is too large.
-    pub fn new(number: usize, parts: Vec<usize>, nodes: &mut [Node]) -> Result<Stretch, LinkError> {
+    pub fn new(
+        number: usize,
+        parts: Vec<usize>,
+        cuts: &[Cut],
+        nodes: &mut [Node],
+    ) -> Result<Stretch, LinkError> {
         let place = |node: usize| parts.iter().position(|part| *part == node);
         let mut places: Vec<Option<usize>> = vec![None; nodes.len()];
         for (part, node) in parts.iter().enumerate() {
             places[*node] = Some(part);
         }
-        let entries: Vec<(usize, usize)> = find::entries(nodes, &places)
+        let entries: Vec<(usize, usize)> = find::entries(nodes, &places, cuts)
             .into_iter()
             .filter_map(|(node, input)| Some((place(node)?, input)))
             .collect();
@@ -100,13 +105,14 @@ impl Stretch {
             .iter()
             .zip(&programs)
             .map(|(node, program)| {
-                let next = |end: &Option<crate::node::End>| {
-                    end.and_then(|end| places[end.node].map(|part| (part, end.port)))
+                let next = |(port, end): (usize, &Option<crate::node::End>)| {
+                    let end = end.filter(|_| !cuts.contains(&Cut { node: *node, port }))?;
+                    places[end.node].map(|part| (part, end.port))
                 };
                 Part {
                     name: &nodes[*node].name,
                     program,
-                    next: nodes[*node].outputs.iter().map(next).collect(),
+                    next: nodes[*node].outputs.iter().enumerate().map(next).collect(),
                 }
             })
             .collect();
