@@ -14,6 +14,7 @@ mod check;
 mod daemon;
 mod devices;
 mod files;
+mod fused;
 mod generate;
 mod guide;
 mod handlers;

@@ -1,0 +1,126 @@
+//! Chains that run fused: they do what they do element by element, in books and handlers, too.
+
+use crate::accounts::Accounts;
+use crate::program::Folder;
+
+const CHAIN: &str = "nat-firewall-balancer/chain.toml";
+const HANDLERS: [&str; 10] = [
+    "-H",
+    "nat/check.drops",
+    "-H",
+    "nat/rewriter.nmappings",
+    "-H",
+    "nat/not_nat.count",
+    "-H",
+    "firewall/ttl.drops",
+    "-H",
+    "balancer/rewriter.table_size",
+];
+
+/// What a run wrote to captures, and its accounts.
+fn run(folder: &Folder, words: &[&str], written: &[&str]) -> (Vec<Vec<u8>>, Accounts) {
+    let words = [&["run", "--json"], words].concat();
+    let accounts = folder.millrace(&words).sound().accounts();
+    accounts.assert_balanced();
+    (written.iter().map(|name| std::fs::read(folder.path(name)).expect("written")).collect(), accounts)
+}
+
+/// The books of each element, as text.
+fn books(accounts: &Accounts) -> Vec<String> {
+    let mut books: Vec<String> = accounts.elements.iter().map(|element| format!("{element:?}")).collect();
+    books.sort();
+    books
+}
+
+#[test]
+fn the_demo_does_the_same_fused() {
+    let folder = Folder::with_examples(&["captures", "nat-firewall-balancer"]);
+    let written = ["nat-firewall-balancer/internet.pcap", "nat-firewall-balancer/servers.pcap"];
+    let words = |form| [&[CHAIN, "--as", form][..], &HANDLERS].concat();
+    let (modular, accounts) = run(&folder, &words("modular"), &written);
+    let (fused, of_fused) = run(&folder, &words("fused"), &written);
+    assert!(modular == fused, "other frames");
+    assert_eq!(books(&accounts), books(&of_fused));
+    assert_eq!(accounts.handlers, of_fused.handlers);
+    assert_ne!(accounts.handlers["nat/not_nat.count"], "0");
+    assert!(accounts.sent > 2_000);
+    let evaluator = [&words("fused")[..], &["--engine", "evaluator"]].concat();
+    let (evaluated, accounts) = run(&folder, &evaluator, &written);
+    assert!(evaluated == fused && books(&accounts) == books(&of_fused), "the evaluator does otherwise");
+}
+
+/// Packet by packet: what an ARP reply says is known in a stretch to the packets of the next burst.
+#[test]
+fn the_router_does_the_same_fused() {
+    let folder = Folder::with_examples(&["captures", "router"]);
+    let written = ["router/internet.pcap", "router/back.pcap"];
+    let of = |form| run(&folder, &["router/chain.toml", "--burst", "1", "--as", form], &written);
+    let ((modular, accounts), (fused, of_fused)) = (of("modular"), of("fused"));
+    assert!(modular == fused, "other frames");
+    assert_eq!(books(&accounts), books(&of_fused));
+}
+
+/// The chain file says which NFs are fused; one in a process is a stop between them.
+#[test]
+fn a_chain_file_mixes_forms() {
+    let folder = Folder::with_examples(&["captures", "nat-firewall-balancer"]);
+    let text = std::fs::read_to_string(folder.path(CHAIN)).expect("an example");
+    let written = ["nat-firewall-balancer/internet.pcap", "nat-firewall-balancer/servers.pcap"];
+    let (expected, _) = run(&folder, &[CHAIN], &written);
+    for forms in [["fused", "fused", "modular"], ["fused", "process", "fused"], ["modular", "fused", "fused"]]
+    {
+        let mut text = text.clone();
+        for (nf, form) in ["nat", "firewall", "balancer"].iter().zip(forms) {
+            text = text.replace(&format!("[nf.{nf}]"), &format!("[nf.{nf}]\nruns = \"{form}\""));
+        }
+        folder.write("nat-firewall-balancer/mixed.toml", &text);
+        let (mixed, _) = run(&folder, &["nat-firewall-balancer/mixed.toml"], &written);
+        assert!(mixed == expected, "other frames as {forms:?}");
+    }
+}
+
+#[test]
+fn two_workers_lose_nothing_fused() {
+    let folder = Folder::with_examples(&["captures", "nat-firewall-balancer"]);
+    let written = ["nat-firewall-balancer/internet.pcap"];
+    let of = |form| run(&folder, &[CHAIN, "--workers", "2", "--as", form], &written).1;
+    let (modular, fused) = (of("modular"), of("fused"));
+    assert_eq!((modular.received, modular.sent), (fused.received, fused.sent));
+    assert_eq!(modular.dropped, fused.dropped);
+}
+
+#[test]
+fn synth_says_what_becomes_of_a_chain() {
+    let folder = Folder::with_examples(&["captures", "nat-firewall-balancer", "router"]);
+    let shown = folder.millrace(&["synth", CHAIN]).sound().text();
+    for part in [
+        "elements run in 1 stretch\n",
+        "enters   [0]nat/arp\n",
+        "balancer/EtherEncap@10[0] -> balancer/ToDevice@11\n",
+        "tables   nat/rewriter.mappings\n",
+        "nat/FromDevice@3: FromDevice has no program\n",
+    ] {
+        assert!(shown.contains(part), "{part} is missing in\n{shown}");
+    }
+    // The way of pings to the router itself leads back to its routing table.
+    let shown = folder.millrace(&["synth", "router/chain.toml"]).sound().text();
+    assert!(shown.contains("-> router/rt, which enters it again: a loop"), "{shown}");
+    let json = folder.millrace(&["synth", CHAIN, "--json"]).sound().text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let leaves = json["stretches"][0]["leaves"].as_array().expect("a list");
+    assert!(leaves.iter().any(|way| way == "nat/EtherEncap@14[0] -> nat/ToDevice@15"), "{leaves:?}");
+    assert!(folder.millrace(&["synth", CHAIN, "--emit", "ir"]).sound().text().starts_with("program stretch"));
+    for (what, part) in [("clif", "function "), ("asm", "staged_0")] {
+        let shown = folder.millrace(&["synth", CHAIN, "--emit", what]).sound().text();
+        assert!(shown.contains(part), "{part} is missing as {what}");
+    }
+}
+
+#[test]
+fn mistakes_of_a_chain_are_told_by_synth_too() {
+    let folder = Folder::new();
+    folder.write("wrong.click", "FromDevice(in) -> Pain(3) -> Discard;\nIdle -> Paint(300) -> Discard;");
+    let run = folder.millrace(&["synth", "wrong.click"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("Pain") && run.stderr.contains("300"), "{}", run.stderr);
+}
