@@ -1,3 +1,8 @@
 //! Synthesis: the programs of a stretch of elements become one program.
 //!
 //! Source: Katsikas et al., "SNF: synthesizing high performance NFV service chains", PeerJ CS 2016.
+
+mod fuzz;
+pub mod optimize;
+
+pub use fuzz::{Sample, compare, fuzz_optimize};

@@ -1,0 +1,3 @@
+//! Programs before and after.
+
+mod random;
