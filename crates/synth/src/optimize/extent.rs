@@ -143,7 +143,9 @@ impl Forward<'_> {
         if self.state.single
             && let Some(avail) = avail
         {
-            let left = self.values.bin(BinOp::Min, avail, value, &self.state.facts);
+            let fits = self.values.is_at_most(value, avail, &self.state.facts);
+            let left =
+                if fits { value } else { self.values.bin(BinOp::Min, avail, value, &self.state.facts) };
             self.state.avails.push((data, left));
             self.state.len = Some(left);
         }
@@ -237,6 +239,10 @@ impl Forward<'_> {
             && ((avail, state.len) == (Some(a), Some(b)) || (state.len, avail) == (Some(a), Some(b)))
         {
             state.single = true;
+            // From here on they are one value.
+            let (data, len) = (state.at[Base::Data as usize], state.len);
+            state.avails.retain(|avail| avail.0 != data);
+            state.avails.extend(len.map(|len| (data, len)));
         }
         self.learn_sum(a, b, state);
     }
