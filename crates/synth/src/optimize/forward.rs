@@ -222,10 +222,30 @@ impl Forward<'_> {
         if let Some(value) = self.home(number, false) {
             return Some(value);
         }
-        match self.cost(number, MAKE_DEPTH) {
+        match self.cost(number, MAKE_DEPTH, false) {
             Some(_) => Some(self.make(number)),
-            None => self.home(number, true),
+            None => self.read_again(number).or_else(|| self.home(number, true)),
         }
+    }
+
+    /// A field that holds a value here, and may be read.
+    fn field_with(&self, number: Vn) -> Option<(Field, Place)> {
+        let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
+        let base = Base::ALL.into_iter().find(|base| {
+            let at = self.state.at[*base as usize];
+            let there = i64::from(self.state.there[*base as usize]);
+            at.anchor == place.anchor && place.bit >= at.bytes * 8 && place.end() <= (at.bytes + there) * 8
+        })?;
+        let bit = u16::try_from(place.bit - self.state.at[base as usize].bytes * 8).ok()?;
+        let field = Field::new(base, bit, place.width);
+        field.is_valid().then_some((field, *place))
+    }
+
+    /// Reads a value that is on the other side of a border where it stands in the packet still.
+    fn read_again(&mut self, number: Vn) -> Option<Value> {
+        let (field, place) = self.field_with(number)?;
+        let note = Note { reads: Reads::Bits(self.touch(place)), ..Note::using(field.base) };
+        Some(self.write(number, Inst::Load(field), note))
     }
 
     /// The same for a value that the old program has here.
@@ -235,14 +255,15 @@ impl Forward<'_> {
         found.unwrap_or(Value(u32::MAX))
     }
 
-    /// Instructions that it takes to make a value from what is there on this side of the last border.
-    fn cost(&self, number: Vn, depth: u32) -> Option<u32> {
-        if self.home(number, false).is_some() {
+    /// Instructions that it takes to make a value from what is there on this side of the last border, or
+    /// on any.
+    fn cost(&self, number: Vn, depth: u32, any_side: bool) -> Option<u32> {
+        if self.home(number, any_side).is_some() {
             return Some(0);
         }
         let depth = depth.checked_sub(1)?;
         let all = |parts: &[Vn]| -> Option<u32> {
-            parts.iter().try_fold(1, |sum, part| Some(sum + self.cost(*part, depth)?))
+            parts.iter().try_fold(1, |sum, part| Some(sum + self.cost(*part, depth, any_side)?))
         };
         match self.values.expr(number) {
             Expr::Const(_) | Expr::Given(_) => Some(0),
@@ -263,7 +284,10 @@ impl Forward<'_> {
             Expr::Bin(op, a, b) => self.make_bin(op, a, b),
             Expr::Select(a, b, c) => Inst::Select(self.make(a), self.make(b), self.make(c)),
             Expr::Csum(a, b, c, width) => Inst::CsumUpdate(self.make(a), self.make(b), self.make(c), width),
-            _ => return self.home(number, true).unwrap_or(Value(u32::MAX)),
+            _ => {
+                let found = self.read_again(number).or_else(|| self.home(number, true));
+                return found.unwrap_or(Value(u32::MAX));
+            }
         };
         self.write(number, inst, Note::PURE)
     }
@@ -294,7 +318,7 @@ impl Forward<'_> {
     }
 
     fn is_made(&self, x: Vn, y: Vn) -> bool {
-        self.cost(x, MAKE_DEPTH).is_some() && self.cost(y, MAKE_DEPTH).is_some()
+        self.cost(x, MAKE_DEPTH, true).is_some() && self.cost(y, MAKE_DEPTH, true).is_some()
     }
 
     /// A value of arithmetic; `inst` is how the old program makes it, of values of the new one.
@@ -302,7 +326,7 @@ impl Forward<'_> {
         if self.home(number, false).is_some() || self.values.number(number).is_some() {
             return number;
         }
-        if !as_is && self.cost(number, MAKE_DEPTH).is_some() {
+        if !as_is && self.cost(number, MAKE_DEPTH, false).is_some() {
             self.make(number);
             return number;
         }
@@ -313,12 +337,34 @@ impl Forward<'_> {
 
     /// A value that is read; making it from what is there is better when that is cheap.
     fn read(&mut self, number: Vn, inst: Inst, note: Note) -> Vn {
-        if self.values.number(number).is_none()
-            && !self.cost(number, MAKE_DEPTH).is_some_and(|cost| cost <= MAKE_COST)
-        {
-            self.write(number, inst, note);
+        let cheap = |cost: Option<u32>| cost.is_some_and(|cost| cost <= MAKE_COST);
+        if cheap(self.cost(number, MAKE_DEPTH, false)) {
+            return number;
         }
+        // What was worked out before a border is worked out again from what it was worked out from: then
+        // nobody reads what was written there, and the bytes may be left as they were.
+        let expr = self.values.expr(number);
+        if matches!(expr, Expr::Bin(..) | Expr::Csum(..))
+            && self.home(number, false).is_none()
+            && let Some(1..=MAKE_COST) = self.far_cost(expr)
+        {
+            self.make(number);
+            return number;
+        }
+        self.write(number, inst, note);
         number
+    }
+
+    /// Instructions that it takes to make a value of one that may be on the other side of a border.
+    fn far_cost(&self, expr: Expr) -> Option<u32> {
+        let parts = match expr {
+            Expr::Bin(_, a, b) => vec![a, b],
+            Expr::Csum(a, b, c, _) => vec![a, b, c],
+            _ => return None,
+        };
+        let open: Vec<Vn> = parts.into_iter().filter(|part| self.values.number(*part).is_none()).collect();
+        let [part] = open[..] else { return None };
+        Some(1 + self.cost(part, 2, true)?)
     }
 
     pub(super) fn place(&self, field: Field) -> Place {
