@@ -64,13 +64,15 @@ fn program(class: &str, config: &str, outputs: usize) -> Program {
 
 /// One behind the other: output 0 leads to the next one's input 0, other outputs leave the whole.
 fn link(parts: &[Program]) -> Program {
-    let mut all = Program { name: "Chain".into(), reasons: vec![], slow: vec![], cells: vec![], ..parts[0].clone() };
+    let mut all =
+        Program { name: "Chain".into(), reasons: vec![], slow: vec![], cells: vec![], ..parts[0].clone() };
     (all.tables, all.blocks, all.outputs) = (vec![], vec![], 2);
     let mut starts = vec![];
     let mut values = 0;
     for part in parts {
         starts.push(all.blocks.len() as u32);
-        let (blocks, reasons, slow) = (starts[starts.len() - 1], all.reasons.len() as u16, all.slow.len() as u16);
+        let (blocks, reasons, slow) =
+            (starts[starts.len() - 1], all.reasons.len() as u16, all.slow.len() as u16);
         let (cells, tables) = (all.cells.len() as u16, all.tables.len() as u16);
         for block in &part.blocks {
             let mut block = block.clone();
@@ -247,6 +249,44 @@ fn what_a_mapping_changes_is_checked_again() {
     assert_eq!(report.packet_after.sums, 2, "{text}");
     assert!(stores(&program, L4_PORTS) >= 1, "{text}");
     assert_eq!(stores(&program, IP_SRC) + stores(&program, IP_DST), 0);
+}
+
+/// Seconds that optimising takes on the machine of whoever runs this; far more than on any that is meant.
+const MOST_SECONDS: f64 = 3.0;
+
+fn is_fast(what: &str, chain: &Program) {
+    let start = std::time::Instant::now();
+    let (_, report) = synth::optimize::optimize_with(chain, &known(chain));
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{what}: {} blocks in {seconds:.3} s, {report:?}", chain.blocks.len());
+    assert!(seconds < MOST_SECONDS, "{what}: {seconds} s");
+}
+
+#[test]
+fn twenty_thousand_blocks_take_no_time() {
+    let routers: Vec<Program> = (0..10).flat_map(|number| router(number, true)).collect();
+    let ten = link(&routers).blocks.len();
+    let many: Vec<Program> = routers.iter().cycle().take(routers.len() * (20_000 / ten)).cloned().collect();
+    is_fast("routers", &link(&many));
+}
+
+#[test]
+fn twenty_thousand_rules_take_no_time() {
+    // One test after the other, all of them with one drop: what is known there is of all of them.
+    let mut f = ir::Builder::new("Rules", 1);
+    let bad = f.drop_block("bad");
+    f.need(packet::field::Base::Net, 20, bad);
+    for rule in 0..20_000u64 {
+        let field = [IP_SRC, IP_DST, IP_TTL][rule as usize % 3];
+        let value = f.load(field);
+        let hit = f.bin_const(ir::BinOp::Eq, value, rule * 7919 % 60_000);
+        if rule % 5 == 0 {
+            f.store(packet::field::IP_TOS, hit);
+        }
+        f.leave_if(hit, bad);
+    }
+    f.emit(0);
+    is_fast("rules", &f.finish().expect("a valid program"));
 }
 
 proptest! {

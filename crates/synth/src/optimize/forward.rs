@@ -231,7 +231,7 @@ impl Forward<'_> {
     /// A field that holds a value here, and may be read.
     fn field_with(&self, number: Vn) -> Option<(Field, Place)> {
         let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
-        let base = Base::ALL.into_iter().find(|base| {
+        let base = Base::ALL.into_iter().rev().find(|base| {
             let at = self.state.at[*base as usize];
             let there = i64::from(self.state.there[*base as usize]);
             at.anchor == place.anchor && place.bit >= at.bytes * 8 && place.end() <= (at.bytes + there) * 8
