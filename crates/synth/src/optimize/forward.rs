@@ -278,16 +278,23 @@ impl Forward<'_> {
         if let Some(value) = self.home(number, false) {
             return value;
         }
+        if self.cost(number, MAKE_DEPTH, false).is_none()
+            && let Some(value) = self.read_again(number).or_else(|| self.home(number, true))
+        {
+            return value;
+        }
+        self.rebuild(number)
+    }
+
+    /// Makes a value from what its expression names.
+    fn rebuild(&mut self, number: Vn) -> Value {
         let inst = match self.values.expr(number) {
             Expr::Const(number) => Inst::Const(number),
             Expr::Given(what) => GIVEN[usize::from(what)],
             Expr::Bin(op, a, b) => self.make_bin(op, a, b),
             Expr::Select(a, b, c) => Inst::Select(self.make(a), self.make(b), self.make(c)),
             Expr::Csum(a, b, c, width) => Inst::CsumUpdate(self.make(a), self.make(b), self.make(c), width),
-            _ => {
-                let found = self.read_again(number).or_else(|| self.home(number, true));
-                return found.unwrap_or(Value(u32::MAX));
-            }
+            _ => return Value(u32::MAX),
         };
         self.write(number, inst, Note::PURE)
     }
@@ -348,7 +355,7 @@ impl Forward<'_> {
             && self.home(number, false).is_none()
             && let Some(1..=MAKE_COST) = self.far_cost(expr)
         {
-            self.make(number);
+            self.rebuild(number);
             return number;
         }
         self.write(number, inst, note);

@@ -62,7 +62,12 @@ pub struct Values {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Facts(Vec<(Vn, Range)>);
 
-/// More facts than this are forgotten, oldest first: the work per block stays bounded.
+/// Whether it says no more than which way a test went.
+fn is_truth(fact: &(Vn, Range)) -> bool {
+    fact.1.hi <= 1
+}
+
+/// More facts than this are forgotten, the oldest outcomes of tests first: the work per block stays bounded.
 const MOST_FACTS: usize = 96;
 /// How far facts are followed into what a test is made from.
 const ASSUME_DEPTH: u32 = 8;
@@ -81,7 +86,8 @@ impl Facts {
             Err(at) => {
                 self.0.insert(at, (value, range));
                 if self.0.len() > MOST_FACTS {
-                    self.0.remove(0);
+                    let least = self.0.iter().position(is_truth).unwrap_or(0);
+                    self.0.remove(least);
                 }
             }
         }
@@ -392,6 +398,16 @@ impl Values {
             && let Some(value) = self.simple_pair(op, number, inner, x, by, facts)
         {
             return value;
+        }
+        // Low bits of a sum are those of the sum of low bits.
+        if op == BinOp::And
+            && number == fill(number)
+            && let Some((x, by)) = self.with_const(BinOp::Add, a)
+            && let Some((x, mask)) = self.with_const(BinOp::And, x)
+            && number & !mask == 0
+        {
+            let sum = self.bin_const(BinOp::Add, x, by, facts);
+            return self.bin_const(BinOp::And, sum, number, facts);
         }
         if op == BinOp::Eq {
             if let Some(value) = self.simple_equal(a, number, range, facts) {
