@@ -293,7 +293,7 @@ mod tests {
     /// The inputs that fuzzing starts from, and every one that it once found wrong.
     #[test]
     fn seeds_and_regressions_of_fuzzing_hold() {
-        replay::replay("ir_optimize", 4, super::fuzz_optimize);
+        replay::replay("ir_optimize", 11, super::fuzz_optimize);
         // Programs that were found interesting for the evaluator are so here, too.
         replay::replay("ir_text", 5, super::fuzz_optimize);
     }

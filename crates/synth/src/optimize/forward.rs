@@ -428,7 +428,9 @@ impl Forward<'_> {
             self.track_sum(place, kept);
         }
         // A masked value costs an instruction that the store does not need.
-        let operand = match self.home(kept, false) {
+        let wide = self.values.with_const(BinOp::And, kept).filter(|wide| wide.1 == mask);
+        let operand = self.home(kept, false).or_else(|| wide.and_then(|wide| self.operand(wide.0)));
+        let operand = match operand {
             Some(operand) => operand,
             None => self.value(value),
         };

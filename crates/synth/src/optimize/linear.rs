@@ -54,6 +54,13 @@ impl Linear {
         self.add(old, MODULUS - times);
     }
 
+    /// What it is for values of which each is known.
+    #[cfg(test)]
+    pub fn worked_out(&self, of: impl Fn(Vn) -> u64) -> u64 {
+        let terms = self.terms.iter().map(|(value, by)| of(*value) % MODULUS * by % MODULUS);
+        (self.number + terms.sum::<u64>()) % MODULUS
+    }
+
     /// Whether it is short enough to go on with.
     pub fn is_short(&self) -> bool {
         self.terms.len() <= MOST_TERMS

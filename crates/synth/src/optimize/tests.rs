@@ -1,3 +1,5 @@
 //! Programs before and after.
 
+mod golden;
 mod random;
+mod values;
