@@ -31,13 +31,14 @@ struct Noting {
 }
 
 impl Noting {
-    /// A table of that declaration; half of all small numbers are keys of it.
+    /// A table of that declaration; half of all small numbers are keys of it, in pairs that share a record.
     fn new(decl: &TableDecl) -> Noting {
         let mut table =
             Noting { decl: decl.clone(), by_key: HashMap::new(), records: vec![], calls: RefCell::default() };
         if decl.key_words == 1 {
             for number in 0..8 {
                 table.make(&[2 * number]);
+                table.by_key.insert(vec![2 * number + 16], number as usize);
             }
         }
         table
