@@ -3,5 +3,10 @@
 //! Source: Katsikas et al., "SNF: synthesizing high performance NFV service chains", PeerJ CS 2016.
 //!
 //! - [`link`]: programs of elements that are wired to each other, as one
+//! - [`optimize`]: the same program with less to do
 
+mod fuzz;
 pub mod link;
+pub mod optimize;
+
+pub use fuzz::{Sample, compare, fuzz_optimize};

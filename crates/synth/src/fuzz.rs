@@ -1,0 +1,301 @@
+//! One entry for fuzzing what makes programs from programs: the evaluator runs both.
+
+use ir::eval::{Exit, State, run};
+use ir::program::TableDecl;
+use ir::{Created, Program, Table, Tables, text, verify};
+use packet::anno::ANNO_BYTES;
+use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use crate::optimize::{Known, Report, optimize_with};
+
+/// Where tables' records start: no number that a program comes by easily.
+const FIRST_RECORD: u64 = 0x7f31_0000;
+/// Programs that are longer than this are left to other tests.
+const MOST_BLOCKS: usize = 2000;
+
+/// What was asked of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Call {
+    Lookup(Vec<u64>),
+    Create(Vec<u64>, Vec<u64>),
+}
+
+/// A table that notes what it is asked.
+struct Noting {
+    decl: TableDecl,
+    by_key: HashMap<Vec<u64>, usize>,
+    records: Vec<Vec<u8>>,
+    calls: RefCell<Vec<Call>>,
+}
+
+impl Noting {
+    /// A table of that declaration; half of all small numbers are keys of it, in pairs that share a record.
+    fn new(decl: &TableDecl) -> Noting {
+        let mut table =
+            Noting { decl: decl.clone(), by_key: HashMap::new(), records: vec![], calls: RefCell::default() };
+        if decl.key_words == 1 {
+            for number in 0..8 {
+                table.make(&[2 * number]);
+                table.by_key.insert(vec![2 * number + 16], number as usize);
+            }
+        }
+        table
+    }
+
+    fn make(&mut self, key: &[u64]) -> u64 {
+        let at = self.records.len();
+        self.by_key.insert(key.to_vec(), at);
+        let bytes = (0..self.decl.record_bytes).map(|byte| (at as u16 * 7 + byte * 3) as u8);
+        self.records.push(bytes.collect());
+        FIRST_RECORD + at as u64
+    }
+
+    fn index(record: u64) -> usize {
+        usize::try_from(record.wrapping_sub(FIRST_RECORD)).expect("a record that this table gave out")
+    }
+}
+
+impl Table for Noting {
+    fn key_words(&self) -> usize {
+        self.decl.key_words.into()
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        self.calls.borrow_mut().push(Call::Lookup(key.to_vec()));
+        self.by_key.get(key).map(|at| FIRST_RECORD + *at as u64)
+    }
+
+    /// Refuses keys whose words have a sum that is divisible by four.
+    fn create(&mut self, key: &[u64], args: &[u64], _now_ns: u64) -> Created {
+        self.calls.borrow_mut().push(Call::Create(key.to_vec(), args.to_vec()));
+        if let Some(at) = self.by_key.get(key) {
+            return Created::Record(FIRST_RECORD + *at as u64);
+        }
+        if key.iter().fold(0u64, |sum, word| sum.wrapping_add(*word)).is_multiple_of(4) {
+            return Created::Refused;
+        }
+        Created::Record(self.make(key))
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        let at = usize::from(offset);
+        let bytes = &self.records[Self::index(record)][at..at + usize::from(bytes)];
+        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        let at = usize::from(offset);
+        let target = &mut self.records[Self::index(record)][at..at + usize::from(bytes)];
+        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+    }
+}
+
+struct All(Vec<Noting>);
+
+impl Tables for All {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.0.get_mut(index).map(|table| table as &mut dyn Table)
+    }
+}
+
+/// A packet of one segment and where its headers are, from its first byte; they may lie in front of it.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// MAC, network and transport header, where they are set.
+    pub headers: [Option<i16>; 3],
+    /// Bytes of the buffer before it.
+    pub headroom: u8,
+    /// Each byte of its annotations, and its type.
+    pub fill: u8,
+}
+
+impl Sample {
+    /// The descriptor and the buffer.
+    fn packet(&self) -> (Packet, Vec<u8>) {
+        let data = u16::from(self.headroom);
+        let mut buffer: Vec<u8> = (0..BUF_BYTES).map(|at| at as u8 ^ 0x5c).collect();
+        let bytes = &self.bytes[..self.bytes.len().min(BUF_BYTES - usize::from(data))];
+        buffer[usize::from(data)..][..bytes.len()].copy_from_slice(bytes);
+        let header = |at: Option<i16>| at.map_or(NO_HEADER, |at| data.saturating_add_signed(at).min(2000));
+        let packet = Packet {
+            data,
+            mac: header(self.headers[0]),
+            net: header(self.headers[1]),
+            trans: header(self.headers[2]),
+            len: bytes.len() as u32,
+            total: bytes.len() as u32,
+            segments: 1,
+            packet_type: self.fill,
+            flow_hash: self.fill.into(),
+            origin: self.fill.into(),
+            timestamp_ns: u64::from(self.fill) << 40,
+            anno: [self.fill; ANNO_BYTES],
+            ..Packet::EMPTY
+        };
+        (packet, buffer)
+    }
+}
+
+/// What can be seen of one packet's way.
+#[derive(PartialEq, Debug)]
+struct Seen {
+    exit: Exit,
+    /// Bytes, annotations, bases and lengths, type; not of dropped packets.
+    packet: Option<(Vec<u8>, [u8; ANNO_BYTES], [u16; 4], [u32; 2], u8)>,
+    cells: Vec<u64>,
+    records: Vec<Vec<Vec<u8>>>,
+    /// By table, without lookups of what was looked up already and nothing made since.
+    calls: Vec<Vec<Call>>,
+}
+
+/// A program with its state.
+struct Runner<'a> {
+    program: &'a Program,
+    cells: Vec<u64>,
+    tables: All,
+}
+
+impl<'a> Runner<'a> {
+    fn new(program: &'a Program) -> Runner<'a> {
+        let cells = program.cells.iter().map(|cell| cell.init).collect();
+        Runner { program, cells, tables: All(program.tables.iter().map(Noting::new).collect()) }
+    }
+
+    fn run(&mut self, input: usize, sample: &Sample, now_ns: u64) -> Seen {
+        let (mut packet, mut buffer) = sample.packet();
+        let mut state = State { cells: &mut self.cells, tables: &mut self.tables, now_ns };
+        let exit = run(self.program, input, &mut packet, buffer.as_mut_slice(), &mut state)
+            .unwrap_or_else(|error| panic!("{error}\n{}", text::print(self.program)));
+        let bases = [packet.data, packet.mac, packet.net, packet.trans];
+        let seen = (buffer, packet.anno, bases, [packet.len, packet.total], packet.packet_type);
+        Seen {
+            exit,
+            packet: (!matches!(exit, Exit::Drop(_))).then_some(seen),
+            cells: self.cells.clone(),
+            records: self.tables.0.iter().map(|table| table.records.clone()).collect(),
+            calls: self.tables.0.iter().map(|table| once(table.calls.take())).collect(),
+        }
+    }
+}
+
+/// Leaves out lookups whose outcome is known.
+fn once(calls: Vec<Call>) -> Vec<Call> {
+    let mut known = vec![];
+    let mut kept = vec![];
+    for call in calls {
+        match &call {
+            Call::Create(..) => known.clear(),
+            Call::Lookup(_) if known.contains(&call) => continue,
+            Call::Lookup(_) => known.push(call.clone()),
+        }
+        kept.push(call);
+    }
+    kept
+}
+
+/// Optimises a verified program and runs both on packets, one after the other with the same state.
+///
+/// # Panics
+/// When the two differ in what can be seen, or the result does not verify.
+pub fn compare(program: &Program, known: &Known, samples: &[Sample]) -> (Program, Report) {
+    let (optimized, report) = optimize_with(program, known);
+    if let Err(error) = verify::verify(&optimized) {
+        panic!("{error}:\n{}\nof\n{}", text::print(&optimized), text::print(program));
+    }
+    let (mut before, mut after) = (Runner::new(program), Runner::new(&optimized));
+    for (at, sample) in samples.iter().enumerate() {
+        for input in 0..program.entries.len().min(4) {
+            let now_ns = 1_000_000_000 + at as u64;
+            let (wanted, found) = (before.run(input, sample, now_ns), after.run(input, sample, now_ns));
+            assert!(
+                wanted == found,
+                "{}",
+                difference(&wanted, &found, sample, &text::print(program), &text::print(&optimized))
+            );
+        }
+    }
+    (optimized, report)
+}
+
+fn difference(wanted: &Seen, found: &Seen, sample: &Sample, before: &str, after: &str) -> String {
+    let bytes = match (&wanted.packet, &found.packet) {
+        (Some(wanted), Some(found)) => {
+            let pairs = wanted.0.iter().zip(&found.0).enumerate();
+            let other = pairs.filter(|(_, (a, b))| a != b);
+            let bytes: Vec<_> = other.map(|(at, (a, b))| (at, *a, *b)).take(16).collect();
+            format!(
+                "bytes {bytes:?}\n{:?}\n{:?}\nannotations alike: {}",
+                (wanted.2, wanted.3, wanted.4),
+                (found.2, found.3, found.4),
+                wanted.1 == found.1
+            )
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{:?} became {:?}\n{bytes}\ncells {:?} {:?}\ncalls {:?} {:?}\nrecords alike: {}\nof {sample:?}\n{before}\nnow\n{after}",
+        wanted.exit,
+        found.exit,
+        wanted.cells,
+        found.cells,
+        wanted.calls,
+        found.calls,
+        wanted.records == found.records,
+    )
+}
+
+/// Bytes of a fuzzed packet that say how it lies in its buffer; its content follows them.
+const PLACE_BYTES: usize = 6;
+
+/// What programs without packet get: a UDP datagram in Ethernet.
+const FRAME: &[u8] = &[
+    2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 40, 0, 1, 0, 0, 64, 17, 0x66, 0xc2, 10, 0, 0, 1,
+    10, 0, 0, 2, 0x9c, 0x40, 0, 53, 0, 20, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+];
+
+fn sample(bytes: &[u8]) -> Sample {
+    let Some((place, content)) = bytes.split_first_chunk::<PLACE_BYTES>() else {
+        let headers = [Some(0), Some(14), Some(34)];
+        return Sample { bytes: FRAME.to_vec(), headers, headroom: HEADROOM as u8, fill: 0 };
+    };
+    let [headroom, mac, net, trans, fill, _] = *place;
+    let header = |at: u8| (at != 0xff).then_some(i16::from(at) - 32);
+    Sample { bytes: content.to_vec(), headers: [mac, net, trans].map(header), headroom, fill }
+}
+
+/// Reads arbitrary bytes as a program's text and, after the first byte 0, a packet; what verifies is
+/// optimised and compared.
+///
+/// # Panics
+/// When a program does something else afterwards. Anything else that panics is a bug, too.
+pub fn fuzz_optimize(data: &[u8]) {
+    let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    let (source, bytes) = data.split_at(at);
+    let Ok(program) = text::parse(&String::from_utf8_lossy(source)) else { return };
+    if program.blocks.len() > MOST_BLOCKS || verify::verify(&program).is_err() {
+        return;
+    }
+    let sample = sample(bytes.get(1..).unwrap_or_default());
+    compare(&program, &Known::default(), &[sample.clone(), sample]);
+}
+
+#[cfg(test)]
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
+
+#[cfg(test)]
+mod tests {
+    use super::replay;
+
+    /// The inputs that fuzzing starts from, and every one that it once found wrong.
+    #[test]
+    fn seeds_and_regressions_of_fuzzing_hold() {
+        replay::replay("ir_optimize", 11, super::fuzz_optimize);
+        // Programs that were found interesting for the evaluator are so here, too.
+        replay::replay("ir_text", 5, super::fuzz_optimize);
+    }
+}

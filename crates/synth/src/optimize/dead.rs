@@ -1,0 +1,319 @@
+//! Writes that nobody sees, and values that nobody uses.
+//!
+//! A write is dead where on every way the same bits are written again before anything reads them. After
+//! a drop nobody reads the packet; whoever gets it at another exit reads all of it. Cells and records
+//! outlive the packet. Over a border the packet is left alone, but other packets read cells and records.
+//!
+//! A write that is dead on some ways only is moved to where the others begin ([`sink`]).
+
+use super::forward::Rewritten;
+use super::note::{Kind, Note, Reads, Touch};
+use ir::{Block, BlockId, Inst, Program, Term};
+use packet::field::Base;
+
+/// More stretches are forgotten: the work per block stays bounded.
+const MOST_SPANS: usize = 32;
+/// Blocks that sinking may add, for each that there was.
+const MOST_SPLITS: usize = 1;
+
+/// What is written again before it is read.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Unread {
+    /// Where nobody gets the packet any more: what is read of it on the way all the same.
+    dropped: Option<Vec<Touch>>,
+    spans: Vec<Touch>,
+    /// Bases that are set or cleared before they are used, by bit.
+    bases: u8,
+}
+
+impl Unread {
+    fn dropped() -> Unread {
+        Unread { dropped: Some(vec![]), spans: vec![], bases: !0 }
+    }
+
+    /// Whether nobody reads some bits because the packet is dropped.
+    fn is_dropped(&self, touch: &Touch) -> bool {
+        let of_packet = matches!(touch.kind, Kind::Packet | Kind::Aside);
+        let reads = self.dropped.as_ref().filter(|_| of_packet);
+        reads.is_some_and(|reads| !reads.iter().any(|read| read.may_meet(touch)))
+    }
+
+    fn holds(&self, touch: &Touch) -> bool {
+        if self.is_dropped(touch) {
+            return true;
+        }
+        let mut at = touch.lo;
+        // Side by side they may hold it together.
+        while at < touch.hi {
+            let over = |span: &&Touch| span.anchor == touch.anchor && span.lo <= at && at < span.hi;
+            match self.spans.iter().filter(over).map(|span| span.hi).max() {
+                Some(end) => at = end,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn meet(self, other: &Unread) -> Unread {
+        let mut spans = vec![];
+        for span in &self.spans {
+            if other.is_dropped(span) {
+                spans.push(*span);
+                continue;
+            }
+            for theirs in other.spans.iter().filter(|theirs| theirs.anchor == span.anchor) {
+                let (lo, hi) = (span.lo.max(theirs.lo), span.hi.min(theirs.hi));
+                // What is known of the place of one of the two is right for a part of it, too.
+                if lo < hi {
+                    spans.push(span.part(lo, hi));
+                }
+            }
+        }
+        spans.extend(other.spans.iter().filter(|span| self.is_dropped(span)));
+        spans.truncate(MOST_SPANS);
+        let dropped = match (self.dropped, &other.dropped) {
+            (Some(reads), Some(theirs)) => bounded([reads, theirs.clone()].concat()),
+            _ => None,
+        };
+        Unread { dropped, spans, bases: self.bases & other.bases }
+    }
+
+    fn read(&mut self, note: &Note) {
+        match note.reads {
+            Reads::Nothing => {}
+            Reads::Bits(touch) => {
+                if let Some(mut reads) = self.dropped.take() {
+                    reads.push(touch);
+                    self.dropped = bounded(reads);
+                }
+                self.spans.retain(|span| !span.may_meet(&touch));
+            }
+            Reads::Packet => {
+                self.dropped = None;
+                self.spans.retain(|span| span.kind != Kind::Packet);
+            }
+        }
+        self.bases &= !note.uses;
+    }
+
+    fn write(&mut self, touch: Touch) {
+        if !self.holds(&touch) {
+            self.spans.push(touch);
+            if self.spans.len() > MOST_SPANS {
+                self.spans.remove(0);
+            }
+        }
+    }
+}
+
+/// The reads, while they are few.
+fn bounded(mut reads: Vec<Touch>) -> Option<Vec<Touch>> {
+    reads.dedup();
+    (reads.len() <= MOST_SPANS).then_some(reads)
+}
+
+/// What is unread where a block's instructions end.
+fn at_end(term: &Term, starts: &[Option<Unread>]) -> Unread {
+    let mut unread = match term {
+        Term::Drop(_) => return Unread::dropped(),
+        Term::Emit(_) | Term::Slow(_) | Term::EmitTo(..) => return Unread::default(),
+        _ => {
+            let mut all = term.successors().into_iter().map(|to| &starts[to.index()]);
+            let first = all.next().cloned().flatten().unwrap_or_default();
+            all.fold(first, |all, next| match next {
+                Some(next) => all.meet(next),
+                None => Unread::default(),
+            })
+        }
+    };
+    if let Term::Need { base, .. } = term {
+        unread.bases &= !(1 << *base as u8);
+    }
+    if term.is_border() {
+        unread.spans.retain(|span| matches!(span.kind, Kind::Packet | Kind::Aside));
+    }
+    unread
+}
+
+/// Removes dead writes, and moves those that are dead on some ways.
+pub fn remove(rewritten: &mut Rewritten) {
+    let Rewritten { program, notes } = rewritten;
+    let mut order = program.topological_order();
+    let mut starts: Vec<Option<Unread>> = vec![None; program.blocks.len()];
+    for &id in order.iter().rev() {
+        let block = &mut program.blocks[id.index()];
+        let mut unread = at_end(&block.term, &starts);
+        let mut keep = vec![true; block.insts.len()];
+        for (at, note) in notes[id.index()].iter().enumerate().rev() {
+            if let Some(touch) = note.writes {
+                if unread.holds(&touch) {
+                    keep[at] = false;
+                    continue;
+                }
+                unread.write(touch);
+            }
+            if let Some(base) = note.moves.filter(|base| *base != Base::Data) {
+                if unread.bases >> base as u8 & 1 == 1 {
+                    keep[at] = false;
+                    continue;
+                }
+                unread.bases |= 1 << base as u8;
+            }
+            unread.read(note);
+        }
+        retain(&mut block.insts, &keep);
+        retain(&mut notes[id.index()], &keep);
+        starts[id.index()] = Some(unread);
+    }
+    sink(program, notes, &starts, &mut order);
+    remove_unused(program, notes);
+}
+
+fn retain<T>(all: &mut Vec<T>, keep: &[bool]) {
+    let mut keep = keep.iter();
+    all.retain(|_| keep.next().copied().unwrap_or(true));
+}
+
+/// Moves writes that are dead behind one end of their block to behind its other ends.
+fn sink(program: &mut Program, notes: &mut Vec<Vec<Note>>, starts: &[Option<Unread>], order: &mut [BlockId]) {
+    let mut ways_in = vec![0u32; program.blocks.len()];
+    program.entries.iter().for_each(|entry| ways_in[entry.index()] += 2);
+    for &id in order.iter() {
+        program.block(id).term.successors().iter().for_each(|to| ways_in[to.index()] += 1);
+    }
+    let mut splits = program.blocks.len() * MOST_SPLITS + 8;
+    for &id in order.iter() {
+        let term = &program.block(id).term;
+        let fits =
+            matches!(term, Term::Branch(..) | Term::Need { .. } | Term::Room { .. } | Term::Switch(..));
+        let mut next = term.successors();
+        next.sort_unstable();
+        next.dedup();
+        if !fits || next.len() < 2 {
+            continue;
+        }
+        let moved = movable(program, notes, id, &next, starts);
+        let Some(moved) = (!moved.is_empty()).then_some(moved) else { continue };
+        for to in next {
+            let live: Vec<usize> = moved
+                .iter()
+                .copied()
+                .filter(|at| is_live(&starts[to.index()], &notes[id.index()][*at]))
+                .collect();
+            if live.is_empty() {
+                continue;
+            }
+            let insts: Vec<_> = live.iter().map(|at| program.block(id).insts[*at]).collect();
+            let moved_notes: Vec<Note> = live.iter().map(|at| notes[id.index()][*at]).collect();
+            let target = if ways_in[to.index()] == 1 {
+                to
+            } else {
+                // A block of its own on the way.
+                splits = splits.saturating_sub(1);
+                let split = BlockId(program.blocks.len() as u32);
+                program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(to, vec![]) });
+                notes.push(vec![]);
+                program.blocks[id.index()].term.map_successors(|old| if old == to { split } else { old });
+                split
+            };
+            program.blocks[target.index()].insts.splice(0..0, insts);
+            notes[target.index()].splice(0..0, moved_notes);
+        }
+        let keep: Vec<bool> = (0..program.block(id).insts.len()).map(|at| !moved.contains(&at)).collect();
+        retain(&mut program.blocks[id.index()].insts, &keep);
+        retain(&mut notes[id.index()], &keep);
+        if splits == 0 {
+            return;
+        }
+    }
+}
+
+fn is_live(start: &Option<Unread>, note: &Note) -> bool {
+    note.writes.is_none_or(|touch| !start.as_ref().is_some_and(|start| start.holds(&touch)))
+}
+
+/// The writes of a block that may as well be done at its end, and are dead behind one way out of it.
+fn movable(
+    program: &Program,
+    notes: &[Vec<Note>],
+    id: BlockId,
+    next: &[BlockId],
+    starts: &[Option<Unread>],
+) -> Vec<usize> {
+    let mut moved = vec![];
+    // What stands behind in the block and stays there.
+    let mut behind: Vec<&Note> = vec![];
+    let (insts, notes) = (&program.block(id).insts, &notes[id.index()]);
+    for (at, note) in notes.iter().enumerate().rev() {
+        let sinks = note.writes.is_some_and(|touch| {
+            matches!(touch.kind, Kind::Packet | Kind::Aside)
+                && matches!(insts[at].1, Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_))
+                && behind.iter().all(|later| may_swap(note, &touch, later))
+                && next.iter().any(|to| !is_live(&starts[to.index()], note))
+        });
+        if sinks {
+            moved.push(at);
+        } else if *note != Note::PURE {
+            behind.push(note);
+        }
+        if behind.len() > MOST_SPANS {
+            break;
+        }
+    }
+    moved.reverse();
+    moved
+}
+
+/// Whether a write may as well be done behind another instruction.
+fn may_swap(note: &Note, touch: &Touch, later: &Note) -> bool {
+    let reads = match later.reads {
+        Reads::Nothing => false,
+        Reads::Bits(read) => read.may_meet(touch),
+        Reads::Packet => touch.kind == Kind::Packet,
+    };
+    let writes = later.writes.is_some_and(|written| written.may_meet(touch));
+    let moves = later.moves.is_some_and(|base| note.uses >> base as u8 & 1 == 1);
+    !reads && !writes && !moves
+}
+
+/// Removes instructions and parameters whose value is not used.
+fn remove_unused(program: &mut Program, notes: &mut [Vec<Note>]) {
+    let mut used = vec![false; program.value_count()];
+    let order = program.topological_order();
+    // Uses come behind definitions, but for what jumps hand over to parameters: those are walked first.
+    for &id in order.iter().rev() {
+        let Block { insts, term, .. } = &program.blocks[id.index()];
+        let operands = match term {
+            Term::Jump(to, args) => {
+                let params = &program.block(*to).params;
+                args.iter()
+                    .zip(params)
+                    .filter(|(_, param)| used[param.0 as usize])
+                    .map(|pair| *pair.0)
+                    .collect()
+            }
+            term => term.operands(),
+        };
+        operands.into_iter().for_each(|value| used[value.0 as usize] = true);
+        for (value, inst) in insts.iter().rev() {
+            if value.is_none_or(|value| used[value.0 as usize]) {
+                inst.operands().into_iter().for_each(|value| used[value.0 as usize] = true);
+            }
+        }
+    }
+    let keeps: Vec<Vec<bool>> = program
+        .blocks
+        .iter()
+        .map(|block| block.params.iter().map(|param| used[param.0 as usize]).collect())
+        .collect();
+    for (at, block) in program.blocks.iter_mut().enumerate() {
+        let keep: Vec<bool> =
+            block.insts.iter().map(|(value, _)| value.is_none_or(|value| used[value.0 as usize])).collect();
+        retain(&mut block.insts, &keep);
+        retain(&mut notes[at], &keep);
+        retain(&mut block.params, &keeps[at]);
+        if let Term::Jump(to, args) = &mut block.term {
+            retain(args, &keeps[to.index()]);
+        }
+    }
+}

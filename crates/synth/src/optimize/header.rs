@@ -1,0 +1,113 @@
+//! The sum over the IPv4 header.
+//!
+//! What [`Inst::IpSum`] yields is 0xffff when the sum of the header's 16-bit words is a multiple of
+//! 0xffff and not 0. Once a test has shown that, every write to the header changes the sum by what
+//! [`Linear`] knows of the old and the new content; where all changes together are congruent to 0, the
+//! next test has the same outcome. That the sum is not 0 needs no proof: the first byte holds the header's
+//! length, which is not 0, and a write to it ends what is known.
+//!
+//! An update by RFC 1624 is congruent to the change that it stands for, whichever of 0 and 0xffff it
+//! yields (see `Values::csum`), so it makes no difference which of the two stands in the header.
+
+use super::forward::Forward;
+use super::linear::{Linear, linear};
+use super::note::{Note, Reads};
+use super::place::{Place, Point};
+use super::range::Range;
+use super::state::{IsSet, RightSum, State};
+use super::value::Vn;
+use ir::{BinOp, Inst};
+use packet::field::{Base, IP_HL};
+
+const RIGHT: u64 = 0xffff;
+/// Bits of the shortest and of the longest header.
+const SHORTEST: i64 = 20 * 8;
+const LONGEST: i64 = 60 * 8;
+/// The first byte, which holds the header's length.
+const FIRST: i64 = 8;
+
+impl Forward<'_> {
+    pub(super) fn ip_sum(&mut self) -> Vn {
+        let at = self.state.at[Base::Net as usize];
+        if let Some(right) = &self.state.right
+            && right.at == at
+            && right.sum.is_zero()
+            && self.state.set[Base::Net as usize] == IsSet::Yes
+        {
+            return self.values.constant(RIGHT);
+        }
+        let number = match self.state.ip_sum {
+            Some((place, number)) if place == at => number,
+            _ => self.values.own(Range::up_to(RIGHT)),
+        };
+        self.state.ip_sum = Some((at, number));
+        if self.operand(number).is_none() {
+            let note = Note { reads: Reads::Packet, ..Note::using(Base::Net) };
+            self.act_with(number, Inst::IpSum, note);
+        }
+        number
+    }
+
+    /// A test has shown two values to be equal.
+    pub(super) fn learn_sum(&mut self, a: Vn, b: Vn, state: &mut State) {
+        let at = state.at[Base::Net as usize];
+        if self.values.number(b) != Some(RIGHT) || state.ip_sum != Some((at, a)) {
+            return;
+        }
+        let none = super::value::Facts::default();
+        let words = state.held(self.place(IP_HL), &mut self.values, &self.anchors);
+        let length = words.map(|words| self.values.bin_const(BinOp::Shl, words, 2, &none));
+        if let Some(length) = length {
+            // The sum of a header that is too short is 0.
+            let _ = self.values.assume_range(length, Range { lo: 20, hi: 60 }, &mut state.facts);
+        }
+        state.set[Base::Net as usize] = IsSet::Yes;
+        state.note_bytes(at, SHORTEST / 8);
+        state.right = Some(RightSum { at, length, sum: Linear::default() });
+    }
+
+    /// What a write to the packet does to the sum; before it is done.
+    pub(super) fn track_sum(&mut self, place: Place, value: Vn) {
+        let at = self.state.at[Base::Net as usize];
+        if let Some((header, _)) = self.state.ip_sum {
+            let near = Place { anchor: header.anchor, bit: header.bytes * 8, width: 64 };
+            if header != at || !self.is_outside(place, near, None) {
+                self.state.ip_sum = None;
+            }
+        }
+        let Some(mut right) = self.state.right.take() else { return };
+        let start = Place { anchor: right.at.anchor, bit: right.at.bytes * 8, width: 1 };
+        if self.is_outside(place, start, right.length) {
+            self.state.right = Some(right);
+            return;
+        }
+        let (first, end) = (place.bit - start.bit, place.end() - start.bit);
+        if place.anchor != start.anchor || first < FIRST || end > SHORTEST {
+            return;
+        }
+        let old = self.content(place);
+        let [old, new] = [old, value].map(|number| linear(&self.values, number, &self.state.facts));
+        right.sum.change(&old, &new, (-end).rem_euclid(16) as u32);
+        if right.sum.is_short() {
+            self.state.right = Some(right);
+        }
+    }
+
+    /// Whether a place lies outside of the IPv4 header that starts at another one.
+    fn is_outside(&self, place: Place, header: Place, length: Option<Vn>) -> bool {
+        let behind = match self.anchors.point(place.anchor) {
+            Point::Behind(from, by) => from == header.anchor && Some(by) == length,
+            _ => false,
+        };
+        if behind && place.bit >= header.bit {
+            return true;
+        }
+        let way = self.anchors.distance(header.anchor, place.anchor, &self.values, &self.state.facts);
+        way.is_some_and(|way| {
+            let longest = length.map_or(LONGEST, |length| {
+                LONGEST.min(8 * self.values.range(length, &self.state.facts).hi.min(60) as i64)
+            });
+            place.end() + way.hi * 8 <= header.bit || place.bit + way.lo * 8 >= header.bit + longest
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! The graph of blocks: jumps that lead nowhere in particular, chains of blocks, blocks that are not
+//! reached.
+
+use ir::{Block, BlockId, Inst, Program, Term, Value};
+
+/// Tidies up a program: blocks that nothing leads to go, chains become one block, and values are numbered
+/// anew.
+pub fn tidy(program: &mut Program) {
+    thread(program);
+    merge(program);
+    compact(program);
+}
+
+/// Where a way into a block leads that does nothing.
+fn thread(program: &mut Program) {
+    let order = program.topological_order();
+    // Behind each block: itself, or where its lone jump leads.
+    let mut target: Vec<BlockId> = (0..program.blocks.len() as u32).map(BlockId).collect();
+    for &id in order.iter().rev() {
+        let mut term = std::mem::replace(&mut program.blocks[id.index()].term, Term::Emit(0));
+        // A jump with arguments needs the parameters of the block that it was written for.
+        term.map_successors(|to| target[to.index()]);
+        if let Term::Branch(_, yes, no)
+        | Term::Need { then: yes, els: no, .. }
+        | Term::Room { then: yes, els: no, .. } = term
+            && yes == no
+        {
+            term = Term::Jump(yes, vec![]);
+        }
+        if let Term::Jump(to, args) = &term {
+            let next = program.block(*to);
+            let exits = matches!(next.term, Term::Emit(_) | Term::Drop(_) | Term::Slow(_));
+            if args.is_empty() && exits && next.insts.is_empty() && *to != id {
+                term = next.term.clone();
+            }
+        }
+        let block = &mut program.blocks[id.index()];
+        block.term = term;
+        if let Term::Jump(to, args) = &block.term
+            && args.is_empty()
+            && block.insts.is_empty()
+            && block.params.is_empty()
+        {
+            target[id.index()] = *to;
+        }
+    }
+    program.entries.iter_mut().for_each(|entry| *entry = target[entry.index()]);
+}
+
+/// Joins blocks of which one leads to the other only and is the only one to.
+fn merge(program: &mut Program) {
+    let order = program.topological_order();
+    let mut ways_in = vec![0u32; program.blocks.len()];
+    program.entries.iter().for_each(|entry| ways_in[entry.index()] += 2);
+    for &id in &order {
+        program.block(id).term.successors().iter().for_each(|to| ways_in[to.index()] += 1);
+    }
+    let mut renamed: Vec<Option<Value>> = vec![None; program.value_count()];
+    let mut gone = vec![false; program.blocks.len()];
+    for &id in &order {
+        if gone[id.index()] {
+            continue;
+        }
+        let mut block = take(program, id);
+        while let Term::Jump(to, args) = &block.term
+            && ways_in[to.index()] == 1
+        {
+            gone[to.index()] = true;
+            let args = args.clone();
+            let next = take(program, *to);
+            for (param, arg) in next.params.iter().zip(args) {
+                let arg = renamed[arg.0 as usize].unwrap_or(arg);
+                renamed[param.0 as usize] = Some(arg);
+            }
+            block.insts.extend(next.insts);
+            block.term = next.term;
+        }
+        program.blocks[id.index()] = block;
+    }
+    rename(program, |value| renamed[value.0 as usize].unwrap_or(value));
+}
+
+fn take(program: &mut Program, id: BlockId) -> Block {
+    let empty = Block { params: vec![], insts: vec![], term: Term::Emit(0) };
+    std::mem::replace(&mut program.blocks[id.index()], empty)
+}
+
+/// Replaces every value that is read.
+fn rename(program: &mut Program, mut name: impl FnMut(Value) -> Value) {
+    for block in &mut program.blocks {
+        for (_, inst) in &mut block.insts {
+            *inst = renamed_inst(*inst, &mut name);
+        }
+        let mut each = |values: &mut Vec<Value>| values.iter_mut().for_each(|value| *value = name(*value));
+        match &mut block.term {
+            Term::Jump(_, args) => each(args),
+            Term::Lookup { key, .. } => each(key),
+            Term::Create { key, args, .. } => {
+                each(key);
+                each(args);
+            }
+            Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => {
+                *value = name(*value)
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An instruction on other values.
+fn renamed_inst(inst: Inst, name: &mut impl FnMut(Value) -> Value) -> Inst {
+    match inst {
+        Inst::Bin(op, a, b) => Inst::Bin(op, name(a), name(b)),
+        Inst::Select(a, b, c) => Inst::Select(name(a), name(b), name(c)),
+        Inst::Store(field, value) => Inst::Store(field, name(value)),
+        Inst::StoreAnno(anno, value) => Inst::StoreAnno(anno, name(value)),
+        Inst::SetBase(base, value) => Inst::SetBase(base, name(value)),
+        Inst::Pull(value) => Inst::Pull(name(value)),
+        Inst::Take(value) => Inst::Take(name(value)),
+        Inst::CellStore(cell, value) => Inst::CellStore(cell, name(value)),
+        Inst::CellAdd(cell, value) => Inst::CellAdd(cell, name(value)),
+        Inst::RecLoad(record, offset, bytes) => Inst::RecLoad(name(record), offset, bytes),
+        Inst::RecStore(record, offset, bytes, value) => {
+            Inst::RecStore(name(record), offset, bytes, name(value))
+        }
+        Inst::TransportSum(value) => Inst::TransportSum(name(value)),
+        Inst::CsumUpdate(a, b, c, width) => Inst::CsumUpdate(name(a), name(b), name(c), width),
+        Inst::SetPacketType(value) => Inst::SetPacketType(name(value)),
+        _ => inst,
+    }
+}
+
+/// Leaves out blocks that nothing leads to, and numbers blocks and values without gaps.
+fn compact(program: &mut Program) {
+    let order = program.topological_order();
+    let mut block_of = vec![BlockId(0); program.blocks.len()];
+    for (at, id) in order.iter().enumerate() {
+        block_of[id.index()] = BlockId(at as u32);
+    }
+    let count = program.value_count();
+    let mut blocks: Vec<Block> = order.iter().map(|id| take(program, *id)).collect();
+    blocks.iter_mut().for_each(|block| block.term.map_successors(|to| block_of[to.index()]));
+    program.entries.iter_mut().for_each(|entry| *entry = block_of[entry.index()]);
+    let mut value_of: Vec<Option<Value>> = vec![None; count];
+    let mut next = 0;
+    let mut define = |value: &mut Value| {
+        value_of[value.0 as usize] = Some(Value(next));
+        *value = Value(next);
+        next += 1;
+    };
+    for block in &mut blocks {
+        block.params.iter_mut().for_each(&mut define);
+        block.insts.iter_mut().filter_map(|inst| inst.0.as_mut()).for_each(&mut define);
+        if let Term::Lookup { rec, .. } | Term::Create { rec, .. } = &mut block.term {
+            define(rec);
+        }
+    }
+    program.blocks = blocks;
+    rename(program, |value| value_of.get(value.0 as usize).copied().flatten().unwrap_or(value));
+}

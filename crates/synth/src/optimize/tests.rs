@@ -1,0 +1,5 @@
+//! Programs before and after.
+
+mod golden;
+mod random;
+mod values;

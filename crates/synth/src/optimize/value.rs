@@ -1,0 +1,680 @@
+//! Numbered values: two expressions that always yield the same have one number.
+//!
+//! A number stands for what an expression yields in one run of a program for one packet. That is well
+//! defined for every number, since blocks form no cycle and run once. What a number's expression says
+//! holds everywhere; what holds on some ways only stands in [`Facts`], and what is simplified with
+//! their help is a number for that place only.
+
+use super::range::{Range, fill};
+use ir::BinOp;
+use ir::eval::checksum_update;
+use std::collections::HashMap;
+
+/// The number of a value.
+pub type Vn = u32;
+
+/// Which bytes are where. One that is compared stands for the same bytes at the same places.
+pub type Version = u32;
+
+/// How a value comes to be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Expr {
+    /// A constant.
+    Const(u64),
+    /// Arithmetic.
+    Bin(BinOp, Vn, Vn),
+    /// A choice.
+    Select(Vn, Vn, Vn),
+    /// A checksum, mended.
+    Csum(Vn, Vn, Vn, u8),
+    /// What a place held before anything was written to it since a version: anchor, bit, width.
+    Load(Version, u32, i64, u8),
+    /// Bytes from a place to the end of the first segment.
+    Avail(Version, u32, i64),
+    /// Bytes of the packet.
+    Len(Version),
+    /// Whether a value is in a set of numbers.
+    In(Vn, u32),
+    /// What is the same through the whole run: clock, time, hash, port.
+    Given(u8),
+    /// Like no other.
+    Own(u32),
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    expr: Expr,
+    range: Range,
+    /// Bits that may be set.
+    bits: u64,
+}
+
+/// All values of a program.
+#[derive(Default)]
+pub struct Values {
+    nodes: Vec<Node>,
+    known: HashMap<Expr, Vn>,
+    sets: HashMap<Vec<u64>, u32>,
+    own: u32,
+}
+
+/// What is known of some values at one place: intervals, by number.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Facts(Vec<(Vn, Range)>);
+
+/// Whether it says no more than which way a test went.
+fn is_truth(fact: &(Vn, Range)) -> bool {
+    fact.1.hi <= 1
+}
+
+/// More facts than this are forgotten, the oldest outcomes of tests first: the work per block stays bounded.
+const MOST_FACTS: usize = 96;
+/// How far facts are followed into what a test is made from.
+const ASSUME_DEPTH: u32 = 8;
+/// How far intervals are worked out again from what is known of operands.
+const RANGE_DEPTH: u32 = 4;
+
+impl Facts {
+    fn get(&self, value: Vn) -> Option<Range> {
+        let at = self.0.binary_search_by_key(&value, |fact| fact.0).ok()?;
+        Some(self.0[at].1)
+    }
+
+    fn set(&mut self, value: Vn, range: Range) {
+        match self.0.binary_search_by_key(&value, |fact| fact.0) {
+            Ok(at) => self.0[at].1 = range,
+            Err(at) => {
+                self.0.insert(at, (value, range));
+                if self.0.len() > MOST_FACTS {
+                    let least = self.0.iter().position(is_truth).unwrap_or(0);
+                    self.0.remove(least);
+                }
+            }
+        }
+    }
+
+    /// Keeps what holds on this way and on another one.
+    pub fn meet(&mut self, other: &Facts) {
+        self.0.retain_mut(|(value, range)| {
+            let Some(theirs) = other.get(*value) else { return false };
+            *range = range.hull(theirs);
+            true
+        });
+    }
+}
+
+fn mask_of(bits: u8) -> u64 {
+    if bits == 16 { 0xffff } else { 0xffff_ffff }
+}
+
+fn commutes(op: BinOp) -> bool {
+    use BinOp::{Add, And, Eq, Min, Mul, Ne, Or, Xor};
+    matches!(op, Add | Mul | And | Or | Xor | Eq | Ne | Min)
+}
+
+impl Values {
+    /// The expression of a value.
+    pub fn expr(&self, value: Vn) -> Expr {
+        self.nodes[value as usize].expr
+    }
+
+    /// The number, if it is a constant.
+    pub fn number(&self, value: Vn) -> Option<u64> {
+        match self.expr(value) {
+            Expr::Const(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Bits that may be set.
+    pub fn bits(&self, value: Vn) -> u64 {
+        self.nodes[value as usize].bits
+    }
+
+    fn intern(&mut self, expr: Expr, range: Range, bits: u64) -> Vn {
+        let next = self.nodes.len() as Vn;
+        let value = *self.known.entry(expr).or_insert(next);
+        if value == next {
+            let range = range.and(Range::up_to(fill(bits))).unwrap_or(range);
+            self.nodes.push(Node { expr, range, bits: bits & fill(range.hi) });
+        }
+        value
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, number: u64) -> Vn {
+        self.intern(Expr::Const(number), Range::only(number), number)
+    }
+
+    /// A value of its own.
+    pub fn own(&mut self, range: Range) -> Vn {
+        self.own += 1;
+        self.intern(Expr::Own(self.own), range, fill(range.hi))
+    }
+
+    /// A version or number that was not there before.
+    pub fn fresh(&mut self) -> u32 {
+        self.own += 1;
+        self.own
+    }
+
+    /// A value that no arithmetic makes.
+    pub fn leaf(&mut self, expr: Expr, hi: u64) -> Vn {
+        self.intern(expr, Range::up_to(hi), fill(hi))
+    }
+
+    /// Whether a value is one of some numbers; they are sorted.
+    pub fn within(&mut self, value: Vn, numbers: Vec<u64>) -> Vn {
+        let next = self.sets.len() as u32;
+        let set = *self.sets.entry(numbers).or_insert(next);
+        self.leaf(Expr::In(value, set), 1)
+    }
+
+    /// The numbers that a value may be at a place.
+    pub fn range(&self, value: Vn, facts: &Facts) -> Range {
+        self.range_to(value, facts, RANGE_DEPTH)
+    }
+
+    fn range_to(&self, value: Vn, facts: &Facts, depth: u32) -> Range {
+        let node = self.nodes[value as usize];
+        let mut range = node.range;
+        if depth > 0 && range.number().is_none() && !facts.0.is_empty() {
+            let inner = match node.expr {
+                Expr::Bin(op, a, b) => {
+                    Range::of(op, self.range_to(a, facts, depth - 1), self.range_to(b, facts, depth - 1))
+                }
+                Expr::Select(_, a, b) => {
+                    self.range_to(a, facts, depth - 1).hull(self.range_to(b, facts, depth - 1))
+                }
+                _ => Range::ALL,
+            };
+            range = range.and(inner).unwrap_or(range);
+        }
+        facts.get(value).and_then(|fact| range.and(fact)).unwrap_or(range)
+    }
+
+    /// Whether a value is known to be not 0, or to be 0.
+    pub fn truth(&self, value: Vn, facts: &Facts) -> Option<bool> {
+        let range = self.range(value, facts);
+        if range.lo > 0 {
+            return Some(true);
+        }
+        (range.hi == 0).then_some(false)
+    }
+
+    /// Whether `a <= b` is known.
+    pub fn is_at_most(&mut self, a: Vn, b: Vn, facts: &Facts) -> bool {
+        let test = self.bin(BinOp::Le, a, b, facts);
+        self.truth(test, facts) == Some(true)
+    }
+
+    fn raw(&mut self, op: BinOp, a: Vn, b: Vn) -> Vn {
+        let (left, right) = (self.nodes[a as usize], self.nodes[b as usize]);
+        let mut range = Range::of(op, left.range, right.range);
+        let count = right.range.number().and_then(|by| u32::try_from(by).ok());
+        let bits = match op {
+            BinOp::And => left.bits & right.bits,
+            BinOp::Or | BinOp::Xor => left.bits | right.bits,
+            BinOp::Shl => count.map_or(u64::MAX, |by| left.bits.checked_shl(by).unwrap_or(0)),
+            BinOp::Shr => count.map_or(fill(left.bits), |by| left.bits.checked_shr(by).unwrap_or(0)),
+            _ => u64::MAX,
+        };
+        if op == BinOp::Add
+            && let Some(whole) = self.end_around(a, b)
+            && self.nodes[whole as usize].range.hi <= 0x1_fffe
+        {
+            range = range.and(Range::up_to(0xffff)).unwrap_or(range);
+        }
+        self.intern(Expr::Bin(op, a, b), range, bits)
+    }
+
+    /// `x` where the operands of a sum are `x & 0xffff` and `x >> 16`, in any order: one end-around carry.
+    /// For `x` up to 0x1fffe the sum is at most 0xffff: with a carry of 1 the low half is below 0xffff.
+    pub fn end_around(&self, a: Vn, b: Vn) -> Option<Vn> {
+        let halves = |low: Vn, carry: Vn| match (self.expr(low), self.expr(carry)) {
+            (Expr::Bin(BinOp::And, x, mask), Expr::Bin(BinOp::Shr, y, by))
+                if x == y && self.number(mask) == Some(0xffff) && self.number(by) == Some(16) =>
+            {
+                Some(x)
+            }
+            _ => None,
+        };
+        halves(a, b).or_else(|| halves(b, a))
+    }
+
+    /// Arithmetic at a place.
+    pub fn bin(&mut self, op: BinOp, a: Vn, b: Vn, facts: &Facts) -> Vn {
+        let value = self.simple(op, a, b, facts);
+        self.settled(value, facts)
+    }
+
+    /// The constant that a value is at a place, else the value.
+    pub fn settled(&mut self, value: Vn, facts: &Facts) -> Vn {
+        match self.range(value, facts).number() {
+            Some(number) => self.constant(number),
+            None => value,
+        }
+    }
+
+    /// Arithmetic on a constant at a place.
+    pub fn bin_const(&mut self, op: BinOp, a: Vn, number: u64, facts: &Facts) -> Vn {
+        let number = self.constant(number);
+        self.bin(op, a, number, facts)
+    }
+
+    /// A value and the constant that it is an operation of.
+    pub fn with_const(&self, op: BinOp, value: Vn) -> Option<(Vn, u64)> {
+        match self.expr(value) {
+            Expr::Bin(found, x, c) if found == op => self.number(c).map(|number| (x, number)),
+            _ => None,
+        }
+    }
+
+    /// `x` and `c` where a value is `x + c` and that does not wrap, `c` maybe negative.
+    fn offset(&self, value: Vn, facts: &Facts) -> Option<(Vn, i64)> {
+        let (x, by) = self.with_const(BinOp::Add, value)?;
+        let by = by as i64;
+        let range = self.range(x, facts);
+        let fits = if by < 0 {
+            range.lo >= by.unsigned_abs()
+        } else {
+            range.hi.checked_add(by.unsigned_abs()).is_some()
+        };
+        fits.then_some((x, by))
+    }
+
+    fn simple(&mut self, op: BinOp, a: Vn, b: Vn, facts: &Facts) -> Vn {
+        let (mut a, mut b) = (self.settled(a, facts), self.settled(b, facts));
+        if let (Some(a), Some(b)) = (self.number(a), self.number(b)) {
+            return self.constant(op.apply(a, b));
+        }
+        // Constants stand right, else the older value left.
+        if commutes(op) && (self.number(a).is_some() || self.number(b).is_none() && a > b) {
+            (a, b) = (b, a);
+        }
+        if a == b {
+            match op {
+                BinOp::Sub | BinOp::Xor | BinOp::Ne | BinOp::Lt | BinOp::Rem => return self.constant(0),
+                BinOp::Eq | BinOp::Le => return self.constant(1),
+                BinOp::And | BinOp::Or | BinOp::Min => return a,
+                _ => {}
+            }
+        }
+        match self.number(b) {
+            Some(number) => self.simple_const(op, a, number, facts),
+            None => self.simple_two(op, a, b, facts),
+        }
+    }
+
+    fn simple_two(&mut self, op: BinOp, a: Vn, b: Vn, facts: &Facts) -> Vn {
+        let (left, right) = (self.range(a, facts), self.range(b, facts));
+        match op {
+            BinOp::Min if left.hi <= right.lo => return a,
+            BinOp::Min if right.hi <= left.lo => return b,
+            BinOp::Rem if right.lo > left.hi => return a,
+            BinOp::Lt => {
+                // One question, whichever way it is asked.
+                let not = self.bin(BinOp::Le, b, a, facts);
+                return self.not(not, facts);
+            }
+            BinOp::Le => {
+                if let Some(number) = self.number(a) {
+                    if number == 0 {
+                        return self.constant(1);
+                    }
+                    if let Some((x, by)) = self.offset(b, facts)
+                        && let Ok(number) = i64::try_from(number)
+                        && let Some(Ok(number)) = number.checked_sub(by).map(u64::try_from)
+                    {
+                        return self.number_at_most(number, x, facts);
+                    }
+                }
+                // `x + a <= x + b`: what is at the ends decides.
+                let (x, by) = self.offset(a, facts).unwrap_or((a, 0));
+                let (y, other) = self.offset(b, facts).unwrap_or((b, 0));
+                if x == y {
+                    return self.constant(u64::from(by <= other));
+                }
+            }
+            BinOp::Or if self.bits(a) & self.bits(b) == 0 => {
+                // The parts of one value, side by side.
+                if let Some(whole) = self.joined(a, b).or_else(|| self.joined(b, a)) {
+                    return whole;
+                }
+            }
+            _ => {}
+        }
+        self.raw(op, a, b)
+    }
+
+    fn number_at_most(&mut self, number: u64, x: Vn, facts: &Facts) -> Vn {
+        let number = self.constant(number);
+        self.bin(BinOp::Le, number, x, facts)
+    }
+
+    /// `x` where a value is `x & high` and the other `x & low`, and there are no other bits in `x`.
+    fn joined(&self, a: Vn, b: Vn) -> Option<Vn> {
+        let ((x, high), (y, low)) = (self.with_const(BinOp::And, a)?, self.with_const(BinOp::And, b)?);
+        (x == y && self.bits(x) & !(high | low) == 0).then_some(x)
+    }
+
+    /// 1 where a comparison's result is 0, else 0.
+    fn not(&mut self, test: Vn, facts: &Facts) -> Vn {
+        self.bin_const(BinOp::Eq, test, 0, facts)
+    }
+
+    fn simple_const(&mut self, op: BinOp, a: Vn, number: u64, facts: &Facts) -> Vn {
+        let range = self.range(a, facts);
+        match op {
+            BinOp::Sub => return self.bin_const(BinOp::Add, a, number.wrapping_neg(), facts),
+            BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr if number == 0 => return a,
+            BinOp::Mul if number == 1 => return a,
+            BinOp::Mul | BinOp::And | BinOp::Min if number == 0 => return self.constant(0),
+            BinOp::Rem if range.hi < number => return a,
+            BinOp::Min if range.hi <= number => return a,
+            BinOp::And if fill(range.hi) & self.bits(a) & !number == 0 => return a,
+            BinOp::Shr if number < 64 && self.bits(a) >> number == 0 => return self.constant(0),
+            BinOp::Ne => {
+                let equal = self.bin_const(BinOp::Eq, a, number, facts);
+                return self.not(equal, facts);
+            }
+            // `a < n` is `a <= n - 1`, and that is not `n <= a`.
+            BinOp::Lt if number == 0 => return self.constant(0),
+            BinOp::Lt => {
+                let above = self.number_at_most(number, a, facts);
+                return self.not(above, facts);
+            }
+            BinOp::Le => match number.checked_add(1) {
+                None => return self.constant(1),
+                Some(number) => {
+                    let above = self.number_at_most(number, a, facts);
+                    return self.not(above, facts);
+                }
+            },
+            _ => {}
+        }
+        if let Expr::Bin(inner, x, c) = self.expr(a)
+            && let Some(by) = self.number(c)
+            && let Some(value) = self.simple_pair(op, number, inner, x, by, facts)
+        {
+            return value;
+        }
+        // Low bits of a sum are those of the sum of low bits.
+        if op == BinOp::And
+            && number == fill(number)
+            && let Some((x, by)) = self.with_const(BinOp::Add, a)
+            && let Some((x, mask)) = self.with_const(BinOp::And, x)
+            && number & !mask == 0
+        {
+            let sum = self.bin_const(BinOp::Add, x, by, facts);
+            return self.bin_const(BinOp::And, sum, number, facts);
+        }
+        if op == BinOp::Eq {
+            if let Some(value) = self.simple_equal(a, number, range, facts) {
+                return value;
+            }
+        }
+        // Of a shift and a mask, the shift comes first: parts of one value are alike then.
+        if op == BinOp::Shr
+            && let Some((x, mask)) = self.with_const(BinOp::And, a)
+            && number < 64
+        {
+            let shifted = self.bin_const(BinOp::Shr, x, number, facts);
+            return self.bin_const(BinOp::And, shifted, mask >> number, facts);
+        }
+        // A part of what was put together.
+        if op == BinOp::And || op == BinOp::Shr {
+            if let Expr::Bin(BinOp::Or, x, y) = self.expr(a) {
+                let stays = |bits: u64| match op {
+                    BinOp::And => bits & number != 0,
+                    _ => number < 64 && bits >> number != 0,
+                };
+                match (stays(self.bits(x)), stays(self.bits(y))) {
+                    (true, false) => return self.bin_const(op, x, number, facts),
+                    (false, true) => return self.bin_const(op, y, number, facts),
+                    (false, false) => return self.constant(0),
+                    (true, true) => {}
+                }
+            }
+        }
+        let number = self.constant(number);
+        self.raw(op, a, number)
+    }
+
+    /// An operation with a constant on one with a constant.
+    fn simple_pair(
+        &mut self,
+        op: BinOp,
+        number: u64,
+        inner: BinOp,
+        x: Vn,
+        by: u64,
+        facts: &Facts,
+    ) -> Option<Vn> {
+        let merged = match (op, inner) {
+            (BinOp::Add, BinOp::Add) => number.wrapping_add(by),
+            (BinOp::And, BinOp::And) => number & by,
+            (BinOp::Or, BinOp::Or) => number | by,
+            (BinOp::Xor, BinOp::Xor) => number ^ by,
+            (BinOp::Min, BinOp::Min) => number.min(by),
+            (BinOp::Shl, BinOp::Shl) | (BinOp::Shr, BinOp::Shr) => number.saturating_add(by),
+            (BinOp::Shl, BinOp::Shr) if number == by && by < 64 => {
+                return Some(self.bin_const(BinOp::And, x, u64::MAX << by, facts));
+            }
+            // A shift there and back leaves the bits that stayed inside.
+            (BinOp::Shr, BinOp::Shl) if number < 64 && by < 64 => {
+                let inside = u64::MAX >> by;
+                if self.bits(x) & !inside != 0 {
+                    return None;
+                }
+                return Some(if number >= by {
+                    self.bin_const(BinOp::Shr, x, number - by, facts)
+                } else {
+                    self.bin_const(BinOp::Shl, x, by - number, facts)
+                });
+            }
+            (BinOp::Eq, BinOp::Add) => {
+                return Some(self.bin_const(BinOp::Eq, x, number.wrapping_sub(by), facts));
+            }
+            (BinOp::Eq, BinOp::Xor) => return Some(self.bin_const(BinOp::Eq, x, number ^ by, facts)),
+            // What a mask takes away cannot be equal.
+            (BinOp::Eq, BinOp::And) if number & !by != 0 => return Some(self.constant(0)),
+            (BinOp::Eq, BinOp::Or) if by & !number != 0 => return Some(self.constant(0)),
+            _ => return None,
+        };
+        Some(self.bin_const(op, x, merged, facts))
+    }
+
+    fn simple_equal(&mut self, a: Vn, number: u64, range: Range, facts: &Facts) -> Option<Vn> {
+        if number & !self.bits(a) != 0 {
+            return Some(self.constant(0));
+        }
+        if range.hi > 1 {
+            return None;
+        }
+        if number == 1 {
+            return Some(a);
+        }
+        // Not of not.
+        let (x, 0) = self.with_const(BinOp::Eq, a)? else { return None };
+        (self.range(x, facts).hi <= 1).then_some(x)
+    }
+
+    /// A choice at a place.
+    pub fn select(&mut self, test: Vn, yes: Vn, no: Vn, facts: &Facts) -> Vn {
+        match self.truth(test, facts) {
+            Some(true) => return self.settled(yes, facts),
+            Some(false) => return self.settled(no, facts),
+            None if yes == no => return self.settled(yes, facts),
+            None => {}
+        }
+        let range = self.nodes[yes as usize].range.hull(self.nodes[no as usize].range);
+        let bits = self.bits(yes) | self.bits(no);
+        let value = self.intern(Expr::Select(test, yes, no), range, bits);
+        self.settled(value, facts)
+    }
+
+    /// A checksum, mended for a word that changes, at a place.
+    ///
+    /// Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T` for
+    /// `(0xffff - sum) + (m - old) + new`. The result is `0xffff - fold(T)`. Folding keeps the remainder
+    /// by 0xffff, and yields 0 for 0 only; so the result is congruent to `sum + old - new`, and lies in
+    /// 0..=0xfffe, which makes it the only such number, except where `T` is 0: then it is 0xffff. `T` is
+    /// 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
+    pub fn csum(&mut self, sum: Vn, old: Vn, new: Vn, width: u8, facts: &Facts) -> Vn {
+        let mask = mask_of(width);
+        let sum = self.bin_const(BinOp::And, sum, 0xffff, facts);
+        let old = self.bin_const(BinOp::And, old, mask, facts);
+        let new = self.bin_const(BinOp::And, new, mask, facts);
+        if let (Some(sum), Some(old), Some(new)) = (self.number(sum), self.number(old), self.number(new)) {
+            return self.constant(checksum_update(sum, old, new, width));
+        }
+        if let Some(merged) = self.merged_csum(sum, (old, new, width), facts) {
+            return merged;
+        }
+        let (old, new, width) = self.constant_change(old, new, width);
+        self.intern(Expr::Csum(sum, old, new, width), Range::up_to(0xffff), 0xffff)
+    }
+
+    /// One form for all changes by constants: from their difference, below 0xffff, to 0. It is exact
+    /// where the change was not from `m` to 0, see [`Values::csum`]: that one is kept.
+    fn constant_change(&mut self, old: Vn, new: Vn, width: u8) -> (Vn, Vn, u8) {
+        match (self.number(old), self.number(new)) {
+            (Some(before), Some(after)) if before != mask_of(width) || after != 0 => {
+                let change = (before % 0xffff + 0xffff - after % 0xffff) % 0xffff;
+                (self.constant(change), self.constant(0), 16)
+            }
+            _ => (old, new, width),
+        }
+    }
+
+    /// Whether a change never takes the way where `T` is 0.
+    fn never_zero(&self, sum: Vn, (old, new, width): (Vn, Vn, u8), facts: &Facts) -> bool {
+        self.range(sum, facts).hi < 0xffff
+            || self.range(old, facts).hi < mask_of(width)
+            || self.range(new, facts).lo > 0
+    }
+
+    /// Two changes as one. Both results are congruent, so they are equal where neither the second nor
+    /// the merged change takes the way where `T` is 0 (the first may: 0xffff and 0 are congruent).
+    fn merged_csum(&mut self, sum: Vn, second: (Vn, Vn, u8), facts: &Facts) -> Option<Vn> {
+        let Expr::Csum(start, old, new, width) = self.expr(sum) else { return None };
+        let first = (old, new, width);
+        // Back from what was stored: the second change is that of the same word, and its `T` is never 0:
+        // that asks for a first result of 0xffff, which needs a word of 0 in between, and for the word in
+        // between to be the largest.
+        if second.0 == first.1 && second.2 == first.2 {
+            let merged = (first.0, second.1, second.2);
+            if self.never_zero(start, merged, facts) {
+                return Some(self.csum(start, merged.0, merged.1, merged.2, facts));
+            }
+        }
+        let largest_first = self.range(sum, facts).hi < 0xffff || self.never_zero(start, first, facts);
+        if !largest_first && !self.never_zero(sum, second, facts) {
+            return None;
+        }
+        // Sums of 16-bit words are words of 32 bits, far from the largest one.
+        let all = [first.0, first.1, second.0, second.1];
+        if all.into_iter().any(|word| self.range(word, facts).hi > 0xffff) {
+            return None;
+        }
+        let old = self.bin(BinOp::Add, first.0, second.0, facts);
+        let new = self.bin(BinOp::Add, first.1, second.1, facts);
+        Some(self.csum(start, old, new, 32, facts))
+    }
+
+    /// Notes what follows from a value being 0 or not; false when it cannot be.
+    #[must_use]
+    pub fn assume(&mut self, value: Vn, truth: bool, facts: &mut Facts) -> bool {
+        self.assume_to(value, truth, facts, ASSUME_DEPTH)
+    }
+
+    fn assume_to(&mut self, value: Vn, truth: bool, facts: &mut Facts, depth: u32) -> bool {
+        let range = if truth { Range { lo: 1, hi: u64::MAX } } else { Range::only(0) };
+        if !self.assume_range(value, range, facts) {
+            return false;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return true };
+        match (self.expr(value), truth) {
+            (Expr::Bin(BinOp::Eq, a, b), _) => match self.number(b) {
+                Some(0) => self.assume_to(a, !truth, facts, depth),
+                _ if truth => {
+                    let (left, right) = (self.range(a, facts), self.range(b, facts));
+                    self.assume_range(a, right, facts) && self.assume_range(b, left, facts)
+                }
+                Some(number) => self.assume_not(a, number, facts),
+                None => true,
+            },
+            (Expr::Bin(BinOp::Le, a, b), true) => {
+                let (left, right) = (self.range(a, facts), self.range(b, facts));
+                self.assume_range(a, Range::up_to(right.hi), facts)
+                    && self.assume_range(b, Range { lo: left.lo, hi: u64::MAX }, facts)
+            }
+            (Expr::Bin(BinOp::Le, a, b), false) => {
+                let (left, right) = (self.range(a, facts), self.range(b, facts));
+                let (Some(above), Some(below)) = (right.lo.checked_add(1), left.hi.checked_sub(1)) else {
+                    return false;
+                };
+                self.assume_range(a, Range { lo: above, hi: u64::MAX }, facts)
+                    && self.assume_range(b, Range::up_to(below), facts)
+            }
+            (Expr::Bin(BinOp::And, a, b), true) => {
+                // Bits in common: neither is 0.
+                self.assume_to(a, true, facts, depth) && self.assume_to(b, true, facts, depth)
+            }
+            (Expr::Bin(BinOp::Or, a, b), false) => {
+                self.assume_to(a, false, facts, depth) && self.assume_to(b, false, facts, depth)
+            }
+            _ => true,
+        }
+    }
+
+    /// Notes that a value is not a number.
+    #[must_use]
+    pub fn assume_not(&mut self, value: Vn, number: u64, facts: &mut Facts) -> bool {
+        let Range { lo, hi } = self.range(value, facts);
+        if lo == hi {
+            return lo != number;
+        }
+        let range = match number {
+            _ if number == lo => Range { lo: lo + 1, hi },
+            _ if number == hi => Range { lo, hi: hi - 1 },
+            _ => return true,
+        };
+        self.assume_range(value, range, facts)
+    }
+
+    /// Notes that a value lies in an interval, and what that says of what it is made from.
+    #[must_use]
+    pub fn assume_range(&mut self, value: Vn, range: Range, facts: &mut Facts) -> bool {
+        let now = self.range(value, facts);
+        let Some(both) = now.and(range) else { return false };
+        if both == now {
+            return true;
+        }
+        facts.set(value, both);
+        let Expr::Bin(op, x, c) = self.expr(value) else { return true };
+        let Some(by) = self.number(c) else { return true };
+        match op {
+            BinOp::Add => {
+                // Where the interval does not wrap, going back.
+                let (lo, hi) = (both.lo.wrapping_sub(by), both.hi.wrapping_sub(by));
+                if lo <= hi { self.assume_range(x, Range { lo, hi }, facts) } else { true }
+            }
+            BinOp::Shr if by < 64 => {
+                let low = fill(1 << by >> 1);
+                let (lo, hi) = (both.lo << by, both.hi << by | low);
+                self.assume_range(x, Range { lo, hi }, facts)
+            }
+            BinOp::Shl if by < 64 && self.bits(x) & !(u64::MAX >> by) == 0 => {
+                let (lo, hi) = (both.lo.div_ceil(1 << by), both.hi >> by);
+                if lo > hi {
+                    return false;
+                }
+                self.assume_range(x, Range { lo, hi }, facts)
+            }
+            BinOp::And => self.assume_range(x, Range { lo: both.lo, hi: u64::MAX }, facts),
+            _ => true,
+        }
+    }
+}

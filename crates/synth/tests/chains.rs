@@ -1,0 +1,311 @@
+//! Programs of real elements, one behind the other, before and after they are optimised.
+
+use click::config::NameTable;
+use diag::{Diagnostics, SourceMap, Spanned};
+use element::configure::{Configure, Direction, Scope, Services, Shape};
+use ir::{BlockId, Inst, Program, Term, Value};
+use packet::field::{IP_DST, IP_SRC, IP_SUM, IP_TTL, L4_PORTS};
+use proptest::prelude::*;
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use synth::optimize::{Counts, Known, Report};
+use synth::{Sample, compare};
+
+/// A host that has nothing.
+struct Nothing;
+
+impl Services for Nothing {
+    fn open_port(&mut self, name: &str, _direction: Direction) -> Result<Box<dyn port::Port>, String> {
+        Err(format!("there is no port `{name}`"))
+    }
+
+    fn path(&self, name: &Path) -> PathBuf {
+        name.to_path_buf()
+    }
+
+    fn shared_any(
+        &mut self,
+        _scope: Scope,
+        _key: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        make()
+    }
+
+    fn element(&self, _from: &str, _name: &str) -> Option<(String, &'static str)> {
+        None
+    }
+}
+
+/// The program of an element.
+fn program(class: &str, config: &str, outputs: usize) -> Program {
+    let class = element::class::find(class).unwrap_or_else(|| panic!("no class {class}"));
+    let mut map = SourceMap::new();
+    let source = map.add("test.click", config);
+    let config = Spanned::verbatim(config, map.whole(source));
+    let (names, mut diags) = (NameTable::new(), Diagnostics::new());
+    let shape = Shape { inputs: 1, outputs };
+    let mut cx = Configure {
+        name: "e",
+        config: &config,
+        span: config.span,
+        shape,
+        worker: 0,
+        workers: 1,
+        names: &names.scoped("e"),
+        diags: &mut diags,
+        services: &mut Nothing,
+    };
+    let element = (class.make)(&mut cx);
+    assert!(!diags.has_errors(), "{}", diags.render_short(&map));
+    element.expect("an element").lower(shape).expect("a program").expect("a valid one")
+}
+
+/// One behind the other: output 0 leads to the next one's input 0, other outputs leave the whole.
+fn link(parts: &[Program]) -> Program {
+    let mut all =
+        Program { name: "Chain".into(), reasons: vec![], slow: vec![], cells: vec![], ..parts[0].clone() };
+    (all.tables, all.blocks, all.outputs) = (vec![], vec![], 2);
+    let mut starts = vec![];
+    let mut values = 0;
+    for part in parts {
+        starts.push(all.blocks.len() as u32);
+        let (blocks, reasons, slow) =
+            (starts[starts.len() - 1], all.reasons.len() as u16, all.slow.len() as u16);
+        let (cells, tables) = (all.cells.len() as u16, all.tables.len() as u16);
+        for block in &part.blocks {
+            let mut block = block.clone();
+            shift(&mut block, values, cells);
+            block.term.map_successors(|to| BlockId(to.0 + blocks));
+            match &mut block.term {
+                Term::Drop(reason) => *reason += reasons,
+                Term::Slow(path) => *path += slow,
+                Term::Lookup { table, .. } | Term::Create { table, .. } => *table += tables,
+                // Elements with more outputs than one are not linked by number here.
+                Term::EmitTo(..) => block.term = Term::Emit(0),
+                _ => {}
+            }
+            all.blocks.push(block);
+        }
+        values += part.value_count() as u32;
+        all.reasons.extend(part.reasons.iter().cloned());
+        all.slow.extend(part.slow.iter().cloned());
+        all.cells.extend(part.cells.iter().cloned());
+        all.tables.extend(part.tables.iter().cloned());
+    }
+    for (at, part) in parts.iter().enumerate() {
+        let Some(next) = starts.get(at + 1) else { break };
+        let entry = BlockId(next + parts[at + 1].entries[0].0);
+        let blocks = starts[at] as usize..starts[at] as usize + part.blocks.len();
+        for block in &mut all.blocks[blocks] {
+            if block.term == Term::Emit(0) {
+                block.term = Term::Jump(entry, vec![]);
+            }
+        }
+    }
+    let order = all.topological_order();
+    let mut number = vec![BlockId(0); all.blocks.len()];
+    order.iter().enumerate().for_each(|(at, id)| number[id.index()] = BlockId(at as u32));
+    let mut blocks: Vec<_> = order.iter().map(|id| all.block(*id).clone()).collect();
+    blocks.iter_mut().for_each(|block| block.term.map_successors(|to| number[to.index()]));
+    all.entries.truncate(1);
+    all.entries[0] = number[all.entries[0].index()];
+    all.blocks = blocks;
+    ir::verify::verify(&all).expect("a valid chain");
+    all
+}
+
+/// Gives values and cells numbers of their own.
+fn shift(block: &mut ir::Block, values: u32, cells: u16) {
+    let by = |value: Value| Value(value.0 + values);
+    block.params.iter_mut().for_each(|value| *value = by(*value));
+    for (value, inst) in &mut block.insts {
+        *value = value.map(by);
+        *inst = match *inst {
+            Inst::Bin(op, a, b) => Inst::Bin(op, by(a), by(b)),
+            Inst::Select(a, b, c) => Inst::Select(by(a), by(b), by(c)),
+            Inst::Store(field, value) => Inst::Store(field, by(value)),
+            Inst::StoreAnno(anno, value) => Inst::StoreAnno(anno, by(value)),
+            Inst::SetBase(base, value) => Inst::SetBase(base, by(value)),
+            Inst::Pull(value) => Inst::Pull(by(value)),
+            Inst::Take(value) => Inst::Take(by(value)),
+            Inst::CellLoad(cell) => Inst::CellLoad(cell + cells),
+            Inst::CellStore(cell, value) => Inst::CellStore(cell + cells, by(value)),
+            Inst::CellAdd(cell, value) => Inst::CellAdd(cell + cells, by(value)),
+            Inst::RecLoad(record, at, bytes) => Inst::RecLoad(by(record), at, bytes),
+            Inst::RecStore(record, at, bytes, value) => Inst::RecStore(by(record), at, bytes, by(value)),
+            Inst::TransportSum(value) => Inst::TransportSum(by(value)),
+            Inst::CsumUpdate(a, b, c, width) => Inst::CsumUpdate(by(a), by(b), by(c), width),
+            Inst::SetPacketType(value) => Inst::SetPacketType(by(value)),
+            other => other,
+        };
+    }
+    match &mut block.term {
+        Term::Jump(_, args) => args.iter_mut().for_each(|arg| *arg = by(*arg)),
+        Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => *value = by(*value),
+        Term::Lookup { key, rec, .. } => {
+            key.iter_mut().for_each(|word| *word = by(*word));
+            *rec = by(*rec);
+        }
+        Term::Create { key, args, rec, .. } => {
+            key.iter_mut().chain(args).for_each(|word| *word = by(*word));
+            *rec = by(*rec);
+        }
+        _ => {}
+    }
+}
+
+/// A router as the benchmarks have them, without its lookup where it is told so.
+fn router(number: usize, lookup: bool) -> Vec<Program> {
+    let mut parts = vec![program("CheckIPHeader", "OFFSET 14", 1)];
+    if lookup {
+        let routes = format!("198.18.0.0/18 192.0.{number}.1 0, 10.0.0.0/8 192.0.{number}.2 0, 0.0.0.0/0 0");
+        parts.push(program("StaticIPLookup", &routes, 1));
+    }
+    parts.push(program("DecIPTTL", "", 1));
+    let addresses = format!("02:00:00:00:{number:02}:01, 02:00:00:00:{number:02}:02");
+    parts.push(program("EtherRewrite", &addresses, 1));
+    parts
+}
+
+/// Ports deliver frames; DecIPTTL is active, and no handler changes an address.
+fn known(program: &Program) -> Known {
+    let cells = program.cells.iter().enumerate();
+    let fixed = cells.filter(|(_, cell)| cell.name != "drops");
+    let cells = fixed.map(|(at, cell)| (at as u16, cell.init)).collect();
+    Known { mac_at_data: true, cells }
+}
+
+/// UDP datagrams in Ethernet, most of them fine.
+fn samples() -> Vec<Sample> {
+    let one = |n: u32| {
+        let mut bytes = vec![0u8; 64];
+        bytes[..14].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]);
+        bytes[14..26].copy_from_slice(&[0x45, 0, 0, 46, 0, n as u8, 0, 0, (n % 24) as u8, 17, 0, 0]);
+        bytes[26..34].copy_from_slice(&[10, 0, 0, n as u8, 10, 0, (n / 8) as u8, (2 * n % 16) as u8]);
+        bytes[34..42].copy_from_slice(&[0x30, n as u8, 0, 53, 0, 26, 0, 0]);
+        let _ = packet::checksum::set_ipv4_header(&mut bytes[14..], 0, 20);
+        match n % 16 {
+            13 => bytes[24] ^= 1,
+            14 => bytes[17] = 70,
+            15 => bytes.truncate(30),
+            _ => {}
+        }
+        let mac = if n % 11 == 10 { None } else { Some(0) };
+        Sample { bytes, headers: [mac, None, None], headroom: 128, fill: 0 }
+    };
+    (0..256).map(one).collect()
+}
+
+fn stores(program: &Program, field: packet::field::Field) -> usize {
+    let insts = program.blocks.iter().flat_map(|block| &block.insts);
+    insts.filter(|(_, inst)| matches!(inst, Inst::Store(found, _) if *found == field)).count()
+}
+
+fn optimized(parts: &[Program], samples: &[Sample]) -> (Program, Report) {
+    let chain = link(parts);
+    let known = known(&chain);
+    compare(&chain, &known, samples)
+}
+
+#[test]
+fn ten_routers_read_once_and_write_once() {
+    let one = optimized(&router(0, false), &samples()).1;
+    let parts: Vec<Program> = (0..10).flat_map(|number| router(number, false)).collect();
+    let (program, report) = optimized(&parts, &samples());
+    let text = ir::text::print(&program);
+    let most = |counts: &Counts| (counts.loads, counts.checks, counts.sums, counts.updates);
+    assert_eq!(most(&report.packet_after), most(&one.packet_after), "{text}\n{report:?}");
+    assert_eq!(report.packet_after.stores, one.packet_after.stores, "{text}\n{report:?}");
+    assert_eq!(report.packet_before.updates, 10);
+    assert_eq!((stores(&program, IP_TTL), stores(&program, IP_SUM)), (1, 1), "{text}");
+    // What is left of the others is a question whether the time to live is over.
+    assert!(report.packet_after.branches <= one.packet_after.branches + 9, "{text}");
+}
+
+#[test]
+fn ten_routers_with_lookups_check_once() {
+    let parts: Vec<Program> = (0..10).flat_map(|number| router(number, true)).collect();
+    let (program, report) = optimized(&parts, &samples());
+    let text = ir::text::print(&program);
+    assert_eq!(report.packet_after.lookups, 10);
+    assert_eq!((report.packet_before.sums, report.packet_after.sums), (10, 1), "{text}");
+    assert_eq!((report.packet_before.updates, report.packet_after.updates), (10, 1), "{text}");
+    assert_eq!(report.packet_after.checks, 2, "{text}");
+    // Frames without MAC header leave by a way of their own.
+    assert!(stores(&program, IP_SUM) <= 2, "{text}");
+    println!("{text}\n{report:?}");
+}
+
+#[test]
+fn what_a_mapping_changes_is_checked_again() {
+    let mut parts = router(0, false);
+    parts.push(program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1));
+    parts.extend(router(1, false));
+    let (program, report) = optimized(&parts, &samples());
+    let text = ir::text::print(&program);
+    // The change of the sum stands in the record: only the record's owner knows that it is right.
+    assert_eq!(report.packet_after.sums, 2, "{text}");
+    assert!(stores(&program, L4_PORTS) >= 1, "{text}");
+    assert_eq!(stores(&program, IP_SRC) + stores(&program, IP_DST), 0);
+}
+
+/// Seconds that optimising takes on the machine of whoever runs this; far more than on any that is meant.
+const MOST_SECONDS: f64 = 3.0;
+
+fn is_fast(what: &str, chain: &Program) {
+    let start = std::time::Instant::now();
+    let (_, report) = synth::optimize::optimize_with(chain, &known(chain));
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{what}: {} blocks in {seconds:.3} s, {report:?}", chain.blocks.len());
+    assert!(seconds < MOST_SECONDS, "{what}: {seconds} s");
+}
+
+#[test]
+fn twenty_thousand_blocks_take_no_time() {
+    let routers: Vec<Program> = (0..10).flat_map(|number| router(number, true)).collect();
+    let ten = link(&routers).blocks.len();
+    let many: Vec<Program> = routers.iter().cycle().take(routers.len() * (20_000 / ten)).cloned().collect();
+    is_fast("routers", &link(&many));
+}
+
+#[test]
+fn twenty_thousand_rules_take_no_time() {
+    // One test after the other, all of them with one drop: what is known there is of all of them.
+    let mut f = ir::Builder::new("Rules", 1);
+    let bad = f.drop_block("bad");
+    f.need(packet::field::Base::Net, 20, bad);
+    for rule in 0..20_000u64 {
+        let field = [IP_SRC, IP_DST, IP_TTL][rule as usize % 3];
+        let value = f.load(field);
+        let hit = f.bin_const(ir::BinOp::Eq, value, rule * 7919 % 60_000);
+        if rule % 5 == 0 {
+            f.store(packet::field::IP_TOS, hit);
+        }
+        f.leave_if(hit, bad);
+    }
+    f.emit(0);
+    is_fast("rules", &f.finish().expect("a valid program"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn chains_of_elements_do_what_they_did(which in prop::collection::vec(0..9usize, 1..7)) {
+        let parts: Vec<Program> = which.iter().map(|which| match which {
+            0 => program("CheckIPHeader", "OFFSET 14, BADSRC 10.0.0.3 10.0.0.4", 1),
+            1 => program("CheckIPHeader", "14", 2),
+            2 => program("DecIPTTL", "", 2),
+            3 => program("EtherRewrite", "02:00:00:00:00:01, 02:00:00:00:00:02", 1),
+            4 => program("StaticIPLookup", "10.0.0.0/8 192.0.2.1 0, 0.0.0.0/0 0", 1),
+            5 => program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1),
+            6 => program("IPFilter", "deny udp && src port > 12450, allow all", 1),
+            7 => program("Strip", "14", 1),
+            _ => program("EtherEncap", "0x0800, 02:00:00:00:00:01, 02:00:00:00:00:02", 1),
+        }).collect();
+        optimized(&parts, &samples());
+        let chain = link(&parts);
+        compare(&chain, &Known::default(), &samples());
+    }
+}
