@@ -334,7 +334,7 @@ fn compile(
     // The stretches of the workers are alike.
     let mut of_stretches = vec![];
     for (number, stretch) in stretches.first().into_iter().flatten().enumerate() {
-        of_stretches.push(compiler.add_new(&stretch.linked.program)?);
+        of_stretches.push(compiler.add_new(&stretch.program)?);
         debug_assert!(stretches.iter().all(|all| all[number].linked == stretch.linked));
     }
     let (code, programs) = (compiler.builder.finish()?, compiler.known.len());

@@ -19,9 +19,11 @@ pub use fuzz::fuzz_forms;
 
 use crate::node::Node;
 use codegen::Engine;
+use ir::Program;
 use std::ops::Range;
 use std::sync::Arc;
 use synth::link::{LinkError, Linked, Part, link};
+use synth::optimize::{Known, Report, optimize_with};
 
 /// Which elements are to run as a part of a stretch where they can.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -58,8 +60,12 @@ pub struct Entry {
 pub struct Stretch {
     /// The nodes of its parts.
     pub parts: Vec<usize>,
-    /// Its program, and where each thing of it came from.
+    /// The linked program as its elements are written, and where each thing of it came from.
     pub linked: Arc<Linked>,
+    /// The same with less to do, which is run.
+    pub program: Arc<Program>,
+    /// What became of the program.
+    pub report: Report,
     /// How it is run.
     pub engine: Engine,
     /// For each input of the program, the part and its input.
@@ -97,7 +103,7 @@ impl Stretch {
             .into_iter()
             .filter_map(|(node, input)| Some((place(node)?, input)))
             .collect();
-        let programs: Vec<Arc<ir::Program>> = parts
+        let programs: Vec<Arc<Program>> = parts
             .iter()
             .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))
             .collect();
@@ -117,6 +123,7 @@ impl Stretch {
             })
             .collect();
         let linked = link("stretch", &of, &entries)?;
+        let (program, report) = optimize_with(&linked.program, &Known::default());
         for (input, (part, port)) in entries.iter().enumerate() {
             let node = &mut nodes[parts[*part]];
             node.entries.resize(node.entries.len().max(port + 1), None);
@@ -131,6 +138,8 @@ impl Stretch {
             is_due: false,
             engine: Engine::Evaluator,
             linked: Arc::new(linked),
+            program: Arc::new(program),
+            report,
             parts,
         })
     }

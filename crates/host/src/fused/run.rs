@@ -36,8 +36,14 @@ impl Worker {
         let mut state = State { cells, tables: &mut tables, now_ns: self.now_ns };
         let burst = Burst { input: entry.input, packets: &mut *packets, list };
         let mut exits = self.exits.pop().unwrap_or_default();
-        let through =
-            codegen::pass(&stretch.engine, &linked.program, burst, &mut state, &mut self.scratch, &mut exits);
+        let through = codegen::pass(
+            &stretch.engine,
+            &stretch.program,
+            burst,
+            &mut state,
+            &mut self.scratch,
+            &mut exits,
+        );
         self.depth += 1;
         if let Some(output) = through {
             self.leave_fused(entry.stretch, output, packets, list);
@@ -50,7 +56,7 @@ impl Worker {
 
     /// Packets that a stretch put on several lists.
     fn part_fused(&mut self, stretch: usize, packets: &mut [Packet], exits: &Exits) {
-        let program = &self.stretches[stretch].linked.program;
+        let program = &self.stretches[stretch].program;
         let (reasons, slow) = (program.reasons.len(), program.slow.len());
         if exits.has_exceptions(slow) {
             for reason in 0..reasons {
