@@ -334,8 +334,8 @@ fn compile(
     // The stretches of the workers are alike.
     let mut of_stretches = vec![];
     for (number, stretch) in stretches.first().into_iter().flatten().enumerate() {
-        of_stretches.push(compiler.add_new(&stretch.program)?);
-        debug_assert!(stretches.iter().all(|all| all[number].linked == stretch.linked));
+        of_stretches.push(compiler.add_new(&stretch.made.program)?);
+        debug_assert!(stretches.iter().all(|all| all[number].made.program == stretch.made.program));
     }
     let (code, programs) = (compiler.builder.finish()?, compiler.known.len());
     let lowered = graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut());
@@ -344,7 +344,7 @@ fn compile(
     }
     for stretches in stretches {
         for (stretch, id) in stretches.iter_mut().zip(&of_stretches) {
-            stretch.engine = Engine::Native(Arc::clone(&code), *id);
+            stretch.made.engine = Engine::Native(Arc::clone(&code), *id);
         }
     }
     Ok(programs + of_stretches.len())

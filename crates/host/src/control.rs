@@ -135,6 +135,8 @@ impl Worker {
     pub(crate) fn write_here(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String> {
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let element = this.element.as_mut().ok_or("an element cannot write its own handlers")?;
-        element.write(handler, value, &mut self.cells[this.cells.clone()])
+        let written = element.write(handler, value, &mut self.cells[this.cells.clone()]);
+        self.follow_cells();
+        written
     }
 }

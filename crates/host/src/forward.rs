@@ -86,6 +86,7 @@ impl Worker {
         }
         if let Some(Some(entry)) = self.nodes[node].entries.get(input).copied()
             && !self.is_slow
+            && self.stretches[entry.stretch].is_ready()
         {
             return self.push_fused(entry, packets, list);
         }

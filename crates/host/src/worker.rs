@@ -359,8 +359,14 @@ impl Worker {
         fired
     }
 
+    /// Has stretches follow what their cells hold.
+    pub(crate) fn follow_cells(&mut self) {
+        self.stretches.iter_mut().for_each(|stretch| stretch.follow(&self.cells));
+    }
+
     fn tick(&mut self) {
         self.settle_books();
+        self.follow_cells();
         let now_ns = self.now_ns;
         for node in &mut self.nodes {
             if let Some(element) = &mut node.element {

@@ -2,6 +2,7 @@
 
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
+use host::fused::Wanted;
 use host::running::{Plan, Running};
 use host::{Assembly, Options, Outcome, PortOpener, assemble};
 use port::Port;
@@ -113,6 +114,48 @@ fn handlers_are_read_and_written_while_packets_flow() {
     let outcome = running.wait();
     assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
     assert!(outcome.report.received() >= 10_000);
+}
+
+/// A fused stretch is made for what its configuration holds, and made again when a handler changes that.
+#[test]
+fn a_stretch_follows_its_handlers_while_packets_flow() {
+    for evaluator in [false, true] {
+        let frames = Arc::new(FrameSet::new(frames(8)).expect("frames"));
+        let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
+        let options = Options { evaluator, fused: Wanted::All, ..Options::default() };
+        let text = "FromDevice(in) -> Paint(1) -> s :: Switch(0) -> a :: Counter -> d :: Discard;
+            s[1] -> b :: Counter -> p :: Paint(3) -> d;";
+        let assembly = build(text, &mut ports, &options).expect("a valid configuration");
+        let branches = |program: &ir::Program| {
+            program.blocks.iter().filter(|block| matches!(block.term, ir::Term::Switch(..))).count()
+        };
+        let stretch = &assembly.stretches[0][0];
+        // Each counter has one of its own, and the second is not reached.
+        assert_eq!((branches(&stretch.linked.program), branches(&stretch.made.program)), (3, 1));
+        let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+        let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+        let running = running.expect("threads");
+        let count = |name: &str| running.read(name).expect("a count").parse::<u64>().expect("a number");
+        while count("a.count") < 10_000 {}
+        assert_eq!(count("b.count"), 0);
+        running.write("s.switch", "1").expect("an output");
+        let before = count("a.count");
+        while count("b.count") < 100_000 {}
+        assert_eq!(count("a.count"), before, "packets go by the switch as it is now");
+        running.write("s.switch", "0").expect("an output");
+        let before = count("b.count");
+        while count("a.count") < 200_000 {}
+        assert_eq!(count("b.count"), before);
+        running.write("s.switch", "1").expect("an output");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        running.stop();
+        let outcome = running.wait();
+        assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
+        assert_eq!(outcome.report.unbalanced().next(), None);
+        let stretch = &outcome.workers[0].stretches[0];
+        assert_eq!(branches(&stretch.made.program), 1, "it was made again for the switch as it is");
+        assert!(stretch.is_ready(), "and runs");
+    }
 }
 
 #[test]

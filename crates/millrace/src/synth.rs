@@ -108,8 +108,8 @@ fn emit(assembly: &Assembly, what: Option<Emit>) -> anyhow::Result<String> {
     let mut out = String::new();
     for stretch in &assembly.stretches[0] {
         match what {
-            Some(Emit::Ir) => out += &ir::text::print(&stretch.program),
-            _ => drop(builder.add(&stretch.program)?),
+            Some(Emit::Ir) => out += &ir::text::print(&stretch.made.program),
+            _ => drop(builder.add(&stretch.made.program)?),
         }
     }
     Ok(out + builder.listing())
@@ -130,7 +130,7 @@ fn describe(stretch: &Stretch, nodes: &[Node], cuts: &[Cut]) -> anyhow::Result<S
     let name = |part: usize| nodes[stretch.parts[part]].name.clone();
     let start = Instant::now();
     let mut builder = CodeBuilder::new()?;
-    builder.add(&stretch.program)?;
+    builder.add(&stretch.made.program)?;
     builder.finish()?;
     let build_ms = start.elapsed().as_secs_f64() * 1e3;
     let leaves = linked.outputs.iter().map(|&(part, port)| {

@@ -12,18 +12,19 @@
 
 mod find;
 mod fuzz;
+mod made;
 mod run;
 
 pub use find::{Cut, find};
 pub use fuzz::fuzz_forms;
+pub use made::Made;
 
 use crate::node::Node;
-use codegen::Engine;
 use ir::Program;
+use made::{Config, Making};
 use std::ops::Range;
 use std::sync::Arc;
 use synth::link::{LinkError, Linked, Part, link};
-use synth::optimize::{Known, Report, optimize_with};
 
 /// Which elements are to run as a part of a stretch where they can.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -62,12 +63,14 @@ pub struct Stretch {
     pub parts: Vec<usize>,
     /// The linked program as its elements are written, and where each thing of it came from.
     pub linked: Arc<Linked>,
-    /// The same with less to do, which is run.
-    pub program: Arc<Program>,
-    /// What became of the program.
-    pub report: Report,
-    /// How it is run.
-    pub engine: Engine,
+    /// What is run: the same with less to do.
+    pub made: Made,
+    /// Another one that is being made, because a handler changed what this one was made for.
+    next: Option<Making>,
+    /// What cells held for which no program could be made.
+    failed: Config,
+    /// Whether the program is for the cells as they are.
+    is_ready: bool,
     /// For each input of the program, the part and its input.
     inputs: Vec<(usize, usize)>,
     /// Its cells among the worker's.
@@ -123,7 +126,8 @@ impl Stretch {
             })
             .collect();
         let linked = link("stretch", &of, &entries)?;
-        let (program, report) = optimize_with(&linked.program, &Known::default());
+        let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
+        let made = Made::of(&linked.program, &start);
         for (input, (part, port)) in entries.iter().enumerate() {
             let node = &mut nodes[parts[*part]];
             node.entries.resize(node.entries.len().max(port + 1), None);
@@ -136,10 +140,11 @@ impl Stretch {
             passed: vec![],
             cells: 0..0,
             is_due: false,
-            engine: Engine::Evaluator,
             linked: Arc::new(linked),
-            program: Arc::new(program),
-            report,
+            made,
+            next: None,
+            failed: Config::new(),
+            is_ready: true,
             parts,
         })
     }

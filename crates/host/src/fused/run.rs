@@ -37,8 +37,8 @@ impl Worker {
         let burst = Burst { input: entry.input, packets: &mut *packets, list };
         let mut exits = self.exits.pop().unwrap_or_default();
         let through = codegen::pass(
-            &stretch.engine,
-            &stretch.program,
+            &stretch.made.engine,
+            &stretch.made.program,
             burst,
             &mut state,
             &mut self.scratch,
@@ -56,7 +56,7 @@ impl Worker {
 
     /// Packets that a stretch put on several lists.
     fn part_fused(&mut self, stretch: usize, packets: &mut [Packet], exits: &Exits) {
-        let program = &self.stretches[stretch].program;
+        let program = &self.stretches[stretch].made.program;
         let (reasons, slow) = (program.reasons.len(), program.slow.len());
         if exits.has_exceptions(slow) {
             for reason in 0..reasons {

@@ -1,0 +1,106 @@
+//! The program that a stretch runs, made for cells as they are.
+//!
+//! A cell that no program writes is a part of the configuration: a colour, an Ethernet address. It changes
+//! when a handler is written, and seldom. The program is made for what it holds, and made again, on a thread
+//! of its own, when that changes; until then the stretch's elements run one by one.
+
+use super::Stretch;
+use codegen::{CodeBuilder, CodegenError, Engine};
+use ir::{Inst, Program};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use synth::optimize::{Known, Report, optimize_with};
+
+/// A program to run, and what it was made for.
+pub struct Made {
+    /// The program.
+    pub program: Arc<Program>,
+    /// What it has less to do than the linked one.
+    pub report: Report,
+    /// How it is run.
+    pub engine: Engine,
+    /// What cells of the configuration held.
+    config: Config,
+}
+
+/// Cells and what they hold.
+pub(super) type Config = BTreeMap<u16, u64>;
+
+/// A program that a thread makes.
+pub(super) type Making = JoinHandle<Result<Made, CodegenError>>;
+
+impl Made {
+    /// The program of a stretch whose cells hold `cells`; it is evaluated until there is code.
+    pub fn of(linked: &Program, cells: &[u64]) -> Made {
+        let config = config_cells(linked, cells);
+        let known = Known { cells: config.clone(), ..Known::default() };
+        let (program, report) = optimize_with(linked, &known);
+        Made { program: Arc::new(program), report, engine: Engine::Evaluator, config }
+    }
+
+    /// Whether it is right for cells as they are.
+    fn is_for(&self, cells: &[u64]) -> bool {
+        holds(cells, &self.config)
+    }
+}
+
+fn holds(cells: &[u64], config: &Config) -> bool {
+    config.iter().all(|(cell, value)| cells.get(usize::from(*cell)) == Some(value))
+}
+
+/// The cells that a program never writes, and what they hold.
+fn config_cells(program: &Program, cells: &[u64]) -> Config {
+    let mut config: Config = (0..).zip(cells.iter().copied()).collect();
+    for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
+        if let Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) = inst {
+            config.remove(cell);
+        }
+    }
+    config
+}
+
+impl Stretch {
+    /// Whether its program can run now.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// Sees to it that the program is one for these cells: after a handler was written, and from time to time
+    /// while one is being made. No packet waits for it.
+    pub(crate) fn follow(&mut self, cells: &[u64]) {
+        let cells = &cells[self.cells.clone()];
+        let made = self.next.take_if(|next| next.is_finished()).map(|next| {
+            let failed = |_| CodegenError::Machine("the thread that makes code broke".into());
+            next.join().map_err(failed).and_then(|made| made)
+        });
+        match made {
+            Some(Ok(made)) => self.made = made,
+            // The elements go on one by one, until something else changes.
+            Some(Err(error)) => {
+                tracing::error!("no code for a stretch of elements: {error}");
+                self.failed = config_cells(&self.linked.program, cells);
+            }
+            None => {}
+        }
+        self.is_ready = self.made.is_for(cells);
+        if self.is_ready || self.next.is_some() || (!self.failed.is_empty() && holds(cells, &self.failed)) {
+            return;
+        }
+        let linked = Arc::clone(&self.linked);
+        if matches!(self.made.engine, Engine::Evaluator) {
+            self.made = Made::of(&linked.program, cells);
+            self.is_ready = true;
+            return;
+        }
+        let cells = cells.to_vec();
+        let make = move || {
+            let mut made = Made::of(&linked.program, &cells);
+            let mut builder = CodeBuilder::new()?;
+            let id = builder.add(&made.program)?;
+            made.engine = Engine::Native(builder.finish()?, id);
+            Ok(made)
+        };
+        self.next = std::thread::Builder::new().name("synthesis".into()).spawn(make).ok();
+    }
+}
