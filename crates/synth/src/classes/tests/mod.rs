@@ -1,0 +1,4 @@
+//! Tests of the walk against the evaluator.
+
+mod harness;
+mod random;
