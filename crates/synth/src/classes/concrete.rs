@@ -240,6 +240,10 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
                 }
                 sum
             }
+            Node::Fold(sum) => {
+                let sum = self.value(*sum)?;
+                (sum & 0xffff) + (sum >> 16)
+            }
             Node::Bin(op, a, b) => op.apply(self.value(*a)?, self.value(*b)?),
             Node::In(of, set) => u64::from(set.contains(self.value(*of)?)),
             Node::Select(c, a, b) => match self.value(*c)? {

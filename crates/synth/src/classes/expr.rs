@@ -161,6 +161,8 @@ pub enum Node {
     Slice(Id, u8, u8),
     /// A constant and multiples, wrapping.
     Sum(u64, Box<[(Id, u64)]>),
+    /// The low 16 bits of a sum and its carry, added once: a one's complement sum.
+    Fold(Id),
     /// Other arithmetic.
     Bin(BinOp, Id, Id),
     /// Whether a number is in a set.
@@ -225,6 +227,8 @@ pub struct Pool {
     rec_log_numbers: HashMap<Box<[RecWrite]>, Log>,
     /// What header annotations were set to: places get their names from here.
     pub(super) names: Vec<(Id, i32, Base)>,
+    /// What is promised of tables.
+    pub(super) relations: Vec<super::Relation>,
 }
 
 impl Default for Pool {
@@ -238,6 +242,7 @@ impl Default for Pool {
             rec_logs: vec![],
             rec_log_numbers: HashMap::new(),
             names: vec![],
+            relations: vec![],
         };
         pool.log(&[]);
         pool.rec_log(&[]);
@@ -314,6 +319,10 @@ impl Pool {
             Node::Cat(parts) => parts.iter().fold(0, |sum, (low, part)| sum | self.max(*part) << low),
             Node::Slice(of, low, width) => ones(*width).min(self.max(*of) >> low),
             Node::Sum(constant, terms) => self.largest_sum(*constant, terms),
+            Node::Fold(sum) => {
+                let (high, low) = (self.max(*sum) >> 16, self.max(*sum) & 0xffff);
+                (high + low).max(high.saturating_sub(1) + 0xffff * u64::from(high > 0))
+            }
             Node::Bin(op, a, b) => match op {
                 BinOp::Min | BinOp::And => self.max(*a).min(self.max(*b)),
                 BinOp::Or | BinOp::Xor => all(a) | all(b),
@@ -333,16 +342,14 @@ impl Pool {
     }
 
     fn largest_sum(&self, constant: u64, terms: &[(Id, u64)]) -> u64 {
-        // The carry of a one's complement sum added to it stays below 2^16 where the sum is small.
-        if let (0, [(a, 1), (b, 1)]) = (constant, terms)
-            && let Some(sum) = self.folded(*a, *b).or(self.folded(*b, *a))
-        {
-            let (high, low) = (self.max(sum) >> 16, self.max(sum) & 0xffff);
-            return (high + low).max(high.saturating_sub(1) + 0xffff * u64::from(high > 0));
+        // Over the whole numbers, where that does not wrap.
+        let mut hull = (super::facts::signed(constant), super::facts::signed(constant));
+        for (term, by) in terms {
+            let most = super::facts::signed(*by).saturating_mul(self.max(*term).into());
+            hull = (hull.0.saturating_add(most.min(0)), hull.1.saturating_add(most.max(0)));
         }
-        let sizes = terms.iter().map(|(term, by)| self.max(*term).checked_mul(*by));
-        let sum = sizes.fold(Some(constant), |sum, size| sum?.checked_add(size?));
-        sum.unwrap_or(u64::MAX)
+        let sized = u64::try_from(hull.1).ok().filter(|_| hull.0 >= 0);
+        sized.unwrap_or(u64::MAX)
     }
 
     /// The number whose low 16 bits are `low` and whose others are `high`.
@@ -396,7 +403,7 @@ impl Pool {
             Node::Atom(Atom::Bits(bits)) => root(bits).into_iter().collect(),
             Node::Atom(_) => vec![],
             Node::Cat(parts) => parts.iter().map(|(_, part)| *part).collect(),
-            Node::Slice(of, ..) | Node::In(of, _) | Node::Record(of) => vec![*of],
+            Node::Slice(of, ..) | Node::In(of, _) | Node::Record(of) | Node::Fold(of) => vec![*of],
             Node::Sum(_, terms) => terms.iter().map(|(term, _)| *term).collect(),
             Node::Bin(_, a, b) => vec![*a, *b],
             Node::Select(a, b, c) | Node::Csum(a, b, c, _) => vec![*a, *b, *c],

@@ -140,6 +140,20 @@ impl Facts {
         self.sets.iter().map(|(id, set)| (*id, set))
     }
 
+    /// Differences that conditions bound: the smallest and the largest value, and the terms.
+    pub fn differences<'a>(
+        &'a self,
+        pool: &'a Pool,
+    ) -> impl Iterator<Item = (i128, i128, &'a [(Id, u64)])> + use<'a> {
+        let bias = i128::from(super::simplify::BIAS);
+        self.sets.iter().filter_map(move |(id, set)| match pool.node(*id) {
+            Node::Sum(super::simplify::BIAS, terms) => {
+                Some((i128::from(set.min()?) - bias, i128::from(set.max()?) - bias, &**terms))
+            }
+            _ => None,
+        })
+    }
+
     /// Takes a condition; false where it cannot hold.
     #[must_use]
     pub fn take(&mut self, pool: &Pool, id: Id, set: &IntervalSet) -> bool {

@@ -3,7 +3,6 @@
 //! Order matters where a condition makes a record: it may only be asked once those before it hold.
 
 use super::expr::Id;
-use super::facts::Facts;
 use super::interval::IntervalSet;
 
 /// A condition: an expression's value is in a set.
@@ -64,8 +63,9 @@ impl Filter {
         (different <= 1).then_some(joined)
     }
 
-    /// A filter for packets of either: what both start with, and what is different as alternatives.
-    pub fn alternatives(filters: Vec<Filter>) -> Filter {
+    /// A filter for packets of either: what they have in common, and what is different as alternatives.
+    /// `early` says of which expressions it does not matter when they are asked.
+    pub fn alternatives(filters: Vec<Filter>, mut early: impl FnMut(Id) -> bool) -> Filter {
         let Some(first) = filters.first() else { return Filter::default() };
         let mut common = first.0.len();
         for filter in &filters {
@@ -73,16 +73,22 @@ impl Filter {
             common = common.min(same);
         }
         let mut all = first.0[..common].to_vec();
-        let rests: Vec<Vec<Factor>> = filters.into_iter().map(|filter| filter.0[common..].to_vec()).collect();
+        let shared: Vec<Factor> = first.0[common..]
+            .iter()
+            .filter(|factor| filters.iter().all(|filter| filter.0[common..].contains(factor)))
+            .filter(|factor| matches!(factor, Factor::Is(id, _) if early(*id)))
+            .cloned()
+            .collect();
+        let rests = filters.into_iter().map(|filter| {
+            let rest = filter.0.into_iter().skip(common);
+            rest.filter(|factor| !shared.contains(factor)).collect::<Vec<Factor>>()
+        });
+        let rests: Vec<Vec<Factor>> = rests.collect();
+        all.extend(shared);
         // Where one of them asks nothing more, all packets fulfil it.
         if rests.iter().all(|rest| !rest.is_empty()) {
             all.push(Factor::Any(rests));
         }
         Filter(all)
-    }
-
-    /// What is known where the filter's own conditions hold.
-    pub fn matches_facts(&self, facts: &Facts) -> bool {
-        self.conditions().all(|(id, _)| facts.condition(id).is_some())
     }
 }

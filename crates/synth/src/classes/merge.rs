@@ -1,5 +1,6 @@
 //! Ways that do the same become one.
 
+use super::expr::{Id, Node, Pool};
 use super::filter::Filter;
 use super::walk::{Done, Way};
 use std::collections::HashMap;
@@ -51,8 +52,19 @@ fn absorb(way: &mut Way, other: Way) {
     }
 }
 
+/// Whether an expression is about what a table says.
+fn asks_tables(pool: &Pool, id: Id, seen: &mut HashMap<Id, bool>) -> bool {
+    if let Some(known) = seen.get(&id) {
+        return *known;
+    }
+    let asks = matches!(pool.node(id), Node::Found(_))
+        || pool.children(id).into_iter().any(|child| asks_tables(pool, child, seen));
+    seen.insert(id, asks);
+    asks
+}
+
 /// Ways that come to one block: of those in the same state, at most `apart` stay apart.
-pub(super) fn arriving(ways: Vec<Way>, apart: usize) -> Vec<Way> {
+pub(super) fn arriving(pool: &Pool, ways: Vec<Way>, apart: usize) -> Vec<Way> {
     if ways.len() == 1 {
         return ways;
     }
@@ -71,7 +83,9 @@ pub(super) fn arriving(ways: Vec<Way>, apart: usize) -> Vec<Way> {
         join_filters(&mut list, absorb);
         let mut joined: Vec<Way> = list.into_iter().map(|(filter, way)| Way { filter, ..way }).collect();
         if joined.len() > apart {
-            let filter = Filter::alternatives(joined.iter().map(|way| way.filter.clone()).collect());
+            let filter = Filter::alternatives(joined.iter().map(|way| way.filter.clone()).collect(), |id| {
+                !asks_tables(pool, id, &mut HashMap::new())
+            });
             let mut rest = joined.drain(..);
             if let Some(mut first) = rest.next() {
                 rest.for_each(|way| absorb(&mut first, way));
@@ -85,7 +99,7 @@ pub(super) fn arriving(ways: Vec<Way>, apart: usize) -> Vec<Way> {
 }
 
 /// Ways that have ended: those with the same exit and state are one, as far as their filters allow.
-pub(super) fn ended(done: Vec<Done>, apart: usize) -> Vec<Done> {
+pub(super) fn ended(pool: &Pool, done: Vec<Done>, apart: usize) -> Vec<Done> {
     let mut groups: Vec<(super::Exit, Vec<Way>)> = vec![];
     let mut numbers = HashMap::new();
     for Done { mut way, exit } in done {
@@ -96,8 +110,8 @@ pub(super) fn ended(done: Vec<Done>, apart: usize) -> Vec<Done> {
             None => groups.push((exit, vec![way])),
         }
     }
-    let ended = groups
-        .into_iter()
-        .flat_map(|(exit, group)| arriving(group, apart).into_iter().map(move |way| Done { way, exit }));
+    let ended = groups.into_iter().flat_map(|(exit, group)| {
+        arriving(pool, group, apart).into_iter().map(move |way| Done { way, exit })
+    });
     ended.collect()
 }

@@ -11,24 +11,31 @@
 //! first one.
 
 pub mod concrete;
+mod count;
 pub mod expr;
 pub mod facts;
+mod fields;
 pub mod filter;
 pub mod interval;
 mod merge;
+mod names;
+pub mod show;
 pub mod simplify;
 pub mod state;
 mod sums;
 mod walk;
 
 use expr::{Id, Pool};
+use facts::Facts;
 use filter::Filter;
 use interval::IntervalSet;
 use ir::Program;
 use ir::program::BlockId;
 use packet::field::Field;
+use simplify::Maker;
 use state::State;
 
+pub use sums::{Part, Relation};
 pub use walk::field_name;
 
 /// What a walk is told.
@@ -43,6 +50,9 @@ pub struct Options<'a> {
     /// What cells hold that no program writes to; only handlers change them, which is then reason for
     /// another walk. `None`: nothing is known of them.
     pub settled_cells: Option<&'a [u64]>,
+    /// What the owners of tables promise of their records: by these, a header's checksum is known to be
+    /// right after a rewrite.
+    pub relations: &'a [Relation],
     /// Most ways that are followed at once, and most classes.
     pub max_ways: usize,
     /// Ways to one block in the same state that are followed apart.
@@ -56,6 +66,7 @@ impl Default for Options<'_> {
             names: &[],
             frames: false,
             settled_cells: None,
+            relations: &[],
             max_ways: 20_000,
             max_ways_apart: 4,
         }
@@ -158,6 +169,8 @@ pub struct Class {
 pub struct Classes {
     /// Their expressions.
     pub pool: Pool,
+    /// A packet as it comes in.
+    pub start: State,
     /// The classes, by entry and in the program's order.
     pub classes: Vec<Class>,
     /// What was not covered.
@@ -168,22 +181,29 @@ impl Classes {
     /// Walks all ways through a program.
     pub fn of(program: &Program, options: &Options<'_>) -> Classes {
         let mut walker = walk::Walker::new(program, options);
+        walker.pool.relations = options.relations.to_vec();
         let mut classes = vec![];
         for entry in 0..program.entries.len() {
             walker.walk(entry);
-            let done = merge::ended(std::mem::take(&mut walker.done), options.max_ways_apart);
-            classes.extend(done.into_iter().map(|walk::Done { way, exit }| Class {
+            let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options.max_ways_apart);
+            classes.extend(done.into_iter().map(|walk::Done { mut way, exit }| Class {
                 entry,
                 filter: way.filter,
                 exit,
-                end: way.state,
+                end: {
+                    let mut make = Maker { pool: &mut walker.pool, facts: &way.facts };
+                    way.state.bytes = fields::by_field(&mut make, &way.state.bytes);
+                    way.state
+                },
                 before: way.counts,
                 steps: way.steps,
                 wasted: if matches!(exit, Exit::Drop(_)) { way.wasted } else { vec![] },
                 ways: way.ways,
             }));
         }
-        Classes { pool: walker.pool, classes, left: walker.left }
+        let facts = Facts::default();
+        let start = State::entry(&mut Maker { pool: &mut walker.pool, facts: &facts }, options.frames);
+        Classes { pool: walker.pool, start, classes, left: walker.left }
     }
 }
 

@@ -77,6 +77,7 @@ impl Maker<'_> {
         }
         by_term.retain(|_, by| *by != 0);
         self.join_bits(&mut by_term);
+        self.fold(&mut by_term);
         let terms: Vec<(Id, u64)> = by_term.into_iter().collect();
         match (sum.constant, terms.as_slice()) {
             (number, []) => return self.number(number),
@@ -133,6 +134,23 @@ impl Maker<'_> {
         }
     }
 
+    /// Finds the two halves of a one's complement sum.
+    fn fold(&mut self, terms: &mut BTreeMap<Id, u64>) {
+        let pair = terms.iter().find_map(|(low, by)| {
+            let high = terms.iter().find_map(|(high, same)| {
+                self.pool.folded(*low, *high).filter(|_| by == same).map(|sum| (*high, sum))
+            });
+            high.map(|(high, sum)| (*low, high, sum, *by))
+        });
+        if let Some((low, high, sum, by)) = pair {
+            terms.remove(&low);
+            terms.remove(&high);
+            let folded = self.pool.add(Node::Fold(sum));
+            let own = terms.entry(folded).or_default();
+            *own = own.wrapping_add(by);
+        }
+    }
+
     /// Parts side by side, each with the place of its lowest bit.
     pub fn cat(&mut self, parts: &[(u8, Id)]) -> Id {
         let mut flat = Linear { constant: 0, terms: vec![] };
@@ -185,20 +203,26 @@ impl Maker<'_> {
     /// The smallest and the largest value of `a - b`, where they do not wrap.
     pub fn gap(&self, a: Id, b: Id) -> Option<(i128, i128)> {
         let (constant, terms) = self.difference(a, b)?;
-        let (low, high) = self.facts.small_sum(self.pool, 0, &terms)?;
-        let (low, high) = (low + constant, high + constant);
-        // The same difference may be bounded by a condition.
-        let sign = terms.first().map_or(1, |(_, by)| signed(*by).signum());
-        let own: Vec<(Id, u64)> =
-            terms.iter().map(|(term, by)| (*term, if sign < 0 { by.wrapping_neg() } else { *by })).collect();
-        let known = self.pool.find(&Node::Sum(BIAS, own.into()));
-        let known = known.map(|id| self.facts.known(self.pool, id));
-        let Some((first, last)) = known.and_then(|set| Some((set.min()?, set.max()?))) else {
-            return Some((low, high));
-        };
-        let (first, last) = (i128::from(first) - i128::from(BIAS), i128::from(last) - i128::from(BIAS));
-        let (first, last) = if sign < 0 { (-last, -first) } else { (first, last) };
-        Some((low.max(first + constant), high.min(last + constant)))
+        let (mut low, mut high) = self.facts.small_sum(self.pool, 0, &terms)?;
+        // A difference that a condition bounds tells of every other, by what the two have not in common.
+        for (first, last, other) in self.facts.differences(self.pool) {
+            for sign in [1, u64::MAX] {
+                let mut rest: BTreeMap<Id, u64> = terms.iter().copied().collect();
+                for (term, by) in other {
+                    let own = rest.entry(*term).or_default();
+                    *own = own.wrapping_sub(by.wrapping_mul(sign));
+                }
+                rest.retain(|_, by| *by != 0);
+                if rest.len() >= terms.len() + other.len() {
+                    continue;
+                }
+                let rest: Vec<(Id, u64)> = rest.into_iter().collect();
+                let Some((least, most)) = self.facts.small_sum(self.pool, 0, &rest) else { continue };
+                let (first, last) = if sign == 1 { (first, last) } else { (-last, -first) };
+                (low, high) = (low.max(first + least), high.min(last + most));
+            }
+        }
+        Some((low + constant, high + constant))
     }
 
     /// Bits of a number: the lowest, and how many.
@@ -344,11 +368,11 @@ impl Maker<'_> {
     }
 
     fn smaller(&mut self, a: Id, b: Id) -> Id {
-        let order = self.at_most(a, b);
-        match self.pool.constant(order) {
-            Some(1) => a,
-            Some(_) => b,
-            None => self.pool.add(Node::Bin(BinOp::Min, a.min(b), a.max(b))),
+        let orders = [self.at_most(a, b), self.at_most(b, a)];
+        match orders.map(|order| self.pool.constant(order)) {
+            [Some(1), _] | [_, Some(0)] => a,
+            [Some(_), _] | [_, Some(_)] => b,
+            [None, None] => self.pool.add(Node::Bin(BinOp::Min, a.min(b), a.max(b))),
         }
     }
 
@@ -414,7 +438,10 @@ impl Maker<'_> {
             });
             set = IntervalSet::from_intervals(turned);
         }
-        let sum = self.sum_of(Linear { constant: BIAS, terms });
+        if let [(term, by)] = *terms {
+            return self.is_in(term, &unscaled(&set, BIAS, by));
+        }
+        let sum = self.pool.add(Node::Sum(BIAS, terms.into()));
         self.is_in(sum, &set)
     }
 

@@ -10,7 +10,7 @@ use packet::field::Base;
 use std::collections::BTreeMap;
 
 const MODULUS: i64 = 65_535;
-/// Bytes of a header without options, and words of the longest one.
+/// Bytes of a header without options.
 const PLAIN_BYTES: i64 = 20;
 
 /// Multiples of expressions, modulo 65535; those of `None` are a number.
@@ -24,42 +24,83 @@ fn add(to: &mut Residue, what: &Residue, by: i64) {
     to.retain(|_, by| *by != 0);
 }
 
+/// A promise of a table's owner: a number of a record is a sum of others, modulo 65535.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Relation {
+    /// The table.
+    pub table: u16,
+    /// Offset and bytes of the number.
+    pub number: (u16, u8),
+    /// What it is the sum of, each with a multiple.
+    pub sum: Vec<(Part, i64)>,
+}
+
+/// A part of such a sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// A word of the record's key.
+    Key(usize),
+    /// A number of the record: offset, bytes.
+    Number(u16, u8),
+}
+
+/// The parts that a promise makes of a number of a record.
+fn related(make: &mut Maker<'_>, rec: Id, offset: u16, bytes: u8) -> Option<Vec<(Id, i64)>> {
+    let Node::Record(found) = make.pool.node(rec) else { return None };
+    let Node::Found(find) = make.pool.node(*found).clone() else { return None };
+    let relations = make.pool.relations.clone();
+    let own = relations.iter().find(|known| known.table == find.table && known.number == (offset, bytes))?;
+    let parts = own.sum.iter().map(|(part, by)| match *part {
+        Part::Key(word) => find.key.get(word).map(|id| (*id, *by)),
+        Part::Number(offset, bytes) => {
+            Some((make.pool.add(Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)), *by))
+        }
+    });
+    parts.collect()
+}
+
 /// An expression modulo 65535.
-fn residue(make: &Maker<'_>, id: Id) -> Residue {
+fn residue(make: &mut Maker<'_>, id: Id) -> Residue {
     let mut sum = Residue::new();
     let one = |term: Option<Id>, by: i64| Residue::from([(term, by.rem_euclid(MODULUS))]);
-    match make.pool.node(id) {
+    match make.pool.node(id).clone() {
         Node::Const(number) => add(&mut sum, &one(None, (number % MODULUS as u64) as i64), 1),
+        Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)
+            if related(make, rec, offset, bytes).is_some() =>
+        {
+            for (part, by) in related(make, rec, offset, bytes).unwrap_or_default() {
+                add(&mut sum, &residue(make, part), by);
+            }
+        }
+        // Word by word, as headers are summed.
+        Node::RecLoad(..) | Node::Atom(_) | Node::Read(..) if make.pool.width(id) > 16 => {
+            for low in (0..make.pool.width(id)).step_by(16) {
+                let word = make.slice(id, low, 16);
+                add(&mut sum, &Residue::from([(Some(word), 1)]), 1);
+            }
+        }
         Node::Cat(parts) => {
-            for (low, part) in parts {
-                add(&mut sum, &residue(make, *part), 1 << (low % 16));
+            for (low, part) in &parts {
+                let (low, part) = (*low, *part);
+                add(&mut sum, &residue(make, part), 1 << (low % 16));
             }
         }
         Node::Sum(constant, terms) => {
-            let known = make.facts.small_sum(make.pool, *constant, terms);
+            let known = make.facts.small_sum(make.pool, constant, &terms);
             if known.is_none_or(|(low, _)| low < 0) {
                 return one(Some(id), 1);
             }
             let signed = |by: u64| (super::facts::signed(by) % i128::from(MODULUS)) as i64;
-            add(&mut sum, &one(None, signed(*constant)), 1);
-            for (term, by) in terms {
-                // A sum that is folded stays what it is.
-                let folded = terms.iter().find_map(|(other, same)| {
-                    (by == same).then(|| make.pool.folded(*term, *other)).flatten()
-                });
-                let high =
-                    terms.iter().any(|(other, same)| by == same && make.pool.folded(*other, *term).is_some());
-                match folded {
-                    Some(whole) => add(&mut sum, &residue(make, whole), signed(*by)),
-                    None if high => {}
-                    None => add(&mut sum, &residue(make, *term), signed(*by)),
-                }
+            add(&mut sum, &one(None, signed(constant)), 1);
+            for (term, by) in &terms {
+                add(&mut sum, &residue(make, *term), signed(*by));
             }
         }
+        Node::Fold(folded) => return residue(make, folded),
         Node::Csum(checksum, old, new, _) => {
-            add(&mut sum, &residue(make, *checksum), 1);
-            add(&mut sum, &residue(make, *old), 1);
-            add(&mut sum, &residue(make, *new), -1);
+            add(&mut sum, &residue(make, checksum), 1);
+            add(&mut sum, &residue(make, old), 1);
+            add(&mut sum, &residue(make, new), -1);
         }
         _ => return one(Some(id), 1),
     }

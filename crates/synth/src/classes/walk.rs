@@ -119,7 +119,7 @@ impl<'a> Walker<'a> {
         while let Some((at, ways)) = self.pending.pop_first() {
             let Some(&block) = order.get(at) else { continue };
             self.at = block.index();
-            let mut ways = super::merge::arriving(ways, self.options.max_ways_apart);
+            let mut ways = super::merge::arriving(&self.pool, ways, self.options.max_ways_apart);
             let room = self.options.max_ways.saturating_sub(self.done.len()).max(1);
             if ways.len() > room {
                 for way in ways.drain(room..) {
@@ -199,11 +199,14 @@ impl<'a> Walker<'a> {
                 _ => {
                     let others = set.complement(self.pool.max(of));
                     let sides = [(set, true), (others, false)];
-                    let both = sides.into_iter().filter_map(|(set, holds)| {
+                    let mut both = vec![];
+                    for (set, holds) in sides {
                         let mut way = way.clone();
-                        self.take(&mut way, of, &set).then_some((way, holds))
-                    });
-                    both.collect()
+                        if self.take(&mut way, of, &set) {
+                            both.push((way, holds));
+                        }
+                    }
+                    both
                 }
             },
             _ => vec![(way, true)],
@@ -211,14 +214,39 @@ impl<'a> Walker<'a> {
     }
 
     /// Takes a condition; false where it cannot hold.
-    fn take(&self, way: &mut Way, of: Id, set: &IntervalSet) -> bool {
+    fn take(&mut self, way: &mut Way, of: Id, set: &IntervalSet) -> bool {
         if !way.facts.take(&self.pool, of, set) {
             return false;
         }
-        way.filter.add(of, set);
+        match self.fields(of, set) {
+            Some(parts) => {
+                for (part, set) in parts {
+                    if !way.facts.take(&self.pool, part, &set) {
+                        return false;
+                    }
+                    way.filter.add(part, &set);
+                }
+            }
+            None => way.filter.add(of, set),
+        }
         let step = Step { origin: self.origin(), block: BlockId(self.at as u32), of, set: set.clone() };
         way.steps.push(step);
         true
+    }
+
+    /// A condition on two fields side by side as one on each of them, where it can be told so.
+    fn fields(&mut self, of: Id, set: &IntervalSet) -> Option<[(Id, IntervalSet); 2]> {
+        let Node::Atom(Atom::Bits(bits)) = *self.pool.node(of) else { return None };
+        let [(first, last)] = *set.intervals() else { return None };
+        let low =
+            bits.width - Some(super::names::first_field(&self.pool, bits)).filter(|width| *width > 0)?;
+        if low == 0 || first >> low != last >> low {
+            return None;
+        }
+        let high = self.pool.atom(Atom::Bits(bits.part(low, bits.width - low)));
+        let rest = self.pool.atom(Atom::Bits(bits.part(0, low)));
+        let mask = super::interval::ones(low);
+        Some([(high, IntervalSet::one(first >> low)), (rest, IntervalSet::range(first & mask, last & mask))])
     }
 
     fn bare(way: Way) -> Vec<(Way, Option<Id>)> {
@@ -352,15 +380,8 @@ impl<'a> Walker<'a> {
 
     /// Only packets of one segment are cut.
     fn cut(&mut self, way: Way, most: Id) -> Vec<(Way, Option<Id>)> {
-        let single = Self::make(&mut self.pool, &way).not(way.state.rest);
-        let single = match self.pool.max(way.state.rest) {
-            0 => self.pool.number(1),
-            _ => {
-                let rest = way.state.rest;
-                let _ = single;
-                Self::make(&mut self.pool, &way).is_in(rest, &IntervalSet::one(0))
-            }
-        };
+        let rest = way.state.rest;
+        let single = Self::make(&mut self.pool, &way).is_in(rest, &IntervalSet::one(0));
         let mut all = vec![];
         for (mut way, single) in self.split(way, single) {
             if single {

@@ -1,4 +1,6 @@
 //! Tests of the walk against the evaluator.
 
+mod chain;
 mod harness;
 mod random;
+mod real;

@@ -207,7 +207,7 @@ fn tables(program: &Program) -> MapTables {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
     fn one_class_has_each_packet_and_says_what_becomes_of_it(
         choices in prop::collection::vec(any::<(u8, u16, u8, u64)>(), 0..40),
