@@ -67,7 +67,7 @@ impl Outcome {
 }
 
 /// Calls `byte` with each byte that bits touch: its place, which of its bits, and what those are.
-fn write_bits(bit: i64, width: u8, value: u64, mut byte: impl FnMut(usize, u8, u8)) {
+pub(super) fn write_bits(bit: i64, width: u8, value: u64, mut byte: impl FnMut(usize, u8, u8)) {
     let end = bit + i64::from(width);
     for at in bit.div_euclid(8)..=(end - 1).div_euclid(8) {
         // The byte's last bit lies this many bits in front of the last one written.

@@ -19,6 +19,7 @@ pub mod filter;
 pub mod interval;
 mod merge;
 mod names;
+pub mod packets;
 pub mod show;
 pub mod simplify;
 pub mod state;

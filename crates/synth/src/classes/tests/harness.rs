@@ -99,8 +99,7 @@ impl Sample {
 
 pub const NOW_NS: u64 = 77_000;
 
-/// Runs a packet through the evaluator and through the class that it is in; they must agree. Gives the
-/// class's number, `None` where the packet went a way that was left out.
+/// As [`check_at`], at the usual time.
 pub fn check<'a>(
     program: &Program,
     classes: &'a Classes,
@@ -109,12 +108,26 @@ pub fn check<'a>(
     cells: &[u64],
     tables: &MapTables,
 ) -> Option<(usize, &'a Class)> {
+    check_at(program, classes, entry, sample, cells, tables, NOW_NS)
+}
+
+/// Runs a packet through the evaluator and through the class that it is in; they must agree. Gives the
+/// class's number, `None` where the packet went a way that was left out.
+pub fn check_at<'a>(
+    program: &Program,
+    classes: &'a Classes,
+    entry: usize,
+    sample: &Sample,
+    cells: &[u64],
+    tables: &MapTables,
+    now_ns: u64,
+) -> Option<(usize, &'a Class)> {
     // Found by short circuit: conditions make records.
     let mut found = vec![];
     for (at, class) in classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry) {
         let mut own = tables.clone();
         let mut concrete =
-            Concrete::new(&classes.pool, &sample.packet, sample.buffer.as_slice(), cells, &mut own, NOW_NS);
+            Concrete::new(&classes.pool, &sample.packet, sample.buffer.as_slice(), cells, &mut own, now_ns);
         if concrete.passes(&class.filter) {
             found.push(at);
         }
@@ -127,7 +140,7 @@ pub fn check<'a>(
     let class = &classes.classes[at];
     let (mut packet, mut buffer) = (sample.packet, sample.buffer.clone());
     let (mut own_cells, mut own_tables) = (cells.to_vec(), tables.clone());
-    let mut state = State { cells: &mut own_cells, tables: &mut own_tables, now_ns: NOW_NS };
+    let mut state = State { cells: &mut own_cells, tables: &mut own_tables, now_ns };
     let exit = ir::eval::run(program, entry, &mut packet, buffer.as_mut_slice(), &mut state).expect("runs");
 
     let (mut class_buffer, mut class_cells, mut class_tables) =
@@ -135,7 +148,7 @@ pub fn check<'a>(
     let outcome = {
         let buffer = sample.buffer.as_slice();
         let mut concrete =
-            Concrete::new(&classes.pool, &sample.packet, buffer, cells, &mut class_tables, NOW_NS);
+            Concrete::new(&classes.pool, &sample.packet, buffer, cells, &mut class_tables, now_ns);
         assert!(concrete.passes(&class.filter));
         concrete.outcome(class).expect("values of a packet that is in the class")
     };

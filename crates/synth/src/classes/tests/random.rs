@@ -1,11 +1,14 @@
 //! Programs made at random.
 
-use super::harness::{MapTables, Sample, check};
+use super::harness::{MapTables, Sample, check, check_at};
+use crate::classes::packets::World;
 use crate::classes::{Classes, Options};
-use ir::{BinOp, Builder, Inst, Program, Term, Value};
+use ir::{BinOp, Builder, Inst, Program, Tables, Term, Value};
 use packet::anno;
 use packet::field::{self, Base, Field};
 use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
 use shm::descriptor::{NO_HEADER, Packet};
 
 /// A program made from a string of choices, with joins, switches, lookups and moves of headers.
@@ -223,5 +226,21 @@ proptest! {
         for (bytes, place, right) in &frames {
             check(&program, &classes, 0, &sample(bytes, *place, *right), &[3, 4], &tables);
         }
+        // Those made for a class fall in it.
+        let mut rng = Pcg64::seed_from_u64(choices.len() as u64);
+        let mut given_up = 0;
+        for (at, class) in classes.classes.iter().enumerate().take(12) {
+            let keys = |table: u16| tables.0[usize::from(table)].by_key.keys().cloned().collect();
+            let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
+            let mut world = World { cells: &[3, 4], tables: &mut fresh, keys: &keys, frames: false };
+            let packets = class.packets(&classes, 2, &mut world, &mut rng);
+            given_up += packets.given_up;
+            for made in packets.made {
+                let sample = Sample { packet: made.packet, buffer: made.buffer };
+                let fell = check_at(&program, &classes, 0, &sample, &made.cells, &tables, made.now_ns);
+                prop_assert_eq!(fell.map(|(at, _)| at), Some(at));
+            }
+        }
+        prop_assert!(given_up <= 24);
     }
 }
