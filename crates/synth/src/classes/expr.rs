@@ -329,7 +329,7 @@ impl Pool {
                 BinOp::Rem => self.constant(*b).map_or(self.max(*a), |by| self.max(*a).min(by.max(1) - 1)),
                 BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => 1,
                 BinOp::Shr => self.max(*a),
-                BinOp::Mul => self.max(*a).checked_mul(self.max(*b)).unwrap_or(u64::MAX),
+                BinOp::Mul => self.max(*a).saturating_mul(self.max(*b)),
                 _ => u64::MAX,
             },
             Node::In(..) | Node::Found(_) => 1,

@@ -174,3 +174,21 @@ pub fn rest_of_field(pool: &Pool, bits: Bits) -> u8 {
     });
     ends.into_iter().next().map_or(0, |end| end.min(bits.width.into()) as u8)
 }
+
+/// The field whose first bits these are, where they have no name of their own, and the field's name.
+pub fn field_of_first(pool: &Pool, bits: Bits, context: &Context) -> Option<(String, u8)> {
+    let Root::At(root) = bits.root else { return None };
+    if name_of(pool, bits, context).is_some() {
+        return None;
+    }
+    headers(pool, root, bits.bit).into_iter().find_map(|(base, bit)| {
+        let wider = TABLE.iter().filter(|(name, field)| {
+            field.base == base
+                && i32::from(field.bit) == bit
+                && field.width > bits.width
+                && context.rank(name) < 2
+        });
+        let (name, field) = wider.min_by_key(|(name, field)| (context.rank(name), field.width))?;
+        Some(((*name).to_string(), field.width))
+    })
+}

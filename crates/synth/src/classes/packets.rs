@@ -100,7 +100,8 @@ fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> Made {
     frame[22] = rng.random_range(60..65);
     frame[23] = [6, 17][rng.random_range(0..2)];
     let place = |at: u16| if world.frames { NO_HEADER } else { data + at };
-    let packet = Packet { data, len, total: len, mac: data, net: place(14), trans: place(34), ..Packet::EMPTY };
+    let packet =
+        Packet { data, len, total: len, mac: data, net: place(14), trans: place(34), ..Packet::EMPTY };
     Made { packet, buffer, cells: world.cells.to_vec(), now_ns: 1_000_000_000 }
 }
 
@@ -109,8 +110,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         let mut tables = (self.world.tables)();
         let Made { packet, buffer, cells, now_ns } = &self.made;
         let buffer: &[u8] = buffer;
-        let mut concrete =
-            Concrete::new(&self.classes.pool, packet, buffer, cells, tables.as_mut(), *now_ns);
+        let mut concrete = Concrete::new(&self.classes.pool, packet, buffer, cells, tables.as_mut(), *now_ns);
         ask(&mut concrete)
     }
 
@@ -312,7 +312,8 @@ impl<R: Rng> Maker<'_, '_, R> {
 
     /// Brings a sum into a set by changing one of its terms.
     fn fix_sum(&mut self, constant: u64, terms: &[(Id, u64)], set: &IntervalSet) {
-        let Some(values) = terms.iter().map(|(term, _)| self.value(*term)).collect::<Option<Vec<u64>>>() else {
+        let Some(values) = terms.iter().map(|(term, _)| self.value(*term)).collect::<Option<Vec<u64>>>()
+        else {
             return;
         };
         let total = values.iter().zip(terms).fold(signed(constant), |sum, (value, (_, by))| {
@@ -325,7 +326,9 @@ impl<R: Rng> Maker<'_, '_, R> {
             .flat_map(|(first, last)| {
                 let (first, last) = (i128::from(*first), i128::from(*last));
                 let near = total.clamp(first, last);
-                (0..8).flat_map(move |by| [near + by, near - by]).filter(move |goal| (first..=last).contains(goal))
+                (0..8)
+                    .flat_map(move |by| [near + by, near - by])
+                    .filter(move |goal| (first..=last).contains(goal))
             })
             .collect();
         goals.sort_by_key(|goal| (goal - total).abs());

@@ -215,9 +215,17 @@ impl<'a> Show<'a> {
 
     fn sum(&self, constant: i64, terms: &[(Id, u64)], depth: usize) -> String {
         let mut text = String::new();
-        for (at, (term, by)) in terms.iter().enumerate() {
+        let by_of = |atom: Atom| {
+            let id = self.pool.find(&Node::Atom(atom));
+            terms.iter().find(|(term, _)| Some(*term) == id).map(|(_, by)| *by)
+        };
+        // Bytes of the first segment and of the others are those of the packet.
+        let whole = by_of(Atom::Head).is_some() && by_of(Atom::Head) == by_of(Atom::Rest);
+        let rest = |term: Id| *self.pool.node(term) == Node::Atom(Atom::Rest);
+        for (at, (term, by)) in terms.iter().filter(|(term, _)| !whole || !rest(*term)).enumerate() {
             let by = *by as i64;
             let name = match self.pool.node(*term) {
+                Node::Atom(Atom::Head) if whole => "packet length".into(),
                 Node::Atom(_)
                 | Node::RecLoad(..)
                 | Node::Slice(..)
@@ -254,6 +262,15 @@ impl<'a> Show<'a> {
         {
             return text;
         }
+        // The first bits of a field are a prefix.
+        if let Node::Atom(Atom::Bits(bits)) = self.pool.node(of)
+            && let Some((name, width)) = names::field_of_first(self.pool, *bits, &self.context)
+        {
+            let low = width - bits.width;
+            let fill = super::interval::ones(low);
+            let whole = set.intervals().iter().map(|(first, last)| (first << low, last << low | fill));
+            return self.in_words(&name, &IntervalSet::from_intervals(whole), super::interval::ones(width));
+        }
         let text = self.at_depth(of, depth);
         let max = self.pool.max(of);
         match self.pool.node(of) {
@@ -273,8 +290,13 @@ impl<'a> Show<'a> {
             }
             _ => {}
         }
+        self.in_words(&text, set, max)
+    }
+
+    /// That something is in a set.
+    fn in_words(&self, text: &str, set: &IntervalSet, max: u64) -> String {
         let others = set.complement(max);
-        let plain = |n: u64| names::value(&text, n);
+        let plain = |n: u64| names::value(text, n);
         match (set.intervals(), others.intervals()) {
             ([(0, last)], _) if !plain(*last).contains(['.', ':']) && *last > 0 => {
                 format!("{text} < {}", plain(last + 1))
@@ -285,8 +307,8 @@ impl<'a> Show<'a> {
                     _ => format!("{text} > {}", plain(first - 1)),
                 }
             }
-            (few, many) if few.len() <= many.len() => format!("{text} {}", list(&text, set)),
-            _ => format!("{text} not {}", list(&text, &others)),
+            (few, many) if few.len() <= many.len() => format!("{text} {}", list(text, set)),
+            _ => format!("{text} not {}", list(text, &others)),
         }
     }
 

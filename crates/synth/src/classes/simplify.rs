@@ -389,7 +389,7 @@ impl Maker<'_> {
             if low > 0 || high < 0 {
                 return self.number(0);
             }
-            return self.biased(a, b, |zero| IntervalSet::one(zero));
+            return self.biased(a, b, IntervalSet::one);
         }
         let difference = self.linear(a).plus(self.linear(b).scaled(u64::MAX));
         let difference = self.sum_of(difference);

@@ -1,7 +1,6 @@
 //! A packet and its surroundings in the middle of a way, as expressions over how it came in.
 
-use super::expr::{Atom, Bits, Id, Log, Node, RecWrite, Root, Write};
-use super::interval::ones;
+use super::expr::{Atom, Bits, Id, Node, RecWrite, Root, Write};
 use super::simplify::Maker;
 use packet::anno::Anno;
 use packet::field::{Base, Field};
@@ -97,7 +96,7 @@ impl State {
                 let (fits, set) = (self.fits(make, base, bytes), self.is_set(make, base));
                 make.bin(ir::BinOp::And, set, fits)
             }
-            Some(Place::At(at)) => match self.from_entry(make, at) {
+            Some(Place::At(at)) => match self.behind_entry(make, at) {
                 Some((base, from)) if from.checked_add(bytes as i64).is_some_and(|n| n > 0) => {
                     let reach = make.pool.atom(Atom::Reach(base));
                     let bytes = make.number((from + bytes as i64) as u64);
@@ -128,7 +127,7 @@ impl State {
 
     /// A place that is counted from a header annotation as it came in, where the segment's end is
     /// still the one that it had then.
-    fn from_entry(&self, make: &mut Maker<'_>, at: Id) -> Option<(Base, i64)> {
+    fn behind_entry(&self, make: &mut Maker<'_>, at: Id) -> Option<(Base, i64)> {
         let (root, by) = make.root(at);
         match make.pool.node(root) {
             Node::Atom(Atom::Place(base)) => {
@@ -221,11 +220,6 @@ impl State {
         write(make, &mut self.annos, Write { bits, value });
     }
 
-    /// Writes that a sum over the header may see; where it reaches to the segment's end, with that end.
-    fn before_sum(&self, make: &mut Maker<'_>) -> Log {
-        make.pool.log(&self.bytes)
-    }
-
     /// The sum of the IPv4 header: 0xffff where that follows from an earlier look and what was
     /// written since.
     pub fn ip_sum(&self, make: &mut Maker<'_>) -> Id {
@@ -235,7 +229,7 @@ impl State {
         if super::sums::still_right(self, make) {
             return make.number(0xffff);
         }
-        let (log, net) = (self.before_sum(make), self.place(make, Base::Net));
+        let (log, net) = (make.pool.log(&self.bytes), self.place(make, Base::Net));
         make.pool.add(Node::IpSum(log, net, self.end))
     }
 
@@ -247,7 +241,7 @@ impl State {
         let (net, trans) = (self.place(make, Base::Net), self.place(make, Base::Trans));
         let proto = make.slice(proto, 0, 8);
         let sum = super::expr::TransportSum {
-            log: self.before_sum(make),
+            log: make.pool.log(&self.bytes),
             net,
             trans,
             end: self.end,
@@ -357,9 +351,4 @@ fn write(make: &mut Maker<'_>, writes: &mut Vec<Write>, new: Write) {
     let at = kept.len() - kept.iter().rev().take_while(same).count();
     kept.insert(at, new);
     *writes = kept;
-}
-
-/// The value of low bits of a number.
-pub fn low(value: u64, width: u8) -> u64 {
-    value & ones(width)
 }

@@ -3,7 +3,7 @@
 //! A one's complement sum is a number modulo 65535. What was written since the sum was last known to be
 //! right changes it by a sum of expressions; where that is nothing, it is still right.
 
-use super::expr::{Bits, Id, Node, Root, Write};
+use super::expr::{Atom, Bits, Id, Node, Root, Write};
 use super::simplify::Maker;
 use super::state::{State, read};
 use packet::field::Base;
@@ -72,8 +72,15 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue {
                 add(&mut sum, &residue(make, part), by);
             }
         }
+        // Bit by bit: the same bits may be part of several fields.
+        Node::Atom(Atom::Bits(bits)) => {
+            for low in 0..bits.width {
+                let bit = make.pool.atom(Atom::Bits(bits.part(low, 1)));
+                add(&mut sum, &Residue::from([(Some(bit), 1)]), 1 << (low % 16));
+            }
+        }
         // Word by word, as headers are summed.
-        Node::RecLoad(..) | Node::Atom(_) | Node::Read(..) if make.pool.width(id) > 16 => {
+        Node::RecLoad(..) | Node::Read(..) if make.pool.width(id) > 16 => {
             for low in (0..make.pool.width(id)).step_by(16) {
                 let word = make.slice(id, low, 16);
                 add(&mut sum, &Residue::from([(Some(word), 1)]), 1);

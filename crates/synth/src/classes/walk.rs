@@ -15,7 +15,7 @@ use super::{Counts, Exit, Left, Options, Step, Wasted};
 use ir::BinOp;
 use ir::program::{BlockId, Inst, Program, Term, Value};
 use packet::field::{self, Base, Field};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 
 /// A way through a program, as far as it has come.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl<'a> Walker<'a> {
             let Some(&block) = order.get(at) else { continue };
             self.at = block.index();
             let mut ways = super::merge::arriving(&self.pool, ways, self.options.max_ways_apart);
-            let room = self.options.max_ways.saturating_sub(self.done.len()).max(1);
+            let room = self.options.max_ways.saturating_sub(self.done.len());
             if ways.len() > room {
                 for way in ways.drain(room..) {
                     self.left.push(Left { entry, block, filter: way.filter, ways: way.ways });
@@ -229,7 +229,12 @@ impl<'a> Walker<'a> {
             }
             None => way.filter.add(of, set),
         }
-        let step = Step { origin: self.origin(), block: BlockId(self.at as u32), of, set: set.clone() };
+        let step = Step {
+            origin: self.origin(),
+            block: BlockId(self.at as u32),
+            of,
+            set: way.facts.known(&self.pool, of),
+        };
         way.steps.push(step);
         true
     }
@@ -487,24 +492,19 @@ impl<'a> Walker<'a> {
 
     fn switch(&mut self, mut way: Way, value: Value, cases: &[(u64, BlockId)], default: BlockId) {
         let value = Self::get(&way, value);
-        let mut by_target: Vec<(BlockId, IntervalSet)> = vec![];
-        let mut seen: HashMap<u64, ()> = HashMap::new();
-        let mut numbers = vec![];
-        for (case, to) in cases {
-            if seen.insert(*case, ()).is_none() {
-                numbers.push((*case, *to));
-            }
-        }
+        // Of a number that stands there twice, the first place counts.
+        let mut numbers: Vec<(u64, BlockId)> = vec![];
+        let mut seen = HashSet::new();
+        numbers.extend(cases.iter().filter(|(case, _)| seen.insert(*case)));
         let mut targets: Vec<BlockId> = numbers.iter().map(|(_, to)| *to).collect();
         targets.sort_unstable();
         targets.dedup();
-        for target in targets {
+        targets.retain(|to| *to != default);
+        let by_target = targets.into_iter().map(|target| {
             let own = numbers.iter().filter(|(_, to)| *to == target).map(|(case, _)| (*case, *case));
-            by_target.push((target, IntervalSet::from_intervals(own)));
-        }
-        let last = by_target.iter().position(|(to, _)| *to == default);
-        let to_default = last.map(|at| by_target.remove(at));
-        drop(to_default);
+            (target, IntervalSet::from_intervals(own))
+        });
+        let by_target: Vec<(BlockId, IntervalSet)> = by_target.collect();
         // What goes to the default is what is left over: lazy subtraction.
         for (to, set) in by_target {
             let inside = Self::make(&mut self.pool, &way).is_in(value, &set);
