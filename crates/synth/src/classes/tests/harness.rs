@@ -122,36 +122,28 @@ pub fn check_at<'a>(
     tables: &MapTables,
     now_ns: u64,
 ) -> Option<(usize, &'a Class)> {
-    // Found by short circuit: conditions make records.
-    let mut found = vec![];
-    for (at, class) in classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry) {
-        let mut own = tables.clone();
-        let mut concrete =
-            Concrete::new(&classes.pool, &sample.packet, sample.buffer.as_slice(), cells, &mut own, now_ns);
-        if concrete.passes(&class.filter) {
-            found.push(at);
-        }
-    }
+    let mut class_tables = tables.clone();
+    let bytes = sample.buffer.as_slice();
+    let pool = &classes.pool;
+    // One after the other on the same tables: a filter makes no record for a packet that does not come
+    // to where it is made.
+    let mut concrete = Concrete::new(pool, &sample.packet, bytes, cells, &mut class_tables, now_ns);
+    let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
+    let found: Vec<usize> =
+        of_entry.filter(|(_, class)| concrete.passes(&class.filter)).map(|(at, _)| at).collect();
     assert!(found.len() <= 1, "a packet in classes {found:?}\n{}", ir::text::print(program));
     let Some(&at) = found.first() else {
         assert!(!classes.left.is_empty(), "a packet in no class\n{}", ir::text::print(program));
         return None;
     };
     let class = &classes.classes[at];
+    let outcome = concrete.outcome(class).expect("values of a packet that is in the class");
     let (mut packet, mut buffer) = (sample.packet, sample.buffer.clone());
     let (mut own_cells, mut own_tables) = (cells.to_vec(), tables.clone());
     let mut state = State { cells: &mut own_cells, tables: &mut own_tables, now_ns };
     let exit = ir::eval::run(program, entry, &mut packet, buffer.as_mut_slice(), &mut state).expect("runs");
 
-    let (mut class_buffer, mut class_cells, mut class_tables) =
-        (sample.buffer.clone(), cells.to_vec(), tables.clone());
-    let outcome = {
-        let buffer = sample.buffer.as_slice();
-        let mut concrete =
-            Concrete::new(&classes.pool, &sample.packet, buffer, cells, &mut class_tables, now_ns);
-        assert!(concrete.passes(&class.filter));
-        concrete.outcome(class).expect("values of a packet that is in the class")
-    };
+    let (mut class_buffer, mut class_cells) = (sample.buffer.clone(), cells.to_vec());
     outcome.apply(class_buffer.as_mut_slice(), &mut class_cells, &mut class_tables);
     let text = || format!("class {at}\n{}", ir::text::print(program));
     assert_eq!(outcome.exit, exit, "exit of {}", text());
