@@ -7,7 +7,7 @@ use super::expr::{Atom, Bits, Find, Id, Log, Node, Pool, Root, Write};
 use super::filter::{Factor, Filter};
 use super::interval::ones;
 use super::state::Place;
-use super::{Class, Exit};
+use super::{Class, Exit, Step};
 use ir::eval::{Buffer, checksum_update, fold, starting_at};
 use ir::{Created, Tables};
 use packet::field::Base;
@@ -154,6 +154,13 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
             Factor::Is(id, set) => self.value(*id).is_some_and(|value| set.contains(value)),
             Factor::Any(lists) => lists.iter().any(|list| self.all_hold(list)),
         })
+    }
+
+    /// The decisions that its class took for it. Of a class that several ways became, those of the other
+    /// ways that do not hold for the packet are left out.
+    pub fn decided<'c>(&mut self, class: &'c Class) -> Vec<&'c Step> {
+        let holds = |step: &&Step| self.value(step.of).is_some_and(|value| step.set.contains(value));
+        class.steps.iter().filter(holds).collect()
     }
 
     /// What a class makes of it; `None` where the class's values are not to be had, since the packet is

@@ -7,6 +7,12 @@
 //! Invariants: no packet is in two classes; each is in one, where nothing was left ([`Classes::left`]).
 //! Lookups stay lookups: a table of thousands of rules is one condition, with the record as parameter.
 //!
+//! - [`interval`], [`expr`], [`simplify`]: sets of numbers, expressions, and their one form
+//! - [`facts`]: what is known on a way; [`filter`]: what it asks
+//! - [`state`]: a packet in the middle of a way; `sums`: its header's checksum; `walk` and `merge`: the walk
+//! - [`concrete`]: a class on one packet; [`packets`]: packets of a class
+//! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
+//!
 //! Assumed of packets: they lie in one slot of a pool, and those of several segments have bytes behind the
 //! first one.
 

@@ -525,6 +525,12 @@ impl Text<'_> {
         self.classes.classes.iter().map(show).collect()
     }
 
+    /// As JSON: an object with the classes and with what was left.
+    pub fn json(&self) -> String {
+        let left: Vec<String> = self.classes.left.iter().map(|left| self.left(left)).collect();
+        serde_json::json!({ "classes": self.reports(), "left": left }).to_string()
+    }
+
     fn left(&self, left: &Left) -> String {
         let show = Show::new(self.program, self.names, self.classes, &left.filter);
         format!("not covered from b{} on: {}", left.block.0, show.filter(&left.filter))
