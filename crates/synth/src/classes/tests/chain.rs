@@ -33,8 +33,17 @@ impl Services for Nothing {
     }
 }
 
+/// Whether an element has a program.
+pub fn is_transparent(class: &str, config: &str) -> bool {
+    lowered(class, config, 1, 1).is_some()
+}
+
 /// The program of an element with that many wired ports.
 pub fn element(class: &str, config: &str, inputs: usize, outputs: usize) -> Program {
+    lowered(class, config, inputs, outputs).expect("a transparent element")
+}
+
+fn lowered(class: &str, config: &str, inputs: usize, outputs: usize) -> Option<Program> {
     let found = element::class::find(class).unwrap_or_else(|| panic!("no class {class}"));
     let mut map = SourceMap::new();
     let source = map.add("test.click", config);
@@ -54,7 +63,7 @@ pub fn element(class: &str, config: &str, inputs: usize, outputs: usize) -> Prog
     };
     let made = (found.make)(&mut cx);
     assert!(!diags.has_errors(), "{}", diags.render_short(&map));
-    made.expect("an element").lower(shape).expect("a transparent element").expect("a valid program")
+    made.expect("an element").lower(shape).map(|lowered| lowered.expect("a valid program"))
 }
 
 /// Programs one behind the other: what leaves by output 0 goes into the next one. Other outputs are the

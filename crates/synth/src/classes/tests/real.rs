@@ -313,3 +313,54 @@ fn napts_add_up() {
         .collect();
     assert!(counts[4] - counts[3] <= 13 && counts[1] - counts[0] <= 13, "{counts:?}");
 }
+
+#[test]
+fn elements_of_all_kinds() {
+    let first = ("CheckIPHeader", "14");
+    let others: &[(&str, &str)] = &[
+        ("Strip", "14"),
+        ("Unstrip", "14"),
+        ("EtherEncap", "0x0800, 1:2:3:4:5:6, 2:2:3:4:5:6"),
+        ("EtherMirror", ""),
+        ("VLANEncap", "7"),
+        ("VLANDecap", ""),
+        ("Paint", "3"),
+        ("SetIPDSCP", "12"),
+        ("IPMirror", ""),
+        ("CheckTCPHeader", ""),
+        ("CheckUDPHeader", ""),
+        ("CheckICMPHeader", ""),
+        ("SetIPChecksum", ""),
+        ("SetUDPChecksum", ""),
+        ("StoreIPAddress", "1.2.3.4, dst"),
+        ("IPAddrPairRewriter", "pattern 1.2.3.4 - 0 0"),
+        ("IPAddrRewriter", "pattern 1.2.3.4 - 0 0"),
+        ("ICMPPingRewriter", "pattern 1.2.3.4 - - 0 0"),
+        ("CheckIP6Header", "OFFSET 14"),
+        ("DecIP6HLIM", ""),
+        ("DropBroadcasts", ""),
+        ("FixIPSrc", "1.2.3.4"),
+        ("CheckLength", "80"),
+        ("Truncate", "70"),
+        ("MarkIPHeader", "14"),
+    ];
+    let mut walked = 0;
+    for other in others.iter().filter(|(class, config)| super::chain::is_transparent(class, config)) {
+        for list in [vec![*other], vec![first, *other], vec![first, *other, ("DecIPTTL", ""), *other]] {
+            for frames in [false, true] {
+                let (program, origins, names) = elements(&list);
+                let options = Options { origins: &origins, names: &names, frames, ..Options::default() };
+                let classes = Classes::of(&program, &options);
+                assert!(classes.left.is_empty(), "{list:?}");
+                let mut tables = MapTables::of(&program);
+                tables.0.iter_mut().for_each(|table| table.refuse = 1);
+                hold(&program, &classes, &tables, 80);
+                if frames {
+                    make(&program, &classes, &tables, 1);
+                }
+            }
+        }
+        walked += 1;
+    }
+    assert!(walked >= 15, "{walked}");
+}
