@@ -4,7 +4,9 @@
 //!
 //! - [`link`]: programs of elements that are wired to each other, as one
 //! - [`optimize`]: the same program with less to do
+//! - [`classes`]: which packets leave it how, and with which bytes
 
+pub mod classes;
 mod fuzz;
 pub mod link;
 pub mod optimize;

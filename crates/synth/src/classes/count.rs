@@ -1,0 +1,71 @@
+//! How few operations a class needs: SNF's figures 5 and 6.
+
+use super::expr::{Atom, Bits, Id, Node, Pool, Root, Write};
+use super::filter::Factor;
+use super::names::{self, Context};
+use super::{Class, Counts, Exit};
+use std::collections::BTreeSet;
+
+/// Joins bits that touch, as far as one access of 64 bits goes.
+fn accesses(bits: impl IntoIterator<Item = Bits>) -> usize {
+    let all: BTreeSet<Bits> = bits.into_iter().filter(|bits| bits.root != Root::Anno).collect();
+    let mut count = 0;
+    let mut open: Option<Bits> = None;
+    for bits in all {
+        match &mut open {
+            Some(open) if open.root == bits.root && bits.bit <= open.end() && bits.end() - open.bit <= 64 => {
+                open.width = (bits.end().max(open.end()) - open.bit) as u8;
+            }
+            _ => {
+                count += 1;
+                open = Some(bits);
+            }
+        }
+    }
+    count
+}
+
+fn collect(pool: &Pool, id: Id, seen: &mut BTreeSet<Id>) {
+    if seen.insert(id) {
+        pool.children(id).into_iter().for_each(|child| collect(pool, child, seen));
+    }
+}
+
+fn collect_factors(pool: &Pool, factors: &[Factor], seen: &mut BTreeSet<Id>) {
+    for factor in factors {
+        match factor {
+            Factor::Is(id, _) => collect(pool, *id, seen),
+            Factor::Any(lists) => lists.iter().for_each(|list| collect_factors(pool, list, seen)),
+        }
+    }
+}
+
+impl Class {
+    /// Operations of the class where each field is read once and written once, and nothing is written
+    /// to what is dropped.
+    pub fn after(&self, pool: &Pool) -> Counts {
+        let mut seen = BTreeSet::new();
+        collect_factors(pool, &self.filter.0, &mut seen);
+        let dropped = matches!(self.exit, Exit::Drop(_));
+        let writes: &[Write] = if dropped { &[] } else { &self.end.bytes };
+        for write in writes.iter().chain(&self.end.annos) {
+            collect(pool, write.value, &mut seen);
+        }
+        self.end.cells.values().for_each(|value| collect(pool, *value, &mut seen));
+        self.end.records.iter().for_each(|write| collect(pool, write.value, &mut seen));
+        let bits = |id: &Id| match pool.node(*id) {
+            Node::Atom(Atom::Bits(bits)) => Some(*bits),
+            _ => None,
+        };
+        let sums =
+            seen.iter().filter(|id| matches!(pool.node(**id), Node::IpSum(..) | Node::TransportSum(_)));
+        let context = Context::of(pool, &self.filter);
+        let mended = writes.iter().filter(|write| names::bits(pool, write.bits, &context).ends_with(".sum"));
+        Counts {
+            reads: accesses(seen.iter().filter_map(bits)),
+            writes: accesses(writes.iter().map(|write| write.bits)),
+            checksums: sums.count() + mended.count(),
+            instructions: 0,
+        }
+    }
+}

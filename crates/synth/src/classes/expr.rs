@@ -1,0 +1,439 @@
+//! Values that depend on a packet as it came in: a graph of shared expressions.
+//!
+//! Equal expressions are one node, so that comparing behaviours is comparing numbers. Nodes are only
+//! made by [`super::simplify`], which brings them into a form: wide numbers are put together of fields
+//! ([`Node::Cat`]), arithmetic is linear ([`Node::Sum`]), and whatever asks about one value is a set of
+//! numbers ([`Node::In`]).
+//!
+//! Places in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is where the
+//! packet's first byte came in.
+
+use super::interval::{IntervalSet, ones};
+use ir::BinOp;
+use packet::anno::ANNO_BYTES;
+use packet::field::Base;
+use shm::descriptor::BUF_BYTES;
+use std::collections::HashMap;
+
+/// An expression of a [`Pool`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Id(u32);
+
+impl Id {
+    /// Its number: nodes are numbered as they are made.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What bits are counted from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Root {
+    /// A place in the packet's buffer: an expression without constant part.
+    At(Id),
+    /// The annotations. The last byte comes first, so that numbers in the machine's byte order
+    /// have their highest bit first, as in packets.
+    Anno,
+}
+
+/// Bits of a packet or of its annotations, highest first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Bits {
+    /// Where they are counted from.
+    pub root: Root,
+    /// The first one.
+    pub bit: i32,
+    /// How many, 1 to 64.
+    pub width: u8,
+}
+
+impl Bits {
+    /// One behind the last.
+    pub fn end(self) -> i32 {
+        self.bit + i32::from(self.width)
+    }
+
+    /// An annotation's bits.
+    pub fn anno(offset: u8, len: u8) -> Bits {
+        let behind = i32::from(offset) + i32::from(len);
+        Bits { root: Root::Anno, bit: (ANNO_BYTES as i32 - behind) * 8, width: len * 8 }
+    }
+
+    /// The part of a number of that many bits from its bit `low`, counted from the lowest.
+    pub fn part(self, low: u8, width: u8) -> Bits {
+        Bits { bit: self.end() - i32::from(low) - i32::from(width), width, ..self }
+    }
+
+    /// The bits that both hold, of the same root.
+    pub fn common(self, other: Bits) -> Option<Bits> {
+        let (bit, end) = (self.bit.max(other.bit), self.end().min(other.end()));
+        (self.root == other.root && bit < end).then(|| Bits { bit, width: (end - bit) as u8, ..self })
+    }
+
+    /// How far the lowest bit of a part lies above this one's lowest bit.
+    pub fn low_of(self, part: Bits) -> u8 {
+        (self.end() - part.end()) as u8
+    }
+}
+
+/// Something that is known of a packet, or of the state, when the packet comes in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Atom {
+    /// Bits as they came in.
+    Bits(Bits),
+    /// Where the packet's first byte lies in its buffer: the free headroom.
+    Room,
+    /// Bytes of the first segment.
+    Head,
+    /// Bytes of the other segments; 0 exactly where there is one segment.
+    Rest,
+    /// Where a header annotation points; 0xffff where it is not set.
+    Place(Base),
+    /// Bytes from a header annotation to the end of the first segment; 0 where it is not set.
+    Reach(Base),
+    /// What a state cell held.
+    Cell(u16),
+    /// The burst's clock.
+    Now,
+    /// The receive timestamp.
+    Timestamp,
+    /// Click's packet type.
+    PacketType,
+    /// The port's flow hash.
+    FlowHash,
+    /// The port that it came in by.
+    Origin,
+}
+
+impl Atom {
+    /// The largest value that it may have.
+    pub fn max(self) -> u64 {
+        match self {
+            Atom::Bits(bits) => ones(bits.width),
+            Atom::Room | Atom::Head | Atom::Reach(_) => BUF_BYTES as u64,
+            Atom::Place(_) | Atom::Origin => u64::from(u16::MAX),
+            Atom::Rest | Atom::FlowHash => u64::from(u32::MAX),
+            Atom::PacketType => 0xff,
+            Atom::Cell(_) | Atom::Now | Atom::Timestamp => u64::MAX,
+        }
+    }
+}
+
+/// A write to a packet or to annotations.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Write {
+    /// Where.
+    pub bits: Bits,
+    /// What: its low bits.
+    pub value: Id,
+}
+
+/// A write to a record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RecWrite {
+    /// The record.
+    pub rec: Id,
+    /// Its table.
+    pub table: u16,
+    /// Offset in bytes.
+    pub offset: u16,
+    /// Bytes.
+    pub bytes: u8,
+    /// What: its low bytes.
+    pub value: Id,
+}
+
+/// Writes that had happened when something was read, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Log(u32);
+
+/// An expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// A number.
+    Const(u64),
+    /// Something that came in.
+    Atom(Atom),
+    /// Parts side by side: each with the place of its lowest bit. A constant, where there is one,
+    /// comes first and is not moved.
+    Cat(Box<[(u8, Id)]>),
+    /// Bits of a number: the lowest, and how many.
+    Slice(Id, u8, u8),
+    /// A constant and multiples, wrapping.
+    Sum(u64, Box<[(Id, u64)]>),
+    /// The low 16 bits of a sum and its carry, added once: a one's complement sum.
+    Fold(Id),
+    /// Other arithmetic.
+    Bin(BinOp, Id, Id),
+    /// Whether a number is in a set.
+    In(Id, IntervalSet),
+    /// The second where the first is not 0, else the third.
+    Select(Id, Id, Id),
+    /// RFC 1624 equation 3.
+    Csum(Id, Id, Id, u8),
+    /// `IpSum` of the header at a place, of a first segment that ends at another, after writes.
+    IpSum(Log, Id, Id),
+    /// `TransportSum`.
+    TransportSum(Box<TransportSum>),
+    /// Bits read after writes of which it is not known whether they hit.
+    Read(Log, Bits),
+    /// Whether a table has, or makes, a record.
+    Found(Box<Find>),
+    /// The record of a [`Node::Found`].
+    Record(Id),
+    /// A number of a record, after writes: record, offset, bytes.
+    RecLoad(Log, Id, u16, u8),
+}
+
+/// What a transport checksum is over.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TransportSum {
+    /// Writes before it.
+    pub log: Log,
+    /// The network header's place.
+    pub net: Id,
+    /// The transport header's place.
+    pub trans: Id,
+    /// The end of the first segment.
+    pub end: Id,
+    /// Bytes behind the first segment.
+    pub rest: Id,
+    /// The protocol.
+    pub proto: Id,
+}
+
+/// A lookup, or the making of a record.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Find {
+    /// The table.
+    pub table: u16,
+    /// The key.
+    pub key: Box<[Id]>,
+    /// How a record is made; `None` for a lookup.
+    pub args: Option<Box<[Id]>>,
+    /// Records of that table that were asked to be made before.
+    pub nth: u16,
+}
+
+/// All expressions of a walk.
+#[derive(Debug)]
+pub struct Pool {
+    nodes: Vec<Node>,
+    max: Vec<u64>,
+    known: HashMap<Node, Id>,
+    logs: Vec<Box<[Write]>>,
+    log_numbers: HashMap<Box<[Write]>, Log>,
+    rec_logs: Vec<Box<[RecWrite]>>,
+    rec_log_numbers: HashMap<Box<[RecWrite]>, Log>,
+    /// What header annotations were set to: places get their names from here.
+    pub(super) names: Vec<(Id, i32, Base)>,
+    /// What is promised of tables.
+    pub(super) relations: Vec<super::Relation>,
+}
+
+impl Default for Pool {
+    fn default() -> Pool {
+        let mut pool = Pool {
+            nodes: vec![],
+            max: vec![],
+            known: HashMap::new(),
+            logs: vec![],
+            log_numbers: HashMap::new(),
+            rec_logs: vec![],
+            rec_log_numbers: HashMap::new(),
+            names: vec![],
+            relations: vec![],
+        };
+        pool.log(&[]);
+        pool.rec_log(&[]);
+        pool
+    }
+}
+
+/// No writes.
+pub const NO_WRITES: Log = Log(0);
+
+impl Pool {
+    /// The node of an expression.
+    pub fn node(&self, id: Id) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The largest value that an expression may have, whatever is known.
+    pub fn max(&self, id: Id) -> u64 {
+        self.max[id.index()]
+    }
+
+    /// How many bits its largest value has.
+    pub fn width(&self, id: Id) -> u8 {
+        (64 - self.max(id).leading_zeros()) as u8
+    }
+
+    /// The number, where it is one.
+    pub fn constant(&self, id: Id) -> Option<u64> {
+        match self.node(id) {
+            Node::Const(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// How many expressions there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub(super) fn add(&mut self, node: Node) -> Id {
+        if let Some(&known) = self.known.get(&node) {
+            return known;
+        }
+        let id = Id(self.nodes.len() as u32);
+        self.max.push(self.largest(&node));
+        self.nodes.push(node.clone());
+        self.known.insert(node, id);
+        id
+    }
+
+    /// The expression of a node that was made before.
+    pub(super) fn find(&self, node: &Node) -> Option<Id> {
+        self.known.get(node).copied()
+    }
+
+    pub(super) fn number(&mut self, number: u64) -> Id {
+        self.add(Node::Const(number))
+    }
+
+    pub(super) fn atom(&mut self, atom: Atom) -> Id {
+        self.add(Node::Atom(atom))
+    }
+
+    fn largest(&self, node: &Node) -> u64 {
+        let all = |a: &Id| ones(self.width(*a));
+        match node {
+            Node::Const(number) => *number,
+            Node::Atom(atom) => Atom::max(*atom),
+            Node::Cat(parts) => parts.iter().fold(0, |sum, (low, part)| sum | self.max(*part) << low),
+            Node::Slice(of, low, width) => ones(*width).min(self.max(*of) >> low),
+            Node::Sum(constant, terms) => self.largest_sum(*constant, terms),
+            Node::Fold(sum) => {
+                let (high, low) = (self.max(*sum) >> 16, self.max(*sum) & 0xffff);
+                (high + low).max(high.saturating_sub(1) + 0xffff * u64::from(high > 0))
+            }
+            Node::Bin(op, a, b) => match op {
+                BinOp::Min | BinOp::And => self.max(*a).min(self.max(*b)),
+                BinOp::Or | BinOp::Xor => all(a) | all(b),
+                BinOp::Rem => self.constant(*b).map_or(self.max(*a), |by| self.max(*a).min(by.max(1) - 1)),
+                BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => 1,
+                BinOp::Shr => self.max(*a),
+                BinOp::Mul => self.max(*a).saturating_mul(self.max(*b)),
+                _ => u64::MAX,
+            },
+            Node::In(..) | Node::Found(_) => 1,
+            Node::Select(_, a, b) => self.max(*a).max(self.max(*b)),
+            Node::Csum(..) | Node::IpSum(..) | Node::TransportSum(_) => 0xffff,
+            Node::Read(_, bits) => ones(bits.width),
+            Node::Record(_) => u64::MAX,
+            Node::RecLoad(_, _, _, bytes) => ones(bytes * 8),
+        }
+    }
+
+    fn largest_sum(&self, constant: u64, terms: &[(Id, u64)]) -> u64 {
+        // Over the whole numbers, where that does not wrap.
+        let mut hull = (super::facts::signed(constant), super::facts::signed(constant));
+        for (term, by) in terms {
+            let most = super::facts::signed(*by).saturating_mul(self.max(*term).into());
+            hull = (hull.0.saturating_add(most.min(0)), hull.1.saturating_add(most.max(0)));
+        }
+        let sized = u64::try_from(hull.1).ok().filter(|_| hull.0 >= 0);
+        sized.unwrap_or(u64::MAX)
+    }
+
+    /// The number whose low 16 bits are `low` and whose others are `high`.
+    pub(super) fn folded(&self, low: Id, high: Id) -> Option<Id> {
+        match (self.node(low), self.node(high)) {
+            (Node::Slice(of, 0, 16), Node::Slice(same, 16, width)) => {
+                (of == same && 16 + width >= self.width(*of)).then_some(*of)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn log(&mut self, writes: &[Write]) -> Log {
+        if let Some(&known) = self.log_numbers.get(writes) {
+            return known;
+        }
+        let log = Log(self.logs.len() as u32);
+        self.logs.push(writes.into());
+        self.log_numbers.insert(writes.into(), log);
+        log
+    }
+
+    pub(super) fn rec_log(&mut self, writes: &[RecWrite]) -> Log {
+        if let Some(&known) = self.rec_log_numbers.get(writes) {
+            return known;
+        }
+        let log = Log(self.rec_logs.len() as u32);
+        self.rec_logs.push(writes.into());
+        self.rec_log_numbers.insert(writes.into(), log);
+        log
+    }
+
+    /// Writes to packets.
+    pub fn writes(&self, log: Log) -> &[Write] {
+        &self.logs[log.0 as usize]
+    }
+
+    /// Writes to records.
+    pub fn rec_writes(&self, log: Log) -> &[RecWrite] {
+        &self.rec_logs[log.0 as usize]
+    }
+
+    /// The expressions that one is made of.
+    pub fn children(&self, id: Id) -> Vec<Id> {
+        let root = |bits: &Bits| match bits.root {
+            Root::At(root) => Some(root),
+            Root::Anno => None,
+        };
+        match self.node(id) {
+            Node::Const(_) => vec![],
+            Node::Atom(Atom::Bits(bits)) => root(bits).into_iter().collect(),
+            Node::Atom(_) => vec![],
+            Node::Cat(parts) => parts.iter().map(|(_, part)| *part).collect(),
+            Node::Slice(of, ..) | Node::In(of, _) | Node::Record(of) | Node::Fold(of) => vec![*of],
+            Node::Sum(_, terms) => terms.iter().map(|(term, _)| *term).collect(),
+            Node::Bin(_, a, b) => vec![*a, *b],
+            Node::Select(a, b, c) | Node::Csum(a, b, c, _) => vec![*a, *b, *c],
+            Node::IpSum(log, net, end) => {
+                let writes = self.writes(*log).iter();
+                writes
+                    .flat_map(|write| root(&write.bits).into_iter().chain([write.value]))
+                    .chain([*net, *end])
+                    .collect()
+            }
+            Node::TransportSum(sum) => {
+                let writes = self.writes(sum.log).iter();
+                let own = [sum.net, sum.trans, sum.end, sum.rest, sum.proto];
+                writes
+                    .flat_map(|write| root(&write.bits).into_iter().chain([write.value]))
+                    .chain(own)
+                    .collect()
+            }
+            Node::Read(log, bits) => {
+                let writes = self.writes(*log).iter();
+                writes
+                    .flat_map(|write| root(&write.bits).into_iter().chain([write.value]))
+                    .chain(root(bits))
+                    .collect()
+            }
+            Node::Found(find) => find.key.iter().chain(find.args.iter().flatten()).copied().collect(),
+            Node::RecLoad(log, rec, ..) => {
+                let writes = self.rec_writes(*log).iter();
+                writes.flat_map(|write| [write.rec, write.value]).chain([*rec]).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What is known of values on a way through a program.
+//!
+//! Conditions that the way took are sets of numbers for expressions; what follows from them for other
+//! expressions is kept beside them and is no condition of its own. Knowledge may be less than what
+//! holds, never more: a way that cannot be gone may stay, one that can is never lost.
+
+use super::expr::{Atom, Id, Node, Pool};
+use super::interval::IntervalSet;
+use std::collections::BTreeMap;
+
+/// What is known.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Facts {
+    sets: BTreeMap<Id, IntervalSet>,
+    implied: BTreeMap<Id, IntervalSet>,
+}
+
+/// How deep expressions are looked into.
+const DEPTH: usize = 10;
+/// Above this, sums are not reasoned about: they may wrap.
+const LARGE: i128 = 1 << 61;
+
+/// A multiple in a sum as a signed number.
+pub fn signed(by: u64) -> i128 {
+    i128::from(by as i64)
+}
+
+impl Facts {
+    /// What an expression may be.
+    pub fn known(&self, pool: &Pool, id: Id) -> IntervalSet {
+        self.at_depth(pool, id, DEPTH)
+    }
+
+    /// The smallest and the largest value that an expression may have.
+    pub fn hull(&self, pool: &Pool, id: Id) -> (u64, u64) {
+        self.hull_at(pool, id, DEPTH)
+    }
+
+    fn hull_at(&self, pool: &Pool, id: Id, depth: usize) -> (u64, u64) {
+        let set = self.at_depth(pool, id, depth);
+        // Where nothing is possible, anything may be said.
+        (set.min().unwrap_or(0), set.max().unwrap_or_else(|| pool.max(id)))
+    }
+
+    fn at_depth(&self, pool: &Pool, id: Id, depth: usize) -> IntervalSet {
+        if let Node::Const(number) = pool.node(id) {
+            return IntervalSet::one(*number);
+        }
+        let mut set = IntervalSet::range(0, pool.max(id));
+        if let Some(depth) = depth.checked_sub(1) {
+            set = set.intersection(&self.of_parts(pool, id, depth));
+        }
+        for sets in [&self.sets, &self.implied] {
+            if let Some(known) = sets.get(&id) {
+                set = set.intersection(known);
+            }
+        }
+        set
+    }
+
+    fn of_parts(&self, pool: &Pool, id: Id, depth: usize) -> IntervalSet {
+        let hull = |id: Id| self.hull_at(pool, id, depth);
+        let all = IntervalSet::full();
+        match pool.node(id) {
+            Node::Atom(atom) => self.of_atom(pool, *atom),
+            Node::Cat(parts) => {
+                let sum = |end: fn((u64, u64)) -> u64| {
+                    parts.iter().fold(0, |sum: u64, (low, part)| sum | end(hull(*part)) << low)
+                };
+                IntervalSet::range(sum(|hull| hull.0), sum(|hull| hull.1))
+            }
+            Node::Slice(of, low, width) => self.at_depth(pool, *of, depth).project(*low, *width),
+            Node::Sum(constant, terms) => match self.sum_hull(pool, *constant, terms, depth) {
+                (low, high) if low >= 0 && high <= i128::from(u64::MAX) => {
+                    IntervalSet::range(low as u64, high as u64)
+                }
+                _ => all,
+            },
+            Node::Bin(ir::BinOp::Min, a, b) => {
+                let (a, b) = (hull(*a), hull(*b));
+                IntervalSet::range(a.0.min(b.0), a.1.min(b.1))
+            }
+            Node::In(of, set) => {
+                let known = self.at_depth(pool, *of, depth);
+                IntervalSet::range(u64::from(set.covers(&known)), u64::from(set.meets(&known)))
+            }
+            Node::Select(_, a, b) => self.at_depth(pool, *a, depth).union(&self.at_depth(pool, *b, depth)),
+            Node::Record(_) => IntervalSet::range(1, u64::MAX),
+            _ => all,
+        }
+    }
+
+    /// What other bits tell of some.
+    fn of_atom(&self, pool: &Pool, atom: Atom) -> IntervalSet {
+        let mut set = IntervalSet::full();
+        let Atom::Bits(bits) = atom else { return set };
+        for (&other, known) in &self.sets {
+            let Node::Atom(Atom::Bits(around)) = pool.node(other) else { continue };
+            let Some(common) = bits.common(*around) else { continue };
+            if common == bits && *around != bits {
+                set = set.intersection(&known.project(around.low_of(bits), bits.width));
+            } else if common == *around && around.bit == bits.bit && *around != bits {
+                // The highest bits are known.
+                let low = bits.low_of(*around);
+                let fill = super::interval::ones(low);
+                let lifted = known.intervals().iter().map(|(first, last)| (first << low, last << low | fill));
+                set = set.intersection(&IntervalSet::from_intervals(lifted));
+            }
+        }
+        set
+    }
+
+    /// The smallest and the largest value of a sum over the whole numbers.
+    fn sum_hull(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)], depth: usize) -> (i128, i128) {
+        terms.iter().fold((signed(constant), signed(constant)), |(low, high), (term, by)| {
+            let (least, most) = self.hull_at(pool, *term, depth);
+            let (a, b) = (signed(*by).saturating_mul(least.into()), signed(*by).saturating_mul(most.into()));
+            (low.saturating_add(a.min(b)), high.saturating_add(a.max(b)))
+        })
+    }
+
+    /// The smallest and the largest value of a sum over the whole numbers, where it is small.
+    pub fn small_sum(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)]) -> Option<(i128, i128)> {
+        let (low, high) = self.sum_hull(pool, constant, terms, DEPTH);
+        (low > -LARGE && high < LARGE).then_some((low, high))
+    }
+
+    /// Whether a constant and a multiple of one number do not wrap.
+    pub fn small_sum_of(&self, pool: &Pool, constant: u64, term: Id, by: u64) -> bool {
+        self.small_sum_around(pool, constant, &[(term, by)]).is_some()
+    }
+
+    /// The condition that was taken for an expression.
+    pub fn condition(&self, id: Id) -> Option<&IntervalSet> {
+        self.sets.get(&id)
+    }
+
+    /// Every condition.
+    pub fn conditions(&self) -> impl Iterator<Item = (Id, &IntervalSet)> {
+        self.sets.iter().map(|(id, set)| (*id, set))
+    }
+
+    /// Differences that conditions bound: the smallest and the largest value, and the terms.
+    pub fn differences<'a>(
+        &'a self,
+        pool: &'a Pool,
+    ) -> impl Iterator<Item = (i128, i128, &'a [(Id, u64)])> + use<'a> {
+        let bias = i128::from(super::simplify::BIAS);
+        self.sets.iter().filter_map(move |(id, set)| match pool.node(*id) {
+            Node::Sum(super::simplify::BIAS, terms) => {
+                Some((i128::from(set.min()?) - bias, i128::from(set.max()?) - bias, &**terms))
+            }
+            _ => None,
+        })
+    }
+
+    /// Takes a condition; false where it cannot hold.
+    #[must_use]
+    pub fn take(&mut self, pool: &Pool, id: Id, set: &IntervalSet) -> bool {
+        if !self.known(pool, id).meets(set) {
+            return false;
+        }
+        let taken = self.sets.get(&id).map_or_else(|| set.clone(), |before| before.intersection(set));
+        self.sets.insert(id, taken);
+        self.follow(pool, id);
+        (0..2).all(|_| self.follow_sums(pool)) && self.holds_for_bits(pool, id)
+    }
+
+    /// Forgets conditions that do not hold on another way as well.
+    pub fn join(&mut self, other: &Facts) {
+        let join = |mine: &mut BTreeMap<Id, IntervalSet>, theirs: &BTreeMap<Id, IntervalSet>| {
+            mine.retain(|id, set| match theirs.get(id) {
+                Some(other) => {
+                    *set = set.union(other);
+                    true
+                }
+                None => false,
+            });
+        };
+        join(&mut self.sets, &other.sets);
+        join(&mut self.implied, &other.implied);
+    }
+
+    fn imply(&mut self, pool: &Pool, id: Id, set: &IntervalSet) -> bool {
+        let before = self.known(pool, id);
+        let after = before.intersection(set);
+        if after != before {
+            self.implied.insert(id, after.clone());
+        }
+        !after.is_empty()
+    }
+
+    /// What follows from one condition alone.
+    fn follow(&mut self, pool: &Pool, id: Id) {
+        let set = self.known(pool, id);
+        let at_least = IntervalSet::range(set.min().unwrap_or(0), u64::MAX);
+        match pool.node(id) {
+            Node::Atom(Atom::Reach(base)) if !set.contains(0) => {
+                if let Some(place) = pool.find(&Node::Atom(Atom::Place(*base))) {
+                    self.imply(pool, place, &IntervalSet::range(0, 0xfffe));
+                }
+            }
+            Node::Bin(ir::BinOp::Min, a, b) => {
+                let (a, b) = (*a, *b);
+                self.imply(pool, a, &at_least);
+                self.imply(pool, b, &at_least);
+            }
+            _ => {}
+        }
+    }
+
+    /// What follows from conditions on sums for their terms.
+    fn follow_sums(&mut self, pool: &Pool) -> bool {
+        let sums: Vec<Id> =
+            self.sets.keys().copied().filter(|id| matches!(pool.node(*id), Node::Sum(..))).collect();
+        sums.into_iter().all(|id| {
+            let Node::Sum(constant, terms) = pool.node(id) else { return true };
+            let Some(whole) = self.small_sum_around(pool, *constant, terms) else { return true };
+            let known = self.known(pool, id);
+            let (Some(least), Some(most)) = (known.min(), known.max()) else { return false };
+            let (least, most) = (i128::from(least), i128::from(most));
+            let terms = terms.clone();
+            terms.iter().all(|(term, by)| {
+                let (low, high) = self.hull(pool, *term);
+                let by = signed(*by);
+                let own = (by * i128::from(low), by * i128::from(high));
+                let own = (own.0.min(own.1), own.0.max(own.1));
+                // What the others leave for this one.
+                let (from, to) = (least - (whole.1 - own.1), most - (whole.0 - own.0));
+                let (from, to) = if by > 0 { (from, to) } else { (-to, -from) };
+                let by = by.abs();
+                let from = from.div_euclid(by) + i128::from(from.rem_euclid(by) != 0);
+                let to = to.div_euclid(by);
+                let bound = |n: i128| n.clamp(0, i128::from(u64::MAX)) as u64;
+                to >= 0 && self.imply(pool, *term, &IntervalSet::range(bound(from), bound(to)))
+            })
+        })
+    }
+
+    /// As [`Facts::small_sum`], for sums whose constant is large on purpose.
+    fn small_sum_around(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)]) -> Option<(i128, i128)> {
+        self.small_sum(pool, 0, terms)
+            .map(|(low, high)| (low + signed(constant), high + signed(constant)))
+            .filter(|(low, _)| *low >= 0)
+    }
+
+    /// Bits around those of a new condition must still have a value.
+    fn holds_for_bits(&self, pool: &Pool, id: Id) -> bool {
+        let Node::Atom(Atom::Bits(bits)) = pool.node(id) else { return true };
+        self.sets.keys().all(|other| match pool.node(*other) {
+            Node::Atom(Atom::Bits(around)) if bits.common(*around).is_some() => {
+                !self.known(pool, *other).is_empty()
+            }
+            _ => true,
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! What a packet must be like to go a way: conditions in the order in which they are asked.
+//!
+//! Order matters where a condition makes a record: it may only be asked once those before it hold.
+
+use super::expr::Id;
+use super::interval::IntervalSet;
+
+/// A condition: an expression's value is in a set.
+pub type Condition = (Id, IntervalSet);
+
+/// A part of a filter.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Factor {
+    /// A condition holds.
+    Is(Id, IntervalSet),
+    /// All conditions of one of the lists hold. No packet fulfils two of them.
+    Any(Vec<Vec<Factor>>),
+}
+
+/// All parts must hold.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Filter(pub Vec<Factor>);
+
+impl Filter {
+    /// Adds a condition, as a narrower set where the expression has one.
+    pub fn add(&mut self, id: Id, set: &IntervalSet) {
+        for factor in &mut self.0 {
+            if let Factor::Is(known, own) = factor
+                && *known == id
+            {
+                *own = own.intersection(set);
+                return;
+            }
+        }
+        self.0.push(Factor::Is(id, set.clone()));
+    }
+
+    /// The conditions that all packets fulfil.
+    pub fn conditions(&self) -> impl Iterator<Item = (Id, &IntervalSet)> {
+        self.0.iter().filter_map(|factor| match factor {
+            Factor::Is(id, set) => Some((*id, set)),
+            Factor::Any(_) => None,
+        })
+    }
+
+    /// The filter of either, where they differ in the set of one expression only.
+    pub fn joined(&self, other: &Filter) -> Option<Filter> {
+        if self.0.len() != other.0.len() {
+            return None;
+        }
+        let mut joined = self.clone();
+        let mut different = 0;
+        for (mine, theirs) in joined.0.iter_mut().zip(&other.0) {
+            match (mine, theirs) {
+                (mine, theirs) if mine == theirs => {}
+                (Factor::Is(id, set), Factor::Is(same, other)) if id == same => {
+                    *set = set.union(other);
+                    different += 1;
+                }
+                _ => return None,
+            }
+        }
+        (different <= 1).then_some(joined)
+    }
+
+    /// A filter for packets of either: what they have in common, and what is different as alternatives.
+    /// `early` says of which expressions it does not matter when they are asked.
+    pub fn alternatives(filters: Vec<Filter>, mut early: impl FnMut(Id) -> bool) -> Filter {
+        let Some(first) = filters.first() else { return Filter::default() };
+        let mut common = first.0.len();
+        for filter in &filters {
+            let same = first.0.iter().zip(&filter.0).take_while(|(a, b)| a == b).count();
+            common = common.min(same);
+        }
+        let mut all = first.0[..common].to_vec();
+        let shared: Vec<Factor> = first.0[common..]
+            .iter()
+            .filter(|factor| filters.iter().all(|filter| filter.0[common..].contains(factor)))
+            .filter(|factor| matches!(factor, Factor::Is(id, _) if early(*id)))
+            .cloned()
+            .collect();
+        let rests = filters.into_iter().map(|filter| {
+            let rest = filter.0.into_iter().skip(common);
+            rest.filter(|factor| !shared.contains(factor)).collect::<Vec<Factor>>()
+        });
+        let rests: Vec<Vec<Factor>> = rests.collect();
+        all.extend(shared);
+        // Where one of them asks nothing more, all packets fulfil it.
+        if rests.iter().all(|rest| !rest.is_empty()) {
+            all.push(Factor::Any(rests));
+        }
+        Filter(all)
+    }
+}

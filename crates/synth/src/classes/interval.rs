@@ -1,0 +1,264 @@
+//! Sets of numbers as intervals: the field filters of SNF ("Packet unit representation").
+//!
+//! Invariants: intervals are sorted, disjoint and not adjacent, so that equal sets are equal values.
+
+use std::fmt;
+
+/// A set of 64-bit numbers.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct IntervalSet(Vec<(u64, u64)>);
+
+impl IntervalSet {
+    /// No number.
+    pub fn empty() -> IntervalSet {
+        IntervalSet(vec![])
+    }
+
+    /// Every number.
+    pub fn full() -> IntervalSet {
+        IntervalSet::range(0, u64::MAX)
+    }
+
+    /// The numbers from `first` to `last`; none where `first` is larger.
+    pub fn range(first: u64, last: u64) -> IntervalSet {
+        IntervalSet(if first <= last { vec![(first, last)] } else { vec![] })
+    }
+
+    /// One number.
+    pub fn one(number: u64) -> IntervalSet {
+        IntervalSet::range(number, number)
+    }
+
+    /// The numbers that any of the intervals holds; those with their ends swapped hold none.
+    pub fn from_intervals(intervals: impl IntoIterator<Item = (u64, u64)>) -> IntervalSet {
+        let mut all: Vec<(u64, u64)> = intervals.into_iter().filter(|(first, last)| first <= last).collect();
+        all.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(all.len());
+        for (first, last) in all {
+            match joined.last_mut() {
+                Some(open) if first <= open.1.saturating_add(1) => open.1 = open.1.max(last),
+                _ => joined.push((first, last)),
+            }
+        }
+        IntervalSet(joined)
+    }
+
+    /// The intervals, in order.
+    pub fn intervals(&self) -> &[(u64, u64)] {
+        &self.0
+    }
+
+    /// Whether it holds no number.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The smallest number, where there is one.
+    pub fn min(&self) -> Option<u64> {
+        self.0.first().map(|interval| interval.0)
+    }
+
+    /// The largest number, where there is one.
+    pub fn max(&self) -> Option<u64> {
+        self.0.last().map(|interval| interval.1)
+    }
+
+    /// The only number, where there is exactly one.
+    pub fn only(&self) -> Option<u64> {
+        match self.0.as_slice() {
+            [(first, last)] if first == last => Some(*first),
+            _ => None,
+        }
+    }
+
+    /// Whether it holds the number.
+    pub fn contains(&self, number: u64) -> bool {
+        let behind = self.0.partition_point(|interval| interval.0 <= number);
+        behind > 0 && self.0.get(behind - 1).is_some_and(|interval| number <= interval.1)
+    }
+
+    /// Whether it holds all of the other's numbers.
+    pub fn covers(&self, other: &IntervalSet) -> bool {
+        other.0.iter().all(|(first, last)| {
+            let behind = self.0.partition_point(|interval| interval.0 <= *first);
+            behind > 0 && self.0.get(behind - 1).is_some_and(|interval| *last <= interval.1)
+        })
+    }
+
+    /// Numbers of either.
+    #[must_use]
+    pub fn union(&self, other: &IntervalSet) -> IntervalSet {
+        IntervalSet::from_intervals(self.0.iter().chain(&other.0).copied())
+    }
+
+    /// Numbers of both.
+    #[must_use]
+    pub fn intersection(&self, other: &IntervalSet) -> IntervalSet {
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut both = vec![];
+        while let (Some(&&(a_first, a_last)), Some(&&(b_first, b_last))) = (a.peek(), b.peek()) {
+            let (first, last) = (a_first.max(b_first), a_last.min(b_last));
+            if first <= last {
+                both.push((first, last));
+            }
+            if a_last <= b_last {
+                a.next();
+            } else {
+                b.next();
+            }
+        }
+        IntervalSet(both)
+    }
+
+    /// Numbers up to `max` that it does not hold.
+    #[must_use]
+    pub fn complement(&self, max: u64) -> IntervalSet {
+        let mut others = vec![];
+        let mut from = Some(0u64);
+        for (first, last) in &self.0 {
+            if let (Some(start), Some(end)) = (from, first.checked_sub(1)) {
+                others.push((start, end.min(max)));
+            }
+            from = last.checked_add(1);
+        }
+        others.extend(from.map(|start| (start, max)));
+        IntervalSet(others.into_iter().filter(|(first, last)| first <= last).collect())
+    }
+
+    /// Numbers of this one that the other does not hold.
+    #[must_use]
+    pub fn minus(&self, other: &IntervalSet) -> IntervalSet {
+        self.intersection(&other.complement(u64::MAX))
+    }
+
+    /// Whether they have a number in common.
+    pub fn meets(&self, other: &IntervalSet) -> bool {
+        !self.intersection(other).is_empty()
+    }
+
+    /// The numbers `n` for which `n + by`, wrapping, is in the set.
+    #[must_use]
+    pub fn shifted_down(&self, by: u64) -> IntervalSet {
+        let parts = self.0.iter().flat_map(|(first, last)| {
+            let (first, last) = (first.wrapping_sub(by), last.wrapping_sub(by));
+            if first <= last { [(first, last), (1, 0)] } else { [(0, last), (first, u64::MAX)] }
+        });
+        IntervalSet::from_intervals(parts)
+    }
+
+    /// What the bits from `low` on, `width` of them, of the set's numbers can be.
+    #[must_use]
+    pub fn project(&self, low: u8, width: u8) -> IntervalSet {
+        let max = ones(width);
+        let parts = self.0.iter().flat_map(|(first, last)| {
+            let (first, last) = (first >> low, last >> low);
+            if last - first >= max {
+                return [(0, max), (1, 0)];
+            }
+            let (first, last) = (first & max, last & max);
+            if first <= last { [(first, last), (1, 0)] } else { [(0, last), (first, max)] }
+        });
+        IntervalSet::from_intervals(parts)
+    }
+
+    /// How many numbers it holds; [`u64::MAX`] where they are more.
+    pub fn count(&self) -> u64 {
+        let sizes = self.0.iter().map(|(first, last)| (last - first).saturating_add(1));
+        sizes.fold(0, u64::saturating_add)
+    }
+
+    /// The number at that place in the set's order; `None` behind its end.
+    pub fn nth(&self, mut at: u64) -> Option<u64> {
+        for (first, last) in &self.0 {
+            if at <= last - first {
+                return Some(first + at);
+            }
+            at -= last - first + 1;
+        }
+        None
+    }
+}
+
+/// The largest number of that many bits.
+pub fn ones(width: u8) -> u64 {
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+impl fmt::Display for IntervalSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (first, last)) in self.0.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            match first == last {
+                true => write!(f, "{comma}{first}")?,
+                false => write!(f, "{comma}{first}-{last}")?,
+            }
+        }
+        if self.0.is_empty() { write!(f, "none") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Small numbers, and such that lie at the ends.
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![0..20u64, u64::MAX - 20..=u64::MAX]
+    }
+
+    fn set() -> impl Strategy<Value = IntervalSet> {
+        prop::collection::vec((number(), number()), 0..6).prop_map(IntervalSet::from_intervals)
+    }
+
+    fn probes() -> impl Iterator<Item = u64> {
+        (0..24).chain(u64::MAX - 24..=u64::MAX)
+    }
+
+    fn holds(set: &IntervalSet) -> bool {
+        set.0.windows(2).all(|pair| pair[0].1 < u64::MAX && pair[0].1 + 1 < pair[1].0)
+            && set.0.iter().all(|(first, last)| first <= last)
+    }
+
+    proptest! {
+        #[test]
+        fn operations_are_those_of_sets(a in set(), b in set(), by in number(), max in number()) {
+            for result in [a.union(&b), a.intersection(&b), a.complement(max), a.minus(&b), a.shifted_down(by)] {
+                prop_assert!(holds(&result), "{result:?}");
+            }
+            for n in probes() {
+                let (in_a, in_b) = (a.contains(n), b.contains(n));
+                prop_assert_eq!(in_a, a.0.iter().any(|(first, last)| (*first..=*last).contains(&n)));
+                prop_assert_eq!(a.union(&b).contains(n), in_a || in_b);
+                prop_assert_eq!(a.intersection(&b).contains(n), in_a && in_b);
+                prop_assert_eq!(a.complement(max).contains(n), n <= max && !in_a);
+                prop_assert_eq!(a.minus(&b).contains(n), in_a && !in_b);
+                prop_assert_eq!(a.shifted_down(by).contains(n), a.contains(n.wrapping_add(by)));
+            }
+            prop_assert_eq!(a.covers(&b), a.union(&b) == a);
+            prop_assert_eq!(a.meets(&b), !a.intersection(&b).is_empty());
+            prop_assert_eq!(a.min(), probes().find(|n| a.contains(*n)).or(a.min()));
+        }
+
+        #[test]
+        fn places_lie_in_the_set(a in set(), at in 0..100u64) {
+            prop_assert_eq!(a.nth(at).is_some(), at < a.count());
+            if let Some(found) = a.nth(at) {
+                prop_assert!(a.contains(found));
+                prop_assert_eq!(at == 0, a.min() == Some(found));
+            }
+        }
+
+        #[test]
+        fn bits_of_a_set(first in 0..600u64, len in 0..300u64, low in 0..6u8, width in 1..6u8) {
+            let set = IntervalSet::from_intervals([(first, first + len), (1000, 1003)]);
+            let bits: Vec<u64> =
+                (first..=first + len).chain(1000..=1003).map(|n| n >> low & ones(width)).collect();
+            let found = set.project(low, width);
+            prop_assert!(holds(&found));
+            for n in 0..=ones(width) {
+                prop_assert_eq!(found.contains(n), bits.contains(&n), "{} of {:?}", n, set);
+            }
+        }
+    }
+}

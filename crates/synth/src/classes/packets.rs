@@ -1,0 +1,395 @@
+//! Packets of a class: from its middle and from the borders of its intervals.
+//!
+//! A packet is mended condition by condition, in the filter's order, a few times over: bits are written,
+//! lengths set, checksums computed, keys of known records put together. Where that does not lead to a
+//! packet of the class, it is given up, and counted.
+
+use super::concrete::Concrete;
+use super::expr::{Atom, Bits, Find, Id, Node, Root};
+use super::facts::signed;
+use super::filter::Factor;
+use super::interval::{IntervalSet, ones};
+use super::{Class, Classes};
+use ir::Tables;
+use ir::eval::Buffer;
+use packet::field::Base;
+use rand::Rng;
+use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
+
+/// Rounds of mending before a packet is given up.
+const ROUNDS: usize = 12;
+/// Values that are tried for one term of a difference.
+const TRIES: usize = 4;
+/// The longest frame that is made where nothing asks for more.
+const USUAL_BYTES: u64 = 110;
+
+/// A packet that was made, and what was found around it.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// Its descriptor. Bytes of further segments are counted there, but nowhere kept.
+    pub packet: Packet,
+    /// The slot's bytes.
+    pub buffer: Vec<u8>,
+    /// The program's cells.
+    pub cells: Vec<u64>,
+    /// The burst's clock.
+    pub now_ns: u64,
+}
+
+/// Packets of a class.
+#[derive(Clone, Default, Debug)]
+pub struct Packets {
+    /// Those that were made.
+    pub made: Vec<Made>,
+    /// How many were given up.
+    pub given_up: usize,
+}
+
+/// What packets are made for.
+pub struct World<'a> {
+    /// What the program's cells hold.
+    pub cells: &'a [u64],
+    /// The program's tables as they are, each time anew: conditions make records.
+    pub tables: &'a mut dyn FnMut() -> Box<dyn Tables>,
+    /// Keys of records that a table has.
+    pub keys: &'a dyn Fn(u16) -> Vec<Vec<u64>>,
+    /// Whether packets come from a port, as in [`super::Options::frames`].
+    pub frames: bool,
+}
+
+struct Maker<'a, 'w, R> {
+    classes: &'a Classes,
+    world: &'a mut World<'w>,
+    rng: &'a mut R,
+    made: Made,
+}
+
+impl Class {
+    /// Up to `count` packets of the class.
+    pub fn packets<R: Rng>(
+        &self,
+        classes: &Classes,
+        count: usize,
+        world: &mut World<'_>,
+        rng: &mut R,
+    ) -> Packets {
+        let mut packets = Packets::default();
+        for _ in 0..count {
+            let made = start(world, rng);
+            let mut maker = Maker { classes, world, rng, made };
+            match maker.mend(self) {
+                true => packets.made.push(maker.made),
+                false => packets.given_up += 1,
+            }
+        }
+        packets
+    }
+}
+
+/// A frame with a plain IPv4 packet, as a start.
+fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> Made {
+    let mut buffer = vec![0; BUF_BYTES];
+    let len = rng.random_range(60..=USUAL_BYTES as u32);
+    let data = HEADROOM as u16;
+    let frame = &mut buffer[usize::from(data)..];
+    rng.fill(frame);
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14] = 0x45;
+    frame[16..18].copy_from_slice(&(len as u16 - 14).to_be_bytes());
+    frame[20..22].copy_from_slice(&[0, 0]);
+    frame[22] = rng.random_range(60..65);
+    frame[23] = [6, 17][rng.random_range(0..2)];
+    let place = |at: u16| if world.frames { NO_HEADER } else { data + at };
+    let packet =
+        Packet { data, len, total: len, mac: data, net: place(14), trans: place(34), ..Packet::EMPTY };
+    Made { packet, buffer, cells: world.cells.to_vec(), now_ns: 1_000_000_000 }
+}
+
+impl<R: Rng> Maker<'_, '_, R> {
+    fn with<T>(&mut self, ask: impl FnOnce(&mut Concrete<'_, [u8]>) -> T) -> T {
+        let mut tables = (self.world.tables)();
+        let Made { packet, buffer, cells, now_ns } = &self.made;
+        let buffer: &[u8] = buffer;
+        let mut concrete = Concrete::new(&self.classes.pool, packet, buffer, cells, tables.as_mut(), *now_ns);
+        ask(&mut concrete)
+    }
+
+    fn value(&mut self, id: Id) -> Option<u64> {
+        self.with(|concrete| concrete.value(id))
+    }
+
+    fn mend(&mut self, class: &Class) -> bool {
+        // Alternatives are chosen once.
+        let mut conditions = vec![];
+        self.choose(&class.filter.0, &mut conditions);
+        for _ in 0..ROUNDS {
+            if self.with(|concrete| concrete.passes(&class.filter)) {
+                return true;
+            }
+            for (of, set) in &conditions {
+                if !self.value(*of).is_some_and(|value| set.contains(value)) {
+                    self.fix(*of, set);
+                }
+            }
+        }
+        self.with(|concrete| concrete.passes(&class.filter))
+    }
+
+    fn choose(&mut self, factors: &[Factor], into: &mut Vec<(Id, IntervalSet)>) {
+        for factor in factors {
+            match factor {
+                Factor::Is(of, set) => into.push((*of, set.clone())),
+                Factor::Any(lists) if lists.is_empty() => {}
+                Factor::Any(lists) => {
+                    let at = self.rng.random_range(0..lists.len());
+                    self.choose(&lists[at], into);
+                }
+            }
+        }
+    }
+
+    /// A number of a set: often one at the border of an interval.
+    fn pick(&mut self, set: &IntervalSet) -> Option<u64> {
+        let count = set.intervals().len();
+        if count == 0 {
+            return None;
+        }
+        let (first, last) = set.intervals()[self.rng.random_range(0..count)];
+        Some(match self.rng.random_range(0..4) {
+            0 => first,
+            1 => last,
+            2 => first.saturating_add(self.rng.random_range(0..8)).min(last),
+            _ => self.rng.random_range(first..=last),
+        })
+    }
+
+    fn fix(&mut self, of: Id, set: &IntervalSet) {
+        let classes = self.classes;
+        match classes.pool.node(of) {
+            Node::IpSum(log, net, _) if classes.pool.writes(*log).is_empty() => {
+                if let Some(net) = self.value(*net) {
+                    self.ip_checksum(net as usize, set.contains(0xffff));
+                }
+            }
+            Node::TransportSum(sum) if classes.pool.writes(sum.log).is_empty() => {
+                let places = (self.value(sum.trans), self.value(sum.proto));
+                if let (Some(trans), Some(proto)) = places {
+                    let right = set.contains(0xffff);
+                    self.transport_checksum(of, trans as usize, proto, right);
+                }
+            }
+            Node::Sum(constant, terms) => self.fix_sum(*constant, terms, set),
+            Node::Found(find) if set.contains(1) => self.fix_key(find),
+            Node::Bin(ir::BinOp::Min, a, b) => {
+                let number = self.pick(set);
+                let which = [*a, *b][self.rng.random_range(0..2)];
+                number.map(|number| self.assign(which, number));
+            }
+            _ => {
+                for _ in 0..TRIES {
+                    if self.pick(set).is_some_and(|number| self.assign(of, number)) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives an expression a value, where it can be done by changing the packet.
+    fn assign(&mut self, of: Id, number: u64) -> bool {
+        let classes = self.classes;
+        match classes.pool.node(of) {
+            Node::Const(own) => *own == number,
+            Node::Atom(atom) => self.set(*atom, number),
+            Node::Cat(parts) => {
+                let pool = &classes.pool;
+                parts.iter().all(|(low, part)| match pool.constant(*part) {
+                    Some(own) => number & own == own,
+                    None => self.assign(*part, number >> low & ones(pool.width(*part))),
+                })
+            }
+            Node::Sum(constant, terms) => match **terms {
+                [(term, 1)] => self.assign(term, number.wrapping_sub(*constant)),
+                _ => {
+                    self.fix_sum(*constant, terms, &IntervalSet::one(number));
+                    false
+                }
+            },
+            Node::Slice(inside, low, width) => {
+                let old = self.value(*inside).unwrap_or(0);
+                let mask = ones(*width) << low;
+                self.assign(*inside, old & !mask | number << low & mask)
+            }
+            _ => false,
+        }
+    }
+
+    fn set(&mut self, atom: Atom, number: u64) -> bool {
+        if number > Atom::max(atom) {
+            return false;
+        }
+        let packet = &mut self.made.packet;
+        let end = packet.data + packet.len as u16;
+        match atom {
+            Atom::Bits(bits) => return self.set_bits(bits, number),
+            Atom::Room => {
+                // All of the packet moves along.
+                let Ok(by) = i32::try_from(number as i64 - i64::from(packet.data)) else { return false };
+                let most = BUF_BYTES as i32 - i32::from(end);
+                if by > most {
+                    return false;
+                }
+                let (from, to) = (usize::from(packet.data), usize::from(end));
+                self.made.buffer.copy_within(from..to, number as usize);
+                for at in [&mut packet.data, &mut packet.mac, &mut packet.net, &mut packet.trans] {
+                    if *at != NO_HEADER {
+                        *at = (i32::from(*at) + by) as u16;
+                    }
+                }
+            }
+            Atom::Head => {
+                if number > BUF_BYTES as u64 - u64::from(packet.data) {
+                    return false;
+                }
+                let rest = packet.total - packet.len;
+                packet.len = number as u32;
+                packet.total = packet.len + rest;
+            }
+            Atom::Rest => {
+                let rest = number.min(4 * USUAL_BYTES + number % 7) as u32;
+                packet.total = packet.len + rest;
+                packet.segments = if rest == 0 { 1 } else { 2 };
+                return u64::from(rest) == number;
+            }
+            Atom::Place(base) | Atom::Reach(base) => {
+                let place = match atom {
+                    Atom::Place(_) => number as u16,
+                    _ if number == 0 => NO_HEADER,
+                    _ => end.saturating_sub(number as u16),
+                };
+                match base {
+                    Base::Data => return false,
+                    Base::Mac => packet.mac = place,
+                    Base::Net => packet.net = place,
+                    Base::Trans => packet.trans = place,
+                }
+            }
+            Atom::Cell(cell) => match self.made.cells.get_mut(usize::from(cell)) {
+                Some(cell) => *cell = number,
+                None => return false,
+            },
+            Atom::Now => self.made.now_ns = number,
+            Atom::Timestamp => packet.timestamp_ns = number,
+            Atom::PacketType => packet.packet_type = number as u8,
+            Atom::FlowHash => packet.flow_hash = number as u32,
+            Atom::Origin => packet.origin = number as u16,
+        }
+        true
+    }
+
+    fn set_bits(&mut self, bits: Bits, number: u64) -> bool {
+        let from = match bits.root {
+            Root::At(root) => self.value(root).map(|root| root as i64 * 8),
+            Root::Anno => Some(0),
+        };
+        let Some(from) = from else { return false };
+        let anno = bits.root == Root::Anno;
+        let Made { packet, buffer, .. } = &mut self.made;
+        let mut fits = true;
+        super::concrete::write_bits(from + i64::from(bits.bit), bits.width, number, |at, mask, value| {
+            let last = packet.anno.len() - 1;
+            let byte = match anno {
+                true => last.checked_sub(at).and_then(|at| packet.anno.get_mut(at)),
+                false => buffer.get_mut(at),
+            };
+            match byte {
+                Some(byte) => *byte = *byte & !mask | value,
+                None => fits = false,
+            }
+        });
+        fits
+    }
+
+    /// Brings a sum into a set by changing one of its terms.
+    fn fix_sum(&mut self, constant: u64, terms: &[(Id, u64)], set: &IntervalSet) {
+        let Some(values) = terms.iter().map(|(term, _)| self.value(*term)).collect::<Option<Vec<u64>>>()
+        else {
+            return;
+        };
+        let total = values.iter().zip(terms).fold(signed(constant), |sum, (value, (_, by))| {
+            sum.saturating_add(signed(*by).saturating_mul((*value).into()))
+        });
+        // The nearest numbers, and some others.
+        let mut goals: Vec<i128> = set
+            .intervals()
+            .iter()
+            .flat_map(|(first, last)| {
+                let (first, last) = (i128::from(*first), i128::from(*last));
+                let near = total.clamp(first, last);
+                (0..8)
+                    .flat_map(move |by| [near + by, near - by])
+                    .filter(move |goal| (first..=last).contains(goal))
+            })
+            .collect();
+        goals.sort_by_key(|goal| (goal - total).abs());
+        goals.truncate(TRIES * 4);
+        let first = self.rng.random_range(0..terms.len());
+        for goal in goals {
+            for at in 0..terms.len() {
+                let at = (first + at) % terms.len();
+                let (term, by) = terms[at];
+                let (by, left) = (signed(by), goal - total);
+                if by == 0 || left % by != 0 {
+                    continue;
+                }
+                let wanted = i128::from(values[at]) + left / by;
+                let Ok(wanted) = u64::try_from(wanted) else { continue };
+                if wanted <= self.classes.pool.max(term) && self.assign(term, wanted) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Makes the packet ask for a record that is there.
+    fn fix_key(&mut self, find: &Find) {
+        let keys = (self.world.keys)(find.table);
+        if keys.is_empty() {
+            return;
+        }
+        let key = &keys[self.rng.random_range(0..keys.len())];
+        for (word, number) in find.key.iter().zip(key) {
+            self.assign(*word, *number);
+        }
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        let byte = |at: usize| self.made.buffer.get(at).copied().map_or(0, u64::from);
+        byte(at) << 8 | byte(at + 1)
+    }
+
+    fn put_word(&mut self, at: usize, word: u64) {
+        self.made.buffer.as_mut_slice().write(at, &(word as u16).to_be_bytes());
+    }
+
+    fn ip_checksum(&mut self, net: usize, right: bool) {
+        let words = self.made.buffer.get(net).map_or(0, |first| usize::from(first & 15) * 2);
+        self.put_word(net + 10, 0);
+        let sum = ir::eval::fold((0..words).map(|word| self.word(net + 2 * word)).sum());
+        let wrong = if right { 0 } else { 1 << self.rng.random_range(0..16) };
+        self.put_word(net + 10, (!sum & 0xffff) ^ wrong);
+    }
+
+    fn transport_checksum(&mut self, of: Id, trans: usize, proto: u64, right: bool) {
+        let place = match proto {
+            6 => 16,
+            17 => 6,
+            1 => 2,
+            _ => return,
+        };
+        self.put_word(trans + place, 0);
+        let sum = self.value(of).unwrap_or(0);
+        let wrong = if right { 0 } else { 1 << self.rng.random_range(0..16) };
+        self.put_word(trans + place, (!sum & 0xffff) ^ wrong);
+    }
+}

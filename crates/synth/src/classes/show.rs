@@ -1,0 +1,562 @@
+//! Classes in readable form.
+
+use super::expr::{Atom, Id, Log, Node, Pool, Write};
+use super::filter::{Factor, Filter};
+use super::interval::IntervalSet;
+use super::names::{self, Context};
+use super::simplify::BIAS;
+use super::state::{Place, State};
+use super::{Class, Classes, Counts, Exit, Left};
+use ir::BinOp;
+use ir::program::Program;
+use packet::field::Base;
+use serde::Serialize;
+use std::fmt;
+
+/// Expressions inside of expressions that are written out.
+const DEPTH: usize = 7;
+/// Intervals of one set that are written out.
+const MAX_INTERVALS: usize = 12;
+
+/// A class and what is needed to name its parts.
+#[derive(Clone, Copy, Debug)]
+pub struct Show<'a> {
+    /// The class's program.
+    pub program: &'a Program,
+    /// Names of the program's elements; where there are none, elements are not named.
+    pub names: &'a [String],
+    /// Its expressions.
+    pub pool: &'a Pool,
+    start: &'a State,
+    /// Lookups of the class: records are named by their order.
+    finds: &'a [Id],
+    context: Context,
+}
+
+/// A class as plain data.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct Report {
+    /// Input.
+    pub entry: usize,
+    /// Conditions that must all hold.
+    pub filter: Vec<Asked>,
+    /// How packets leave.
+    pub exit: String,
+    /// What is written: place and value.
+    pub writes: Vec<(String, String)>,
+    /// What is done to cells and records.
+    pub effects: Vec<String>,
+    /// Operations, element by element, and of the class alone.
+    pub before: Numbers,
+    /// See `before`.
+    pub after: Numbers,
+    /// Writes that were for nothing, since the packets are dropped.
+    pub wasted: Vec<String>,
+    /// Which element decided what.
+    pub steps: Vec<String>,
+    /// Ways through the program.
+    pub ways: usize,
+}
+
+/// A condition as plain data.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+#[serde(untagged)]
+pub enum Asked {
+    /// A value is in one of the intervals.
+    Is {
+        /// The value.
+        of: String,
+        /// The intervals.
+        intervals: Vec<(u64, u64)>,
+        /// The condition in words.
+        text: String,
+    },
+    /// One of the lists holds.
+    Any {
+        /// The lists.
+        any: Vec<Vec<Asked>>,
+    },
+}
+
+/// [`Counts`] as plain data.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
+pub struct Numbers {
+    /// Fields read.
+    pub reads: usize,
+    /// Fields written.
+    pub writes: usize,
+    /// Checksums.
+    pub checksums: usize,
+}
+
+impl From<Counts> for Numbers {
+    fn from(Counts { reads, writes, checksums, .. }: Counts) -> Numbers {
+        Numbers { reads, writes, checksums }
+    }
+}
+
+impl<'a> Show<'a> {
+    /// For parts of classes with that filter.
+    pub fn new(program: &'a Program, names: &'a [String], classes: &'a Classes, filter: &Filter) -> Show<'a> {
+        let Classes { pool, start, .. } = classes;
+        Show { program, names, pool, start, finds: &[], context: Context::of(pool, filter) }
+    }
+
+    /// For a class.
+    pub fn of_class(
+        program: &'a Program,
+        names: &'a [String],
+        classes: &'a Classes,
+        class: &'a Class,
+    ) -> Show<'a> {
+        Show { finds: &class.end.finds, ..Show::new(program, names, classes, &class.filter) }
+    }
+
+    /// An expression.
+    pub fn expr(&self, id: Id) -> String {
+        self.at_depth(id, DEPTH)
+    }
+
+    fn at_depth(&self, id: Id, depth: usize) -> String {
+        let Some(next) = depth.checked_sub(1) else { return format!("#{}", id.index()) };
+        let part = |id: Id| self.at_depth(id, next);
+        let tight = |id: Id| match self.pool.node(id) {
+            Node::Cat(_) | Node::Sum(..) | Node::Bin(..) | Node::Select(..) | Node::In(..) => {
+                format!("({})", self.at_depth(id, next))
+            }
+            _ => self.at_depth(id, next),
+        };
+        match self.pool.node(id) {
+            Node::Const(number) => number_text(*number),
+            Node::Atom(atom) => self.atom(*atom),
+            Node::Cat(parts) => {
+                let parts = parts.iter().rev().map(|(low, id)| match low {
+                    0 => tight(*id),
+                    _ => format!("{} << {low}", tight(*id)),
+                });
+                parts.collect::<Vec<_>>().join(" | ")
+            }
+            Node::Slice(of, low, width) => format!("{}[{low}..{}]", tight(*of), low + width),
+            Node::Fold(sum) => format!("fold({})", part(*sum)),
+            Node::Sum(constant, terms) => self.sum(*constant as i64, terms, next),
+            Node::Bin(BinOp::Min, a, b) => format!("min({}, {})", part(*a), part(*b)),
+            Node::Bin(op, a, b) => format!("{} {} {}", tight(*a), sign(*op), tight(*b)),
+            Node::In(of, set) => self.asked(*of, set, next),
+            Node::Select(c, a, b) => format!("if {} then {} else {}", part(*c), tight(*a), tight(*b)),
+            Node::Csum(sum, old, new, _) => {
+                format!("mend({}, {} to {})", part(*sum), part(*old), part(*new))
+            }
+            Node::IpSum(log, ..) => format!("ip header sum{}", self.after(*log)),
+            Node::TransportSum(sum) => format!("transport sum{}", self.after(sum.log)),
+            Node::Read(log, bits) => {
+                format!("{}{}", names::bits(self.pool, *bits, &self.context), self.after(*log))
+            }
+            Node::Found(_) if depth < DEPTH && self.record(id).is_some() => {
+                self.record(id).unwrap_or_default()
+            }
+            Node::Found(find) => {
+                let key: Vec<String> = find.key.iter().map(|word| part(*word)).collect();
+                let table = self.program.tables.get(usize::from(find.table));
+                let table = table.map_or_else(|| find.table.to_string(), |table| table.name.clone());
+                let make = if find.args.is_some() { "+" } else { "" };
+                format!("{table}{}{make}[{}]", self.number_of(find.table), key.join(", "))
+            }
+            Node::Record(found) => self.record(*found).unwrap_or_else(|| part(*found)),
+            Node::RecLoad(log, rec, offset, bytes) => {
+                let after = if self.pool.rec_writes(*log).is_empty() { "" } else { " rewritten" };
+                format!("{}@{offset}:{bytes}{after}", part(*rec))
+            }
+        }
+    }
+
+    /// The name of a lookup's record.
+    fn record(&self, found: Id) -> Option<String> {
+        self.finds.iter().position(|known| *known == found).map(|at| format!("r{at}"))
+    }
+
+    /// Tables of the same name are told apart by their numbers.
+    fn number_of(&self, table: u16) -> String {
+        let name = self.program.tables.get(usize::from(table)).map(|table| &table.name);
+        let same = self.program.tables.iter().filter(|other| Some(&other.name) == name).count();
+        if same > 1 { format!("#{table}") } else { String::new() }
+    }
+
+    fn after(&self, log: Log) -> String {
+        match self.pool.writes(log).len() {
+            0 => String::new(),
+            count => format!(" after {count} writes"),
+        }
+    }
+
+    fn atom(&self, atom: Atom) -> String {
+        let header = |base: Base| base.name();
+        match atom {
+            Atom::Bits(bits) => names::bits(self.pool, bits, &self.context),
+            Atom::Room => "headroom".into(),
+            Atom::Head => "first segment".into(),
+            Atom::Rest => "other segments".into(),
+            Atom::Place(base) => format!("{} header", header(base)),
+            Atom::Reach(base) => format!("bytes from {} header", header(base)),
+            Atom::Cell(cell) => self.cell(cell),
+            Atom::Now => "now".into(),
+            Atom::Timestamp => "timestamp".into(),
+            Atom::PacketType => "packet type".into(),
+            Atom::FlowHash => "flow hash".into(),
+            Atom::Origin => "entry port".into(),
+        }
+    }
+
+    fn cell(&self, cell: u16) -> String {
+        let found = self.program.cells.get(usize::from(cell));
+        let name = found.map_or_else(String::new, |cell| cell.name.clone());
+        let same = self.program.cells.iter().filter(|other| other.name == name).count();
+        if same > 1 { format!("cell {name}#{cell}") } else { format!("cell {name}") }
+    }
+
+    fn sum(&self, constant: i64, terms: &[(Id, u64)], depth: usize) -> String {
+        let mut text = String::new();
+        let by_of = |atom: Atom| {
+            let id = self.pool.find(&Node::Atom(atom));
+            terms.iter().find(|(term, _)| Some(*term) == id).map(|(_, by)| *by)
+        };
+        // Bytes of the first segment and of the others are those of the packet.
+        let whole = by_of(Atom::Head).is_some() && by_of(Atom::Head) == by_of(Atom::Rest);
+        let rest = |term: Id| *self.pool.node(term) == Node::Atom(Atom::Rest);
+        for (at, (term, by)) in terms.iter().filter(|(term, _)| !whole || !rest(*term)).enumerate() {
+            let by = *by as i64;
+            let name = match self.pool.node(*term) {
+                Node::Atom(Atom::Head) if whole => "packet length".into(),
+                Node::Atom(_)
+                | Node::RecLoad(..)
+                | Node::Slice(..)
+                | Node::Csum(..)
+                | Node::Fold(_)
+                | Node::Bin(BinOp::Min, ..) => self.at_depth(*term, depth),
+                _ => format!("({})", self.at_depth(*term, depth)),
+            };
+            let times =
+                if by.unsigned_abs() == 1 { String::new() } else { format!("{}*", by.unsigned_abs()) };
+            let sign = match (at, by < 0) {
+                (0, false) => "",
+                (0, true) => "-",
+                (_, false) => " + ",
+                (_, true) => " - ",
+            };
+            text += &format!("{sign}{times}{name}");
+        }
+        match constant {
+            0 => text,
+            1.. => format!("{text} + {}", number_text(constant as u64)),
+            _ => format!("{text} - {}", number_text(constant.unsigned_abs())),
+        }
+    }
+
+    /// A condition.
+    pub fn condition(&self, of: Id, set: &IntervalSet) -> String {
+        self.asked(of, set, DEPTH)
+    }
+
+    fn asked(&self, of: Id, set: &IntervalSet, depth: usize) -> String {
+        if let Node::Sum(BIAS, terms) = self.pool.node(of)
+            && let Some(text) = self.compared(terms, set, depth)
+        {
+            return text;
+        }
+        // The first bits of a field are a prefix.
+        if let Node::Atom(Atom::Bits(bits)) = self.pool.node(of)
+            && let Some((name, width)) = names::field_of_first(self.pool, *bits, &self.context)
+        {
+            let low = width - bits.width;
+            let fill = super::interval::ones(low);
+            let whole = set.intervals().iter().map(|(first, last)| (first << low, last << low | fill));
+            return self.in_words(&name, &IntervalSet::from_intervals(whole), super::interval::ones(width));
+        }
+        let text = self.at_depth(of, depth);
+        let max = self.pool.max(of);
+        match self.pool.node(of) {
+            Node::Found(_) if !set.contains(1) => return format!("{text} missing"),
+            Node::Found(_) => {
+                let name = self.record(of).map(|name| format!(" as {name}"));
+                return format!("{text} found{}", name.unwrap_or_default());
+            }
+            Node::IpSum(..) | Node::TransportSum(_) if set.only() == Some(0xffff) => {
+                return format!("{text} right");
+            }
+            Node::IpSum(..) | Node::TransportSum(_) if set.complement(max).only() == Some(0xffff) => {
+                return format!("{text} wrong");
+            }
+            _ if max == 1 && set.only().is_some() && !matches!(self.pool.node(of), Node::Atom(_)) => {
+                return if set.contains(1) { text } else { format!("not ({text})") };
+            }
+            _ => {}
+        }
+        self.in_words(&text, set, max)
+    }
+
+    /// That something is in a set.
+    fn in_words(&self, text: &str, set: &IntervalSet, max: u64) -> String {
+        let others = set.complement(max);
+        let plain = |n: u64| names::value(text, n);
+        match (set.intervals(), others.intervals()) {
+            ([(0, last)], _) if !plain(*last).contains(['.', ':']) && *last > 0 => {
+                format!("{text} < {}", plain(last + 1))
+            }
+            ([(first, last)], _) if *last >= max && first < last && !plain(*first).contains(['.', ':']) => {
+                match first {
+                    1 => format!("{text} > 0"),
+                    _ => format!("{text} > {}", plain(first - 1)),
+                }
+            }
+            (few, many) if few.len() <= many.len() => format!("{text} {}", list(text, set)),
+            _ => format!("{text} not {}", list(text, &others)),
+        }
+    }
+
+    /// A condition on a difference, as one of its two sides.
+    fn compared(&self, terms: &[(Id, u64)], set: &IntervalSet, depth: usize) -> Option<String> {
+        let (minus, plus): (Vec<_>, Vec<_>) = terms.iter().copied().partition(|(_, by)| (*by as i64) < 0);
+        let minus: Vec<(Id, u64)> = minus.into_iter().map(|(id, by)| (id, by.wrapping_neg())).collect();
+        let [(first, last)] = *set.intervals() else { return None };
+        let side = |terms: &[(Id, u64)], more: i64| match (terms.is_empty(), more) {
+            (true, more) => more.to_string(),
+            _ => self.sum(more, terms, depth),
+        };
+        let both = |sign: &str, by: u64| {
+            let by = by.wrapping_sub(BIAS) as i64;
+            let (left, right) = if by < 0 { (-by, 0) } else { (0, by) };
+            format!("{} {sign} {}", side(&plus, left), side(&minus, right))
+        };
+        // Ends that the terms cannot reach are none.
+        let (least, most) =
+            terms.iter().fold((i128::from(BIAS), i128::from(BIAS)), |(low, high), (term, by)| {
+                let most = super::facts::signed(*by).saturating_mul(self.pool.max(*term).into());
+                (low + most.min(0), high + most.max(0))
+            });
+        match (i128::from(first) <= least, i128::from(last) >= most) {
+            (false, false) if first == last => Some(both("=", first)),
+            (false, true) => Some(both(">=", first)),
+            (true, false) => Some(both("<=", last)),
+            (false, false) => Some(format!("{}, {}", both(">=", first), both("<=", last))),
+            (true, true) => None,
+        }
+    }
+
+    /// A filter's conditions.
+    pub fn filter(&self, filter: &Filter) -> String {
+        if filter.0.is_empty() {
+            return "all packets".into();
+        }
+        self.factors(&filter.0)
+    }
+
+    fn factors(&self, factors: &[Factor]) -> String {
+        let parts = factors.iter().map(|factor| match factor {
+            Factor::Is(of, set) => self.condition(*of, set),
+            Factor::Any(lists) => {
+                let lists: Vec<String> = lists.iter().map(|list| self.factors(list)).collect();
+                format!("({})", lists.join(" | "))
+            }
+        });
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    fn asked_data(&self, factors: &[Factor]) -> Vec<Asked> {
+        let data = factors.iter().map(|factor| match factor {
+            Factor::Is(of, set) => Asked::Is {
+                of: self.expr(*of),
+                intervals: set.intervals().to_vec(),
+                text: self.condition(*of, set),
+            },
+            Factor::Any(lists) => {
+                Asked::Any { any: lists.iter().map(|list| self.asked_data(list)).collect() }
+            }
+        });
+        data.collect()
+    }
+
+    /// A way out.
+    pub fn exit(&self, exit: Exit) -> String {
+        let name = |names: &[String], at: u16| names.get(usize::from(at)).cloned().unwrap_or_default();
+        match exit {
+            Exit::Emit(port) => format!("out {port}"),
+            Exit::EmitTo(port) => format!("out by {}", self.expr(port)),
+            Exit::Drop(reason) => format!("drop {}", name(&self.program.reasons, reason)),
+            Exit::Slow(slow) => format!("slow path {}", name(&self.program.slow, slow)),
+        }
+    }
+
+    fn write(&self, write: &Write) -> (String, String) {
+        let name = names::bits(self.pool, write.bits, &self.context);
+        let value = match self.pool.constant(write.value) {
+            Some(number) => names::value(&name, number),
+            None => self.expr(write.value),
+        };
+        (name, value)
+    }
+
+    /// Everything that a class writes to the packet, its annotations and its headers' places.
+    pub fn writes(&self, class: &Class) -> Vec<(String, String)> {
+        let end = &class.end;
+        let mut all: Vec<(String, String)> =
+            end.bytes.iter().chain(&end.annos).map(|write| self.write(write)).collect();
+        let start = self.start;
+        let others = [
+            ("first byte", end.data, start.data),
+            ("end", end.end, start.end),
+            ("other segments", end.rest, start.rest),
+            ("packet type", end.packet_type, start.packet_type),
+        ];
+        let changed = others.into_iter().filter(|(_, now, came)| now != came);
+        all.extend(changed.map(|(name, now, _)| (name.to_string(), self.expr(now))));
+        let bases = [Base::Mac, Base::Net, Base::Trans];
+        for ((place, came), base) in end.places.iter().zip(&start.places).zip(bases) {
+            let name = format!("{} header", base.name());
+            match place {
+                _ if place == came => {}
+                Place::Unset => all.push((name, "none".into())),
+                Place::Entry(_) => all.push((name, "as it came".into())),
+                Place::At(place) => all.push((name, self.expr(*place))),
+            }
+        }
+        all
+    }
+
+    /// What a class does to cells and records.
+    pub fn effects(&self, class: &Class) -> Vec<String> {
+        let cells = class.end.cells.iter().map(|(cell, value)| {
+            let name = self.cell(*cell);
+            let own = self.pool.find(&Node::Atom(Atom::Cell(*cell)));
+            match self.pool.node(*value) {
+                Node::Sum(by, terms) if matches!(**terms, [(term, 1)] if Some(term) == own) => {
+                    format!("{name} += {}", number_text(*by))
+                }
+                _ => format!("{name} = {}", self.expr(*value)),
+            }
+        });
+        let records = class.end.records.iter().map(|write| {
+            format!("{}@{}:{} = {}", self.expr(write.rec), write.offset, write.bytes, self.expr(write.value))
+        });
+        cells.chain(records).collect()
+    }
+
+    fn element(&self, origin: usize) -> String {
+        self.names.get(origin).cloned().unwrap_or_default()
+    }
+
+    /// A class as plain data.
+    pub fn report(&self, class: &Class) -> Report {
+        let steps = class.steps.iter().map(|step| {
+            let asked = self.condition(step.of, &step.set);
+            match self.element(step.origin) {
+                name if name.is_empty() => asked,
+                name => format!("{name}: {asked}"),
+            }
+        });
+        let wasted = class.wasted.iter().map(|wasted| {
+            let field = super::field_name(wasted.field);
+            match self.element(wasted.origin) {
+                name if name.is_empty() => field,
+                name => format!("{name}: {field}"),
+            }
+        });
+        Report {
+            entry: class.entry,
+            filter: self.asked_data(&class.filter.0),
+            exit: self.exit(class.exit),
+            writes: self.writes(class),
+            effects: self.effects(class),
+            before: class.before.into(),
+            after: class.after(self.pool).into(),
+            wasted: wasted.collect(),
+            steps: steps.collect(),
+            ways: class.ways,
+        }
+    }
+}
+
+fn number_text(number: u64) -> String {
+    if number < 0x1_0000 { number.to_string() } else { format!("{number:#x}") }
+}
+
+fn sign(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "+",
+        BinOp::Sub => "-",
+        BinOp::Mul => "*",
+        BinOp::Rem => "%",
+        BinOp::And => "&",
+        BinOp::Or => "|",
+        BinOp::Xor => "^",
+        BinOp::Shl => "<<",
+        BinOp::Shr => ">>",
+        BinOp::Eq => "=",
+        BinOp::Ne => "!=",
+        BinOp::Lt => "<",
+        BinOp::Le => "<=",
+        BinOp::Min => "min",
+    }
+}
+
+fn list(name: &str, set: &IntervalSet) -> String {
+    let shown = set.intervals().iter().take(MAX_INTERVALS);
+    let mut text: Vec<String> = shown.map(|(first, last)| names::interval(name, *first, *last)).collect();
+    if set.intervals().len() > MAX_INTERVALS {
+        text.push(format!("... {} more", set.intervals().len() - MAX_INTERVALS));
+    }
+    text.join(",")
+}
+
+/// All classes of a program as text.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// The classes.
+    pub classes: &'a Classes,
+    /// Their program.
+    pub program: &'a Program,
+    /// Names of its elements.
+    pub names: &'a [String],
+}
+
+impl Text<'_> {
+    /// As plain data, in the classes' order.
+    pub fn reports(&self) -> Vec<Report> {
+        let show =
+            |class: &Class| Show::of_class(self.program, self.names, self.classes, class).report(class);
+        self.classes.classes.iter().map(show).collect()
+    }
+
+    /// As JSON: an object with the classes and with what was left.
+    pub fn json(&self) -> String {
+        let left: Vec<String> = self.classes.left.iter().map(|left| self.left(left)).collect();
+        serde_json::json!({ "classes": self.reports(), "left": left }).to_string()
+    }
+
+    fn left(&self, left: &Left) -> String {
+        let show = Show::new(self.program, self.names, self.classes, &left.filter);
+        format!("not covered from b{} on: {}", left.block.0, show.filter(&left.filter))
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, class) in self.classes.classes.iter().enumerate() {
+            let show = Show::of_class(self.program, self.names, self.classes, class);
+            let input =
+                if self.program.entries.len() > 1 { format!("in {}: ", class.entry) } else { String::new() };
+            writeln!(f, "{at}: {input}{} -> {}", show.filter(&class.filter), show.exit(class.exit))?;
+            let report = show.report(class);
+            if !matches!(class.exit, Exit::Drop(_)) {
+                for (name, value) in &report.writes {
+                    writeln!(f, "    {name} = {value}")?;
+                }
+            }
+            for effect in &report.effects {
+                writeln!(f, "    {effect}")?;
+            }
+            if !report.wasted.is_empty() {
+                writeln!(f, "    written for nothing: {}", report.wasted.join(", "))?;
+            }
+        }
+        self.classes.left.iter().try_for_each(|left| writeln!(f, "{}", self.left(left)))
+    }
+}

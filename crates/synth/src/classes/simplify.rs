@@ -1,0 +1,685 @@
+//! Making expressions, in one form for what is equal.
+//!
+//! What is known on a way decides questions ([`Maker::is_in`], comparisons, minima), but never replaces a
+//! value by a number: ways that do the same should read the same, so that their classes become one.
+
+use super::expr::{Atom, Bits, Id, Node, Pool};
+use super::facts::{Facts, signed};
+use super::interval::{IntervalSet, ones};
+use ir::BinOp;
+use ir::eval::checksum_update;
+use std::collections::BTreeMap;
+
+/// Added to differences, so that they are numbers without sign.
+pub const BIAS: u64 = 1 << 62;
+/// Runs of ones in a mask that are taken apart; masks with more stay.
+const MAX_RUNS: usize = 6;
+/// Parts of a number that are looked at one by one where it is compared.
+const MAX_PARTS: usize = 6;
+
+/// Makes expressions on a way.
+pub struct Maker<'a> {
+    /// Where they are kept.
+    pub pool: &'a mut Pool,
+    /// What is known on the way.
+    pub facts: &'a Facts,
+}
+
+/// A constant and multiples.
+struct Linear {
+    constant: u64,
+    terms: Vec<(Id, u64)>,
+}
+
+impl Linear {
+    fn scaled(mut self, by: u64) -> Linear {
+        self.constant = self.constant.wrapping_mul(by);
+        self.terms.iter_mut().for_each(|(_, own)| *own = own.wrapping_mul(by));
+        self
+    }
+
+    fn plus(mut self, other: Linear) -> Linear {
+        self.constant = self.constant.wrapping_add(other.constant);
+        self.terms.extend(other.terms);
+        self
+    }
+}
+
+impl Maker<'_> {
+    /// A number.
+    pub fn number(&mut self, number: u64) -> Id {
+        self.pool.number(number)
+    }
+
+    fn hull(&self, id: Id) -> (u64, u64) {
+        self.facts.hull(self.pool, id)
+    }
+
+    fn linear(&self, id: Id) -> Linear {
+        match self.pool.node(id) {
+            Node::Const(number) => Linear { constant: *number, terms: vec![] },
+            Node::Sum(constant, terms) => Linear { constant: *constant, terms: terms.to_vec() },
+            Node::Cat(parts) => {
+                let constant = parts.first().and_then(|(_, part)| self.pool.constant(*part));
+                let terms = parts.iter().skip(usize::from(constant.is_some()));
+                let terms = terms.map(|(low, part)| (*part, 1 << low)).collect();
+                Linear { constant: constant.unwrap_or(0), terms }
+            }
+            _ => Linear { constant: 0, terms: vec![(id, 1)] },
+        }
+    }
+
+    fn sum_of(&mut self, sum: Linear) -> Id {
+        let mut by_term: BTreeMap<Id, u64> = BTreeMap::new();
+        for (term, by) in sum.terms {
+            let own = by_term.entry(term).or_default();
+            *own = own.wrapping_add(by);
+        }
+        by_term.retain(|_, by| *by != 0);
+        self.join_bits(&mut by_term);
+        self.fold(&mut by_term);
+        let terms: Vec<(Id, u64)> = by_term.into_iter().collect();
+        match (sum.constant, terms.as_slice()) {
+            (number, []) => return self.number(number),
+            (0, [(only, 1)]) => return *only,
+            _ => {}
+        }
+        let mut used = sum.constant;
+        let apart = terms.iter().all(|(term, by)| {
+            let low = by.trailing_zeros() as u8;
+            let fits = by.is_power_of_two() && low + self.pool.width(*term) <= 64;
+            let mask = if fits { ones(self.pool.width(*term)) << low } else { u64::MAX };
+            let free = used & mask == 0;
+            used |= mask;
+            fits && free
+        });
+        if apart {
+            let parts = terms.iter().map(|(term, by)| (by.trailing_zeros() as u8, *term));
+            let constant = (sum.constant != 0).then(|| (0, self.pool.number(sum.constant)));
+            let mut parts: Vec<(u8, Id)> = parts.collect();
+            parts.sort_unstable();
+            let parts = constant.into_iter().chain(parts).collect();
+            return self.pool.add(Node::Cat(parts));
+        }
+        self.pool.add(Node::Sum(sum.constant, terms.into()))
+    }
+
+    /// Joins bits that lie side by side, as far as they make a number of 64 bits.
+    fn join_bits(&mut self, terms: &mut BTreeMap<Id, u64>) {
+        loop {
+            let bits: Vec<(Bits, Id, u64)> = terms
+                .iter()
+                .filter_map(|(id, by)| match self.pool.node(*id) {
+                    Node::Atom(Atom::Bits(bits)) => Some((*bits, *id, *by)),
+                    _ => None,
+                })
+                .collect();
+            let pair = bits.iter().find_map(|(low, low_id, low_by)| {
+                let high = bits.iter().find(|(high, _, by)| {
+                    high.root == low.root
+                        && high.end() == low.bit
+                        && high.width + low.width <= 64
+                        && low_by.checked_shl(low.width.into()) == Some(*by)
+                        && low_by << low.width >> low.width == *low_by
+                });
+                high.map(|(high, high_id, _)| (*high, *high_id, *low, *low_id, *low_by))
+            });
+            let Some((high, high_id, low, low_id, by)) = pair else { return };
+            terms.remove(&high_id);
+            terms.remove(&low_id);
+            let whole = Bits { width: high.width + low.width, ..high };
+            let whole = self.pool.atom(Atom::Bits(whole));
+            let own = terms.entry(whole).or_default();
+            *own = own.wrapping_add(by);
+        }
+    }
+
+    /// Finds the two halves of a one's complement sum.
+    fn fold(&mut self, terms: &mut BTreeMap<Id, u64>) {
+        let pair = terms.iter().find_map(|(low, by)| {
+            let high = terms.iter().find_map(|(high, same)| {
+                self.pool.folded(*low, *high).filter(|_| by == same).map(|sum| (*high, sum))
+            });
+            high.map(|(high, sum)| (*low, high, sum, *by))
+        });
+        if let Some((low, high, sum, by)) = pair {
+            terms.remove(&low);
+            terms.remove(&high);
+            let folded = self.pool.add(Node::Fold(sum));
+            let own = terms.entry(folded).or_default();
+            *own = own.wrapping_add(by);
+        }
+    }
+
+    /// Parts side by side, each with the place of its lowest bit.
+    pub fn cat(&mut self, parts: &[(u8, Id)]) -> Id {
+        let mut flat = Linear { constant: 0, terms: vec![] };
+        for &(low, part) in parts {
+            flat = flat.plus(match self.pool.node(part) {
+                Node::Cat(_) | Node::Const(_) => self.linear(part).scaled(1 << low),
+                _ => Linear { constant: 0, terms: vec![(part, 1 << low)] },
+            });
+        }
+        self.sum_of(flat)
+    }
+
+    /// `a + b * by`, wrapping.
+    pub fn add(&mut self, a: Id, b: Id, by: u64) -> Id {
+        let sum = self.linear(a).plus(self.linear(b).scaled(by));
+        self.sum_of(sum)
+    }
+
+    /// A place and bytes behind it.
+    pub fn offset(&mut self, place: Id, by: i64) -> Id {
+        let mut sum = self.linear(place);
+        sum.constant = sum.constant.wrapping_add(by as u64);
+        self.sum_of(sum)
+    }
+
+    /// A place without its constant part, and that.
+    pub fn root(&mut self, place: Id) -> (Id, i64) {
+        let mut sum = self.linear(place);
+        let constant = std::mem::take(&mut sum.constant);
+        (self.sum_of(sum), constant as i64)
+    }
+
+    /// `a - b` over the whole numbers, where both are known not to wrap and to be small: the sum's
+    /// constant and terms.
+    fn difference(&self, a: Id, b: Id) -> Option<(i128, Vec<(Id, u64)>)> {
+        for side in [a, b] {
+            let Linear { constant, terms } = self.linear(side);
+            self.facts.small_sum(self.pool, constant, &terms).filter(|(low, _)| *low >= 0)?;
+        }
+        let sum = self.linear(a).plus(self.linear(b).scaled(u64::MAX));
+        let mut by_term: BTreeMap<Id, u64> = BTreeMap::new();
+        for (term, by) in sum.terms {
+            let own = by_term.entry(term).or_default();
+            *own = own.wrapping_add(by);
+        }
+        by_term.retain(|_, by| *by != 0);
+        Some((signed(sum.constant), by_term.into_iter().collect()))
+    }
+
+    /// The smallest and the largest value of `a - b`, where they do not wrap.
+    pub fn gap(&self, a: Id, b: Id) -> Option<(i128, i128)> {
+        let (constant, terms) = self.difference(a, b)?;
+        let (mut low, mut high) = self.facts.small_sum(self.pool, 0, &terms)?;
+        // A difference that a condition bounds tells of every other, by what the two have not in common.
+        for (first, last, other) in self.facts.differences(self.pool) {
+            for sign in [1, u64::MAX] {
+                let mut rest: BTreeMap<Id, u64> = terms.iter().copied().collect();
+                for (term, by) in other {
+                    let own = rest.entry(*term).or_default();
+                    *own = own.wrapping_sub(by.wrapping_mul(sign));
+                }
+                rest.retain(|_, by| *by != 0);
+                if rest.len() >= terms.len() + other.len() {
+                    continue;
+                }
+                let rest: Vec<(Id, u64)> = rest.into_iter().collect();
+                let Some((least, most)) = self.facts.small_sum(self.pool, 0, &rest) else { continue };
+                let (first, last) = if sign == 1 { (first, last) } else { (-last, -first) };
+                (low, high) = (low.max(first + least), high.min(last + most));
+            }
+        }
+        Some((low + constant, high + constant))
+    }
+
+    /// Bits of a number: the lowest, and how many.
+    pub fn slice(&mut self, id: Id, low: u8, width: u8) -> Id {
+        let bits = self.pool.width(id);
+        if low >= bits || width == 0 {
+            return self.number(0);
+        }
+        let width = width.min(bits - low);
+        if low == 0 && self.hull(id).1 <= ones(width) {
+            return id;
+        }
+        match self.pool.node(id).clone() {
+            Node::Const(number) => self.number(number >> low & ones(width)),
+            Node::Atom(Atom::Bits(bits)) => self.pool.atom(Atom::Bits(bits.part(low, width))),
+            Node::Read(log, bits) => self.pool.add(Node::Read(log, bits.part(low, width))),
+            Node::Slice(of, inner, _) => self.slice(of, inner + low, width),
+            Node::Cat(parts) => {
+                let (from, to) = (u32::from(low), u32::from(low) + u32::from(width));
+                let mut kept = vec![];
+                for (at, part) in parts {
+                    let (start, end) = (u32::from(at), u32::from(at) + u32::from(self.pool.width(part)));
+                    let (first, last) = (start.max(from), end.min(to));
+                    if first < last {
+                        let piece = self.slice(part, (first - start) as u8, (last - first) as u8);
+                        kept.push(((first - from) as u8, piece));
+                    }
+                }
+                self.cat(&kept)
+            }
+            _ => self.pool.add(Node::Slice(id, low, width)),
+        }
+    }
+
+    /// Bits that may be set.
+    fn mask(&self, id: Id) -> u64 {
+        match self.pool.node(id) {
+            Node::Const(number) => *number,
+            Node::Cat(parts) => parts.iter().fold(0, |all, (low, part)| all | self.mask(*part) << low),
+            _ => ones(self.pool.width(id)),
+        }
+    }
+
+    fn and(&mut self, a: Id, b: Id) -> Id {
+        match (self.pool.constant(a), self.pool.constant(b)) {
+            (Some(x), Some(y)) => return self.number(x & y),
+            (Some(_), None) => return self.and(b, a),
+            (None, Some(mask)) => {
+                let mask = mask & ones(self.pool.width(a));
+                let runs = runs(mask);
+                if runs.len() <= MAX_RUNS {
+                    let parts: Vec<(u8, Id)> =
+                        runs.into_iter().map(|(low, width)| (low, self.slice(a, low, width))).collect();
+                    return self.cat(&parts);
+                }
+            }
+            (None, None) if a == b => return a,
+            (None, None) if self.is_truth(a) && self.is_truth(b) => return self.both(a, b),
+            _ => {}
+        }
+        self.pool.add(Node::Bin(BinOp::And, a.min(b), a.max(b)))
+    }
+
+    fn or(&mut self, a: Id, b: Id) -> Id {
+        if let (Some(x), Some(y)) = (self.pool.constant(a), self.pool.constant(b)) {
+            return self.number(x | y);
+        }
+        if a == b {
+            return a;
+        }
+        if self.mask(a) & self.mask(b) == 0 {
+            return self.cat(&[(0, a), (0, b)]);
+        }
+        if self.is_truth(a) && self.is_truth(b) {
+            return self.either(a, b);
+        }
+        self.pool.add(Node::Bin(BinOp::Or, a.min(b), a.max(b)))
+    }
+
+    fn xor(&mut self, a: Id, b: Id) -> Id {
+        let (a, b) = if self.pool.constant(a).is_some() { (b, a) } else { (a, b) };
+        match (self.pool.constant(a), self.pool.constant(b)) {
+            (Some(x), Some(y)) => return self.number(x ^ y),
+            (None, Some(0)) => return a,
+            // All ones minus a number that is not larger.
+            (None, Some(all)) if all.wrapping_add(1) & all == 0 && self.hull(a).1 <= all => {
+                let constant = self.number(all);
+                return self.add(constant, a, u64::MAX);
+            }
+            _ if a == b => return self.number(0),
+            _ => {}
+        }
+        self.pool.add(Node::Bin(BinOp::Xor, a.min(b), a.max(b)))
+    }
+
+    /// Two-operand arithmetic.
+    pub fn bin(&mut self, op: BinOp, a: Id, b: Id) -> Id {
+        let (x, y) = (self.pool.constant(a), self.pool.constant(b));
+        if let (Some(x), Some(y)) = (x, y) {
+            return self.number(op.apply(x, y));
+        }
+        match (op, x, y) {
+            (BinOp::Add, ..) => self.add(a, b, 1),
+            (BinOp::Sub, ..) => self.add(a, b, u64::MAX),
+            (BinOp::Mul, Some(by), _) => self.scaled(b, by),
+            (BinOp::Mul, _, Some(by)) => self.scaled(a, by),
+            (BinOp::Mul, ..) => self.pool.add(Node::Bin(op, a.min(b), a.max(b))),
+            (BinOp::Rem, _, Some(by)) if by.is_power_of_two() => self.slice(a, 0, by.trailing_zeros() as u8),
+            (BinOp::Rem, _, Some(0)) => self.number(0),
+            (BinOp::And, ..) => self.and(a, b),
+            (BinOp::Or, ..) => self.or(a, b),
+            (BinOp::Xor, ..) => self.xor(a, b),
+            (BinOp::Shl | BinOp::Shr, _, Some(64..)) => self.number(0),
+            (BinOp::Shl, _, Some(by)) => self.scaled(a, 1 << by),
+            (BinOp::Shr, _, Some(by)) => self.slice(a, by as u8, 64 - by as u8),
+            (BinOp::Eq, ..) => self.equal(a, b),
+            (BinOp::Ne, ..) => {
+                let equal = self.equal(a, b);
+                self.not(equal)
+            }
+            (BinOp::Le, ..) => self.at_most(a, b),
+            (BinOp::Lt, ..) => {
+                let other = self.at_most(b, a);
+                self.not(other)
+            }
+            (BinOp::Min, ..) => self.smaller(a, b),
+            (BinOp::Rem | BinOp::Shl | BinOp::Shr, ..) => self.pool.add(Node::Bin(op, a, b)),
+        }
+    }
+
+    fn scaled(&mut self, id: Id, by: u64) -> Id {
+        let low = by.trailing_zeros() as u8;
+        // What is shifted out is cut off first: fields stay fields.
+        let moved = match by.is_power_of_two() && low < 64 && !matches!(self.pool.node(id), Node::Sum(..)) {
+            true => self.slice(id, 0, 64 - low),
+            false => id,
+        };
+        let sum = match self.pool.node(moved) {
+            Node::Slice(..) => Linear { constant: 0, terms: vec![(moved, by)] },
+            _ => self.linear(moved).scaled(by),
+        };
+        self.sum_of(sum)
+    }
+
+    fn smaller(&mut self, a: Id, b: Id) -> Id {
+        let orders = [self.at_most(a, b), self.at_most(b, a)];
+        match orders.map(|order| self.pool.constant(order)) {
+            [Some(1), _] | [_, Some(0)] => a,
+            [Some(_), _] | [_, Some(_)] => b,
+            [None, None] => self.pool.add(Node::Bin(BinOp::Min, a.min(b), a.max(b))),
+        }
+    }
+
+    fn equal(&mut self, a: Id, b: Id) -> Id {
+        if a == b {
+            return self.number(1);
+        }
+        match (self.pool.constant(a), self.pool.constant(b)) {
+            (_, Some(number)) => return self.is_in(a, &IntervalSet::one(number)),
+            (Some(number), None) => return self.is_in(b, &IntervalSet::one(number)),
+            _ => {}
+        }
+        if let Some((low, high)) = self.gap(a, b) {
+            if low > 0 || high < 0 {
+                return self.number(0);
+            }
+            return self.biased(a, b, IntervalSet::one);
+        }
+        let difference = self.linear(a).plus(self.linear(b).scaled(u64::MAX));
+        let difference = self.sum_of(difference);
+        match self.pool.constant(difference) {
+            Some(number) => self.number(u64::from(number == 0)),
+            None => self.pool.add(Node::Bin(BinOp::Eq, a.min(b), a.max(b))),
+        }
+    }
+
+    /// Whether `a <= b`.
+    pub fn at_most(&mut self, a: Id, b: Id) -> Id {
+        if a == b {
+            return self.number(1);
+        }
+        match (self.pool.constant(a), self.pool.constant(b)) {
+            (Some(x), Some(y)) => return self.number(u64::from(x <= y)),
+            (None, Some(most)) => return self.is_in(a, &IntervalSet::range(0, most)),
+            (Some(least), None) => return self.is_in(b, &IntervalSet::range(least, u64::MAX)),
+            _ => {}
+        }
+        let (from, to) = (self.hull(a), self.hull(b));
+        if from.1 <= to.0 || from.0 > to.1 {
+            return self.number(u64::from(from.1 <= to.0));
+        }
+        if let Some((low, high)) = self.gap(b, a) {
+            if low >= 0 || high < 0 {
+                return self.number(u64::from(low >= 0));
+            }
+            return self.biased(b, a, |zero| IntervalSet::range(zero, u64::MAX));
+        }
+        self.pool.add(Node::Bin(BinOp::Le, a, b))
+    }
+
+    /// Whether `a - b`, which does not wrap, is in a set that is given for numbers on top of [`BIAS`].
+    /// The difference has its constant and its sign taken out, so that one expression stands for all
+    /// questions about it.
+    fn biased(&mut self, a: Id, b: Id, set: impl Fn(u64) -> IntervalSet) -> Id {
+        let Some((constant, mut terms)) = self.difference(a, b) else { return self.number(0) };
+        let mut set = set((i128::from(BIAS) - constant) as u64);
+        if terms.first().is_some_and(|(_, by)| signed(*by) < 0) {
+            terms.iter_mut().for_each(|(_, by)| *by = by.wrapping_neg());
+            let turned = set.intervals().iter().map(|(first, last)| {
+                let turn =
+                    |n: u64| (2 * i128::from(BIAS) - i128::from(n)).clamp(0, i128::from(u64::MAX)) as u64;
+                (turn(*last), turn(*first))
+            });
+            set = IntervalSet::from_intervals(turned);
+        }
+        if let [(term, by)] = *terms {
+            return self.is_in(term, &unscaled(&set, BIAS, by));
+        }
+        let sum = self.pool.add(Node::Sum(BIAS, terms.into()));
+        self.is_in(sum, &set)
+    }
+
+    /// Whether a number is not 0.
+    pub fn truth(&mut self, id: Id) -> Id {
+        match self.pool.node(id) {
+            Node::In(..) => id,
+            _ if self.is_truth(id) && matches!(self.pool.node(id), Node::Bin(BinOp::And | BinOp::Or, ..)) => {
+                id
+            }
+            _ => self.is_in(id, &IntervalSet::range(1, u64::MAX)),
+        }
+    }
+
+    fn is_truth(&self, id: Id) -> bool {
+        self.pool.max(id) <= 1
+    }
+
+    /// Whether a truth does not hold.
+    pub fn not(&mut self, id: Id) -> Id {
+        self.is_in(id, &IntervalSet::one(0))
+    }
+
+    fn both(&mut self, a: Id, b: Id) -> Id {
+        let (a, b) = (self.truth(a), self.truth(b));
+        match (self.pool.constant(a), self.pool.constant(b)) {
+            (Some(0), _) | (_, Some(0)) => return self.number(0),
+            (Some(_), _) => return b,
+            (_, Some(_)) => return a,
+            _ if a == b => return a,
+            _ => {}
+        }
+        if let (Node::In(of, set), Node::In(same, other)) = (self.pool.node(a), self.pool.node(b))
+            && of == same
+        {
+            let (of, set) = (*of, set.intersection(other));
+            return self.is_in(of, &set);
+        }
+        self.pool.add(Node::Bin(BinOp::And, a.min(b), a.max(b)))
+    }
+
+    fn either(&mut self, a: Id, b: Id) -> Id {
+        let (a, b) = (self.truth(a), self.truth(b));
+        match (self.pool.constant(a), self.pool.constant(b)) {
+            (Some(0), _) => return b,
+            (_, Some(0)) => return a,
+            (Some(_), _) | (_, Some(_)) => return self.number(1),
+            _ if a == b => return a,
+            _ => {}
+        }
+        if let (Node::In(of, set), Node::In(same, other)) = (self.pool.node(a), self.pool.node(b))
+            && of == same
+        {
+            let (of, set) = (*of, set.union(other));
+            return self.is_in(of, &set);
+        }
+        self.pool.add(Node::Bin(BinOp::Or, a.min(b), a.max(b)))
+    }
+
+    /// Whether a number is in a set, as a question about the simplest number that decides it.
+    pub fn is_in(&mut self, id: Id, set: &IntervalSet) -> Id {
+        let set = set.intersection(&IntervalSet::range(0, self.pool.max(id)));
+        let known = self.facts.known(self.pool, id);
+        if set.covers(&known) {
+            return self.number(1);
+        }
+        if !set.meets(&known) {
+            return self.number(0);
+        }
+        match self.pool.node(id).clone() {
+            // A truth that is 0, or 1: all others were decided above.
+            Node::In(of, inner) => match set.contains(1) {
+                true => id,
+                false => {
+                    let others = inner.complement(self.pool.max(of));
+                    self.is_in(of, &others)
+                }
+            },
+            Node::Bin(op @ (BinOp::And | BinOp::Or), a, b) if self.is_truth(a) && self.is_truth(b) => {
+                if set.contains(1) {
+                    return id;
+                }
+                let (a, b) = (self.not(a), self.not(b));
+                if op == BinOp::And { self.either(a, b) } else { self.both(a, b) }
+            }
+            // Not 0 where one of the two is not.
+            Node::Bin(BinOp::Or, a, b) if set.complement(u64::MAX) == IntervalSet::one(0) => {
+                let (a, b) = (self.truth(a), self.truth(b));
+                self.either(a, b)
+            }
+            Node::Bin(BinOp::Or, a, b) if set == IntervalSet::one(0) => {
+                let (a, b) = (self.not(a), self.not(b));
+                self.both(a, b)
+            }
+            Node::Cat(parts) => self.cat_in(id, &parts, &set),
+            Node::Sum(constant, terms) => match *terms {
+                [(term, 1)] => self.is_in(term, &set.shifted_down(constant)),
+                [(term, by)] => match self.facts.small_sum_of(self.pool, constant, term, by) {
+                    true => self.is_in(term, &unscaled(&set, constant, by)),
+                    false => self.pool.add(Node::In(id, set)),
+                },
+                _ => self.pool.add(Node::In(id, set)),
+            },
+            Node::Select(c, a, b) => {
+                let (yes, no) = (self.is_in(a, &set), self.is_in(b, &set));
+                match (self.pool.constant(yes), self.pool.constant(no)) {
+                    (Some(yes), Some(no)) if yes == no => self.number(yes),
+                    (Some(1), Some(_)) => self.truth(c),
+                    (Some(_), Some(_)) => {
+                        let c = self.truth(c);
+                        self.not(c)
+                    }
+                    _ => self.pool.add(Node::In(id, set)),
+                }
+            }
+            _ => self.pool.add(Node::In(id, set)),
+        }
+    }
+
+    /// A number of parts is one number where each part is its share; is not 0 where one is not.
+    fn cat_in(&mut self, id: Id, parts: &[(u8, Id)], set: &IntervalSet) -> Id {
+        if let [(low, part)] = *parts {
+            let scaled = set.intervals().iter().filter_map(|(first, last)| {
+                let up = (first >> low) + u64::from(first & ones(low) != 0 && low > 0);
+                Some((up, last >> low)).filter(|(first, last)| first <= last)
+            });
+            return self.is_in(part, &IntervalSet::from_intervals(scaled));
+        }
+        let others = set.complement(self.pool.max(id));
+        let (number, all) = match (set.only(), others.only()) {
+            (Some(number), _) => (number, true),
+            (None, Some(number)) => (number, false),
+            _ => return self.pool.add(Node::In(id, set.clone())),
+        };
+        if parts.len() > MAX_PARTS || number & !self.mask(id) != 0 {
+            return match number & !self.mask(id) != 0 {
+                true => self.number(u64::from(!all)),
+                false => self.pool.add(Node::In(id, set.clone())),
+            };
+        }
+        let mut result = self.number(1);
+        for &(low, part) in parts {
+            let share = match self.pool.constant(part) {
+                Some(own) => {
+                    let fits = number & own == own;
+                    self.number(u64::from(fits))
+                }
+                None => {
+                    let share = number >> low & ones(self.pool.width(part));
+                    self.is_in(part, &IntervalSet::one(share))
+                }
+            };
+            result = self.both(result, share);
+        }
+        if all { result } else { self.not(result) }
+    }
+
+    /// The second where the first is not 0, else the third.
+    pub fn select(&mut self, c: Id, a: Id, b: Id) -> Id {
+        let c = self.truth(c);
+        match (self.pool.constant(c), self.pool.constant(a), self.pool.constant(b)) {
+            (Some(0), ..) => b,
+            (Some(_), ..) => a,
+            _ if a == b => a,
+            (_, Some(1), Some(0)) => c,
+            (_, Some(0), Some(1)) => self.not(c),
+            _ => self.pool.add(Node::Select(c, a, b)),
+        }
+    }
+
+    /// RFC 1624 equation 3.
+    pub fn checksum_update(&mut self, sum: Id, old: Id, new: Id, bits: u8) -> Id {
+        let (sum, old, new) = (self.slice(sum, 0, 16), self.slice(old, 0, bits), self.slice(new, 0, bits));
+        let numbers = (self.pool.constant(sum), self.pool.constant(old), self.pool.constant(new));
+        match numbers {
+            (Some(sum), Some(old), Some(new)) => self.number(checksum_update(sum, old, new, bits)),
+            _ => self.pool.add(Node::Csum(sum, old, new, bits)),
+        }
+    }
+
+    /// A truth once more, with what is known by now.
+    pub fn again(&mut self, id: Id) -> Id {
+        match self.pool.node(id).clone() {
+            Node::In(of, set) => {
+                let of = match self.pool.node(of).clone() {
+                    Node::Select(c, a, b) => {
+                        let c = self.again(c);
+                        self.select(c, a, b)
+                    }
+                    Node::Bin(BinOp::Min, a, b) => self.smaller(a, b),
+                    Node::Bin(BinOp::Le, a, b) => self.at_most(a, b),
+                    Node::Bin(BinOp::Eq, a, b) => self.equal(a, b),
+                    _ => of,
+                };
+                self.is_in(of, &set)
+            }
+            Node::Bin(BinOp::And, a, b) if self.is_truth(a) && self.is_truth(b) => {
+                let (a, b) = (self.again(a), self.again(b));
+                self.both(a, b)
+            }
+            Node::Bin(BinOp::Or, a, b) if self.is_truth(a) && self.is_truth(b) => {
+                let (a, b) = (self.again(a), self.again(b));
+                self.either(a, b)
+            }
+            Node::Bin(BinOp::Le, a, b) => self.at_most(a, b),
+            Node::Bin(BinOp::Eq, a, b) => self.equal(a, b),
+            _ => id,
+        }
+    }
+}
+
+/// The numbers `n` for which `constant + n * by`, which does not wrap, is in the set.
+fn unscaled(set: &IntervalSet, constant: u64, by: u64) -> IntervalSet {
+    let (constant, by) = (signed(constant), signed(by));
+    let parts = set.intervals().iter().filter_map(|(first, last)| {
+        let (first, last) = (i128::from(*first) - constant, i128::from(*last) - constant);
+        let (first, last) = if by > 0 { (first, last) } else { (-last, -first) };
+        let size = by.abs();
+        let first = first.div_euclid(size) + i128::from(first.rem_euclid(size) != 0);
+        let last = last.div_euclid(size);
+        let most = i128::from(u64::MAX);
+        (last >= 0 && first <= last).then(|| (first.clamp(0, most) as u64, last.min(most) as u64))
+    });
+    IntervalSet::from_intervals(parts)
+}
+
+/// Runs of ones: the lowest bit of each, and how many.
+fn runs(mut mask: u64) -> Vec<(u8, u8)> {
+    let mut found = vec![];
+    let mut at = 0u32;
+    while mask != 0 {
+        let skip = mask.trailing_zeros();
+        mask >>= skip;
+        at += skip;
+        let run = mask.trailing_ones();
+        found.push((at as u8, run as u8));
+        mask = mask.checked_shr(run).unwrap_or(0);
+        at += run;
+    }
+    found
+}

@@ -1,0 +1,197 @@
+//! What becomes of a right header checksum when the header is written to.
+//!
+//! A one's complement sum is a number modulo 65535. What was written since the sum was last known to be
+//! right changes it by a sum of expressions; where that is nothing, it is still right.
+
+use super::expr::{Atom, Bits, Id, Node, Root, Write};
+use super::simplify::Maker;
+use super::state::{State, read};
+use packet::field::Base;
+use std::collections::BTreeMap;
+
+const MODULUS: i64 = 65_535;
+/// Bytes of a header without options.
+const PLAIN_BYTES: i64 = 20;
+
+/// Multiples of expressions, modulo 65535; those of `None` are a number.
+type Residue = BTreeMap<Option<Id>, i64>;
+
+fn add(to: &mut Residue, what: &Residue, by: i64) {
+    for (term, own) in what {
+        let sum = to.entry(*term).or_default();
+        *sum = (*sum + own * by).rem_euclid(MODULUS);
+    }
+    to.retain(|_, by| *by != 0);
+}
+
+/// A promise of a table's owner: a number of a record is a sum of others, modulo 65535.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Relation {
+    /// The table.
+    pub table: u16,
+    /// Offset and bytes of the number.
+    pub number: (u16, u8),
+    /// What it is the sum of, each with a multiple.
+    pub sum: Vec<(Part, i64)>,
+}
+
+/// A part of such a sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// A word of the record's key.
+    Key(usize),
+    /// A number of the record: offset, bytes.
+    Number(u16, u8),
+}
+
+/// The parts that a promise makes of a number of a record.
+fn related(make: &mut Maker<'_>, rec: Id, offset: u16, bytes: u8) -> Option<Vec<(Id, i64)>> {
+    let Node::Record(found) = make.pool.node(rec) else { return None };
+    let Node::Found(find) = make.pool.node(*found).clone() else { return None };
+    let relations = make.pool.relations.clone();
+    let own = relations.iter().find(|known| known.table == find.table && known.number == (offset, bytes))?;
+    let parts = own.sum.iter().map(|(part, by)| match *part {
+        Part::Key(word) => find.key.get(word).map(|id| (*id, *by)),
+        Part::Number(offset, bytes) => {
+            Some((make.pool.add(Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)), *by))
+        }
+    });
+    parts.collect()
+}
+
+/// An expression modulo 65535.
+fn residue(make: &mut Maker<'_>, id: Id) -> Residue {
+    let mut sum = Residue::new();
+    let one = |term: Option<Id>, by: i64| Residue::from([(term, by.rem_euclid(MODULUS))]);
+    match make.pool.node(id).clone() {
+        Node::Const(number) => add(&mut sum, &one(None, (number % MODULUS as u64) as i64), 1),
+        Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)
+            if related(make, rec, offset, bytes).is_some() =>
+        {
+            for (part, by) in related(make, rec, offset, bytes).unwrap_or_default() {
+                add(&mut sum, &residue(make, part), by);
+            }
+        }
+        // Bit by bit: the same bits may be part of several fields.
+        Node::Atom(Atom::Bits(bits)) => {
+            for low in 0..bits.width {
+                let bit = make.pool.atom(Atom::Bits(bits.part(low, 1)));
+                add(&mut sum, &Residue::from([(Some(bit), 1)]), 1 << (low % 16));
+            }
+        }
+        // Word by word, as headers are summed.
+        Node::RecLoad(..) | Node::Read(..) if make.pool.width(id) > 16 => {
+            for low in (0..make.pool.width(id)).step_by(16) {
+                let word = make.slice(id, low, 16);
+                add(&mut sum, &Residue::from([(Some(word), 1)]), 1);
+            }
+        }
+        Node::Cat(parts) => {
+            for (low, part) in &parts {
+                let (low, part) = (*low, *part);
+                add(&mut sum, &residue(make, part), 1 << (low % 16));
+            }
+        }
+        Node::Sum(constant, terms) => {
+            let known = make.facts.small_sum(make.pool, constant, &terms);
+            if known.is_none_or(|(low, _)| low < 0) {
+                return one(Some(id), 1);
+            }
+            let signed = |by: u64| (super::facts::signed(by) % i128::from(MODULUS)) as i64;
+            add(&mut sum, &one(None, signed(constant)), 1);
+            for (term, by) in &terms {
+                add(&mut sum, &residue(make, *term), signed(*by));
+            }
+        }
+        Node::Fold(folded) => return residue(make, folded),
+        Node::Csum(checksum, old, new, _) => {
+            add(&mut sum, &residue(make, checksum), 1);
+            add(&mut sum, &residue(make, old), 1);
+            add(&mut sum, &residue(make, new), -1);
+        }
+        _ => return one(Some(id), 1),
+    }
+    sum
+}
+
+/// Whether the IPv4 header's sum is still right, after what was written since it was.
+pub fn still_right(state: &State, make: &mut Maker<'_>) -> bool {
+    let net = state.place(make, Base::Net);
+    let (root, by) = make.root(net);
+    let at = |bit: i64, width: u8| Bits { root: Root::At(root), bit: (by * 8 + bit) as i32, width };
+    let right: Vec<Vec<Write>> = make
+        .facts
+        .conditions()
+        .filter_map(|(id, set)| match make.pool.node(id) {
+            Node::IpSum(log, place, _) if *place == net && set.only() == Some(0xffff) => {
+                Some(make.pool.writes(*log).to_vec())
+            }
+            _ => None,
+        })
+        .collect();
+    if right.is_empty() {
+        return false;
+    }
+    // The whole header must be there now as well.
+    let words = read(make, &state.bytes, at(4, 4));
+    let four = make.number(4);
+    let length = make.bin(ir::BinOp::Mul, words, four);
+    let behind = make.add(net, length, 1);
+    let there = make.at_most(behind, state.end);
+    if make.pool.constant(there) != Some(1) {
+        return false;
+    }
+    right.into_iter().any(|before| {
+        let touched = |writes: &[Write]| -> Option<Vec<i64>> {
+            let mut words = vec![];
+            for write in writes {
+                let start = make.offset_of(write.bits, root, by);
+                match start {
+                    // Behind the header, in the same count or in one of its own.
+                    Some(bit) if bit >= 0 && bit + i64::from(write.bits.width) <= PLAIN_BYTES * 8 => {
+                        words.extend(bit / 16..=(bit + i64::from(write.bits.width) - 1) / 16);
+                    }
+                    Some(bit) if bit + i64::from(write.bits.width) <= 0 => {}
+                    _ if make.is_behind(write.bits, behind) || make.is_before(write.bits, net) => {}
+                    _ => return None,
+                }
+            }
+            Some(words)
+        };
+        let (Some(mut words), Some(more)) = (touched(&before), touched(&state.bytes)) else { return false };
+        words.extend(more);
+        words.sort_unstable();
+        words.dedup();
+        let mut change = Residue::new();
+        for word in words {
+            // The length itself must not change.
+            if word == 0 && read(make, &before, at(0, 8)) != read(make, &state.bytes, at(0, 8)) {
+                return false;
+            }
+            let (old, new) =
+                (read(make, &before, at(word * 16, 16)), read(make, &state.bytes, at(word * 16, 16)));
+            add(&mut change, &residue(make, new), 1);
+            add(&mut change, &residue(make, old), -1);
+        }
+        change.is_empty()
+    })
+}
+
+impl Maker<'_> {
+    /// How many bits some lie behind a place, where both are counted from the same.
+    fn offset_of(&self, bits: Bits, root: Id, by: i64) -> Option<i64> {
+        (bits.root == Root::At(root)).then(|| i64::from(bits.bit) - by * 8)
+    }
+
+    fn is_behind(&self, bits: Bits, place: Id) -> bool {
+        let Root::At(root) = bits.root else { return false };
+        let gap = self.gap(root, place);
+        gap.is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0)
+    }
+
+    fn is_before(&self, bits: Bits, place: Id) -> bool {
+        let Root::At(root) = bits.root else { return false };
+        let gap = self.gap(root, place);
+        gap.is_some_and(|(_, high)| high * 8 + i128::from(bits.end()) <= 0)
+    }
+}

@@ -1,0 +1,181 @@
+//! Programs of real elements, alone and one behind the other.
+
+use click::config::NameTable;
+use diag::{Diagnostics, SourceMap, Spanned};
+use element::configure::{Configure, Direction, Scope, Services, Shape};
+use ir::program::{Block, BlockId};
+use ir::{Inst, Program, Term, Value};
+use port::Port;
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Services of a host that has nothing.
+struct Nothing;
+
+impl Services for Nothing {
+    fn open_port(&mut self, name: &str, _: Direction) -> Result<Box<dyn Port>, String> {
+        Err(format!("there is no port `{name}`"))
+    }
+    fn path(&self, name: &Path) -> PathBuf {
+        name.to_path_buf()
+    }
+    fn shared_any(
+        &mut self,
+        _: Scope,
+        _: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        make()
+    }
+    fn element(&self, _: &str, _: &str) -> Option<(String, &'static str)> {
+        None
+    }
+}
+
+/// Whether an element has a program.
+pub fn is_transparent(class: &str, config: &str) -> bool {
+    lowered(class, config, 1, 1).is_some()
+}
+
+/// The program of an element with that many wired ports.
+pub fn element(class: &str, config: &str, inputs: usize, outputs: usize) -> Program {
+    lowered(class, config, inputs, outputs).expect("a transparent element")
+}
+
+fn lowered(class: &str, config: &str, inputs: usize, outputs: usize) -> Option<Program> {
+    let found = element::class::find(class).unwrap_or_else(|| panic!("no class {class}"));
+    let mut map = SourceMap::new();
+    let source = map.add("test.click", config);
+    let config = Spanned::verbatim(config, map.whole(source));
+    let (names, mut diags) = (NameTable::new(), Diagnostics::new());
+    let shape = Shape { inputs, outputs };
+    let mut cx = Configure {
+        name: "e",
+        config: &config,
+        span: config.span,
+        shape,
+        worker: 0,
+        workers: 1,
+        names: &names.scoped("e"),
+        diags: &mut diags,
+        services: &mut Nothing,
+    };
+    let made = (found.make)(&mut cx);
+    assert!(!diags.has_errors(), "{}", diags.render_short(&map));
+    made.expect("an element").lower(shape).map(|lowered| lowered.expect("a valid program"))
+}
+
+/// Programs one behind the other: what leaves by output 0 goes into the next one. Other outputs are the
+/// whole's. Gives the origin of each block too.
+pub fn chain(elements: &[(String, Program)]) -> (Program, Vec<usize>, Vec<String>) {
+    let mut whole = Program {
+        name: "Chain".into(),
+        outputs: 1,
+        entries: vec![BlockId(0)],
+        reasons: vec![],
+        cells: vec![],
+        tables: vec![],
+        slow: vec![],
+        blocks: vec![],
+    };
+    let (mut origins, mut values, mut starts, mut at) = (vec![], 0, vec![], 0);
+    for (_, program) in elements {
+        starts.push(at + program.entries[0].0);
+        at += program.blocks.len() as u32;
+    }
+    for (origin, (name, program)) in elements.iter().enumerate() {
+        let first_block = whole.blocks.len() as u32;
+        let (cells, tables) = (whole.cells.len() as u16, whole.tables.len() as u16);
+        let (reasons, slow) = (whole.reasons.len() as u16, whole.slow.len() as u16);
+        // Outputs behind the first are the whole's.
+        let others = whole.outputs - 1;
+        whole.outputs += program.outputs.saturating_sub(1);
+        let v = |value: Value| Value(value.0 + values);
+        for block in &program.blocks {
+            let insts = block.insts.iter().map(|(value, inst)| (value.map(v), moved(*inst, &v, cells)));
+            let mut term = block.term.clone();
+            term.map_successors(|to| BlockId(to.0 + first_block));
+            match &mut term {
+                Term::Jump(_, args) => args.iter_mut().for_each(|arg| *arg = v(*arg)),
+                Term::Branch(value, ..) | Term::Switch(value, ..) => *value = v(*value),
+                Term::EmitTo(value, els) => {
+                    assert!(program.outputs == 1, "{name}: one output here");
+                    let (value, els) = (v(*value), *els);
+                    term = match starts.get(origin + 1) {
+                        Some(next) => Term::Switch(value, vec![(0, BlockId(*next))], els),
+                        None => Term::EmitTo(value, els),
+                    };
+                }
+                Term::Lookup { table, key, rec, .. } => {
+                    *table += tables;
+                    key.iter_mut().for_each(|word| *word = v(*word));
+                    *rec = v(*rec);
+                }
+                Term::Create { table, key, args, rec, .. } => {
+                    *table += tables;
+                    key.iter_mut().chain(args).for_each(|word| *word = v(*word));
+                    *rec = v(*rec);
+                }
+                Term::Drop(reason) => *reason += reasons,
+                Term::Slow(path) => *path += slow,
+                Term::Emit(0) => {
+                    if let Some(next) = starts.get(origin + 1) {
+                        term = Term::Jump(BlockId(*next), vec![]);
+                    }
+                }
+                Term::Emit(port) => *port += others,
+                Term::Need { .. } | Term::Room { .. } => {}
+            }
+            whole.blocks.push(Block {
+                params: block.params.iter().map(|p| v(*p)).collect(),
+                insts: insts.collect(),
+                term,
+            });
+            origins.push(origin);
+        }
+        whole.reasons.extend(program.reasons.iter().map(|reason| format!("{name}: {reason}")));
+        whole.slow.extend(program.slow.iter().map(|slow| format!("{name}: {slow}")));
+        whole.cells.extend(program.cells.iter().cloned());
+        whole.tables.extend(program.tables.iter().cloned());
+        values += program.value_count() as u32;
+    }
+    whole.entries = vec![BlockId(starts[0])];
+    let names = elements.iter().map(|(name, _)| name.clone()).collect();
+    // Blocks that no way leads to any more are no fault here.
+    (whole, origins, names)
+}
+
+fn moved(inst: Inst, v: &impl Fn(Value) -> Value, cells: u16) -> Inst {
+    match inst {
+        Inst::Bin(op, a, b) => Inst::Bin(op, v(a), v(b)),
+        Inst::Select(a, b, c) => Inst::Select(v(a), v(b), v(c)),
+        Inst::Store(field, a) => Inst::Store(field, v(a)),
+        Inst::StoreAnno(anno, a) => Inst::StoreAnno(anno, v(a)),
+        Inst::SetBase(base, a) => Inst::SetBase(base, v(a)),
+        Inst::Pull(a) => Inst::Pull(v(a)),
+        Inst::Take(a) => Inst::Take(v(a)),
+        Inst::CellLoad(cell) => Inst::CellLoad(cell + cells),
+        Inst::CellStore(cell, a) => Inst::CellStore(cell + cells, v(a)),
+        Inst::CellAdd(cell, a) => Inst::CellAdd(cell + cells, v(a)),
+        Inst::RecLoad(rec, offset, bytes) => Inst::RecLoad(v(rec), offset, bytes),
+        Inst::RecStore(rec, offset, bytes, a) => Inst::RecStore(v(rec), offset, bytes, v(a)),
+        Inst::TransportSum(a) => Inst::TransportSum(v(a)),
+        Inst::CsumUpdate(a, b, c, bits) => Inst::CsumUpdate(v(a), v(b), v(c), bits),
+        Inst::SetPacketType(a) => Inst::SetPacketType(v(a)),
+        other => other,
+    }
+}
+
+/// A chain of elements, each as class and configuration.
+pub fn elements(list: &[(&str, &str)]) -> (Program, Vec<usize>, Vec<String>) {
+    let programs: Vec<(String, Program)> = list
+        .iter()
+        .enumerate()
+        .map(|(at, (class, config))| {
+            let outputs = if class.contains("Classifier") { config.split(',').count() } else { 1 };
+            (format!("{}{at}", class.to_lowercase()), element(class, config, 1, outputs))
+        })
+        .collect();
+    chain(&programs)
+}

@@ -1,0 +1,176 @@
+//! Programs by hand, each for what random ones seldom do.
+
+use super::harness::{MapTables, Sample, check};
+use crate::classes::{Classes, Options};
+use ir::{BinOp, Builder, Inst, Program, Term, Value};
+use packet::field::{Base, Field};
+
+/// Bytes of a frame.
+fn byte(f: &mut Builder, at: u16) -> Value {
+    f.load(Field::bytes(Base::Data, at, 1))
+}
+
+fn start(outputs: usize) -> Builder {
+    let mut f = Builder::new("Hand", outputs);
+    let short = f.drop_block("short");
+    f.need(Base::Data, 8, short);
+    f
+}
+
+/// All frames that start with two small bytes, and some with large ones.
+fn frames() -> impl Iterator<Item = Sample> {
+    let all = (0..12u8).chain([0x7f, 0xfe, 0xff]);
+    all.clone()
+        .flat_map(move |a| all.clone().map(move |b| (a, b)))
+        .map(|(a, b)| Sample::frame(&[a, b, b, a, 9, 9, 9, 9, 9, 9]))
+}
+
+fn hold(program: &Program) -> Classes {
+    let classes = Classes::of(program, &Options { max_ways_apart: 1, ..Options::default() });
+    let mut tables = MapTables::of(program);
+    for table in &mut tables.0 {
+        for key in [3, 5] {
+            table.put(&[key], vec![key as u8; 8]);
+        }
+        table.refuse = 2;
+    }
+    let cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
+    frames().for_each(|sample| {
+        check(program, &classes, 0, &sample, &cells, &tables);
+    });
+    classes
+}
+
+#[test]
+fn multiples_and_what_they_are_compared_with() {
+    for (by, more, limit) in [(3, 5, 17), (3, 0, 10), (5, 1, 31), (6, 2, 0x47), (7, 200, 0x5fa)] {
+        for op in [BinOp::Lt, BinOp::Le, BinOp::Eq, BinOp::Ne] {
+            for swap in [false, true] {
+                let mut f = start(2);
+                let x = byte(&mut f, 0);
+                let x = f.bin_const(BinOp::Mul, x, by);
+                let x = f.bin_const(BinOp::Add, x, more);
+                let limit = f.constant(limit);
+                let test = if swap { f.bin(op, limit, x) } else { f.bin(op, x, limit) };
+                let (yes, no) = f.branch(test);
+                f.at(yes);
+                f.emit(0);
+                f.at(no);
+                f.emit(1);
+                let classes = hold(&f.finish().expect("a program"));
+                // Each is a set of the byte's values.
+                assert!(classes.classes.iter().all(|class| class.filter.0.len() <= 2));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lookup_sees_what_was_made_under_an_equal_key() {
+    let mut f = start(3);
+    let table = f.table("t", 1, 8);
+    let (a, b) = (byte(&mut f, 0), byte(&mut f, 1));
+    let miss = f.block();
+    f.lookup(table, &[a], miss);
+    f.emit(0);
+    f.at(miss);
+    let refused = f.block();
+    f.create(table, &[b], &[a], refused);
+    let still = f.block();
+    f.lookup(table, &[a], still);
+    f.emit(1);
+    f.at(still);
+    f.emit(2);
+    f.at(refused);
+    f.drop("refused");
+    hold(&f.finish().expect("a program"));
+}
+
+#[test]
+fn two_records_may_be_one() {
+    let mut f = start(2);
+    let table = f.table("t", 1, 8);
+    let (a, b) = (byte(&mut f, 0), byte(&mut f, 1));
+    let miss = f.drop_block("missed");
+    let first = f.create(table, &[a], &[a], miss);
+    let second = f.create(table, &[b], &[a], miss);
+    let number = f.constant(0x0102_0304);
+    f.act(Inst::RecStore(first, 0, 4, number));
+    let read = f.value(Inst::RecLoad(second, 1, 2));
+    f.act(Inst::RecStore(second, 4, 2, read));
+    let read = f.value(Inst::RecLoad(first, 4, 4));
+    f.store(Field::bytes(Base::Data, 2, 4), read);
+    f.emit(0);
+    hold(&f.finish().expect("a program"));
+}
+
+#[test]
+fn a_record_is_made_only_where_the_way_comes_to_it() {
+    let mut f = start(3);
+    let table = f.table("t", 1, 8);
+    let (a, b, key) = (byte(&mut f, 0), byte(&mut f, 1), byte(&mut f, 2));
+    let (joined, other) = (f.block(), f.block());
+    let is_one = f.bin_const(BinOp::Eq, a, 1);
+    let (one, more) = f.branch(is_one);
+    let refused = f.drop_block("refused");
+    f.at(more);
+    let is_two = f.bin_const(BinOp::Eq, b, 2);
+    f.check(is_two, other);
+    f.create(table, &[key], &[], refused);
+    f.jump(joined);
+    f.at(one);
+    f.create(table, &[key], &[], refused);
+    f.jump(joined);
+    f.at(joined);
+    f.emit(0);
+    f.at(other);
+    f.emit(1);
+    hold(&f.finish().expect("a program"));
+}
+
+#[test]
+fn a_place_past_all_places_is_none() {
+    let mut f = start(2);
+    let (a, b) = (byte(&mut f, 0), byte(&mut f, 1));
+    let high = f.bin_const(BinOp::Shl, a, 8);
+    let at = f.bin(BinOp::Or, high, b);
+    f.act(Inst::SetBase(Base::Net, at));
+    let at = f.value(Inst::Offset(Base::Net));
+    f.store(Field::bytes(Base::Data, 0, 4), at);
+    let none = f.block();
+    f.need(Base::Net, 1, none);
+    f.emit(0);
+    f.at(none);
+    f.emit(1);
+    hold(&f.finish().expect("a program"));
+}
+
+#[test]
+fn of_equal_cases_the_first_counts() {
+    let mut f = start(3);
+    let a = byte(&mut f, 0);
+    let blocks = [f.block(), f.block(), f.block()];
+    let cases = vec![(1, blocks[0]), (1, blocks[1]), (2, blocks[1]), (3, blocks[2]), (3, blocks[0])];
+    f.end(Term::Switch(a, cases, blocks[2]));
+    for (port, block) in blocks.into_iter().enumerate() {
+        f.at(block);
+        f.emit(port);
+    }
+    hold(&f.finish().expect("a program"));
+}
+
+#[test]
+fn what_was_written_decides_what_is_read() {
+    let mut f = start(2);
+    f.store_const(Field::bytes(Base::Data, 0, 2), 0x4500);
+    let wide = f.load(Field::bytes(Base::Data, 0, 4));
+    let high = f.bin_const(BinOp::Shr, wide, 28);
+    let test = f.bin_const(BinOp::Eq, high, 4);
+    let (yes, no) = f.branch(test);
+    f.at(yes);
+    f.emit(0);
+    f.at(no);
+    f.emit(1);
+    let classes = hold(&f.finish().expect("a program"));
+    assert_eq!(classes.classes.len(), 2, "short frames and the others");
+}

@@ -1,0 +1,161 @@
+//! Packets through the evaluator and through classes.
+
+use crate::classes::concrete::Concrete;
+use crate::classes::{Class, Classes};
+use ir::eval::State;
+use ir::{Created, Program, Table, Tables};
+use shm::descriptor::{BUF_BYTES, Packet};
+use std::collections::BTreeMap;
+
+/// A table that can be copied. Records are numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MapTable {
+    pub key_words: usize,
+    pub record_bytes: usize,
+    pub by_key: BTreeMap<Vec<u64>, usize>,
+    pub records: Vec<Vec<u8>>,
+    /// Keys whose words' sum has this remainder by four are refused.
+    pub refuse: u64,
+}
+
+const FIRST: u64 = 0x5000;
+
+impl MapTable {
+    pub fn new(key_words: usize, record_bytes: usize) -> MapTable {
+        MapTable { key_words, record_bytes, by_key: BTreeMap::new(), records: vec![], refuse: 9 }
+    }
+
+    pub fn put(&mut self, key: &[u64], record: Vec<u8>) {
+        self.by_key.insert(key.to_vec(), self.records.len());
+        self.records.push(record);
+    }
+}
+
+impl Table for MapTable {
+    fn key_words(&self) -> usize {
+        self.key_words
+    }
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        self.by_key.get(key).map(|at| FIRST + *at as u64)
+    }
+    fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
+        if let Some(found) = self.lookup(key) {
+            return Created::Record(found);
+        }
+        if key.iter().fold(0u64, |sum, word| sum.wrapping_add(*word)) % 4 == self.refuse {
+            return Created::Refused;
+        }
+        let seed = args.iter().chain(key).fold(now_ns, |sum, word| sum.wrapping_mul(31).wrapping_add(*word));
+        self.put(key, (0..self.record_bytes).map(|at| (seed >> (at % 8 * 8)) as u8 ^ at as u8).collect());
+        Created::Record(FIRST + self.records.len() as u64 - 1)
+    }
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        let bytes = &self.records[(record - FIRST) as usize][usize::from(offset)..][..usize::from(bytes)];
+        bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    }
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        let target =
+            &mut self.records[(record - FIRST) as usize][usize::from(offset)..][..usize::from(bytes)];
+        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+    }
+}
+
+/// Tables that can be copied.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct MapTables(pub Vec<MapTable>);
+
+impl MapTables {
+    /// Empty ones for a program.
+    pub fn of(program: &Program) -> MapTables {
+        let table =
+            |decl: &ir::program::TableDecl| MapTable::new(decl.key_words.into(), decl.record_bytes.into());
+        MapTables(program.tables.iter().map(table).collect())
+    }
+}
+
+impl Tables for MapTables {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.0.get_mut(index).map(|table| table as &mut dyn Table)
+    }
+}
+
+/// A packet and its buffer.
+#[derive(Clone)]
+pub struct Sample {
+    pub packet: Packet,
+    pub buffer: Vec<u8>,
+}
+
+impl Sample {
+    /// A frame in a slot, headers not known but for the MAC header.
+    pub fn frame(bytes: &[u8]) -> Sample {
+        let mut buffer = vec![0; BUF_BYTES];
+        let data = shm::descriptor::HEADROOM as u16;
+        buffer[usize::from(data)..][..bytes.len()].copy_from_slice(bytes);
+        let len = bytes.len() as u32;
+        Sample { packet: Packet { data, mac: data, len, total: len, ..Packet::EMPTY }, buffer }
+    }
+}
+
+pub const NOW_NS: u64 = 77_000;
+
+/// As [`check_at`], at the usual time.
+pub fn check<'a>(
+    program: &Program,
+    classes: &'a Classes,
+    entry: usize,
+    sample: &Sample,
+    cells: &[u64],
+    tables: &MapTables,
+) -> Option<(usize, &'a Class)> {
+    check_at(program, classes, entry, sample, cells, tables, NOW_NS)
+}
+
+/// Runs a packet through the evaluator and through the class that it is in; they must agree. Gives the
+/// class's number, `None` where the packet went a way that was left out.
+pub fn check_at<'a>(
+    program: &Program,
+    classes: &'a Classes,
+    entry: usize,
+    sample: &Sample,
+    cells: &[u64],
+    tables: &MapTables,
+    now_ns: u64,
+) -> Option<(usize, &'a Class)> {
+    let mut class_tables = tables.clone();
+    let bytes = sample.buffer.as_slice();
+    let pool = &classes.pool;
+    // One after the other on the same tables: a filter makes no record for a packet that does not come
+    // to where it is made.
+    let mut concrete = Concrete::new(pool, &sample.packet, bytes, cells, &mut class_tables, now_ns);
+    let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
+    let found: Vec<usize> =
+        of_entry.filter(|(_, class)| concrete.passes(&class.filter)).map(|(at, _)| at).collect();
+    assert!(found.len() <= 1, "a packet in classes {found:?}\n{}", ir::text::print(program));
+    let Some(&at) = found.first() else {
+        assert!(!classes.left.is_empty(), "a packet in no class\n{}", ir::text::print(program));
+        return None;
+    };
+    let class = &classes.classes[at];
+    let decided = concrete.decided(class).len();
+    assert!(class.ways > 1 || decided == class.steps.len(), "a step that does not hold for the packet");
+    let outcome = concrete.outcome(class).expect("values of a packet that is in the class");
+    let (mut packet, mut buffer) = (sample.packet, sample.buffer.clone());
+    let (mut own_cells, mut own_tables) = (cells.to_vec(), tables.clone());
+    let mut state = State { cells: &mut own_cells, tables: &mut own_tables, now_ns };
+    let exit = ir::eval::run(program, entry, &mut packet, buffer.as_mut_slice(), &mut state).expect("runs");
+
+    let (mut class_buffer, mut class_cells) = (sample.buffer.clone(), cells.to_vec());
+    outcome.apply(class_buffer.as_mut_slice(), &mut class_cells, &mut class_tables);
+    let text = || format!("class {at}\n{}", ir::text::print(program));
+    assert_eq!(outcome.exit, exit, "exit of {}", text());
+    let described = |packet: &Packet| {
+        let Packet { data, mac, net, trans, len, total, packet_type, segments, .. } = *packet;
+        (data, mac, net, trans, len, total, (packet_type, segments), packet.anno)
+    };
+    assert_eq!(described(&outcome.packet), described(&packet), "descriptor of {}", text());
+    assert!(class_buffer == buffer, "bytes of {}", text());
+    assert_eq!(class_cells, own_cells, "cells of {}", text());
+    assert_eq!(class_tables, own_tables, "tables of {}", text());
+    Some((at, class))
+}

@@ -1,0 +1,7 @@
+//! Tests of the walk against the evaluator.
+
+mod chain;
+mod hand;
+mod harness;
+mod random;
+mod real;

@@ -1,0 +1,246 @@
+//! Programs made at random.
+
+use super::harness::{MapTables, Sample, check, check_at};
+use crate::classes::packets::World;
+use crate::classes::{Classes, Options};
+use ir::{BinOp, Builder, Inst, Program, Tables, Term, Value};
+use packet::anno;
+use packet::field::{self, Base, Field};
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use shm::descriptor::{NO_HEADER, Packet};
+
+/// A program made from a string of choices, with joins, switches, lookups and moves of headers.
+pub fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
+    let outputs: usize = if choices.len() % 4 == 1 { 1 } else { 3 };
+    let mut f = Builder::new("Random", outputs);
+    let short = f.drop_block("short");
+    let cells = [f.cell("first", 3), f.cell("second", 4)];
+    let (known, made) = (f.table("known", 2, 16), f.table("made", 2, 16));
+    f.need(Base::Data, 40, short);
+    f.need(Base::Net, 20, short);
+    f.need(Base::Trans, 4, short);
+    f.room(20, short);
+    let mut values = vec![f.constant(7)];
+    let mut records = vec![];
+    let mut push_left = 20u16;
+    let mut splits = 0;
+    for &(what, a, b, number) in choices {
+        let pick = |n: u16| values[usize::from(n) % values.len()];
+        let (x, y): (Value, Value) = (pick(a), pick(u16::from(b)));
+        let field = match b % 4 {
+            0 => Field::new(Base::Data, a % 300, 1 + b % 16),
+            1 => Field::new(Base::Net, a % 120, 1 + b % 33),
+            2 => {
+                [field::IP_SRC, field::IP_PAIR, field::IP_HL, field::IP_MF, field::IP_TTL][usize::from(a) % 5]
+            }
+            _ => [field::L4_SPORT, field::L4_PORTS][usize::from(a) % 2],
+        };
+        let limit = match field.base {
+            Base::Net => 20,
+            Base::Trans => 4,
+            _ => 0,
+        };
+        let fits = field.is_valid() && field.end_byte() <= limit;
+        match what % 24 {
+            0 => values.push(f.constant(if b % 2 == 0 { number } else { number % 70 })),
+            1 | 2 => {
+                let op = BinOp::ALL[usize::from(a) % BinOp::ALL.len()].0;
+                values.push(f.bin(op, x, y));
+            }
+            3 | 4 if fits => values.push(f.load(field)),
+            5 | 6 if fits => f.store(field, x),
+            7 => values.push(f.value(Inst::Select(x, y, values[0]))),
+            8 => values.push(f.value(Inst::CsumUpdate(x, y, pick(a ^ 5), if b % 2 == 0 { 16 } else { 32 }))),
+            9 => values.push(f.value(
+                [Inst::Len, Inst::Avail(Base::Net), Inst::Offset(Base::Trans), Inst::Now, Inst::PacketType]
+                    [usize::from(a) % 5],
+            )),
+            10 => {
+                let len = [1, 2, 4, 8][usize::from(b) % 4];
+                let anno = anno::Anno { offset: (a % 40) as u8, len };
+                f.store_anno(anno, x);
+                values.push(f.load_anno(anno::Anno { offset: (a % 38) as u8 + 1, len: 4 }));
+            }
+            11 => {
+                f.act(Inst::CellAdd(cells[usize::from(a) % 2], x));
+                values.push(f.value(Inst::CellLoad(cells[usize::from(b) % 2])));
+            }
+            12 if splits < 9 => {
+                splits += 1;
+                let els = f.bad_block(usize::from(a) % 5, "branch");
+                f.check(x, els);
+            }
+            13 if splits < 9 => {
+                // A diamond: two sides that write differently, and a value that differs.
+                splits += 1;
+                let (yes, no) = f.branch(x);
+                let joined = f.block();
+                let param = f.param(joined);
+                f.at(yes);
+                if a % 2 == 0 {
+                    f.store_anno(anno::PAINT, y);
+                }
+                f.end(Term::Jump(joined, vec![y]));
+                f.at(no);
+                let one = f.constant(1);
+                f.end(Term::Jump(joined, vec![if b % 3 == 0 { y } else { one }]));
+                f.at(joined);
+                values.push(param);
+            }
+            14 if splits < 9 => {
+                splits += 1;
+                let small = f.bin_const(BinOp::And, x, 0x707);
+                let (one, other, rest) = (f.block(), f.bad_block(1, "switch"), f.block());
+                let cases = vec![(number & 0x707, one), (1, other), (3, other), (2, one), (6, rest)];
+                f.end(Term::Switch(small, cases, rest));
+                f.at(one);
+                f.jump(rest);
+                f.at(rest);
+            }
+            15 if records.len() < 3 => {
+                let x = f.bin_const(BinOp::And, x, 7);
+                if a % 3 == 0 {
+                    let miss = f.bad_block(0, "missed");
+                    let rec = f.lookup(known, &[x, y], miss);
+                    records.push(rec);
+                } else {
+                    let miss = f.bad_block(2, "refused");
+                    let rec = f.create(made, &[x, pick(b.into())], &[y], miss);
+                    records.push(rec);
+                }
+                values.push(f.value(Inst::RecLoad(records[records.len() - 1], 0, 8)));
+            }
+            16 | 17 if !records.is_empty() => {
+                let rec = records[usize::from(a) % records.len()];
+                let other = records[usize::from(b) % records.len()];
+                f.act(Inst::RecStore(rec, 8, 2, x));
+                f.act(Inst::RecStore(rec, u16::from(b % 3), 4, y));
+                values.push(f.value(Inst::RecLoad(other, 8, [2, 4][usize::from(b) % 2])));
+                values.push(f.value(Inst::RecLoad(other, 0, 8)));
+            }
+            18 => {
+                let small = f.bin_const(BinOp::And, x, 31);
+                f.act(Inst::SetBase(Base::Mac, small));
+                let proto = f.constant(17);
+                values.push(f.value(Inst::TransportSum(proto)));
+                values.push(f.value(Inst::IpSum));
+                values.push(f.value(Inst::Offset(Base::Mac)));
+            }
+            19 if push_left >= 5 => {
+                push_left -= 5;
+                f.act(Inst::Push(5));
+                f.store(Field::bytes(Base::Data, 0, 5), x);
+            }
+            20 => {
+                let keep = f.bin_const(BinOp::Or, x, 54);
+                f.act(Inst::Take(keep));
+                let few = f.bin_const(BinOp::And, x, 3);
+                f.act(Inst::Pull(few));
+                values.push(f.value(Inst::Avail(Base::Data)));
+            }
+            21 if splits < 9 => {
+                splits += 1;
+                f.need(Base::Data, 34, short);
+                let header = f.constant(14);
+                f.act(Inst::SetBase(Base::Net, header));
+                let (first, all) = (f.value(Inst::Avail(Base::Data)), f.value(Inst::Len));
+                let single = f.bin(BinOp::Eq, first, all);
+                let els = f.bad_block(usize::from(a) % 3, "segments");
+                f.check(single, els);
+                values.push(f.load(Field::bytes(Base::Data, 6, 8)));
+                values.push(f.load(Field::bytes(Base::Data, 14, 8)));
+                values.push(f.value(Inst::IpSum));
+            }
+            22 => values.push(f.bin_const(BinOp::And, x, number)),
+            23 if splits < 9 => {
+                splits += 1;
+                let masked = f.bin_const(BinOp::And, x, 0xf0ff);
+                let op = [BinOp::Lt, BinOp::Le, BinOp::Eq, BinOp::Ne][usize::from(b) % 4];
+                let test = f.bin_const(op, masked, number & 0xf0ff);
+                let els = f.bad_block(usize::from(a) % 3, "tested");
+                f.check(test, els);
+            }
+            _ => {}
+        }
+    }
+    let last = values[values.len() - 1];
+    let none = f.drop_block("no-port");
+    f.end(Term::EmitTo(last, none));
+    f.finish().expect("a valid program")
+}
+
+/// A frame, how its headers lie, and whether its IP header is made right.
+pub fn sample(bytes: &[u8], place: (u8, u8, u8), right: bool) -> Sample {
+    let mut frame = bytes.to_vec();
+    if right && frame.len() >= 34 {
+        frame[14] = 0x45 + frame[15] % 3;
+        let len = frame.len() as u16 - 14;
+        frame[16..18].copy_from_slice(&len.to_be_bytes());
+        let header = usize::from(frame[14] & 15) * 4;
+        let _ = packet::checksum::set_ipv4_header(&mut frame[14..], 0, header);
+    }
+    let mut sample = Sample::frame(&frame);
+    let data = sample.packet.data;
+    let at = |n: u8, usual: u16| match n % 8 {
+        0 => NO_HEADER,
+        1 => data + u16::from(n / 8),
+        2 => data - u16::from(n / 8),
+        _ => data + usual,
+    };
+    let packet: &mut Packet = &mut sample.packet;
+    (packet.mac, packet.net, packet.trans) = (at(place.0, 0), at(place.1, 14), at(place.2, 34));
+    packet.anno = std::array::from_fn(|at| bytes.get(at * 3 % bytes.len().max(1)).copied().unwrap_or(9));
+    packet.packet_type = place.0 % 5;
+    packet.origin = u16::from(place.1 % 3);
+    sample
+}
+
+/// Tables in which some keys are known.
+fn tables(program: &Program) -> MapTables {
+    let mut tables = MapTables::of(program);
+    if let [known, made] = tables.0.as_mut_slice() {
+        for key in (0..64).map(|n| [n % 8, n / 8]) {
+            known.put(&key, (0..16).map(|at| (key[0] * 16 + key[1] + at) as u8).collect());
+        }
+        made.refuse = 1;
+    }
+    tables
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #[test]
+    fn one_class_has_each_packet_and_says_what_becomes_of_it(
+        choices in prop::collection::vec(any::<(u8, u16, u8, u64)>(), 0..40),
+        frames in prop::collection::vec(
+            (prop::collection::vec(any::<u8>(), 0..90), any::<(u8, u8, u8)>(), any::<bool>()), 1..20),
+        apart in 1usize..6,
+    ) {
+        let program = program(&choices);
+        let options = Options { max_ways_apart: apart, ..Options::default() };
+        let classes = Classes::of(&program, &options);
+        prop_assert!(classes.left.is_empty());
+        let tables = tables(&program);
+        for (bytes, place, right) in &frames {
+            check(&program, &classes, 0, &sample(bytes, *place, *right), &[3, 4], &tables);
+        }
+        // Those made for a class fall in it.
+        let mut rng = Pcg64::seed_from_u64(choices.len() as u64);
+        let mut given_up = 0;
+        for (at, class) in classes.classes.iter().enumerate().take(12) {
+            let keys = |table: u16| tables.0[usize::from(table)].by_key.keys().cloned().collect();
+            let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
+            let mut world = World { cells: &[3, 4], tables: &mut fresh, keys: &keys, frames: false };
+            let packets = class.packets(&classes, 2, &mut world, &mut rng);
+            given_up += packets.given_up;
+            for made in packets.made {
+                let sample = Sample { packet: made.packet, buffer: made.buffer };
+                let fell = check_at(&program, &classes, 0, &sample, &made.cells, &tables, made.now_ns);
+                prop_assert_eq!(fell.map(|(at, _)| at), Some(at));
+            }
+        }
+        prop_assert!(given_up <= 24);
+    }
+}
