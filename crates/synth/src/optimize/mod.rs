@@ -10,11 +10,14 @@
 //! nobody sees, is not done) and over the graph ([`shape`]). The work of a round is proportional to the
 //! program: what is known at a block is bounded.
 
+mod assume;
+mod csum;
 mod dead;
 mod extent;
 mod forward;
 mod header;
 mod linear;
+mod make;
 mod note;
 mod order;
 mod place;
@@ -23,6 +26,7 @@ mod report;
 mod shape;
 mod state;
 mod value;
+mod ways;
 
 #[cfg(test)]
 mod tests;
