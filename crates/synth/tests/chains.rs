@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use synth::optimize::{Counts, Known, Report};
+use synth::optimize::{Counts, Delta, Known, Report};
 use synth::{Sample, compare};
 
 /// A host that has nothing.
@@ -174,7 +174,7 @@ fn known(program: &Program) -> Known {
     let cells = program.cells.iter().enumerate();
     let fixed = cells.filter(|(_, cell)| cell.name != "drops");
     let cells = fixed.map(|(at, cell)| (at as u16, cell.init)).collect();
-    Known { mac_at_data: true, cells }
+    Known { mac_at_data: true, cells, ..Known::default() }
 }
 
 /// UDP datagrams in Ethernet, most of them fine.
@@ -249,6 +249,24 @@ fn what_a_mapping_changes_is_checked_again() {
     assert_eq!(report.packet_after.sums, 2, "{text}");
     assert!(stores(&program, L4_PORTS) >= 1, "{text}");
     assert_eq!(stores(&program, IP_SRC) + stores(&program, IP_DST), 0);
+}
+
+#[test]
+fn what_a_table_promises_of_its_deltas_is_believed() {
+    let rewriter = program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1);
+    let parts = [router(0, false), vec![rewriter], router(1, false)].concat();
+    let chain = link(&parts);
+    // The addresses are the key's first word; the record begins with the new ones.
+    let right = Delta { table: 0, word: 0, new: (0, 8), at: 12 };
+    let others = [Delta { word: 1, ..right }, Delta { new: (8, 4), ..right }, Delta { at: 14, ..right }];
+    let sums = |delta: Delta| {
+        let known = Known { deltas: vec![delta], ..known(&chain) };
+        let (program, report) = synth::optimize::optimize_with(&chain, &known);
+        ir::verify::verify(&program).expect("a valid program");
+        report.packet_after.sums
+    };
+    assert_eq!(sums(right), 1);
+    assert_eq!(others.map(sums), [2, 2, 2]);
 }
 
 /// Seconds that optimising takes on the machine of whoever runs this; far more than on any that is meant.

@@ -47,6 +47,8 @@ pub(super) struct Forward<'a> {
     /// Where the new program has a value.
     pub(super) homes: HashMap<Vn, Vec<(BlockId, Value)>>,
     next_value: u32,
+    /// The table and the key of each record.
+    pub(super) keys: HashMap<Vn, (u16, Vec<Vn>)>,
     pub(super) out: Vec<Block>,
     pub(super) notes: Vec<Vec<Note>>,
     pub(super) here: BlockId,
@@ -77,6 +79,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         numbers: vec![unset; program.value_count()],
         homes: HashMap::new(),
         next_value: 0,
+        keys: HashMap::new(),
         out: vec![empty; count],
         notes: vec![vec![]; count],
         here: program.entries[0],
@@ -234,6 +237,24 @@ impl Forward<'_> {
         self.state.write(place, kept, &mut self.values, &self.anchors);
     }
 
+    /// Notes what a table promises of a part of a record.
+    fn note_delta(&mut self, record: Vn, place: Place) {
+        let Some((table, key)) = self.keys.get(&record) else { return };
+        let promise =
+            self.known.deltas.iter().find(|delta| {
+                delta.table == *table && i64::from(delta.at) * 8 == place.bit && place.width == 16
+            });
+        let Some(promise) = promise else { return };
+        let Some(&old) = key.get(promise.word) else { return };
+        let (at, bytes) = promise.new;
+        let new = Place { bit: i64::from(at) * 8, width: bytes * 8, ..place };
+        let [delta, new] = [place, new].map(|place| self.content(place));
+        // Not of what the program wrote there itself.
+        if [delta, new].iter().all(|part| matches!(self.values.expr(*part), Expr::Load(..))) {
+            self.values.deltas.insert(delta, (new, old));
+        }
+    }
+
     /// One instruction of the old program; gives the number of what it yields.
     fn inst(&mut self, inst: Inst) -> Option<Vn> {
         let number = match inst {
@@ -275,6 +296,7 @@ impl Forward<'_> {
             Inst::RecLoad(record, offset, bytes) => {
                 let place = self.record(record, offset, bytes);
                 let number = self.number(record);
+                self.note_delta(number, place);
                 let record = self.value(number);
                 self.load(place, Inst::RecLoad(record, offset, bytes), Note::PURE)
             }

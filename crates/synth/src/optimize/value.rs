@@ -54,6 +54,8 @@ pub struct Values {
     nodes: Vec<Node>,
     known: HashMap<Expr, Vn>,
     sets: HashMap<Vec<u64>, u32>,
+    /// Values that are congruent to a difference modulo 0xffff: of a new word and an old one.
+    pub(super) deltas: HashMap<Vn, (Vn, Vn)>,
     own: u32,
 }
 

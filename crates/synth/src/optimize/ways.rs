@@ -50,26 +50,34 @@ impl Forward<'_> {
             Term::Create { table, key, args, rec, ok, fail } => {
                 let [key, args] =
                     [key, args].map(|words| words.iter().map(|word| self.number(*word)).collect::<Vec<Vn>>());
-                let key = key.into_iter().map(|word| self.value(word)).collect();
+                let words = key.iter().map(|word| self.value(*word)).collect();
                 let args = args.into_iter().map(|arg| self.value(arg)).collect();
                 self.state.looked.retain(|looked| looked.0 != *table);
-                let new = self.border(*rec, *ok, *fail, None);
-                Term::Create { table: *table, key, args, rec: new, ok: *ok, fail: *fail }
+                let new = self.border(*rec, *ok, *fail, (*table, key), false);
+                Term::Create { table: *table, key: words, args, rec: new, ok: *ok, fail: *fail }
             }
         }
     }
 
-    /// Goes on behind a border.
-    fn border(&mut self, rec: Value, hit: BlockId, miss: BlockId, looked: Option<(u16, Vec<Vn>)>) -> Value {
+    /// Goes on behind a border; a lookup's outcome is noted.
+    fn border(
+        &mut self,
+        rec: Value,
+        hit: BlockId,
+        miss: BlockId,
+        (table, key): (u16, Vec<Vn>),
+        is_lookup: bool,
+    ) -> Value {
         let (number, value) = (self.values.own(Range::ALL), self.fresh());
         self.numbers[rec.0 as usize] = number;
+        self.keys.insert(number, (table, key.clone()));
         if self.order.preds[hit.index()] == 1 {
             self.settle_at(number, value, hit);
         }
         let mut state = self.state.clone();
         state.pass_border(&mut self.values, &self.anchors);
         let mut missed = state.clone();
-        if let Some((table, key)) = looked {
+        if is_lookup {
             missed.note_lookup((table, key.clone(), None));
             state.note_lookup((table, key, Some(number)));
         }
@@ -89,7 +97,7 @@ impl Forward<'_> {
             _ => {}
         }
         let words = key.iter().map(|word| self.value(*word)).collect();
-        let rec = self.border(rec, hit, miss, Some((table, key)));
+        let rec = self.border(rec, hit, miss, (table, key), true);
         Term::Lookup { table, key: words, rec, hit, miss }
     }
 
