@@ -6,8 +6,8 @@
 //! and the lookups in each table with their keys and arguments, but for one that is repeated with
 //! nothing made in between. It takes and gives programs that [`ir::verify`] accepts.
 //!
-//! Each round walks forwards ([`forward`]: what is known, is not done again), backwards ([`dead`]: what
-//! nobody sees, is not done) and over the graph ([`shape`]). The work of a round is proportional to the
+//! Each round walks forwards (`forward`: what is known, is not done again), backwards (`dead`: what
+//! nobody sees, is not done) and over the graph (`shape`). The work of a round is proportional to the
 //! program: what is known at a block is bounded.
 
 mod assume;
