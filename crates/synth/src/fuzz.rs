@@ -140,12 +140,15 @@ impl Sample {
     }
 }
 
+/// A packet that left.
+type Left = (Vec<u8>, [u8; ANNO_BYTES], [u16; 4], [u32; 2], u8);
+
 /// What can be seen of one packet's way.
 #[derive(PartialEq, Debug)]
 struct Seen {
     exit: Exit,
     /// Bytes, annotations, bases and lengths, type; not of dropped packets.
-    packet: Option<(Vec<u8>, [u8; ANNO_BYTES], [u16; 4], [u32; 2], u8)>,
+    packet: Option<Left>,
     cells: Vec<u64>,
     records: Vec<Vec<Vec<u8>>>,
     /// By table, without lookups of what was looked up already and nothing made since.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use synth::optimize::{Counts, Known, Report};
+use synth::optimize::{Counts, Delta, Known, Report};
 use synth::{Sample, compare};
 
 /// A host that has nothing.
@@ -74,6 +74,15 @@ fn link(parts: &[Program]) -> Program {
         let (blocks, reasons, slow) =
             (starts[starts.len() - 1], all.reasons.len() as u16, all.slow.len() as u16);
         let (cells, tables) = (all.cells.len() as u16, all.tables.len() as u16);
+        // Ports by number: 0 goes on, all others do not exist.
+        let mut part = part.clone();
+        for at in 0..part.blocks.len() {
+            if let Term::EmitTo(port, els) = part.blocks[at].term {
+                let out = BlockId(part.blocks.len() as u32);
+                part.blocks.push(ir::Block { params: vec![], insts: vec![], term: Term::Emit(0) });
+                part.blocks[at].term = Term::Switch(port, vec![(0, out)], els);
+            }
+        }
         for block in &part.blocks {
             let mut block = block.clone();
             shift(&mut block, values, cells);
@@ -82,8 +91,6 @@ fn link(parts: &[Program]) -> Program {
                 Term::Drop(reason) => *reason += reasons,
                 Term::Slow(path) => *path += slow,
                 Term::Lookup { table, .. } | Term::Create { table, .. } => *table += tables,
-                // Elements with more outputs than one are not linked by number here.
-                Term::EmitTo(..) => block.term = Term::Emit(0),
                 _ => {}
             }
             all.blocks.push(block);
@@ -94,10 +101,10 @@ fn link(parts: &[Program]) -> Program {
         all.cells.extend(part.cells.iter().cloned());
         all.tables.extend(part.tables.iter().cloned());
     }
-    for (at, part) in parts.iter().enumerate() {
+    for at in 0..parts.len() {
         let Some(next) = starts.get(at + 1) else { break };
         let entry = BlockId(next + parts[at + 1].entries[0].0);
-        let blocks = starts[at] as usize..starts[at] as usize + part.blocks.len();
+        let blocks = starts[at] as usize..*next as usize;
         for block in &mut all.blocks[blocks] {
             if block.term == Term::Emit(0) {
                 block.term = Term::Jump(entry, vec![]);
@@ -174,7 +181,7 @@ fn known(program: &Program) -> Known {
     let cells = program.cells.iter().enumerate();
     let fixed = cells.filter(|(_, cell)| cell.name != "drops");
     let cells = fixed.map(|(at, cell)| (at as u16, cell.init)).collect();
-    Known { mac_at_data: true, cells }
+    Known { mac_at_data: true, cells, ..Known::default() }
 }
 
 /// UDP datagrams in Ethernet, most of them fine.
@@ -249,6 +256,37 @@ fn what_a_mapping_changes_is_checked_again() {
     assert_eq!(report.packet_after.sums, 2, "{text}");
     assert!(stores(&program, L4_PORTS) >= 1, "{text}");
     assert_eq!(stores(&program, IP_SRC) + stores(&program, IP_DST), 0);
+}
+
+#[test]
+fn what_a_table_promises_of_its_deltas_is_believed() {
+    let rewriter = program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1);
+    let parts = [router(0, false), vec![rewriter], router(1, false)].concat();
+    let chain = link(&parts);
+    // The addresses are the key's first word; the record begins with the new ones.
+    let right = Delta { table: 0, word: 0, new: (0, 8), at: 12 };
+    let others = [Delta { word: 1, ..right }, Delta { new: (8, 4), ..right }, Delta { at: 14, ..right }];
+    let sums = |delta: Delta| {
+        let known = Known { deltas: vec![delta], ..known(&chain) };
+        let (program, report) = synth::optimize::optimize_with(&chain, &known);
+        ir::verify::verify(&program).expect("a valid program");
+        report.packet_after.sums
+    };
+    assert_eq!(sums(right), 1);
+    assert_eq!(others.map(sums), [2, 2, 2]);
+}
+
+#[test]
+fn ten_rewriters_ask_once_what_a_packet_is() {
+    let mut parts = vec![program("CheckIPHeader", "OFFSET 14", 1)];
+    parts.extend((0..10).map(|_| program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1)));
+    let (program, report) = optimized(&parts, &samples());
+    let text = ir::text::print(&program);
+    let (before, after) = (report.packet_before, report.packet_after);
+    assert_eq!((before.checks, before.branches), (31, 45), "{text}");
+    // Of every rewriter: whether it is TCP with its checksum, and what its flags are.
+    assert!(after.checks <= 12 && after.branches <= 27, "{text}\n{report:?}");
+    assert!(2 * after.loads < before.loads + 10, "{text}\n{report:?}");
 }
 
 /// Seconds that optimising takes on the machine of whoever runs this; far more than on any that is meant.

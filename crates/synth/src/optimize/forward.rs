@@ -4,16 +4,13 @@
 //! whose value is there already nothing is written; a value that can be made from others in fewer
 //! steps is made so. A test whose outcome is known becomes a jump, and what no way leads to any more
 //! is not walked. Blocks keep their numbers; [`super::shape`] tidies up.
-//!
-//! Values that are carried over a border cost memory. So a value is not taken from before one where
-//! the program reads it again behind it: what is known of it stays, the reading too.
 
 use super::Known;
 use super::note::{Note, Reads, Touch};
 use super::order::Order;
 use super::place::{Anchors, Place, Point};
 use super::range::Range;
-use super::state::{IsSet, Position, State};
+use super::state::{Position, State};
 use super::value::{Expr, Values, Vn};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::anno::Anno;
@@ -37,31 +34,26 @@ struct Param {
 }
 
 pub(super) struct Forward<'a> {
-    program: &'a Program,
+    pub(super) program: &'a Program,
     pub(super) known: &'a Known,
-    order: Order,
+    pub(super) order: Order,
     pub(super) values: Values,
     pub(super) anchors: Anchors,
     states: Vec<Option<State>>,
     params: Vec<Option<Vec<Param>>>,
     reached: Vec<bool>,
     /// The numbers of the old program's values.
-    numbers: Vec<Vn>,
+    pub(super) numbers: Vec<Vn>,
     /// Where the new program has a value.
-    homes: HashMap<Vn, Vec<(BlockId, Value)>>,
+    pub(super) homes: HashMap<Vn, Vec<(BlockId, Value)>>,
     next_value: u32,
-    out: Vec<Block>,
-    notes: Vec<Vec<Note>>,
+    /// The table and the key of each record.
+    pub(super) keys: HashMap<Vn, (u16, Vec<Vn>)>,
+    pub(super) out: Vec<Block>,
+    pub(super) notes: Vec<Vec<Note>>,
     pub(super) here: BlockId,
     pub(super) state: State,
 }
-
-/// How deep what a value is made from may be.
-const MAKE_DEPTH: u32 = 6;
-/// Instructions that making a value may take in the place of one that reads it.
-const MAKE_COST: u32 = 3;
-/// Where a value is looked for.
-const MOST_HOMES: usize = 16;
 
 /// Whether nothing has to be known to write a block anew.
 fn is_bare_exit(block: &Block) -> bool {
@@ -87,6 +79,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         numbers: vec![unset; program.value_count()],
         homes: HashMap::new(),
         next_value: 0,
+        keys: HashMap::new(),
         out: vec![empty; count],
         notes: vec![vec![]; count],
         here: program.entries[0],
@@ -113,7 +106,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
 
 impl Forward<'_> {
     /// What is known goes on to a block.
-    fn send(&mut self, to: BlockId, state: State, args: &[Vn]) {
+    pub(super) fn send(&mut self, to: BlockId, state: State, args: &[Vn]) {
         let at = to.index();
         self.reached[at] = true;
         let handed =
@@ -169,7 +162,7 @@ impl Forward<'_> {
         self.out[id.index()].term = term;
     }
 
-    fn fresh(&mut self) -> Value {
+    pub(super) fn fresh(&mut self) -> Value {
         self.next_value += 1;
         Value(self.next_value - 1)
     }
@@ -177,201 +170,6 @@ impl Forward<'_> {
     /// The number of one of the old program's values.
     pub(super) fn number(&self, value: Value) -> Vn {
         self.numbers[value.0 as usize]
-    }
-
-    fn settle_at(&mut self, number: Vn, value: Value, block: BlockId) {
-        self.homes.entry(number).or_default().push((block, value));
-    }
-
-    /// Where a value is that is there at this place: on this side of the last border, or wherever.
-    fn home(&self, number: Vn, any_side: bool) -> Option<Value> {
-        let homes = self.homes.get(&number)?;
-        let fits = |home: &&(BlockId, Value)| {
-            self.order.dominates(home.0, self.here) && (any_side || self.order.same_side(home.0, self.here))
-        };
-        homes.iter().rev().take(MOST_HOMES).find(fits).map(|home| home.1)
-    }
-
-    fn append(&mut self, inst: Inst, note: Note) -> Option<Value> {
-        let value = inst.has_result().then(|| self.fresh());
-        self.out[self.here.index()].insts.push((value, inst));
-        self.notes[self.here.index()].push(note);
-        value
-    }
-
-    /// Writes an instruction that yields a value.
-    fn write(&mut self, number: Vn, inst: Inst, note: Note) -> Value {
-        let value = self.append(inst, note);
-        let value = value.unwrap_or(Value(u32::MAX));
-        self.settle_at(number, value, self.here);
-        value
-    }
-
-    /// Writes an instruction that acts.
-    pub(super) fn act(&mut self, inst: Inst, note: Note) {
-        self.append(inst, note);
-    }
-
-    /// Writes an instruction that yields a value of its own.
-    pub(super) fn act_with(&mut self, number: Vn, inst: Inst, note: Note) {
-        self.write(number, inst, note);
-    }
-
-    /// A value of the new program that is this number here.
-    pub(super) fn operand(&mut self, number: Vn) -> Option<Value> {
-        if let Some(value) = self.home(number, false) {
-            return Some(value);
-        }
-        match self.cost(number, MAKE_DEPTH, false) {
-            Some(_) => Some(self.make(number)),
-            None => self.read_again(number).or_else(|| self.home(number, true)),
-        }
-    }
-
-    /// A field that holds a value here, and may be read.
-    fn field_with(&self, number: Vn) -> Option<(Field, Place)> {
-        let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
-        let base = Base::ALL.into_iter().rev().find(|base| {
-            let at = self.state.at[*base as usize];
-            let there = i64::from(self.state.there[*base as usize]);
-            at.anchor == place.anchor && place.bit >= at.bytes * 8 && place.end() <= (at.bytes + there) * 8
-        })?;
-        let bit = u16::try_from(place.bit - self.state.at[base as usize].bytes * 8).ok()?;
-        let field = Field::new(base, bit, place.width);
-        field.is_valid().then_some((field, *place))
-    }
-
-    /// Reads a value that is on the other side of a border where it stands in the packet still.
-    fn read_again(&mut self, number: Vn) -> Option<Value> {
-        let (field, place) = self.field_with(number)?;
-        let note = Note { reads: Reads::Bits(self.touch(place)), ..Note::using(field.base) };
-        Some(self.write(number, Inst::Load(field), note))
-    }
-
-    /// The same for a value that the old program has here.
-    pub(super) fn value(&mut self, number: Vn) -> Value {
-        let found = self.operand(number);
-        debug_assert!(found.is_some(), "v? of number {number} in b{}", self.here.0);
-        found.unwrap_or(Value(u32::MAX))
-    }
-
-    /// Instructions that it takes to make a value from what is there on this side of the last border, or
-    /// on any.
-    fn cost(&self, number: Vn, depth: u32, any_side: bool) -> Option<u32> {
-        if self.home(number, any_side).is_some() {
-            return Some(0);
-        }
-        let depth = depth.checked_sub(1)?;
-        let all = |parts: &[Vn]| -> Option<u32> {
-            parts.iter().try_fold(1, |sum, part| Some(sum + self.cost(*part, depth, any_side)?))
-        };
-        match self.values.expr(number) {
-            Expr::Const(_) | Expr::Given(_) => Some(0),
-            Expr::Bin(_, a, b) => all(&[a, b]),
-            Expr::Select(a, b, c) | Expr::Csum(a, b, c, _) => all(&[a, b, c]),
-            _ => None,
-        }
-    }
-
-    /// Makes a value that has a cost.
-    fn make(&mut self, number: Vn) -> Value {
-        if let Some(value) = self.home(number, false) {
-            return value;
-        }
-        if self.cost(number, MAKE_DEPTH, false).is_none()
-            && let Some(value) = self.read_again(number).or_else(|| self.home(number, true))
-        {
-            return value;
-        }
-        self.rebuild(number)
-    }
-
-    /// Makes a value from what its expression names.
-    fn rebuild(&mut self, number: Vn) -> Value {
-        let inst = match self.values.expr(number) {
-            Expr::Const(number) => Inst::Const(number),
-            Expr::Given(what) => GIVEN[usize::from(what)],
-            Expr::Bin(op, a, b) => self.make_bin(op, a, b),
-            Expr::Select(a, b, c) => Inst::Select(self.make(a), self.make(b), self.make(c)),
-            Expr::Csum(a, b, c, width) => Inst::CsumUpdate(self.make(a), self.make(b), self.make(c), width),
-            _ => return Value(u32::MAX),
-        };
-        self.write(number, inst, Note::PURE)
-    }
-
-    fn make_bin(&mut self, op: BinOp, a: Vn, b: Vn) -> Inst {
-        let constant = self.values.number(b);
-        if op == BinOp::Add
-            && let Some(less) = constant.map(u64::wrapping_neg)
-            && less <= i64::MAX as u64
-            && less != 0
-        {
-            let less = self.values.constant(less);
-            return Inst::Bin(BinOp::Sub, self.make(a), self.make(less));
-        }
-        // The opposite of a comparison is one, too.
-        if op == BinOp::Eq && constant == Some(0) && self.home(a, false).is_none() {
-            match self.values.expr(a) {
-                Expr::Bin(BinOp::Le, x, y) if self.is_made(x, y) => {
-                    return Inst::Bin(BinOp::Lt, self.make(y), self.make(x));
-                }
-                Expr::Bin(BinOp::Eq, x, y) if self.is_made(x, y) => {
-                    return Inst::Bin(BinOp::Ne, self.make(x), self.make(y));
-                }
-                _ => {}
-            }
-        }
-        Inst::Bin(op, self.make(a), self.make(b))
-    }
-
-    fn is_made(&self, x: Vn, y: Vn) -> bool {
-        self.cost(x, MAKE_DEPTH, true).is_some() && self.cost(y, MAKE_DEPTH, true).is_some()
-    }
-
-    /// A value of arithmetic; `inst` is how the old program makes it, of values of the new one.
-    fn computed(&mut self, number: Vn, inst: impl FnOnce(&mut Self) -> Inst, as_is: bool) -> Vn {
-        if self.home(number, false).is_some() || self.values.number(number).is_some() {
-            return number;
-        }
-        if !as_is && self.cost(number, MAKE_DEPTH, false).is_some() {
-            self.make(number);
-            return number;
-        }
-        let inst = inst(self);
-        self.write(number, inst, Note::PURE);
-        number
-    }
-
-    /// A value that is read; making it from what is there is better when that is cheap.
-    fn read(&mut self, number: Vn, inst: Inst, note: Note) -> Vn {
-        let cheap = |cost: Option<u32>| cost.is_some_and(|cost| cost <= MAKE_COST);
-        if cheap(self.cost(number, MAKE_DEPTH, false)) {
-            return number;
-        }
-        // What was worked out before a border is worked out again from what it was worked out from: then
-        // nobody reads what was written there, and the bytes may be left as they were.
-        let expr = self.values.expr(number);
-        if matches!(expr, Expr::Bin(..) | Expr::Csum(..))
-            && self.home(number, false).is_none()
-            && let Some(1..=MAKE_COST) = self.far_cost(expr)
-        {
-            self.rebuild(number);
-            return number;
-        }
-        self.write(number, inst, note);
-        number
-    }
-
-    /// Instructions that it takes to make a value of one that may be on the other side of a border.
-    fn far_cost(&self, expr: Expr) -> Option<u32> {
-        let parts = match expr {
-            Expr::Bin(_, a, b) => vec![a, b],
-            Expr::Csum(a, b, c, _) => vec![a, b, c],
-            _ => return None,
-        };
-        let open: Vec<Vn> = parts.into_iter().filter(|part| self.values.number(*part).is_none()).collect();
-        let [part] = open[..] else { return None };
-        Some(1 + self.cost(part, 2, true)?)
     }
 
     pub(super) fn place(&self, field: Field) -> Place {
@@ -439,6 +237,24 @@ impl Forward<'_> {
         self.state.write(place, kept, &mut self.values, &self.anchors);
     }
 
+    /// Notes what a table promises of a part of a record.
+    fn note_delta(&mut self, record: Vn, place: Place) {
+        let Some((table, key)) = self.keys.get(&record) else { return };
+        let promise =
+            self.known.deltas.iter().find(|delta| {
+                delta.table == *table && i64::from(delta.at) * 8 == place.bit && place.width == 16
+            });
+        let Some(promise) = promise else { return };
+        let Some(&old) = key.get(promise.word) else { return };
+        let (at, bytes) = promise.new;
+        let new = Place { bit: i64::from(at) * 8, width: bytes * 8, ..place };
+        let [delta, new] = [place, new].map(|place| self.content(place));
+        // Not of what the program wrote there itself.
+        if [delta, new].iter().all(|part| matches!(self.values.expr(*part), Expr::Load(..))) {
+            self.values.deltas.insert(delta, (new, old));
+        }
+    }
+
     /// One instruction of the old program; gives the number of what it yields.
     fn inst(&mut self, inst: Inst) -> Option<Vn> {
         let number = match inst {
@@ -480,6 +296,7 @@ impl Forward<'_> {
             Inst::RecLoad(record, offset, bytes) => {
                 let place = self.record(record, offset, bytes);
                 let number = self.number(record);
+                self.note_delta(number, place);
                 let record = self.value(number);
                 self.load(place, Inst::RecLoad(record, offset, bytes), Note::PURE)
             }
@@ -573,216 +390,14 @@ impl Forward<'_> {
         }
         number
     }
-
-    fn jump(&mut self, to: BlockId) -> Term {
-        let state = self.state.clone();
-        self.send(to, state, &[]);
-        Term::Jump(to, vec![])
-    }
-
-    /// The end of a block.
-    fn term(&mut self, term: &Term) -> Term {
-        match term {
-            Term::Jump(to, args) => {
-                let numbers: Vec<Vn> = args.iter().map(|arg| self.number(*arg)).collect();
-                let args = numbers.iter().map(|number| self.value(*number)).collect();
-                let state = self.state.clone();
-                self.send(*to, state, &numbers);
-                Term::Jump(*to, args)
-            }
-            Term::Branch(value, yes, no) => self.branch(self.number(*value), *yes, *no),
-            Term::Need { base, bytes, then, els } => self.need(*base, *bytes, *then, *els),
-            Term::Room { bytes, then, els } => {
-                if self.state.room >= u32::from(*bytes) || then == els {
-                    return self.jump(*then);
-                }
-                self.send(*els, self.state.clone(), &[]);
-                let mut state = self.state.clone();
-                state.room = u32::from(*bytes);
-                self.send(*then, state, &[]);
-                term.clone()
-            }
-            Term::Switch(value, cases, default) => self.switch(self.number(*value), cases, *default),
-            Term::EmitTo(value, els) => self.emit_to(self.number(*value), *els),
-            Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => term.clone(),
-            Term::Lookup { table, key, rec, hit, miss } => {
-                let key: Vec<Vn> = key.iter().map(|word| self.number(*word)).collect();
-                self.lookup(*table, key, *rec, *hit, *miss)
-            }
-            Term::Create { table, key, args, rec, ok, fail } => {
-                let [key, args] =
-                    [key, args].map(|words| words.iter().map(|word| self.number(*word)).collect::<Vec<Vn>>());
-                let key = key.into_iter().map(|word| self.value(word)).collect();
-                let args = args.into_iter().map(|arg| self.value(arg)).collect();
-                self.state.looked.retain(|looked| looked.0 != *table);
-                let new = self.border(*rec, *ok, *fail, None);
-                Term::Create { table: *table, key, args, rec: new, ok: *ok, fail: *fail }
-            }
-        }
-    }
-
-    /// Goes on behind a border.
-    fn border(&mut self, rec: Value, hit: BlockId, miss: BlockId, looked: Option<(u16, Vec<Vn>)>) -> Value {
-        let (number, value) = (self.values.own(Range::ALL), self.fresh());
-        self.numbers[rec.0 as usize] = number;
-        if self.order.preds[hit.index()] == 1 {
-            self.settle_at(number, value, hit);
-        }
-        let mut state = self.state.clone();
-        state.pass_border(&mut self.values, &self.anchors);
-        let mut missed = state.clone();
-        if let Some((table, key)) = looked {
-            missed.note_lookup((table, key.clone(), None));
-            state.note_lookup((table, key, Some(number)));
-        }
-        self.send(hit, state, &[]);
-        self.send(miss, missed, &[]);
-        value
-    }
-
-    fn lookup(&mut self, table: u16, key: Vec<Vn>, rec: Value, hit: BlockId, miss: BlockId) -> Term {
-        let known = self.state.looked.iter().find(|looked| looked.0 == table && looked.1 == key);
-        match known.map(|looked| looked.2) {
-            Some(None) => return self.jump(miss),
-            Some(Some(record)) if self.home(record, true).is_some() => {
-                self.numbers[rec.0 as usize] = record;
-                return self.jump(hit);
-            }
-            _ => {}
-        }
-        let words = key.iter().map(|word| self.value(*word)).collect();
-        let rec = self.border(rec, hit, miss, Some((table, key)));
-        Term::Lookup { table, key: words, rec, hit, miss }
-    }
-
-    fn need(&mut self, base: Base, bytes: u16, then: BlockId, els: BlockId) -> Term {
-        let at = self.state.at[base as usize];
-        let there = self.state.there[base as usize] >= u32::from(bytes);
-        let known =
-            self.state.set[base as usize] == IsSet::Yes && self.state.bytes_from(at) >= i64::from(bytes);
-        if there && known || then == els {
-            return self.jump(then);
-        }
-        if self.state.set[base as usize] == IsSet::No {
-            return self.jump(els);
-        }
-        self.send(els, self.state.clone(), &[]);
-        let mut state = self.state.clone();
-        state.there[base as usize] = state.there[base as usize].max(u32::from(bytes));
-        state.set[base as usize] = IsSet::Yes;
-        state.note_bytes(at, i64::from(bytes));
-        self.send(then, state, &[]);
-        Term::Need { base, bytes, then, els }
-    }
-
-    fn branch(&mut self, test: Vn, yes: BlockId, no: BlockId) -> Term {
-        if yes == no {
-            return self.jump(yes);
-        }
-        let (mut taken, mut other) = (self.state.clone(), self.state.clone());
-        if !self.values.assume(test, true, &mut taken.facts) {
-            return self.jump(no);
-        }
-        if !self.values.assume(test, false, &mut other.facts) {
-            return self.jump(yes);
-        }
-        self.learn(test, &mut taken);
-        // Not the opposite of what is there already.
-        let (mut test, mut swapped) = (test, false);
-        if let Expr::Bin(BinOp::Eq, inner, zero) = self.values.expr(test)
-            && self.values.number(zero) == Some(0)
-            && self.home(test, false).is_none()
-            && self.home(inner, false).is_some()
-        {
-            (test, swapped) = (inner, true);
-        }
-        let value = self.value(test);
-        self.send(yes, taken, &[]);
-        self.send(no, other, &[]);
-        if swapped { Term::Branch(value, no, yes) } else { Term::Branch(value, yes, no) }
-    }
-
-    fn switch(&mut self, value: Vn, cases: &[(u64, BlockId)], default: BlockId) -> Term {
-        if let Some(number) = self.values.range(value, &self.state.facts).number() {
-            let case = cases.iter().find(|case| case.0 == number);
-            return self.jump(case.map_or(default, |case| case.1));
-        }
-        let mut numbers: Vec<u64> = cases.iter().map(|case| case.0).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let none = self.values.within(value, numbers.clone());
-        if cases.iter().all(|case| case.1 == default)
-            || self.values.truth(none, &self.state.facts) == Some(false)
-        {
-            return self.jump(default);
-        }
-        let mut other = self.state.clone();
-        let mut open = self.values.assume(none, false, &mut other.facts);
-        let mut left = vec![];
-        let mut seen = std::collections::HashSet::new();
-        for &(number, to) in cases {
-            let constant = self.values.constant(number);
-            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
-            let mut state = self.state.clone();
-            if !seen.insert(number) || !self.values.assume(equal, true, &mut state.facts) {
-                continue;
-            }
-            left.push((number, to));
-            self.send(to, state, &[]);
-        }
-        for &number in numbers.iter().take(FEW_CASES) {
-            let constant = self.values.constant(number);
-            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
-            open = open && self.values.assume(equal, false, &mut other.facts);
-        }
-        if !open {
-            // Whoever comes here is one of the cases: the last one stands for all others.
-            if let Some((_, last)) = left.pop() {
-                if left.is_empty() {
-                    return Term::Jump(last, vec![]);
-                }
-                return Term::Switch(self.value(value), left, last);
-            }
-        }
-        self.send(default, other, &[]);
-        if left.is_empty() {
-            return Term::Jump(default, vec![]);
-        }
-        if let [(number, to)] = left[..] {
-            let constant = self.values.constant(number);
-            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
-            if let Some(test) = self.operand(equal) {
-                return Term::Branch(test, to, default);
-            }
-        }
-        Term::Switch(self.value(value), left, default)
-    }
-
-    fn emit_to(&mut self, port: Vn, els: BlockId) -> Term {
-        let outputs = u64::from(self.program.outputs);
-        let range = self.values.range(port, &self.state.facts);
-        match range.number() {
-            Some(port) if port < outputs => return Term::Emit(port as u16),
-            _ if range.lo >= outputs => return self.jump(els),
-            _ => {}
-        }
-        let mut state = self.state.clone();
-        let above = Range { lo: outputs, hi: u64::MAX };
-        // Where no port is left out, the block behind is still one that must exist.
-        let _ = self.values.assume_range(port, above, &mut state.facts);
-        self.send(els, state, &[]);
-        Term::EmitTo(self.value(port), els)
-    }
 }
 
 /// What is the same through the whole run.
-const GIVEN: [Inst; 4] = [Inst::Now, Inst::Timestamp, Inst::FlowHash, Inst::Origin];
+pub(super) const GIVEN: [Inst; 4] = [Inst::Now, Inst::Timestamp, Inst::FlowHash, Inst::Origin];
 /// The largest of each.
 const GIVEN_MOST: [u64; 4] = [u64::MAX, u64::MAX, u32::MAX as u64, u16::MAX as u64];
 /// Headers that are further away are not compared with others.
 const FARTHEST: u64 = 1 << 20;
-/// Cases that are noted one by one where none of them is taken.
-const FEW_CASES: usize = 4;
 
 impl Forward<'_> {
     /// Where the bytes of a base's value are, behind the packet's first byte.

@@ -6,15 +6,18 @@
 //! and the lookups in each table with their keys and arguments, but for one that is repeated with
 //! nothing made in between. It takes and gives programs that [`ir::verify`] accepts.
 //!
-//! Each round walks forwards ([`forward`]: what is known, is not done again), backwards ([`dead`]: what
-//! nobody sees, is not done) and over the graph ([`shape`]). The work of a round is proportional to the
+//! Each round walks forwards (`forward`: what is known, is not done again), backwards (`dead`: what
+//! nobody sees, is not done) and over the graph (`shape`). The work of a round is proportional to the
 //! program: what is known at a block is bounded.
 
+mod assume;
+mod csum;
 mod dead;
 mod extent;
 mod forward;
 mod header;
 mod linear;
+mod make;
 mod note;
 mod order;
 mod place;
@@ -23,6 +26,7 @@ mod report;
 mod shape;
 mod state;
 mod value;
+mod ways;
 
 #[cfg(test)]
 mod tests;
@@ -39,6 +43,23 @@ pub struct Known {
     pub mac_at_data: bool,
     /// Cells that hold a number for as long as the program runs: nobody writes them.
     pub cells: BTreeMap<u16, u64>,
+    /// What records say of the change that they make to a checksum.
+    pub deltas: Vec<Delta>,
+}
+
+/// A promise of a table: in each of its records stands by how much a checksum changes when a word of the
+/// record's key is replaced by a word of the record. One's complement says: modulo 0xffff, the delta is the
+/// new word less the old one. Neither is written while a burst is worked on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delta {
+    /// The table.
+    pub table: u16,
+    /// Which word of the key is replaced.
+    pub word: usize,
+    /// Where the new word stands in the record, and its bytes.
+    pub new: (u16, u8),
+    /// Where the delta stands: 2 bytes.
+    pub at: u16,
 }
 
 /// Rounds change less and less.

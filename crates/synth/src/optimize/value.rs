@@ -7,7 +7,6 @@
 
 use super::range::{Range, fill};
 use ir::BinOp;
-use ir::eval::checksum_update;
 use std::collections::HashMap;
 
 /// The number of a value.
@@ -55,6 +54,8 @@ pub struct Values {
     nodes: Vec<Node>,
     known: HashMap<Expr, Vn>,
     sets: HashMap<Vec<u64>, u32>,
+    /// Values that are congruent to a difference modulo 0xffff: of a new word and an old one.
+    pub(super) deltas: HashMap<Vn, (Vn, Vn)>,
     own: u32,
 }
 
@@ -69,8 +70,6 @@ fn is_truth(fact: &(Vn, Range)) -> bool {
 
 /// More facts than this are forgotten, the oldest outcomes of tests first: the work per block stays bounded.
 const MOST_FACTS: usize = 96;
-/// How far facts are followed into what a test is made from.
-const ASSUME_DEPTH: u32 = 8;
 /// How far intervals are worked out again from what is known of operands.
 const RANGE_DEPTH: u32 = 4;
 
@@ -80,7 +79,7 @@ impl Facts {
         Some(self.0[at].1)
     }
 
-    fn set(&mut self, value: Vn, range: Range) {
+    pub(super) fn set(&mut self, value: Vn, range: Range) {
         match self.0.binary_search_by_key(&value, |fact| fact.0) {
             Ok(at) => self.0[at].1 = range,
             Err(at) => {
@@ -101,10 +100,6 @@ impl Facts {
             true
         });
     }
-}
-
-fn mask_of(bits: u8) -> u64 {
-    if bits == 16 { 0xffff } else { 0xffff_ffff }
 }
 
 fn commutes(op: BinOp) -> bool {
@@ -131,7 +126,7 @@ impl Values {
         self.nodes[value as usize].bits
     }
 
-    fn intern(&mut self, expr: Expr, range: Range, bits: u64) -> Vn {
+    pub(super) fn intern(&mut self, expr: Expr, range: Range, bits: u64) -> Vn {
         let next = self.nodes.len() as Vn;
         let value = *self.known.entry(expr).or_insert(next);
         if value == next {
@@ -409,10 +404,10 @@ impl Values {
             let sum = self.bin_const(BinOp::Add, x, by, facts);
             return self.bin_const(BinOp::And, sum, number, facts);
         }
-        if op == BinOp::Eq {
-            if let Some(value) = self.simple_equal(a, number, range, facts) {
-                return value;
-            }
+        if op == BinOp::Eq
+            && let Some(value) = self.simple_equal(a, number, range, facts)
+        {
+            return value;
         }
         // Of a shift and a mask, the shift comes first: parts of one value are alike then.
         if op == BinOp::Shr
@@ -423,18 +418,18 @@ impl Values {
             return self.bin_const(BinOp::And, shifted, mask >> number, facts);
         }
         // A part of what was put together.
-        if op == BinOp::And || op == BinOp::Shr {
-            if let Expr::Bin(BinOp::Or, x, y) = self.expr(a) {
-                let stays = |bits: u64| match op {
-                    BinOp::And => bits & number != 0,
-                    _ => number < 64 && bits >> number != 0,
-                };
-                match (stays(self.bits(x)), stays(self.bits(y))) {
-                    (true, false) => return self.bin_const(op, x, number, facts),
-                    (false, true) => return self.bin_const(op, y, number, facts),
-                    (false, false) => return self.constant(0),
-                    (true, true) => {}
-                }
+        if (op == BinOp::And || op == BinOp::Shr)
+            && let Expr::Bin(BinOp::Or, x, y) = self.expr(a)
+        {
+            let stays = |bits: u64| match op {
+                BinOp::And => bits & number != 0,
+                _ => number < 64 && bits >> number != 0,
+            };
+            match (stays(self.bits(x)), stays(self.bits(y))) {
+                (true, false) => return self.bin_const(op, x, number, facts),
+                (false, true) => return self.bin_const(op, y, number, facts),
+                (false, false) => return self.constant(0),
+                (true, true) => {}
             }
         }
         let number = self.constant(number);
@@ -512,169 +507,5 @@ impl Values {
         let bits = self.bits(yes) | self.bits(no);
         let value = self.intern(Expr::Select(test, yes, no), range, bits);
         self.settled(value, facts)
-    }
-
-    /// A checksum, mended for a word that changes, at a place.
-    ///
-    /// Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T` for
-    /// `(0xffff - sum) + (m - old) + new`. The result is `0xffff - fold(T)`. Folding keeps the remainder
-    /// by 0xffff, and yields 0 for 0 only; so the result is congruent to `sum + old - new`, and lies in
-    /// 0..=0xfffe, which makes it the only such number, except where `T` is 0: then it is 0xffff. `T` is
-    /// 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
-    pub fn csum(&mut self, sum: Vn, old: Vn, new: Vn, width: u8, facts: &Facts) -> Vn {
-        let mask = mask_of(width);
-        let sum = self.bin_const(BinOp::And, sum, 0xffff, facts);
-        let old = self.bin_const(BinOp::And, old, mask, facts);
-        let new = self.bin_const(BinOp::And, new, mask, facts);
-        if let (Some(sum), Some(old), Some(new)) = (self.number(sum), self.number(old), self.number(new)) {
-            return self.constant(checksum_update(sum, old, new, width));
-        }
-        if let Some(merged) = self.merged_csum(sum, (old, new, width), facts) {
-            return merged;
-        }
-        let (old, new, width) = self.constant_change(old, new, width);
-        self.intern(Expr::Csum(sum, old, new, width), Range::up_to(0xffff), 0xffff)
-    }
-
-    /// One form for all changes by constants: from their difference, below 0xffff, to 0. It is exact
-    /// where the change was not from `m` to 0, see [`Values::csum`]: that one is kept.
-    fn constant_change(&mut self, old: Vn, new: Vn, width: u8) -> (Vn, Vn, u8) {
-        match (self.number(old), self.number(new)) {
-            (Some(before), Some(after)) if before != mask_of(width) || after != 0 => {
-                let change = (before % 0xffff + 0xffff - after % 0xffff) % 0xffff;
-                (self.constant(change), self.constant(0), 16)
-            }
-            _ => (old, new, width),
-        }
-    }
-
-    /// Whether a change never takes the way where `T` is 0.
-    fn never_zero(&self, sum: Vn, (old, new, width): (Vn, Vn, u8), facts: &Facts) -> bool {
-        self.range(sum, facts).hi < 0xffff
-            || self.range(old, facts).hi < mask_of(width)
-            || self.range(new, facts).lo > 0
-    }
-
-    /// Two changes as one. Both results are congruent, so they are equal where neither the second nor
-    /// the merged change takes the way where `T` is 0 (the first may: 0xffff and 0 are congruent).
-    fn merged_csum(&mut self, sum: Vn, second: (Vn, Vn, u8), facts: &Facts) -> Option<Vn> {
-        let Expr::Csum(start, old, new, width) = self.expr(sum) else { return None };
-        let first = (old, new, width);
-        // Back from what was stored: the second change is that of the same word, and its `T` is never 0:
-        // that asks for a first result of 0xffff, which needs a word of 0 in between, and for the word in
-        // between to be the largest.
-        if second.0 == first.1 && second.2 == first.2 {
-            let merged = (first.0, second.1, second.2);
-            if self.never_zero(start, merged, facts) {
-                return Some(self.csum(start, merged.0, merged.1, merged.2, facts));
-            }
-        }
-        let largest_first = self.range(sum, facts).hi < 0xffff || self.never_zero(start, first, facts);
-        if !largest_first && !self.never_zero(sum, second, facts) {
-            return None;
-        }
-        // Sums of 16-bit words are words of 32 bits, far from the largest one.
-        let all = [first.0, first.1, second.0, second.1];
-        if all.into_iter().any(|word| self.range(word, facts).hi > 0xffff) {
-            return None;
-        }
-        let old = self.bin(BinOp::Add, first.0, second.0, facts);
-        let new = self.bin(BinOp::Add, first.1, second.1, facts);
-        Some(self.csum(start, old, new, 32, facts))
-    }
-
-    /// Notes what follows from a value being 0 or not; false when it cannot be.
-    #[must_use]
-    pub fn assume(&mut self, value: Vn, truth: bool, facts: &mut Facts) -> bool {
-        self.assume_to(value, truth, facts, ASSUME_DEPTH)
-    }
-
-    fn assume_to(&mut self, value: Vn, truth: bool, facts: &mut Facts, depth: u32) -> bool {
-        let range = if truth { Range { lo: 1, hi: u64::MAX } } else { Range::only(0) };
-        if !self.assume_range(value, range, facts) {
-            return false;
-        }
-        let Some(depth) = depth.checked_sub(1) else { return true };
-        match (self.expr(value), truth) {
-            (Expr::Bin(BinOp::Eq, a, b), _) => match self.number(b) {
-                Some(0) => self.assume_to(a, !truth, facts, depth),
-                _ if truth => {
-                    let (left, right) = (self.range(a, facts), self.range(b, facts));
-                    self.assume_range(a, right, facts) && self.assume_range(b, left, facts)
-                }
-                Some(number) => self.assume_not(a, number, facts),
-                None => true,
-            },
-            (Expr::Bin(BinOp::Le, a, b), true) => {
-                let (left, right) = (self.range(a, facts), self.range(b, facts));
-                self.assume_range(a, Range::up_to(right.hi), facts)
-                    && self.assume_range(b, Range { lo: left.lo, hi: u64::MAX }, facts)
-            }
-            (Expr::Bin(BinOp::Le, a, b), false) => {
-                let (left, right) = (self.range(a, facts), self.range(b, facts));
-                let (Some(above), Some(below)) = (right.lo.checked_add(1), left.hi.checked_sub(1)) else {
-                    return false;
-                };
-                self.assume_range(a, Range { lo: above, hi: u64::MAX }, facts)
-                    && self.assume_range(b, Range::up_to(below), facts)
-            }
-            (Expr::Bin(BinOp::And, a, b), true) => {
-                // Bits in common: neither is 0.
-                self.assume_to(a, true, facts, depth) && self.assume_to(b, true, facts, depth)
-            }
-            (Expr::Bin(BinOp::Or, a, b), false) => {
-                self.assume_to(a, false, facts, depth) && self.assume_to(b, false, facts, depth)
-            }
-            _ => true,
-        }
-    }
-
-    /// Notes that a value is not a number.
-    #[must_use]
-    pub fn assume_not(&mut self, value: Vn, number: u64, facts: &mut Facts) -> bool {
-        let Range { lo, hi } = self.range(value, facts);
-        if lo == hi {
-            return lo != number;
-        }
-        let range = match number {
-            _ if number == lo => Range { lo: lo + 1, hi },
-            _ if number == hi => Range { lo, hi: hi - 1 },
-            _ => return true,
-        };
-        self.assume_range(value, range, facts)
-    }
-
-    /// Notes that a value lies in an interval, and what that says of what it is made from.
-    #[must_use]
-    pub fn assume_range(&mut self, value: Vn, range: Range, facts: &mut Facts) -> bool {
-        let now = self.range(value, facts);
-        let Some(both) = now.and(range) else { return false };
-        if both == now {
-            return true;
-        }
-        facts.set(value, both);
-        let Expr::Bin(op, x, c) = self.expr(value) else { return true };
-        let Some(by) = self.number(c) else { return true };
-        match op {
-            BinOp::Add => {
-                // Where the interval does not wrap, going back.
-                let (lo, hi) = (both.lo.wrapping_sub(by), both.hi.wrapping_sub(by));
-                if lo <= hi { self.assume_range(x, Range { lo, hi }, facts) } else { true }
-            }
-            BinOp::Shr if by < 64 => {
-                let low = fill(1 << by >> 1);
-                let (lo, hi) = (both.lo << by, both.hi << by | low);
-                self.assume_range(x, Range { lo, hi }, facts)
-            }
-            BinOp::Shl if by < 64 && self.bits(x) & !(u64::MAX >> by) == 0 => {
-                let (lo, hi) = (both.lo.div_ceil(1 << by), both.hi >> by);
-                if lo > hi {
-                    return false;
-                }
-                self.assume_range(x, Range { lo, hi }, facts)
-            }
-            BinOp::And => self.assume_range(x, Range { lo: both.lo, hi: u64::MAX }, facts),
-            _ => true,
-        }
     }
 }

@@ -345,7 +345,7 @@ impl Maker {
     fn bits(&mut self, how: u8, a: u16, b: u8, number: u64) {
         let base = Base::ALL[usize::from(b) % 4];
         let field = Field::new(base, a % 200, 1 + (number % 40) as u8);
-        let field = if a % 3 == 0 {
+        let field = if a.is_multiple_of(3) {
             Field::bytes(base, a / 3 % 24, [1, 2, 4, 8][usize::from(b) / 4 % 4])
         } else {
             field

@@ -12,6 +12,9 @@ const CORNERS: [u64; 14] =
     [0, 1, 2, 15, 0x45, 0xff, 0x100, 0xfffe, 0xffff, 0x1_0000, 0xffff_fffe, 0xffff_ffff, 1 << 63, u64::MAX];
 const WIDTHS: [u64; 7] = [1, 15, 0xff, 0xffff, 0xffff_ffff, u64::MAX, 0x4f];
 
+/// What is done next, with a number for it.
+type Step = ((u8, u8, u8, u8), u64);
+
 struct Both {
     values: Values,
     facts: Facts,
@@ -123,7 +126,7 @@ impl Both {
     }
 }
 
-fn run(leaves: &[(usize, u64)], steps: &[((u8, u8, u8, u8), u64)]) {
+fn run(leaves: &[(usize, u64)], steps: &[Step]) {
     let mut both = Both { values: Values::default(), facts: Facts::default(), made: vec![] };
     for &(width, number) in leaves {
         let most = WIDTHS[width % WIDTHS.len()];

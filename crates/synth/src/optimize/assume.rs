@@ -1,0 +1,105 @@
+//! What the outcome of a test says of the values that it is made from.
+
+use super::range::{Range, fill};
+use super::value::{Expr, Facts, Values, Vn};
+use ir::BinOp;
+
+/// How far facts are followed into what a test is made from.
+const ASSUME_DEPTH: u32 = 8;
+
+impl Values {
+    /// Notes what follows from a value being 0 or not; false when it cannot be.
+    #[must_use]
+    pub fn assume(&mut self, value: Vn, truth: bool, facts: &mut Facts) -> bool {
+        self.assume_to(value, truth, facts, ASSUME_DEPTH)
+    }
+
+    fn assume_to(&mut self, value: Vn, truth: bool, facts: &mut Facts, depth: u32) -> bool {
+        let range = if truth { Range { lo: 1, hi: u64::MAX } } else { Range::only(0) };
+        if !self.assume_range(value, range, facts) {
+            return false;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return true };
+        match (self.expr(value), truth) {
+            (Expr::Bin(BinOp::Eq, a, b), _) => match self.number(b) {
+                Some(0) => self.assume_to(a, !truth, facts, depth),
+                _ if truth => {
+                    let (left, right) = (self.range(a, facts), self.range(b, facts));
+                    self.assume_range(a, right, facts) && self.assume_range(b, left, facts)
+                }
+                Some(number) => self.assume_not(a, number, facts),
+                None => true,
+            },
+            (Expr::Bin(BinOp::Le, a, b), true) => {
+                let (left, right) = (self.range(a, facts), self.range(b, facts));
+                self.assume_range(a, Range::up_to(right.hi), facts)
+                    && self.assume_range(b, Range { lo: left.lo, hi: u64::MAX }, facts)
+            }
+            (Expr::Bin(BinOp::Le, a, b), false) => {
+                let (left, right) = (self.range(a, facts), self.range(b, facts));
+                let (Some(above), Some(below)) = (right.lo.checked_add(1), left.hi.checked_sub(1)) else {
+                    return false;
+                };
+                self.assume_range(a, Range { lo: above, hi: u64::MAX }, facts)
+                    && self.assume_range(b, Range::up_to(below), facts)
+            }
+            (Expr::Bin(BinOp::And, a, b), true) => {
+                // Bits in common: neither is 0.
+                self.assume_to(a, true, facts, depth) && self.assume_to(b, true, facts, depth)
+            }
+            (Expr::Bin(BinOp::Or, a, b), false) => {
+                self.assume_to(a, false, facts, depth) && self.assume_to(b, false, facts, depth)
+            }
+            _ => true,
+        }
+    }
+
+    /// Notes that a value is not a number.
+    #[must_use]
+    pub fn assume_not(&mut self, value: Vn, number: u64, facts: &mut Facts) -> bool {
+        let Range { lo, hi } = self.range(value, facts);
+        if lo == hi {
+            return lo != number;
+        }
+        let range = match number {
+            _ if number == lo => Range { lo: lo + 1, hi },
+            _ if number == hi => Range { lo, hi: hi - 1 },
+            _ => return true,
+        };
+        self.assume_range(value, range, facts)
+    }
+
+    /// Notes that a value lies in an interval, and what that says of what it is made from.
+    #[must_use]
+    pub fn assume_range(&mut self, value: Vn, range: Range, facts: &mut Facts) -> bool {
+        let now = self.range(value, facts);
+        let Some(both) = now.and(range) else { return false };
+        if both == now {
+            return true;
+        }
+        facts.set(value, both);
+        let Expr::Bin(op, x, c) = self.expr(value) else { return true };
+        let Some(by) = self.number(c) else { return true };
+        match op {
+            BinOp::Add => {
+                // Where the interval does not wrap, going back.
+                let (lo, hi) = (both.lo.wrapping_sub(by), both.hi.wrapping_sub(by));
+                if lo <= hi { self.assume_range(x, Range { lo, hi }, facts) } else { true }
+            }
+            BinOp::Shr if by < 64 => {
+                let low = fill(1 << by >> 1);
+                let (lo, hi) = (both.lo << by, both.hi << by | low);
+                self.assume_range(x, Range { lo, hi }, facts)
+            }
+            BinOp::Shl if by < 64 && self.bits(x) & !(u64::MAX >> by) == 0 => {
+                let (lo, hi) = (both.lo.div_ceil(1 << by), both.hi >> by);
+                if lo > hi {
+                    return false;
+                }
+                self.assume_range(x, Range { lo, hi }, facts)
+            }
+            BinOp::And => self.assume_range(x, Range { lo: both.lo, hi: u64::MAX }, facts),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Checksums that are mended for a change, and several such changes as one.
+
+use super::range::Range;
+use super::value::{Expr, Facts, Values, Vn};
+use ir::BinOp;
+use ir::eval::checksum_update;
+
+fn mask_of(bits: u8) -> u64 {
+    if bits == 16 { 0xffff } else { 0xffff_ffff }
+}
+
+impl Values {
+    /// A checksum, mended for a word that changes, at a place.
+    ///
+    /// Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T` for
+    /// `(0xffff - sum) + (m - old) + new`. The result is `0xffff - fold(T)`. Folding keeps the remainder
+    /// by 0xffff, and yields 0 for 0 only; so the result is congruent to `sum + old - new`, and lies in
+    /// 0..=0xfffe, which makes it the only such number, except where `T` is 0: then it is 0xffff. `T` is
+    /// 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
+    pub fn csum(&mut self, sum: Vn, old: Vn, new: Vn, width: u8, facts: &Facts) -> Vn {
+        let mask = mask_of(width);
+        let sum = self.bin_const(BinOp::And, sum, 0xffff, facts);
+        let old = self.bin_const(BinOp::And, old, mask, facts);
+        let new = self.bin_const(BinOp::And, new, mask, facts);
+        if let (Some(sum), Some(old), Some(new)) = (self.number(sum), self.number(old), self.number(new)) {
+            return self.constant(checksum_update(sum, old, new, width));
+        }
+        if let Some(merged) = self.merged_csum(sum, (old, new, width), facts) {
+            return merged;
+        }
+        let (old, new, width) = self.constant_change(old, new, width);
+        self.intern(Expr::Csum(sum, old, new, width), Range::up_to(0xffff), 0xffff)
+    }
+
+    /// One form for all changes by constants: from their difference, below 0xffff, to 0. It is exact
+    /// where the change was not from `m` to 0, see [`Values::csum`]: that one is kept.
+    fn constant_change(&mut self, old: Vn, new: Vn, width: u8) -> (Vn, Vn, u8) {
+        match (self.number(old), self.number(new)) {
+            (Some(before), Some(after)) if before != mask_of(width) || after != 0 => {
+                let change = (before % 0xffff + 0xffff - after % 0xffff) % 0xffff;
+                (self.constant(change), self.constant(0), 16)
+            }
+            _ => (old, new, width),
+        }
+    }
+
+    /// Whether a change never takes the way where `T` is 0.
+    fn never_zero(&self, sum: Vn, (old, new, width): (Vn, Vn, u8), facts: &Facts) -> bool {
+        self.range(sum, facts).hi < 0xffff
+            || self.range(old, facts).hi < mask_of(width)
+            || self.range(new, facts).lo > 0
+    }
+
+    /// Two changes as one. Both results are congruent, so they are equal where neither the second nor
+    /// the merged change takes the way where `T` is 0 (the first may: 0xffff and 0 are congruent).
+    fn merged_csum(&mut self, sum: Vn, second: (Vn, Vn, u8), facts: &Facts) -> Option<Vn> {
+        let Expr::Csum(start, old, new, width) = self.expr(sum) else { return None };
+        let first = (old, new, width);
+        // Back from what was stored: the second change is that of the same word, and its `T` is never 0:
+        // that asks for a first result of 0xffff, which needs a word of 0 in between, and for the word in
+        // between to be the largest.
+        if second.0 == first.1 && second.2 == first.2 {
+            let merged = (first.0, second.1, second.2);
+            if self.never_zero(start, merged, facts) {
+                return Some(self.csum(start, merged.0, merged.1, merged.2, facts));
+            }
+        }
+        let largest_first = self.range(sum, facts).hi < 0xffff || self.never_zero(start, first, facts);
+        if !largest_first && !self.never_zero(sum, second, facts) {
+            return None;
+        }
+        // Sums of 16-bit words are words of 32 bits, far from the largest one.
+        let all = [first.0, first.1, second.0, second.1];
+        if all.into_iter().any(|word| self.range(word, facts).hi > 0xffff) {
+            return None;
+        }
+        let old = self.bin(BinOp::Add, first.0, second.0, facts);
+        let new = self.bin(BinOp::Add, first.1, second.1, facts);
+        Some(self.csum(start, old, new, 32, facts))
+    }
+}

@@ -1,0 +1,215 @@
+//! Values of the new program: where they are, and making those that are nowhere yet.
+//!
+//! Values that are carried over a border cost memory. So a value is not taken from before one where
+//! the program reads it again behind it: what is known of it stays, the reading too.
+
+use super::forward::{Forward, GIVEN};
+use super::note::{Note, Reads};
+use super::place::Place;
+use super::value::{Expr, Vn};
+use ir::{BinOp, BlockId, Inst, Value};
+use packet::field::{Base, Field};
+
+/// How deep what a value is made from may be.
+const MAKE_DEPTH: u32 = 6;
+/// Instructions that making a value may take in the place of one that reads it.
+const MAKE_COST: u32 = 3;
+/// Where a value is looked for.
+const MOST_HOMES: usize = 16;
+
+impl Forward<'_> {
+    pub(super) fn settle_at(&mut self, number: Vn, value: Value, block: BlockId) {
+        self.homes.entry(number).or_default().push((block, value));
+    }
+
+    /// Where a value is that is there at this place: on this side of the last border, or wherever.
+    pub(super) fn home(&self, number: Vn, any_side: bool) -> Option<Value> {
+        let homes = self.homes.get(&number)?;
+        let fits = |home: &&(BlockId, Value)| {
+            self.order.dominates(home.0, self.here) && (any_side || self.order.same_side(home.0, self.here))
+        };
+        homes.iter().rev().take(MOST_HOMES).find(fits).map(|home| home.1)
+    }
+
+    pub(super) fn append(&mut self, inst: Inst, note: Note) -> Option<Value> {
+        let value = inst.has_result().then(|| self.fresh());
+        self.out[self.here.index()].insts.push((value, inst));
+        self.notes[self.here.index()].push(note);
+        value
+    }
+
+    /// Writes an instruction that yields a value.
+    pub(super) fn write(&mut self, number: Vn, inst: Inst, note: Note) -> Value {
+        let value = self.append(inst, note);
+        let value = value.unwrap_or(Value(u32::MAX));
+        self.settle_at(number, value, self.here);
+        value
+    }
+
+    /// Writes an instruction that acts.
+    pub(super) fn act(&mut self, inst: Inst, note: Note) {
+        self.append(inst, note);
+    }
+
+    /// Writes an instruction that yields a value of its own.
+    pub(super) fn act_with(&mut self, number: Vn, inst: Inst, note: Note) {
+        self.write(number, inst, note);
+    }
+
+    /// A value of the new program that is this number here.
+    pub(super) fn operand(&mut self, number: Vn) -> Option<Value> {
+        if let Some(value) = self.home(number, false) {
+            return Some(value);
+        }
+        match self.cost(number, MAKE_DEPTH, false) {
+            Some(_) => Some(self.make(number)),
+            None => self.read_again(number).or_else(|| self.home(number, true)),
+        }
+    }
+
+    /// A field that holds a value here, and may be read.
+    fn field_with(&self, number: Vn) -> Option<(Field, Place)> {
+        let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
+        let base = Base::ALL.into_iter().rev().find(|base| {
+            let at = self.state.at[*base as usize];
+            let there = i64::from(self.state.there[*base as usize]);
+            at.anchor == place.anchor && place.bit >= at.bytes * 8 && place.end() <= (at.bytes + there) * 8
+        })?;
+        let bit = u16::try_from(place.bit - self.state.at[base as usize].bytes * 8).ok()?;
+        let field = Field::new(base, bit, place.width);
+        field.is_valid().then_some((field, *place))
+    }
+
+    /// Reads a value that is on the other side of a border where it stands in the packet still.
+    fn read_again(&mut self, number: Vn) -> Option<Value> {
+        let (field, place) = self.field_with(number)?;
+        let note = Note { reads: Reads::Bits(self.touch(place)), ..Note::using(field.base) };
+        Some(self.write(number, Inst::Load(field), note))
+    }
+
+    /// The same for a value that the old program has here.
+    pub(super) fn value(&mut self, number: Vn) -> Value {
+        let found = self.operand(number);
+        debug_assert!(found.is_some(), "v? of number {number} in b{}", self.here.0);
+        found.unwrap_or(Value(u32::MAX))
+    }
+
+    /// Instructions that it takes to make a value from what is there on this side of the last border, or
+    /// on any.
+    fn cost(&self, number: Vn, depth: u32, any_side: bool) -> Option<u32> {
+        if self.home(number, any_side).is_some() {
+            return Some(0);
+        }
+        let depth = depth.checked_sub(1)?;
+        let all = |parts: &[Vn]| -> Option<u32> {
+            parts.iter().try_fold(1, |sum, part| Some(sum + self.cost(*part, depth, any_side)?))
+        };
+        match self.values.expr(number) {
+            Expr::Const(_) | Expr::Given(_) => Some(0),
+            Expr::Bin(_, a, b) => all(&[a, b]),
+            Expr::Select(a, b, c) | Expr::Csum(a, b, c, _) => all(&[a, b, c]),
+            _ => None,
+        }
+    }
+
+    /// Makes a value that has a cost.
+    fn make(&mut self, number: Vn) -> Value {
+        if let Some(value) = self.home(number, false) {
+            return value;
+        }
+        if self.cost(number, MAKE_DEPTH, false).is_none()
+            && let Some(value) = self.read_again(number).or_else(|| self.home(number, true))
+        {
+            return value;
+        }
+        self.rebuild(number)
+    }
+
+    /// Makes a value from what its expression names.
+    fn rebuild(&mut self, number: Vn) -> Value {
+        let inst = match self.values.expr(number) {
+            Expr::Const(number) => Inst::Const(number),
+            Expr::Given(what) => GIVEN[usize::from(what)],
+            Expr::Bin(op, a, b) => self.make_bin(op, a, b),
+            Expr::Select(a, b, c) => Inst::Select(self.make(a), self.make(b), self.make(c)),
+            Expr::Csum(a, b, c, width) => Inst::CsumUpdate(self.make(a), self.make(b), self.make(c), width),
+            _ => return Value(u32::MAX),
+        };
+        self.write(number, inst, Note::PURE)
+    }
+
+    fn make_bin(&mut self, op: BinOp, a: Vn, b: Vn) -> Inst {
+        let constant = self.values.number(b);
+        if op == BinOp::Add
+            && let Some(less) = constant.map(u64::wrapping_neg)
+            && less <= i64::MAX as u64
+            && less != 0
+        {
+            let less = self.values.constant(less);
+            return Inst::Bin(BinOp::Sub, self.make(a), self.make(less));
+        }
+        // The opposite of a comparison is one, too.
+        if op == BinOp::Eq && constant == Some(0) && self.home(a, false).is_none() {
+            match self.values.expr(a) {
+                Expr::Bin(BinOp::Le, x, y) if self.is_made(x, y) => {
+                    return Inst::Bin(BinOp::Lt, self.make(y), self.make(x));
+                }
+                Expr::Bin(BinOp::Eq, x, y) if self.is_made(x, y) => {
+                    return Inst::Bin(BinOp::Ne, self.make(x), self.make(y));
+                }
+                _ => {}
+            }
+        }
+        Inst::Bin(op, self.make(a), self.make(b))
+    }
+
+    fn is_made(&self, x: Vn, y: Vn) -> bool {
+        self.cost(x, MAKE_DEPTH, true).is_some() && self.cost(y, MAKE_DEPTH, true).is_some()
+    }
+
+    /// A value of arithmetic; `inst` is how the old program makes it, of values of the new one.
+    pub(super) fn computed(&mut self, number: Vn, inst: impl FnOnce(&mut Self) -> Inst, as_is: bool) -> Vn {
+        if self.home(number, false).is_some() || self.values.number(number).is_some() {
+            return number;
+        }
+        if !as_is && self.cost(number, MAKE_DEPTH, false).is_some() {
+            self.make(number);
+            return number;
+        }
+        let inst = inst(self);
+        self.write(number, inst, Note::PURE);
+        number
+    }
+
+    /// A value that is read; making it from what is there is better when that is cheap.
+    pub(super) fn read(&mut self, number: Vn, inst: Inst, note: Note) -> Vn {
+        let cheap = |cost: Option<u32>| cost.is_some_and(|cost| cost <= MAKE_COST);
+        if cheap(self.cost(number, MAKE_DEPTH, false)) {
+            return number;
+        }
+        // What was worked out before a border is worked out again from what it was worked out from: then
+        // nobody reads what was written there, and the bytes may be left as they were.
+        let expr = self.values.expr(number);
+        if matches!(expr, Expr::Bin(..) | Expr::Csum(..))
+            && self.home(number, false).is_none()
+            && let Some(1..=MAKE_COST) = self.far_cost(expr)
+        {
+            self.rebuild(number);
+            return number;
+        }
+        self.write(number, inst, note);
+        number
+    }
+
+    /// Instructions that it takes to make a value of one that may be on the other side of a border.
+    fn far_cost(&self, expr: Expr) -> Option<u32> {
+        let parts = match expr {
+            Expr::Bin(_, a, b) => vec![a, b],
+            Expr::Csum(a, b, c, _) => vec![a, b, c],
+            _ => return None,
+        };
+        let open: Vec<Vn> = parts.into_iter().filter(|part| self.values.number(*part).is_none()).collect();
+        let [part] = open[..] else { return None };
+        Some(1 + self.cost(part, 2, true)?)
+    }
+}

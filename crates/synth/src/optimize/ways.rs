@@ -1,0 +1,222 @@
+//! The ends of blocks: where a packet may go on, and what is known of it there.
+
+use super::forward::Forward;
+use super::range::Range;
+use super::state::IsSet;
+use super::value::{Expr, Vn};
+use ir::{BinOp, BlockId, Term, Value};
+use packet::field::Base;
+use std::collections::HashSet;
+
+/// Cases that are noted one by one where none of them is taken.
+const FEW_CASES: usize = 4;
+
+impl Forward<'_> {
+    fn jump(&mut self, to: BlockId) -> Term {
+        let state = self.state.clone();
+        self.send(to, state, &[]);
+        Term::Jump(to, vec![])
+    }
+
+    /// The end of a block.
+    pub(super) fn term(&mut self, term: &Term) -> Term {
+        match term {
+            Term::Jump(to, args) => {
+                let numbers: Vec<Vn> = args.iter().map(|arg| self.number(*arg)).collect();
+                let args = numbers.iter().map(|number| self.value(*number)).collect();
+                let state = self.state.clone();
+                self.send(*to, state, &numbers);
+                Term::Jump(*to, args)
+            }
+            Term::Branch(value, yes, no) => self.branch(self.number(*value), *yes, *no),
+            Term::Need { base, bytes, then, els } => self.need(*base, *bytes, *then, *els),
+            Term::Room { bytes, then, els } => {
+                if self.state.room >= u32::from(*bytes) || then == els {
+                    return self.jump(*then);
+                }
+                self.send(*els, self.state.clone(), &[]);
+                let mut state = self.state.clone();
+                state.room = u32::from(*bytes);
+                self.send(*then, state, &[]);
+                term.clone()
+            }
+            Term::Switch(value, cases, default) => self.switch(self.number(*value), cases, *default),
+            Term::EmitTo(value, els) => self.emit_to(self.number(*value), *els),
+            Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => term.clone(),
+            Term::Lookup { table, key, rec, hit, miss } => {
+                let key: Vec<Vn> = key.iter().map(|word| self.number(*word)).collect();
+                self.lookup(*table, key, *rec, *hit, *miss)
+            }
+            Term::Create { table, key, args, rec, ok, fail } => {
+                let [key, args] =
+                    [key, args].map(|words| words.iter().map(|word| self.number(*word)).collect::<Vec<Vn>>());
+                let words = key.iter().map(|word| self.value(*word)).collect();
+                let args = args.into_iter().map(|arg| self.value(arg)).collect();
+                self.state.looked.retain(|looked| looked.0 != *table);
+                let new = self.border(*rec, *ok, *fail, (*table, key), false);
+                Term::Create { table: *table, key: words, args, rec: new, ok: *ok, fail: *fail }
+            }
+        }
+    }
+
+    /// Goes on behind a border; a lookup's outcome is noted.
+    fn border(
+        &mut self,
+        rec: Value,
+        hit: BlockId,
+        miss: BlockId,
+        (table, key): (u16, Vec<Vn>),
+        is_lookup: bool,
+    ) -> Value {
+        let (number, value) = (self.values.own(Range::ALL), self.fresh());
+        self.numbers[rec.0 as usize] = number;
+        self.keys.insert(number, (table, key.clone()));
+        if self.order.preds[hit.index()] == 1 {
+            self.settle_at(number, value, hit);
+        }
+        let mut state = self.state.clone();
+        state.pass_border(&mut self.values, &self.anchors);
+        let mut missed = state.clone();
+        if is_lookup {
+            missed.note_lookup((table, key.clone(), None));
+            state.note_lookup((table, key, Some(number)));
+        }
+        self.send(hit, state, &[]);
+        self.send(miss, missed, &[]);
+        value
+    }
+
+    fn lookup(&mut self, table: u16, key: Vec<Vn>, rec: Value, hit: BlockId, miss: BlockId) -> Term {
+        let known = self.state.looked.iter().find(|looked| looked.0 == table && looked.1 == key);
+        match known.map(|looked| looked.2) {
+            Some(None) => return self.jump(miss),
+            Some(Some(record)) if self.home(record, true).is_some() => {
+                self.numbers[rec.0 as usize] = record;
+                return self.jump(hit);
+            }
+            _ => {}
+        }
+        let words = key.iter().map(|word| self.value(*word)).collect();
+        let rec = self.border(rec, hit, miss, (table, key), true);
+        Term::Lookup { table, key: words, rec, hit, miss }
+    }
+
+    fn need(&mut self, base: Base, bytes: u16, then: BlockId, els: BlockId) -> Term {
+        let at = self.state.at[base as usize];
+        let there = self.state.there[base as usize] >= u32::from(bytes);
+        let known =
+            self.state.set[base as usize] == IsSet::Yes && self.state.bytes_from(at) >= i64::from(bytes);
+        if there && known || then == els {
+            return self.jump(then);
+        }
+        if self.state.set[base as usize] == IsSet::No {
+            return self.jump(els);
+        }
+        self.send(els, self.state.clone(), &[]);
+        let mut state = self.state.clone();
+        state.there[base as usize] = state.there[base as usize].max(u32::from(bytes));
+        state.set[base as usize] = IsSet::Yes;
+        state.note_bytes(at, i64::from(bytes));
+        self.send(then, state, &[]);
+        Term::Need { base, bytes, then, els }
+    }
+
+    fn branch(&mut self, test: Vn, yes: BlockId, no: BlockId) -> Term {
+        if yes == no {
+            return self.jump(yes);
+        }
+        let (mut taken, mut other) = (self.state.clone(), self.state.clone());
+        if !self.values.assume(test, true, &mut taken.facts) {
+            return self.jump(no);
+        }
+        if !self.values.assume(test, false, &mut other.facts) {
+            return self.jump(yes);
+        }
+        self.learn(test, &mut taken);
+        // Not the opposite of what is there already.
+        let (mut test, mut swapped) = (test, false);
+        if let Expr::Bin(BinOp::Eq, inner, zero) = self.values.expr(test)
+            && self.values.number(zero) == Some(0)
+            && self.home(test, false).is_none()
+            && self.home(inner, false).is_some()
+        {
+            (test, swapped) = (inner, true);
+        }
+        let value = self.value(test);
+        self.send(yes, taken, &[]);
+        self.send(no, other, &[]);
+        if swapped { Term::Branch(value, no, yes) } else { Term::Branch(value, yes, no) }
+    }
+
+    fn switch(&mut self, value: Vn, cases: &[(u64, BlockId)], default: BlockId) -> Term {
+        if let Some(number) = self.values.range(value, &self.state.facts).number() {
+            let case = cases.iter().find(|case| case.0 == number);
+            return self.jump(case.map_or(default, |case| case.1));
+        }
+        let mut numbers: Vec<u64> = cases.iter().map(|case| case.0).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let none = self.values.within(value, numbers.clone());
+        if cases.iter().all(|case| case.1 == default)
+            || self.values.truth(none, &self.state.facts) == Some(false)
+        {
+            return self.jump(default);
+        }
+        let mut other = self.state.clone();
+        let mut open = self.values.assume(none, false, &mut other.facts);
+        let mut left = vec![];
+        let mut seen = HashSet::new();
+        for &(number, to) in cases {
+            let constant = self.values.constant(number);
+            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
+            let mut state = self.state.clone();
+            if !seen.insert(number) || !self.values.assume(equal, true, &mut state.facts) {
+                continue;
+            }
+            left.push((number, to));
+            self.send(to, state, &[]);
+        }
+        for &number in numbers.iter().take(FEW_CASES) {
+            let constant = self.values.constant(number);
+            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
+            open = open && self.values.assume(equal, false, &mut other.facts);
+        }
+        if !open {
+            // Whoever comes here is one of the cases: the last one stands for all others.
+            if let Some((_, last)) = left.pop() {
+                if left.is_empty() {
+                    return Term::Jump(last, vec![]);
+                }
+                return Term::Switch(self.value(value), left, last);
+            }
+        }
+        self.send(default, other, &[]);
+        if left.is_empty() {
+            return Term::Jump(default, vec![]);
+        }
+        if let [(number, to)] = left[..] {
+            let constant = self.values.constant(number);
+            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
+            if let Some(test) = self.operand(equal) {
+                return Term::Branch(test, to, default);
+            }
+        }
+        Term::Switch(self.value(value), left, default)
+    }
+
+    fn emit_to(&mut self, port: Vn, els: BlockId) -> Term {
+        let outputs = u64::from(self.program.outputs);
+        let range = self.values.range(port, &self.state.facts);
+        match range.number() {
+            Some(port) if port < outputs => return Term::Emit(port as u16),
+            _ if range.lo >= outputs => return self.jump(els),
+            _ => {}
+        }
+        let mut state = self.state.clone();
+        let above = Range { lo: outputs, hi: u64::MAX };
+        // Where no port is left out, the block behind is still one that must exist.
+        let _ = self.values.assume_range(port, above, &mut state.facts);
+        self.send(els, state, &[]);
+        Term::EmitTo(self.value(port), els)
+    }
+}
