@@ -119,6 +119,12 @@ pub struct ChainStatus {
     /// Its virtual devices, and what each is.
     #[serde(default)]
     pub devices: Vec<String>,
+    /// Stretches of elements that can run as one function, over all workers.
+    #[serde(default)]
+    pub stretches: usize,
+    /// How many of them do now.
+    #[serde(default)]
+    pub fused: usize,
     /// Mistakes that do not keep it from running, as text.
     pub warnings: String,
     /// What was asked for and could not be had quite so.

@@ -1,6 +1,6 @@
 //! Asks a daemon.
 
-use crate::api::{Act, ChainStatus, Failure, Log, NfStatus, Order, Stats, Status, Value};
+use crate::api::{Act, ChainStatus, Failure, Form, Log, NfStatus, Order, Stats, Status, Value};
 use crate::place::Place;
 use crate::platform::Refusal;
 use http_body_util::{BodyExt, Full};
@@ -131,6 +131,15 @@ impl Client {
     /// When it cannot be done.
     pub fn unload(&self) -> Result<Stats, ClientError> {
         read(&self.call(Method::DELETE, "/v1/chain", None::<&()>)?)
+    }
+
+    /// Has the chain's elements run in a form from now on; the chain as it is then.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be done.
+    pub fn form(&self, form: Form) -> Result<ChainStatus, ClientError> {
+        read(&self.call(Method::PUT, "/v1/chain/form", Some(&form))?)
     }
 
     /// Reads a handler.

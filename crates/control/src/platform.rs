@@ -1,6 +1,6 @@
 //! What a daemon implements.
 
-use crate::api::{Act, ChainStatus, Log, NfStatus, Order, Stats, Status};
+use crate::api::{Act, ChainStatus, Form, Log, NfStatus, Order, Stats, Status};
 
 /// Why something was not done.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -91,6 +91,13 @@ pub trait Platform: Send + Sync + 'static {
     ///
     /// When there is none.
     fn unload(&self) -> Result<Stats, Refusal>;
+
+    /// Has the chain's elements run in a form from now on, while packets flow.
+    ///
+    /// # Errors
+    ///
+    /// When there is no chain that runs, or none of its elements can run so.
+    fn form(&self, form: Form) -> Result<ChainStatus, Refusal>;
 
     /// Reads a handler.
     ///

@@ -9,18 +9,19 @@
 //! | `GET /v1/nfs/NAME/log/FROM` | what it wrote from a line on ([`Log`](crate::api::Log)) |
 //! | `POST /v1/chain`, `PUT /v1/chain` | runs a chain ([`Order`]); with PUT in the place of another |
 //! | `DELETE /v1/chain` | ends it |
+//! | `PUT /v1/chain/form` | has it run in a form ([`Form`]) from now on |
 //! | `GET /v1/handlers/NAME`, `PUT ...` | reads or writes a handler |
 //! | `GET /metrics` | the accounts for Prometheus |
 //!
 //! Whoever is at the other end must be the daemon's own user, or root: the system says who it is.
 
-use crate::api::{Act, Failure, Order, Value};
+use crate::api::{Act, Failure, Form, Order, Value};
 use crate::metrics;
 use crate::platform::{Platform, Refusal};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use serde::Serialize;
 use std::io;
@@ -48,6 +49,7 @@ pub async fn serve(
         .route("/v1/nfs/{nf}/log/{from}", get(log))
         .route("/v1/nfs/{nf}/{act}", post(act))
         .route("/v1/chain", post(load).put(swap).delete(unload))
+        .route("/v1/chain/form", put(form))
         .route("/v1/handlers/{handler}", get(read).put(write))
         .route("/metrics", get(prometheus))
         .with_state(platform);
@@ -145,6 +147,10 @@ async fn swap(State(platform): State<Shared>, Json(order): Json<Order>) -> Respo
 
 async fn unload(State(platform): State<Shared>) -> Response {
     ask(platform, |platform| platform.unload()).await
+}
+
+async fn form(State(platform): State<Shared>, Json(form): Json<Form>) -> Response {
+    ask(platform, move |platform| platform.form(form)).await
 }
 
 async fn read(State(platform): State<Shared>, Path(handler): Path<String>) -> Response {

@@ -3,7 +3,7 @@
 //! All mistakes are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
 //! transparent elements are compiled once; equal programs share their code.
 
-use crate::fused::{self, Cut, Stretch, Wanted};
+use crate::fused::{self, Cut, How, Stretch, Wanted};
 use crate::node::{Books, End, Lowered, Node};
 use crate::packages;
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
@@ -286,15 +286,27 @@ fn note_writers(graph: &Graph, nodes: &mut [Node]) {
 
 /// Makes the stretches of each graph, the same in all.
 fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> Result<(Vec<Vec<Stretch>>, Vec<Cut>), AssembleError> {
-    let Some(first) = graphs.first().filter(|_| options.fused != Wanted::Nothing) else {
-        return Ok((graphs.iter().map(|_| vec![]).collect(), vec![]));
-    };
-    let (found, cuts) = fused::find(first, &options.fused, options.workers.max(1));
+    // Where nothing is wanted now, all may be later.
+    let is_wanted = options.fused != Wanted::Nothing;
+    let which = if is_wanted { &options.fused } else { &Wanted::All };
+    let how = How { is_wanted, is_evaluated: options.evaluator };
+    let none = |graphs: &[Vec<Node>]| (graphs.iter().map(|_| vec![]).collect(), vec![]);
+    let Some(first) = graphs.first() else { return Ok(none(graphs)) };
+    let (found, cuts) = fused::find(first, which, options.workers.max(1));
     let mut all = vec![];
-    for nodes in graphs {
+    for nodes in graphs.iter_mut() {
         let stretches = found.iter().enumerate();
-        let stretches = stretches.map(|(number, parts)| Stretch::new(number, parts.clone(), &cuts, nodes));
-        all.push(stretches.collect::<Result<Vec<_>, _>>()?);
+        let stretches =
+            stretches.map(|(number, parts)| Stretch::new(number, parts.clone(), &cuts, nodes, how));
+        match stretches.collect::<Result<Vec<_>, _>>() {
+            Ok(stretches) => all.push(stretches),
+            Err(error) if is_wanted => return Err(error.into()),
+            // Then it cannot run as one later either.
+            Err(_) => {
+                graphs.iter_mut().flatten().for_each(|node| node.entries.clear());
+                return Ok(none(graphs));
+            }
+        }
     }
     Ok((all, cuts))
 }
@@ -333,7 +345,8 @@ fn compile(
     }
     // The stretches of the workers are alike.
     let mut of_stretches = vec![];
-    for (number, stretch) in stretches.first().into_iter().flatten().enumerate() {
+    let wanted = stretches.first().into_iter().flatten().filter(|stretch| stretch.is_wanted());
+    for (number, stretch) in wanted.enumerate() {
         of_stretches.push(compiler.add_new(&stretch.made.program)?);
         debug_assert!(stretches.iter().all(|all| all[number].made.program == stretch.made.program));
     }

@@ -2,6 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::chain::device_direction;
+use crate::fused::FormWanted;
 use crate::handlers::{Asked, Handlers, Last};
 use crate::nf::handlers::NfHandlers;
 use crate::report::{Ledger, PortReport, Report};
@@ -103,6 +104,8 @@ pub struct Running {
     handlers: Arc<Handlers>,
     asked: Asked,
     pulses: Vec<Arc<Pulse>>,
+    /// Of each worker: the form that is wanted, and how many stretches it has.
+    forms: Vec<(Arc<FormWanted>, usize)>,
     ledger: Ledger,
     stop: Arc<AtomicBool>,
 }
@@ -122,7 +125,7 @@ impl Running {
         let stop: Arc<AtomicBool> = Arc::default();
         let finish = Arc::new(Finish::new(assembly.graphs.len()));
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
-        let (mut threads, mut pulses) = (vec![], vec![]);
+        let (mut threads, mut pulses, mut forms) = (vec![], vec![], vec![]);
         let graphs = assembly.graphs.into_iter().zip(assembly.stretches);
         for (number, (nodes, stretches)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, stretches, pool(number), plan.clock.clone());
@@ -130,6 +133,8 @@ impl Running {
             worker.stop = Arc::clone(&stop);
             worker.finish = Arc::clone(&finish);
             worker.print = plan.print;
+            // All start alike.
+            forms.push((Arc::clone(&worker.form), worker.stretches.len()));
             worker.home = Arc::clone(&home);
             if number == 0 {
                 worker.incoming = Arc::clone(&home);
@@ -151,7 +156,7 @@ impl Running {
             threads.push(thread);
         }
         let handlers = Arc::new(handlers);
-        Ok(Running { threads, handlers, asked: vec![], pulses, ledger, stop })
+        Ok(Running { threads, handlers, asked: vec![], pulses, forms, ledger, stop })
     }
 
     /// Asks all workers to end.
@@ -163,6 +168,18 @@ impl Running {
     pub fn is_over(&self) -> bool {
         self.pulses.iter().all(|pulse| pulse.ended.load(Ordering::Acquire))
             || self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Has elements run as one program where they can, or one by one, while packets flow. Their state stays where it
+    /// is; the workers follow by themselves.
+    pub fn set_fused(&self, is_fused: bool) {
+        self.forms.iter().for_each(|(form, _)| form.set(is_fused));
+    }
+
+    /// Stretches that run as one program now, of how many, over all workers.
+    pub fn fused(&self) -> (usize, usize) {
+        let now = self.pulses.iter().map(|pulse| pulse.fused.load(Ordering::Relaxed)).sum();
+        (now, self.forms.iter().map(|(_, stretches)| stretches).sum())
     }
 
     /// The accounts now.

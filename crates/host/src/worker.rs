@@ -6,7 +6,7 @@
 
 use crate::control::Mailbox;
 use crate::forward::{Handed, Outbox};
-use crate::fused::Stretch;
+use crate::fused::{FormWanted, Stretch};
 use crate::node::Node;
 use codegen::{Exits, Scratch};
 use crossbeam_queue::ArrayQueue;
@@ -77,6 +77,8 @@ pub struct Pulse {
     pub busy_ns: AtomicU64,
     /// How much of that passed in turns that did nothing.
     pub waited_ns: AtomicU64,
+    /// Stretches that run as one program now.
+    pub fused: AtomicUsize,
 }
 
 /// How many workers of a run have nothing left to do. A worker stays until all have: another one may
@@ -126,6 +128,8 @@ pub struct Worker {
     pub finish: Arc<Finish>,
     /// How far it is.
     pub pulse: Arc<Pulse>,
+    /// The form that is wanted.
+    pub form: Arc<FormWanted>,
     /// Lines that elements print.
     pub print: fn(&str),
     pub(crate) scratch: Scratch,
@@ -152,6 +156,7 @@ impl Worker {
         clock: Clock,
     ) -> Worker {
         let ring = Arc::new(ArrayQueue::new(1));
+        let is_fused = stretches.iter().any(Stretch::is_wanted);
         let mut cells = vec![];
         stretches.iter_mut().for_each(|stretch| stretch.settle_in(&mut nodes, &mut cells));
         let fused: HashSet<usize> =
@@ -177,6 +182,7 @@ impl Worker {
             stop: Arc::default(),
             finish: Arc::new(Finish::new(1)),
             pulse: Arc::default(),
+            form: Arc::new(FormWanted::new(is_fused)),
             print: |line| println!("{line}"),
             scratch: Scratch::default(),
             exits: vec![],
@@ -361,7 +367,10 @@ impl Worker {
 
     /// Has stretches follow what their cells hold.
     pub(crate) fn follow_cells(&mut self) {
-        self.stretches.iter_mut().for_each(|stretch| stretch.follow(&self.cells));
+        let is_fused = self.form.is_fused();
+        self.stretches.iter_mut().for_each(|stretch| stretch.follow(&self.cells, is_fused));
+        let ready = self.stretches.iter().filter(|stretch| stretch.is_ready()).count();
+        self.pulse.fused.store(ready, Ordering::Relaxed);
     }
 
     fn tick(&mut self) {

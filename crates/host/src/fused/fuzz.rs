@@ -246,8 +246,8 @@ fn run(setup: &Setup, fused: Wanted, evaluator: bool) -> Option<Seen> {
     let options = Options { fused, evaluator, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}\n{}", setup.text, diags.render_short(&map)));
-    let stretches: usize = assembly.stretches.iter().map(Vec::len).sum();
-    assert!(is_fused || stretches == 0);
+    let mut stretches = assembly.stretches.iter().flatten();
+    assert!(stretches.all(|stretch| stretch.is_wanted() == is_fused));
     let region = Region::create(RegionOptions::slots(2048)).expect("memory");
     let pool = SharedPool::new(region);
     let clock = Clock::Manual(Arc::new(5_000_000_000.into()));

@@ -20,8 +20,8 @@ pub struct Made {
     pub report: Report,
     /// How it is run.
     pub engine: Engine,
-    /// What cells of the configuration held.
-    config: Config,
+    /// What cells of the configuration held; none where it was made for nothing yet.
+    config: Option<Config>,
 }
 
 /// Cells and what they hold.
@@ -36,12 +36,18 @@ impl Made {
         let config = config_cells(linked, cells);
         let known = Known { cells: config.clone(), ..Known::default() };
         let (program, report) = optimize_with(linked, &known);
-        Made { program: Arc::new(program), report, engine: Engine::Evaluator, config }
+        Made { program: Arc::new(program), report, engine: Engine::Evaluator, config: Some(config) }
+    }
+
+    /// What stands there until somebody wants the stretch to run as one.
+    pub(super) fn nothing(linked: &Program) -> Made {
+        let program = Arc::new(Program { blocks: vec![], entries: vec![], ..linked.clone() });
+        Made { program, report: Report::default(), engine: Engine::Evaluator, config: None }
     }
 
     /// Whether it is right for cells as they are.
     fn is_for(&self, cells: &[u64]) -> bool {
-        holds(cells, &self.config)
+        self.config.as_ref().is_some_and(|config| holds(cells, config))
     }
 }
 
@@ -66,9 +72,15 @@ impl Stretch {
         self.is_ready
     }
 
-    /// Sees to it that the program is one for these cells: after a handler was written, and from time to time
-    /// while one is being made. No packet waits for it.
-    pub(crate) fn follow(&mut self, cells: &[u64]) {
+    /// Whether somebody wants it to run as one.
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    /// Sees to it that the program is one for these cells, where one is `wanted`: after a handler was written, and
+    /// from time to time while one is being made. No packet waits for it.
+    pub(crate) fn follow(&mut self, cells: &[u64], wanted: bool) {
+        self.is_wanted = wanted;
         let cells = &cells[self.cells.clone()];
         let made = self.next.take_if(|next| next.is_finished()).map(|next| {
             let failed = |_| CodegenError::Machine("the thread that makes code broke".into());
@@ -83,12 +95,16 @@ impl Stretch {
             }
             None => {}
         }
-        self.is_ready = self.made.is_for(cells);
-        if self.is_ready || self.next.is_some() || (!self.failed.is_empty() && holds(cells, &self.failed)) {
+        self.is_ready = wanted && self.made.is_for(cells);
+        if !wanted
+            || self.is_ready
+            || self.next.is_some()
+            || (!self.failed.is_empty() && holds(cells, &self.failed))
+        {
             return;
         }
         let linked = Arc::clone(&self.linked);
-        if matches!(self.made.engine, Engine::Evaluator) {
+        if self.is_evaluated {
             self.made = Made::of(&linked.program, cells);
             self.is_ready = true;
             return;

@@ -24,6 +24,7 @@ use ir::Program;
 use made::{Config, Making};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use synth::link::{LinkError, Linked, Part, link};
 
 /// Which elements are to run as a part of a stretch where they can.
@@ -57,6 +58,36 @@ pub struct Entry {
     pub input: usize,
 }
 
+/// Whether the stretches of a run are to run as one program each, now.
+#[derive(Debug, Default)]
+pub struct FormWanted(AtomicBool);
+
+impl FormWanted {
+    /// For a start.
+    pub fn new(is_fused: bool) -> FormWanted {
+        FormWanted(AtomicBool::new(is_fused))
+    }
+
+    /// Says so; workers follow within milliseconds, or when the programs are made.
+    pub fn set(&self, is_fused: bool) {
+        self.0.store(is_fused, Ordering::Relaxed);
+    }
+
+    /// What was said.
+    pub fn is_fused(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How a stretch is to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct How {
+    /// As one program from the start.
+    pub is_wanted: bool,
+    /// By the evaluator.
+    pub is_evaluated: bool,
+}
+
 /// A stretch of one worker's graph.
 pub struct Stretch {
     /// The nodes of its parts.
@@ -69,8 +100,10 @@ pub struct Stretch {
     next: Option<Making>,
     /// What cells held for which no program could be made.
     failed: Config,
-    /// Whether the program is for the cells as they are.
+    /// Whether the program is wanted and for the cells as they are.
     is_ready: bool,
+    is_wanted: bool,
+    is_evaluated: bool,
     /// For each input of the program, the part and its input.
     inputs: Vec<(usize, usize)>,
     /// Its cells among the worker's.
@@ -96,6 +129,7 @@ impl Stretch {
         parts: Vec<usize>,
         cuts: &[Cut],
         nodes: &mut [Node],
+        how: How,
     ) -> Result<Stretch, LinkError> {
         let place = |node: usize| parts.iter().position(|part| *part == node);
         let mut places: Vec<Option<usize>> = vec![None; nodes.len()];
@@ -127,7 +161,10 @@ impl Stretch {
             .collect();
         let linked = link("stretch", &of, &entries)?;
         let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
-        let made = Made::of(&linked.program, &start);
+        let made = match how.is_wanted {
+            true => Made::of(&linked.program, &start),
+            false => Made::nothing(&linked.program),
+        };
         for (input, (part, port)) in entries.iter().enumerate() {
             let node = &mut nodes[parts[*part]];
             node.entries.resize(node.entries.len().max(port + 1), None);
@@ -144,7 +181,9 @@ impl Stretch {
             made,
             next: None,
             failed: Config::new(),
-            is_ready: true,
+            is_ready: how.is_wanted,
+            is_wanted: how.is_wanted,
+            is_evaluated: how.is_evaluated,
             parts,
         })
     }

@@ -3,7 +3,7 @@
 use crate::accounts::view;
 use crate::check;
 use crate::launch::{self, Launched};
-use control::api::{Act, ChainStatus, Log, NfStatus, Order, Stats, Status};
+use control::api::{Act, ChainStatus, Form, Log, NfStatus, Order, Stats, Status};
 use control::{Platform, Refusal};
 use host::Outcome;
 use host::chain::instances::family;
@@ -132,6 +132,8 @@ impl Owner {
         let chain = self.chain.as_ref().map(|chain| {
             let mut status = chain.status.clone();
             (status.running, status.up_s) = (chain.outcome.is_none(), chain.since.elapsed().as_secs_f64());
+            let running = chain.launched.running.as_ref();
+            (status.fused, status.stretches) = running.map_or((0, 0), |running| running.fused());
             status
         });
         Status {
@@ -304,6 +306,33 @@ impl Platform for Desk {
             chain.end();
             Ok(chain.stats())
         })
+    }
+
+    fn form(&self, form: Form) -> Result<ChainStatus, Refusal> {
+        let is_fused = form == Form::Fused;
+        self.ask(move |owner| {
+            let running = owner.chain()?.launched.running.as_ref();
+            let running = running.ok_or_else(|| Refusal::Conflict("the chain has ended".into()))?;
+            if running.fused().1 == 0 {
+                let text = "none of the chain's elements can run as one function: `millrace synth` says why";
+                return Err(Refusal::Conflict(text.into()));
+            }
+            running.set_fused(is_fused);
+            Ok(())
+        })?;
+        // Here, because making machine code takes its time: others have work for the owner.
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let status = self.ask(|owner| owner.status().chain.ok_or_else(no_chain))?;
+            if !status.running || status.fused == if is_fused { status.stretches } else { 0 } {
+                return Ok(status);
+            }
+            if Instant::now() > end {
+                let text = format!("not all of it runs so after {} s", PATIENCE.as_secs());
+                return Err(Refusal::Failed(text));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn read(&self, handler: &str) -> Result<String, Refusal> {

@@ -4,7 +4,7 @@ use super::At;
 use super::stats;
 use crate::text::print;
 use clap::{Args, Subcommand};
-use control::api::{ChainStatus, Order};
+use control::api::{ChainStatus, Form, Order};
 use std::process::ExitCode;
 
 /// Loads, exchanges, shows and ends the daemon's chain.
@@ -27,6 +27,11 @@ enum Command {
         /// As JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Has the chain's elements run one by one, or as one function, from now on: packets flow on, and state stays
+    Form {
+        /// The form
+        form: Form,
     },
     /// Ends the chain and shows its accounts
     Unload,
@@ -59,6 +64,7 @@ pub fn run(args: ChainArgs) -> anyhow::Result<ExitCode> {
             Some(status) => show(&status)?,
             None => print("no chain is loaded\n")?,
         },
+        Command::Form { form } => show(&client.form(form)?)?,
         Command::Unload => print(&stats::text(&client.unload()?, None, true))?,
         Command::Handler { handler, value: None } => {
             print(&format!("{}\n", client.read(&handler)?.trim_end()))?;
@@ -78,6 +84,9 @@ fn show(status: &ChainStatus) -> std::io::Result<()> {
     let state = if status.running { "runs" } else { "has ended" };
     text += &format!("{} {state}, for {:.1} s\n", status.path.display(), status.up_s);
     text += &format!("NFs: {}\n", status.nfs.join(", "));
+    if status.stretches > 0 && status.running {
+        text += &format!("stretches that run as one function: {} of {}\n", status.fused, status.stretches);
+    }
     for device in &status.devices {
         text += &format!("device {device}\n");
     }

@@ -236,3 +236,58 @@ fn the_chain_shows_its_devices() {
     let device = "device pair (bridged a, b), receives a: udp, peels vlan, sends to the opposite side\n";
     assert!(shown.contains(device), "{shown}");
 }
+
+/// A NAT goes from one form to the other while packets flow: its mappings stay, and no packet is lost.
+#[test]
+fn a_chain_changes_its_form_while_packets_flow() {
+    let daemon = Daemon::of(
+        "
+links = [\"in -> [0]nat[1] -> out\"]
+[ports]
+in = { traffic = { flows = 200, size = \"64\", protocols = \"udp\" } }
+out = { discard = true }
+[nf.nat]
+inline = '''
+FromDevice(0) -> Strip(14) -> CheckIPHeader
+    -> rw :: IPRewriter(pattern 198.51.100.1 1024-65535 - - 0 1)
+    -> c :: Counter -> DecIPTTL -> EtherEncap(0x0800, 02:00:00:00:00:01, 02:00:00:00:00:02) -> ToDevice(1);
+rw[1] -> Discard;
+'''
+",
+        &["chain.toml"],
+    );
+    let sent = |stats: &serde_json::Value| stats["sent"].as_u64().unwrap_or(0);
+    let table = || {
+        let text = daemon.ask(&["chain", "handler", "nat/rw.udp_table"]).sound().text();
+        let mut lines: Vec<String> =
+            text.lines().map(|line| line.rsplit_once(" exp").map_or(line, |(flow, _)| flow).into()).collect();
+        lines.sort();
+        lines
+    };
+    daemon.await_stats("packets", |stats| sent(stats) > 10_000);
+    let before = table();
+    assert_eq!(before.len(), 400, "two lines for each flow");
+    for (form, fused) in [("fused", 1), ("modular", 0), ("fused", 1)] {
+        let shown = daemon.ask(&["chain", "form", form]).sound().text();
+        assert!(shown.contains(&format!("run as one function: {fused} of 1")), "{shown}");
+        let now = sent(&daemon.json(&["stats", "--json"]));
+        daemon.await_stats("more packets", |stats| sent(stats) > now + 10_000);
+        assert_eq!(table(), before, "other mappings as {form}");
+    }
+    let status = daemon.json(&["chain", "show", "--json"]);
+    assert_eq!((status["fused"].as_u64(), status["stretches"].as_u64()), (Some(1), Some(1)));
+    let count = |name: &str| -> u64 {
+        daemon.ask(&["chain", "handler", name]).sound().text().trim().parse().expect("a number")
+    };
+    assert!(count("nat/c.count") > 30_000);
+    let ended = daemon.ask(&["chain", "unload"]).sound().text();
+    assert!(!ended.contains("NOT BALANCED") && ended.contains("dropped 0"), "{ended}");
+}
+
+#[test]
+fn a_chain_without_stretches_has_one_form() {
+    let daemon = Daemon::new(&["chain.toml"]);
+    let refused = daemon.ask(&["chain", "form", "fused"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("millrace synth"), "{}", refused.stderr);
+}
