@@ -7,7 +7,8 @@
 //!    with parameters; entries have none;
 //! 5. a field is read or written only where a [`Term::Need`] on the way has shown its bytes to be
 //!    there, taking into account what was pulled, pushed and moved since;
-//! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free;
+//! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free, or where so many that
+//!    were known to be there were pulled;
 //! 7. records are used as records, of a table whose records hold what is read, and nothing else is;
 //! 8. keys have as many words as their table says, widths are 1, 2, 4 or 8 bytes, checksum words 16
 //!    or 32 bits, annotations lie inside the annotation area.
@@ -290,6 +291,9 @@ impl Verifier<'_> {
             Inst::Pull(value) => {
                 let data = &mut facts.there[Base::Data as usize];
                 let by = self.constants[value.0 as usize].unwrap_or(u64::MAX);
+                if u64::from(*data) >= by {
+                    facts.room += by as u32;
+                }
                 *data = u64::from(*data).saturating_sub(by) as u32;
             }
             Inst::Push(bytes) => {

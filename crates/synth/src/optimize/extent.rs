@@ -59,6 +59,9 @@ impl Forward<'_> {
         }
         let data = self.state.at[Base::Data as usize];
         let there = &mut self.state.there[Base::Data as usize];
+        if let Some(by) = number.filter(|by| u64::from(*there) >= *by) {
+            self.state.room += by as u32;
+        }
         *there = u64::from(*there).saturating_sub(number.unwrap_or(u64::MAX)) as u32;
         let operand = match number {
             Some(number) => self.values.constant(number),

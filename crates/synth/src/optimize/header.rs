@@ -15,9 +15,9 @@ use super::note::{Note, Reads};
 use super::place::{Place, Point};
 use super::range::Range;
 use super::state::{IsSet, RightSum, State};
-use super::value::Vn;
+use super::value::{Expr, Vn};
 use ir::{BinOp, Inst};
-use packet::field::{Base, IP_HL};
+use packet::field::{Base, IP_HL, IP_SUM};
 
 const RIGHT: u64 = 0xffff;
 /// Bits of the shortest and of the longest header.
@@ -68,6 +68,11 @@ impl Forward<'_> {
 
     /// What a write to the packet does to the sum; before it is done.
     pub(super) fn track_sum(&mut self, place: Place, value: Vn) {
+        if self.renews_sum(place, value) {
+            self.state.right.iter_mut().for_each(|right| right.sum = Linear::default());
+            self.state.ip_sum = None;
+            return;
+        }
         let at = self.state.at[Base::Net as usize];
         if let Some((header, _)) = self.state.ip_sum {
             let near = Place { anchor: header.anchor, bit: header.bytes * 8, width: 64 };
@@ -91,6 +96,26 @@ impl Forward<'_> {
         if right.sum.is_short() {
             self.state.right = Some(right);
         }
+    }
+
+    /// Whether a write puts the header's checksum right, whatever the header holds: the complement of its sum,
+    /// taken while the checksum was 0.
+    fn renews_sum(&mut self, place: Place, value: Vn) -> bool {
+        let at = self.state.at[Base::Net as usize];
+        let Some((header, number)) = self.state.ip_sum else { return false };
+        // That a sum was right once says that the header is there, or the sum of it would be 0.
+        let is_there = self.state.right.as_ref().is_some_and(|right| right.at == at);
+        if header != at || !is_there || place != self.place(IP_SUM) {
+            return false;
+        }
+        let is_complement = match self.values.expr(value) {
+            Expr::Bin(BinOp::Xor, a, b) => [(a, b), (b, a)]
+                .iter()
+                .any(|(sum, ones)| *sum == number && self.values.number(*ones) == Some(RIGHT)),
+            _ => false,
+        };
+        let old = self.content(place);
+        is_complement && self.values.range(old, &self.state.facts).number() == Some(0)
     }
 
     /// Whether a place lies outside of the IPv4 header that starts at another one.

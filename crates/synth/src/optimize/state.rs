@@ -142,7 +142,20 @@ impl State {
                 *version = values.fresh();
             }
         }
-        self.places.retain(|place| other.places.contains(place));
+        let mut places = Vec::with_capacity(self.places.len());
+        for &(place, value) in &self.places {
+            if other.places.contains(&(place, value)) {
+                places.push((place, value));
+                continue;
+            }
+            // Both ways may have left the same number there, each known by its own value.
+            let theirs = other.places.iter().rev().find(|theirs| theirs.0 == place).map(|theirs| theirs.1);
+            let mine = values.range(value, &self.facts);
+            if mine.lo == mine.hi && theirs.is_some_and(|theirs| values.range(theirs, &other.facts) == mine) {
+                places.push((place, values.constant(mine.lo)));
+            }
+        }
+        self.places = places;
         self.looked.retain(|looked| other.looked.contains(looked));
         self.facts.meet(&other.facts);
         if self.ip_sum != other.ip_sum {
