@@ -15,6 +15,7 @@
 //! - [`table`]: what a lookup table offers to a program
 
 pub mod builder;
+mod dominators;
 pub mod eval;
 pub mod exits;
 mod fuzz;

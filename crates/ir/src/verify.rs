@@ -15,6 +15,7 @@
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
+use crate::dominators::Dominators;
 use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
@@ -81,8 +82,9 @@ struct Verifier<'a> {
     program: &'a Program,
     kinds: Vec<Option<Kind>>,
     constants: Vec<Option<u64>>,
-    /// Values visible at the end of each block, by block.
-    visible: Vec<Option<Vec<bool>>>,
+    /// Where each value is defined: in a block, behind so many of its instructions.
+    defined: Vec<Option<(BlockId, usize)>>,
+    dominators: Dominators,
     facts: Vec<Option<Facts>>,
 }
 
@@ -100,7 +102,8 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
         program,
         kinds: vec![None; program.value_count()],
         constants: vec![None; program.value_count()],
-        visible: vec![None; program.blocks.len()],
+        defined: vec![None; program.value_count()],
+        dominators: Dominators::of(program, &order),
         facts: vec![None; program.blocks.len()],
     };
     verifier.collect_definitions()?;
@@ -108,7 +111,7 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
         if !program.block(entry).params.is_empty() {
             return Err(VerifyError::Arguments(entry));
         }
-        verifier.enter(entry, &vec![false; program.value_count()], &Facts::default());
+        verifier.enter(entry, &Facts::default());
     }
     order.into_iter().try_for_each(|block| verifier.block(block))
 }
@@ -143,21 +146,26 @@ fn check_order(program: &Program) -> Result<Vec<BlockId>, VerifyError> {
 
 impl Verifier<'_> {
     fn collect_definitions(&mut self) -> Result<(), VerifyError> {
-        for block in &self.program.blocks {
+        let mut ways_in = vec![0u32; self.program.blocks.len()];
+        let all = self.program.blocks.iter().flat_map(|block| block.term.successors());
+        all.chain(self.program.entries.iter().copied()).for_each(|to| ways_in[to.index()] += 1);
+        for (id, block) in (0..).map(BlockId).zip(&self.program.blocks) {
             for &param in &block.params {
-                self.define(param, Kind::Number)?;
+                self.define(param, Kind::Number, Some((id, 0)))?;
             }
-            for &(value, inst) in &block.insts {
+            for (at, &(value, inst)) in block.insts.iter().enumerate() {
                 if let Some(value) = value {
-                    self.define(value, Kind::Number)?;
+                    self.define(value, Kind::Number, Some((id, at + 1)))?;
                     if let Inst::Const(number) = inst {
                         self.constants[value.0 as usize] = Some(number);
                     }
                 }
             }
             match block.term {
-                Term::Lookup { table, rec, .. } | Term::Create { table, rec, .. } => {
-                    self.define(rec, Kind::Record(table))?;
+                Term::Lookup { table, rec, hit, .. } | Term::Create { table, rec, ok: hit, .. } => {
+                    // Where others lead there, too, it is not defined on every way.
+                    let at = (ways_in[hit.index()] == 1).then_some((hit, 0));
+                    self.define(rec, Kind::Record(table), at)?;
                 }
                 _ => {}
             }
@@ -165,7 +173,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn define(&mut self, value: Value, kind: Kind) -> Result<(), VerifyError> {
+    fn define(&mut self, value: Value, kind: Kind, at: Option<(BlockId, usize)>) -> Result<(), VerifyError> {
+        self.defined[value.0 as usize] = at;
         match self.kinds[value.0 as usize].replace(kind) {
             None => Ok(()),
             Some(_) => Err(VerifyError::Redefined(value)),
@@ -173,11 +182,7 @@ impl Verifier<'_> {
     }
 
     /// Merges what is known on one way into a block.
-    fn enter(&mut self, block: BlockId, visible: &[bool], facts: &Facts) {
-        match &mut self.visible[block.index()] {
-            Some(known) => known.iter_mut().zip(visible).for_each(|(mine, theirs)| *mine &= theirs),
-            none => *none = Some(visible.to_vec()),
-        }
+    fn enter(&mut self, block: BlockId, facts: &Facts) {
         match &mut self.facts[block.index()] {
             Some(known) => known.meet(facts),
             none => *none = Some(facts.clone()),
@@ -186,33 +191,28 @@ impl Verifier<'_> {
 
     fn block(&mut self, id: BlockId) -> Result<(), VerifyError> {
         let block = self.program.block(id);
-        let mut visible = self.visible[id.index()].take().unwrap_or_default();
         let mut facts = self.facts[id.index()].take().unwrap_or_default();
-        for param in &block.params {
-            visible[param.0 as usize] = true;
-        }
-        for &(value, inst) in &block.insts {
+        for (at, &(value, inst)) in block.insts.iter().enumerate() {
             for operand in inst.operands() {
-                self.used(id, operand, &visible)?;
+                self.used(id, at, operand)?;
             }
             if inst.has_result() != value.is_some() {
                 return Err(VerifyError::Arguments(id));
             }
             self.inst(id, inst, &mut facts)?;
-            if let Some(value) = value {
-                visible[value.0 as usize] = true;
-            }
         }
         for operand in block.term.operands() {
-            self.used(id, operand, &visible)?;
+            self.used(id, block.insts.len(), operand)?;
             self.number(id, operand)?;
         }
-        self.term(id, &block.term, &visible, &facts)
+        self.term(id, &block.term, &facts)
     }
 
-    fn used(&self, block: BlockId, value: Value, visible: &[bool]) -> Result<(), VerifyError> {
-        match visible.get(value.0 as usize) {
-            Some(true) => Ok(()),
+    /// Invariant 2, for a use in a block behind so many of its instructions.
+    fn used(&self, block: BlockId, at: usize, value: Value) -> Result<(), VerifyError> {
+        match self.defined.get(value.0 as usize).copied().flatten() {
+            Some((same, before)) if same == block && before <= at => Ok(()),
+            Some((other, _)) if other != block && self.dominators.dominates(other, block) => Ok(()),
             _ => Err(VerifyError::Undefined(block, value)),
         }
     }
@@ -308,7 +308,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn term(&mut self, id: BlockId, term: &Term, visible: &[bool], facts: &Facts) -> Result<(), VerifyError> {
+    fn term(&mut self, id: BlockId, term: &Term, facts: &Facts) -> Result<(), VerifyError> {
         let program = self.program;
         let no_such = |what, index: u16, count: usize| {
             if usize::from(index) < count { Ok(()) } else { Err(VerifyError::NoSuch(id, what, index.into())) }
@@ -336,19 +336,16 @@ impl Verifier<'_> {
             if program.block(to).params.len() != jump_args {
                 return Err(VerifyError::Arguments(to));
             }
-            let (mut visible, mut facts) = (visible.to_vec(), facts.clone());
+            let mut facts = facts.clone();
             match term {
                 Term::Need { base, bytes, .. } if which == 0 => {
                     let there = &mut facts.there[*base as usize];
                     *there = (*there).max(u32::from(*bytes));
                 }
                 Term::Room { bytes, .. } if which == 0 => facts.room = facts.room.max(u32::from(*bytes)),
-                Term::Lookup { rec, .. } | Term::Create { rec, .. } if which == 0 => {
-                    visible[rec.0 as usize] = true;
-                }
                 _ => {}
             }
-            self.enter(to, &visible, &facts);
+            self.enter(to, &facts);
         }
         Ok(())
     }
