@@ -59,7 +59,7 @@ pub fn configuration(
     let mut fronts = String::new();
     // Of each front, its input in place of the element behind the port.
     let mut instead: BTreeMap<(usize, usize), String> = BTreeMap::new();
-    let mut leads_to: BTreeSet<usize> = BTreeSet::new();
+    let mut leads_to: BTreeSet<(usize, usize)> = BTreeSet::new();
     for (stretch, shown) in assembly.stretches[0].iter().zip(shown) {
         for (entry, end) in stretch.entries().enumerate() {
             if !super::classes::is_fed_by_port(nodes, end) {
@@ -114,8 +114,7 @@ pub fn configuration(
         };
         out += &format!("{}[{}] -> {to};\n", nodes[wire.from.0].name, wire.from_port);
     }
-    let fed = |end: &(usize, usize)| leads_to.contains(&end.0);
-    for (node, port) in instead.keys().filter(|end| live[end.0] && !fed(end)) {
+    for (node, port) in instead.keys().filter(|end| live[end.0] && !leads_to.contains(*end)) {
         out += &format!("Idle -> [{port}]{};\n", nodes[*node].name);
     }
     Ok(out)
@@ -126,34 +125,38 @@ pub fn configuration(
 fn live(
     graph: &::click::Graph,
     instead: &BTreeMap<(usize, usize), String>,
-    leads_to: &BTreeSet<usize>,
+    leads_to: &BTreeSet<(usize, usize)>,
 ) -> Vec<bool> {
     let goes = |wire: &&::click::Connection| !instead.contains_key(&(wire.to.0, wire.to_port as usize));
     let mut live: Vec<bool> = vec![false; graph.elements.len()];
     let starts = (0..live.len()).filter(|at| graph.connections.iter().all(|wire| wire.to.0 != *at));
-    let mut open: Vec<usize> = starts.chain(leads_to.iter().copied()).collect();
+    let mut open: Vec<usize> = starts.chain(leads_to.iter().map(|to| to.0)).collect();
     while let Some(at) = open.pop() {
         if !std::mem::replace(&mut live[at], true) {
             open.extend(graph.connections.iter().filter(goes).filter(|w| w.from.0 == at).map(|w| w.to.0));
         }
     }
     let is_wired = |wire: &::click::Connection| {
-        let mut others =
-            graph.connections.iter().filter(|other| (other.to, other.to_port) == (wire.to, wire.to_port));
-        others.any(|other| live[other.from.0])
+        let same = |other: &&::click::Connection| (other.to, other.to_port) == (wire.to, wire.to_port);
+        let by_front = leads_to.contains(&(wire.to.0, wire.to_port as usize));
+        by_front || graph.connections.iter().filter(same).any(|other| live[other.from.0])
     };
     let loses_wire = graph.connections.iter().any(|wire| live[wire.to.0] && !is_wired(wire));
-    let named = graph.elements.iter().zip(&live).filter(|(_, live)| !**live).any(|(dead, _)| {
-        let short = dead.name.rsplit('/').next().unwrap_or_default();
-        graph.elements.iter().any(|element| element.config.as_str().contains(short))
-    });
+    let words: BTreeSet<&str> = (graph.elements.iter().zip(&live).filter(|(_, live)| **live))
+        .flat_map(|(element, _)| {
+            element.config.text.split(|c: char| !(c.is_alphanumeric() || "_@-".contains(c)))
+        })
+        .collect();
+    let dead = graph.elements.iter().zip(&live).filter(|(_, live)| !**live);
+    let mut short = dead.map(|(element, _)| element.name.rsplit('/').next().unwrap_or_default());
+    let named = short.any(|name| words.contains(name));
     if loses_wire || named { vec![true; live.len()] } else { live }
 }
 
 /// The elements in front of a stretch, and where they lead to.
 struct Front {
     text: String,
-    leads_to: Vec<usize>,
+    leads_to: Vec<(usize, usize)>,
 }
 
 /// The elements that stand between a port and the stretch.
@@ -231,9 +234,9 @@ fn front(
     if !unsaid.is_empty() {
         out += &format!("sort{number}[{}] -> {behind};\n", said.len());
     }
-    let mut leads_to: Vec<usize> = said.iter().filter_map(|(_, one)| one.to.map(|to| to.0)).collect();
+    let mut leads_to: Vec<(usize, usize)> = said.iter().filter_map(|(_, one)| one.to).collect();
     if out.contains(&format!("-> {behind};")) {
-        leads_to.push(end.0);
+        leads_to.push(end);
     }
     Ok(Front { text: out, leads_to })
 }

@@ -3,15 +3,7 @@
 // Counters of elements that packets do not pass any more stay behind.
 
 nf/FromDevice@1 :: FromDevice(inside);
-nf/ip :: Classifier(12/0800, -);
-nf/check :: CheckIPHeader(14);
-nf/filter :: IPFilter(deny src net 10.0.1.0/24 && udp, allow tcp dst port 80 or 443, allow udp dst port 53, deny all);
-nf/ttl :: DecIPTTL;
-nf/EtherRewrite@6 :: EtherRewrite(02:00:00:00:00:02, 02:00:00:00:00:03);
 nf/ToDevice@7 :: ToDevice(outside);
-nf/other :: Discard;
-nf/bad :: Discard;
-nf/expired :: Discard;
 
 // In front of [0]nf/ip: 5 of 5 IP classes are said in Click.
 front1 :: Classifier(12/0800, -) -> check1 :: CheckIPHeader(14);
@@ -30,12 +22,3 @@ sort1[3] -> DecIPTTL -> EtherRewrite(02:00:00:00:00:02, 02:00:00:00:00:03) -> [0
 sort1[4] -> Discard; // class 14: dropped by nf/filter: denied
 
 nf/FromDevice@1[0] -> [0]front1;
-nf/ip[0] -> [0]nf/check;
-nf/check[0] -> [0]nf/filter;
-nf/filter[0] -> [0]nf/ttl;
-nf/ttl[0] -> [0]nf/EtherRewrite@6;
-nf/EtherRewrite@6[0] -> [0]nf/ToDevice@7;
-nf/ip[1] -> [0]nf/other;
-nf/check[1] -> [0]nf/bad;
-nf/ttl[1] -> [0]nf/expired;
-Idle -> [0]nf/ip;
