@@ -192,8 +192,11 @@ impl Explained {
             out += &said(hop, &asked.iter().map(String::as_str).collect::<Vec<_>>());
         }
         out += &fates(&self.fused);
-        out += if self.agree {
+        let is_followed = self.modular.fates.iter().all(|fate| fate.ends != "unknown");
+        out += if self.agree && is_followed {
             "\nboth forms do the same to it\n"
+        } else if self.agree {
+            "\nboth forms do the same to it, as far as it was followed\n"
         } else {
             "\nthe forms do not do the same to it: this is a fault of Millrace, please report it\n"
         };

@@ -46,7 +46,7 @@ pub struct Fate {
     pub at: String,
     /// Why, or what is not known.
     pub why: String,
-    /// The frame that was sent.
+    /// What it was like then; nothing, where it is dropped.
     #[serde(serialize_with = "as_hex")]
     pub bytes: Vec<u8>,
 }
@@ -140,7 +140,8 @@ impl<'a> Walker<'a> {
     }
 
     fn end(&mut self, node: usize, ends: &'static str, why: impl Into<String>, held: Held) {
-        let bytes = if ends == "sent" { held.bytes().to_vec() } else { vec![] };
+        // What is dropped may be dropped early, before it is written to.
+        let bytes = if ends == "dropped" { vec![] } else { held.bytes().to_vec() };
         self.walk.fates.push(Fate { ends, at: self.name(node), why: why.into(), bytes });
     }
 

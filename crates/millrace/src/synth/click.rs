@@ -23,6 +23,8 @@ const MOST_PATTERNS: usize = 500;
 const MOST_PREFIXES: usize = 40;
 /// Every port there is: the test fails where there are no ports.
 const HAS_PORTS: &str = "src port 0-65535";
+/// The same four bytes, of any protocol.
+const HAS_BYTES: &str = "transp[0:4] >= 0";
 
 /// A class in Click's words.
 struct Said {
@@ -428,6 +430,9 @@ fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Res
     match ends.as_slice() {
         ["4*ip.hl + 4 <= ip.len"] if have_ports => return Ok(Some(HAS_PORTS.into())),
         ["4*ip.hl + 3 >= ip.len"] if have_ports => return Ok(Some(format!("!({HAS_PORTS})"))),
+        // Of other protocols, bytes as such.
+        ["4*ip.hl + 4 <= ip.len"] if known.ports.1 => return Ok(Some(HAS_BYTES.into())),
+        ["4*ip.hl + 3 >= ip.len"] if known.ports.1 => return Ok(Some(format!("!({HAS_BYTES})"))),
         _ => {}
     }
     // The first bits of a field are a range of it.

@@ -180,6 +180,25 @@ fn a_filter_is_said_in_click_and_does_the_same() {
     assert!(!said.contains("IPFilter") && said.contains("[0]nf/ToDevice@7"), "{said}");
 }
 
+/// Rules in their order, over traffic that hits each of them.
+#[test]
+fn a_list_of_rules_is_said_in_click_and_does_the_same() {
+    let folder = Folder::with_examples(&["firewall-acl"]);
+    let rules = "firewall-acl/acl.rules";
+    let options = ["--acl", rules, "--acl-miss", "20", "--flows", "500", "--count", "5000"];
+    folder.millrace(&[&["gen", "firewall-acl/hits.pcap"][..], &options].concat()).sound();
+    let (accounts, expected) = run(&folder, "firewall-acl/chain.toml", &["firewall-acl/passed.pcap"]);
+    let said = folder.millrace(&["synth", "firewall-acl/chain.toml", "--click"]).sound().text();
+    assert!(!said.contains("is not:") && !said.contains("IPFilter"), "{said}");
+    let said = said
+        .replace("FromDevice(in)", "FromDevice(hits.pcap)")
+        .replace("ToDevice(out)", "ToDevice(passed.pcap)");
+    folder.write("firewall-acl/said.click", &said);
+    let (of_said, frames) = run(&folder, "firewall-acl/said.click", &["firewall-acl/passed.pcap"]);
+    assert!(expected == frames && frames[0].len() > 100, "other frames");
+    assert_eq!(accounts.dropped, of_said.dropped);
+}
+
 /// Flows keep their tables: classes that ask them are the elements', and the rest is sorted out in front.
 #[test]
 fn what_click_cannot_say_is_left_to_the_elements() {
