@@ -49,6 +49,7 @@ pub struct CodeBuilder {
     programs: Vec<(Functions, Option<Functions>)>,
     /// Assembly of each region compiled so far, where it was asked for.
     listing: Option<(Listed, String)>,
+    code_bytes: usize,
 }
 
 /// Compiled programs. The executable memory goes when the last owner does.
@@ -102,6 +103,7 @@ impl CodeBuilder {
             frontend: FunctionBuilderContext::new(),
             programs: vec![],
             listing: None,
+            code_bytes: 0,
         })
     }
 
@@ -114,6 +116,11 @@ impl CodeBuilder {
     /// The listing of what was compiled since [`CodeBuilder::keep_listing`].
     pub fn listing(&self) -> &str {
         self.listing.as_ref().map_or("", |(_, text)| text)
+    }
+
+    /// Bytes of machine code made so far.
+    pub fn code_bytes(&self) -> usize {
+        self.code_bytes
     }
 
     /// Compiles a verified program.
@@ -147,6 +154,7 @@ impl CodeBuilder {
             self.module
                 .define_function(id, &mut self.context)
                 .map_err(|error| failed(format!("{error:?}")))?;
+            self.code_bytes += self.context.compiled_code().map_or(0, |code| code.code_buffer().len());
             if let Some((_, listing)) = &mut self.listing {
                 let code = self.context.compiled_code().and_then(|code| code.vcode.clone());
                 let code = clif.or(code).unwrap_or_default();

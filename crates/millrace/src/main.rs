@@ -9,6 +9,7 @@ mod check;
 mod daemon;
 mod doctor;
 mod elements;
+mod explain;
 mod r#gen;
 mod launch;
 mod nf_process;
@@ -45,8 +46,10 @@ enum Command {
     Top(steer::top::TopArgs),
     /// Reports all mistakes of a chain at once, and runs nothing
     Check(check::CheckArgs),
-    /// Shows which elements of a chain run as one function
+    /// Shows what becomes of a chain that runs fused: its stretches, traffic classes, and what they save
     Synth(synth::SynthArgs),
+    /// Says what a chain does to one packet, and what decides it
+    Explain(explain::ExplainArgs),
     /// Writes a capture of made-up traffic
     Gen(Box<r#gen::GenArgs>),
     /// Measures cycles per packet, beside dpdk-testpmd
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Top(args) => steer::top::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Synth(args) => synth::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),
         Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),

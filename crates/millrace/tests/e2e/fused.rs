@@ -97,7 +97,7 @@ fn synth_says_what_becomes_of_a_chain() {
         "elements run in 1 stretch\n",
         "enters   [0]nat/arp\n",
         "balancer/EtherEncap@10[0] -> balancer/ToDevice@11\n",
-        "tables   nat/rewriter.mappings\n",
+        "tables   nat/rewriter.mappings: keys of 16 bytes",
         "nat/FromDevice@3: FromDevice has no program\n",
     ] {
         assert!(shown.contains(part), "{part} is missing in\n{shown}");

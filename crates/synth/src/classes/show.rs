@@ -30,6 +30,7 @@ pub struct Show<'a> {
     start: &'a State,
     /// Lookups of the class: records are named by their order.
     finds: &'a [Id],
+    filter: &'a Filter,
     context: Context,
 }
 
@@ -97,9 +98,14 @@ impl From<Counts> for Numbers {
 
 impl<'a> Show<'a> {
     /// For parts of classes with that filter.
-    pub fn new(program: &'a Program, names: &'a [String], classes: &'a Classes, filter: &Filter) -> Show<'a> {
+    pub fn new(
+        program: &'a Program,
+        names: &'a [String],
+        classes: &'a Classes,
+        filter: &'a Filter,
+    ) -> Show<'a> {
         let Classes { pool, start, .. } = classes;
-        Show { program, names, pool, start, finds: &[], context: Context::of(pool, filter) }
+        Show { program, names, pool, start, finds: &[], filter, context: Context::of(pool, filter) }
     }
 
     /// For a class.
@@ -326,11 +332,14 @@ impl<'a> Show<'a> {
             let (left, right) = if by < 0 { (-by, 0) } else { (0, by) };
             format!("{} {sign} {}", side(&plus, left), side(&minus, right))
         };
-        // Ends that the terms cannot reach are none.
+        // Ends that the terms cannot reach, as the filter bounds them, are none.
         let (least, most) =
             terms.iter().fold((i128::from(BIAS), i128::from(BIAS)), |(low, high), (term, by)| {
-                let most = super::facts::signed(*by).saturating_mul(self.pool.max(*term).into());
-                (low + most.min(0), high + most.max(0))
+                let asked = self.filter.conditions().find(|(id, _)| id == term).map(|(_, set)| set);
+                let first = asked.and_then(IntervalSet::min).unwrap_or(0);
+                let last = asked.and_then(IntervalSet::max).unwrap_or_else(|| self.pool.max(*term));
+                let ends = [first, last].map(|end| super::facts::signed(*by).saturating_mul(end.into()));
+                (low + ends[0].min(ends[1]), high + ends[0].max(ends[1]))
             });
         match (i128::from(first) <= least, i128::from(last) >= most) {
             (false, false) if first == last => Some(both("=", first)),
@@ -472,6 +481,11 @@ impl<'a> Show<'a> {
             ways: class.ways,
         }
     }
+}
+
+/// How a number is written that stands in a field of that name.
+pub fn value_text(name: &str, number: u64) -> String {
+    names::value(name, number)
 }
 
 fn number_text(number: u64) -> String {

@@ -1,18 +1,25 @@
 //! `millrace synth`: what becomes of a chain when its elements run as one program.
 
+pub mod classes;
+mod click;
+pub mod stretch;
+mod svg;
+
 use crate::{check, text};
 use anyhow::Context;
 use clap::Args;
+use classes::Walked;
 use codegen::{CodeBuilder, Listed};
 use host::Assembly;
-use host::fused::{Cut, Stretch, Wanted};
+use host::fused::Wanted;
 use host::node::Node;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use stretch::StretchShown;
 
-/// Shows which elements of a chain run as one function when they run fused, and runs nothing.
+/// Shows what becomes of a chain when it runs fused: which elements run as one function, and the classes of
+/// traffic that it tells apart. Runs nothing.
 #[derive(Debug, Args)]
 pub struct SynthArgs {
     /// Chain file (TOML) or Click configuration
@@ -22,13 +29,34 @@ pub struct SynthArgs {
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = control::api::definition)]
     defines: Vec<String>,
 
-    /// The same as JSON
+    /// The same as JSON, with every traffic class
     #[arg(long)]
     json: bool,
+
+    /// Shows every traffic class
+    #[arg(long)]
+    classes: bool,
+
+    /// Most traffic classes of a stretch that are looked for
+    #[arg(long, value_name = "COUNT", default_value_t = 2_000, value_parser = most)]
+    max_classes: usize,
+
+    /// Shows an equivalent Click configuration instead
+    #[arg(long, conflicts_with_all = ["json", "emit", "classes"])]
+    click: bool,
+
+    /// Writes a picture of it
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 
     /// Shows what each stretch is made into instead
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "json")]
     emit: Option<Emit>,
+}
+
+/// A count of at least one.
+fn most(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on is expected".into())
 }
 
 /// What a stretch is made into.
@@ -51,22 +79,6 @@ struct Synthesis {
     others: Vec<(String, String)>,
 }
 
-/// A stretch.
-#[derive(Debug, Serialize)]
-struct StretchShown {
-    elements: Vec<String>,
-    enters: Vec<String>,
-    leaves: Vec<String>,
-    drops: usize,
-    slow_paths: Vec<String>,
-    tables: Vec<String>,
-    blocks: usize,
-    instructions: usize,
-    /// Wires that a cell counts, because ways part and meet again.
-    counted_wires: usize,
-    build_ms: f64,
-}
-
 /// Runs the command.
 ///
 /// # Errors
@@ -81,20 +93,33 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
     let Some(assembly) = assembly.filter(|_| !loaded.diags.has_errors()) else {
         return Ok(ExitCode::from(2));
     };
-    let out = match () {
-        () if args.emit.is_some() => emit(&assembly, args.emit)?,
-        () if args.json => serde_json::to_string_pretty(&synthesis(&assembly)?)? + "\n",
-        () => synthesis(&assembly)?.text(&args.chain.display().to_string()),
+    if args.emit.is_some() {
+        text::print(&emit(&assembly, args.emit)?).context("standard output")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (shown, name) = (synthesis(&assembly, args.max_classes)?, args.chain.display().to_string());
+    if let Some(file) = &args.svg {
+        std::fs::write(file, svg::picture(&name, &assembly, &shown.stretches))
+            .with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    let out = match (&loaded.chain, args.json) {
+        (Some(chain), _) if args.click => click::configuration(&name, chain, &assembly, &shown.stretches)?,
+        (_, true) => serde_json::to_string_pretty(&shown)? + "\n",
+        (_, false) => shown.text(&name, args.classes),
     };
     text::print(&out).context("standard output")?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn synthesis(assembly: &Assembly) -> anyhow::Result<Synthesis> {
+fn synthesis(assembly: &Assembly, max_classes: usize) -> anyhow::Result<Synthesis> {
     let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
     let shown = stretches
         .iter()
-        .map(|stretch| describe(stretch, nodes, &assembly.cuts))
+        .map(|stretch| {
+            let leaves = stretch::leaves(stretch, nodes, &assembly.cuts);
+            let walked = Walked::of(stretch, nodes, &leaves, max_classes);
+            stretch::describe(stretch, nodes, &assembly.cuts, &walked)
+        })
         .collect::<anyhow::Result<_>>()?;
     let is_part = |at: usize| stretches.iter().any(|stretch| stretch.parts.contains(&at));
     let others = nodes.iter().enumerate().filter(|(at, _)| !is_part(*at));
@@ -125,46 +150,8 @@ fn why_not(node: &Node) -> String {
     }
 }
 
-fn describe(stretch: &Stretch, nodes: &[Node], cuts: &[Cut]) -> anyhow::Result<StretchShown> {
-    let linked = &stretch.linked;
-    let name = |part: usize| nodes[stretch.parts[part]].name.clone();
-    let start = Instant::now();
-    let mut builder = CodeBuilder::new()?;
-    builder.add(&stretch.made.program)?;
-    builder.finish()?;
-    let build_ms = start.elapsed().as_secs_f64() * 1e3;
-    let leaves = linked.outputs.iter().map(|&(part, port)| {
-        let next = nodes[stretch.parts[part]].outputs.get(port).copied().flatten();
-        match next {
-            Some(end) => {
-                let cut = Cut { node: stretch.parts[part], port };
-                let loops = if cuts.contains(&cut) { ", which enters it again: a loop" } else { "" };
-                format!("{}[{port}] -> {}{loops}", name(part), nodes[end.node].name)
-            }
-            None => format!("{}[{port}], which is not wired", name(part)),
-        }
-    });
-    Ok(StretchShown {
-        elements: (0..stretch.parts.len()).map(name).collect(),
-        enters: stretch.entries().map(|(node, port)| format!("[{port}]{}", nodes[node].name)).collect(),
-        leaves: leaves.collect(),
-        drops: linked.reasons.len(),
-        slow_paths: linked.program.slow.clone(),
-        tables: linked
-            .tables
-            .iter()
-            .zip(&linked.program.tables)
-            .map(|(&(part, _), table)| format!("{}.{}", name(part), table.name))
-            .collect(),
-        blocks: linked.program.blocks.len(),
-        instructions: linked.program.blocks.iter().map(|block| block.insts.len() + 1).sum(),
-        counted_wires: linked.flow.counted.len(),
-        build_ms,
-    })
-}
-
 impl Synthesis {
-    fn text(&self, chain: &str) -> String {
+    fn text(&self, chain: &str, every_class: bool) -> String {
         let fused: usize = self.stretches.iter().map(|stretch| stretch.elements.len()).sum();
         let count = self.stretches.len();
         let mut out = format!(
@@ -173,24 +160,7 @@ impl Synthesis {
             if count == 1 { "" } else { "es" }
         );
         for (number, stretch) in self.stretches.iter().enumerate() {
-            out += &format!(
-                "\nstretch {}: {} elements, {} blocks of {} instructions, machine code in {:.1} ms\n",
-                number + 1,
-                stretch.elements.len(),
-                stretch.blocks,
-                stretch.instructions,
-                stretch.build_ms
-            );
-            let mut list = |title: &str, of: &[String]| {
-                for (at, line) in of.iter().enumerate() {
-                    out += &format!("  {:<8} {line}\n", if at == 0 { title } else { "" });
-                }
-            };
-            list("enters", &stretch.enters);
-            list("leaves", &stretch.leaves);
-            list("tables", &stretch.tables);
-            list("slow", &stretch.slow_paths);
-            list("elements", &[stretch.elements.join(", ")]);
+            out += &stretch.text(number + 1, every_class);
         }
         if !self.others.is_empty() {
             out += "\nby themselves:\n";

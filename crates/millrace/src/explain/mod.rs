@@ -1,0 +1,225 @@
+//! `millrace explain`: what a chain does to one packet, and what decided it.
+
+mod packet;
+mod walk;
+
+use crate::check::{self, Loaded};
+use crate::text;
+use anyhow::{Context, bail};
+use clap::Args;
+use host::chain::Chain;
+use host::fused::Wanted;
+use host::node::Node;
+use packet::{Held, Which, which};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use walk::{Hop, Walk, Walker};
+
+/// Says what a chain that has just started does to one packet, and which element decides each step: element by
+/// element, and fused. Runs nothing.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Chain file (TOML) or Click configuration
+    chain: PathBuf,
+
+    /// Sets a variable of the configuration, as `define` does
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = control::api::definition)]
+    defines: Vec<String>,
+
+    /// The packet: a capture, and which packet of it, from 1
+    #[arg(long, value_name = "FILE[:N]", value_parser = which)]
+    packet: Which,
+
+    /// The port that it enters by, where there are several
+    #[arg(long, value_name = "NAME")]
+    port: Option<String>,
+
+    /// The same as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Most traffic classes of a stretch that are looked for
+    #[arg(long, value_name = "COUNT", default_value_t = 2_000)]
+    max_classes: usize,
+}
+
+/// What is said of a packet.
+#[derive(Debug, Serialize)]
+struct Explained {
+    packet: u64,
+    bytes: usize,
+    port: String,
+    source: String,
+    modular: Walk,
+    fused: Walk,
+    /// Whether both forms do the same to it.
+    agree: bool,
+    /// Where the elements are declared that had a say.
+    places: Vec<(String, String)>,
+}
+
+/// A port's element: where packets enter.
+struct Door {
+    node: usize,
+    port: String,
+}
+
+fn doors(chain: &Chain, nodes: &[Node]) -> Vec<Door> {
+    let is_door = |node: &Node| ["FromDevice", "FromDPDKDevice", "FromDump"].contains(&node.class.name);
+    let named = nodes.iter().enumerate().filter(|(_, node)| is_door(node)).map(|(at, _)| {
+        let args = click::config::split_args(&chain.graph.elements[at].config);
+        let port = args.first().map(|arg| click::config::unquote(arg).text).unwrap_or_default();
+        Door { node: at, port }
+    });
+    named.collect()
+}
+
+/// The door that the packet enters by.
+fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<Door> {
+    let mut doors = doors(chain, nodes);
+    let list = |doors: &[Door]| doors.iter().map(|door| door.port.clone()).collect::<Vec<_>>().join(", ");
+    let all = list(&doors);
+    if let Some(wanted) = wanted {
+        doors.retain(|door| door.port == wanted || nodes[door.node].name == wanted);
+        if doors.is_empty() {
+            let known: Vec<&str> = all.split(", ").collect();
+            let help = diag::did_you_mean(wanted, known).unwrap_or_else(|| format!("there are {all}"));
+            bail!("nothing receives from a port `{wanted}`; {help}");
+        }
+    }
+    if doors.len() > 1 {
+        let names = match wanted {
+            Some(_) => doors.iter().map(|door| nodes[door.node].name.clone()).collect::<Vec<_>>().join(", "),
+            None => all,
+        };
+        bail!("the packet could enter by several ports: {names}; choose one by --port");
+    }
+    let door = doors.pop().context("no element of this chain receives from a port")?;
+    let node = &nodes[door.node];
+    if node.config.contains("FORCE_IP") {
+        bail!("{} looks at packets by its own code (FORCE_IP), which is not followed", node.name);
+    }
+    Ok(door)
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a file cannot be read, or the packet cannot enter.
+pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    let mut loaded = check::load(&args.chain, &args.defines)?;
+    let mut forms = vec![];
+    for form in [Wanted::Nothing, Wanted::All] {
+        if let Some(chain) = loaded.chain.as_ref().filter(|_| !loaded.diags.has_errors()) {
+            // Each form has its own state, as fresh as the other's.
+            forms.extend(check::assemble_dry(chain, true, form, &mut loaded.diags)?);
+        }
+    }
+    check::show(&loaded.map, &loaded.diags, false);
+    let Loaded { map, chain: Some(chain), .. } = loaded else { return Ok(ExitCode::from(2)) };
+    let Ok([modular, fused]) = <[host::Assembly; 2]>::try_from(forms) else { return Ok(ExitCode::from(2)) };
+    let door = choose(&chain, &modular.graphs[0], args.port.as_deref())?;
+    let mut held = packet::read(&args.packet)?;
+    // Ports are numbered as the chain file has them.
+    let number = chain.ports.iter().position(|port| port.name == door.port);
+    held.packet.origin = number.and_then(|at| u16::try_from(at).ok()).unwrap_or(shm::descriptor::NO_PORT);
+    let source = modular.graphs[0][door.node].name.clone();
+    let Held { packet, .. } = &held;
+    let bytes = packet.len as usize;
+    let modular = Walker::new(&chain.graph, modular, args.max_classes).walk(door.node, held.clone())?;
+    let fused = Walker::new(&chain.graph, fused, args.max_classes).walk(door.node, held)?;
+    let had_a_say = modular.hops.iter().map(|hop| &hop.at);
+    let mut places: Vec<(String, String)> = vec![];
+    let decided =
+        modular.hops.iter().chain(&fused.hops).flat_map(|hop| hop.decided.iter().map(|step| &step.0));
+    for name in had_a_say.chain(decided) {
+        let known = places.iter().any(|(known, _)| known == name);
+        if let Some(element) = chain.graph.elements.iter().find(|element| element.name == *name && !known) {
+            places.push((name.clone(), map.location(element.span)));
+        }
+    }
+    let agree = modular.fates == fused.fates;
+    let number = args.packet.number;
+    let explained =
+        Explained { packet: number, bytes, port: door.port, source, modular, fused, agree, places };
+    let out = if args.json {
+        serde_json::to_string_pretty(&explained)? + "\n"
+    } else {
+        explained.text(&args.packet.file.display().to_string())
+    };
+    text::print(&out).context("standard output")?;
+    Ok(if agree { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+impl Explained {
+    fn place(&self, element: &str) -> String {
+        let place = self.places.iter().find(|(name, _)| name == element);
+        place.map_or_else(|| element.to_string(), |(_, place)| format!("{element} ({place})"))
+    }
+
+    fn text(&self, file: &str) -> String {
+        let mut out = format!(
+            "packet {} of {file}: {} bytes, enters by {} at {}\nof a chain that has just started: no flow is known, \
+             tables are as configured\n",
+            self.packet, self.bytes, self.port, self.source
+        );
+        out += "\nelement by element:\n";
+        for hop in &self.modular.hops {
+            out += &format!("  {}\n", self.place(&hop.at));
+            let asked: Vec<&str> = hop.decided.iter().map(|(_, text)| text.as_str()).collect();
+            out += &said(hop, &asked);
+        }
+        out += &fates(&self.modular);
+        out += "\nfused:\n";
+        for hop in &self.fused.hops {
+            match hop.class {
+                Some(class) => out += &format!("  {}, class {class} of {}\n", hop.at, hop.of),
+                None if hop.of > 0 => {
+                    out += &format!("  {}, no class of the {} that were looked for\n", hop.at, hop.of);
+                }
+                None => out += &format!("  {}\n", self.place(&hop.at)),
+            }
+            let mut last = "";
+            let mut asked: Vec<String> = vec![];
+            for (name, text) in &hop.decided {
+                if name != last {
+                    asked.push(format!("{}:", self.place(name)));
+                    last = name;
+                }
+                asked.push(format!("  {text}"));
+            }
+            out += &said(hop, &asked.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        out += &fates(&self.fused);
+        let is_followed = self.modular.fates.iter().all(|fate| fate.ends != "unknown");
+        out += if self.agree && is_followed {
+            "\nboth forms do the same to it\n"
+        } else if self.agree {
+            "\nboth forms do the same to it, as far as it was followed\n"
+        } else {
+            "\nthe forms do not do the same to it: this is a fault of Millrace, please report it\n"
+        };
+        out
+    }
+}
+
+fn said(hop: &Hop, asked: &[&str]) -> String {
+    let mut out = String::new();
+    let wrote: Vec<&str> = hop.wrote.iter().map(String::as_str).collect();
+    for (title, of) in [("asks", asked), ("sets", &wrote), ("goes", &[hop.went.as_str()])] {
+        for (at, line) in of.iter().enumerate() {
+            out += &format!("    {:<5} {line}\n", if at == 0 { title } else { "" });
+        }
+    }
+    out
+}
+
+fn fates(walk: &Walk) -> String {
+    let line = |fate: &walk::Fate| match fate.ends {
+        "sent" => format!("  => sent {} ({}), {} bytes\n", fate.why, fate.at, fate.bytes.len()),
+        "dropped" => format!("  => dropped by {}: {}\n", fate.at, fate.why),
+        _ => format!("  => not known further at {}: {}\n", fate.at, fate.why),
+    };
+    walk.fates.iter().map(line).collect()
+}

@@ -1,0 +1,87 @@
+//! The packet to explain, as a port would deliver it.
+
+use anyhow::{Context, bail};
+use packet::anno::EXTRA_LENGTH;
+use port::capture::CaptureReader;
+use port::frames::packet_type;
+use shm::Packet;
+use shm::descriptor::{BUF_BYTES, HEADROOM};
+use std::path::PathBuf;
+
+/// Ethernet, as captures call it.
+const LINK_ETHERNET: u32 = 1;
+
+/// A packet of a capture: the file, and which of it, from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Which {
+    pub file: PathBuf,
+    pub number: u64,
+}
+
+/// Reads `FILE` or `FILE:N`.
+pub fn which(text: &str) -> Result<Which, String> {
+    let Some((file, number)) = text.rsplit_once(':').filter(|_| !std::path::Path::new(text).exists()) else {
+        return Ok(Which { file: text.into(), number: 1 });
+    };
+    match number.parse() {
+        Ok(number) if number > 0 => Ok(Which { file: file.into(), number }),
+        _ => Err(format!("`{number}` is no packet's number: they count from 1, as in `{file}:1`")),
+    }
+}
+
+/// A packet and the buffer that it lies in.
+#[derive(Clone)]
+pub struct Held {
+    pub packet: Packet,
+    pub buffer: Vec<u8>,
+}
+
+impl Held {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        let start = usize::from(self.packet.data);
+        self.buffer.get(start..start + self.packet.len as usize).unwrap_or_default()
+    }
+}
+
+/// Finds the packet.
+///
+/// # Errors
+/// When the capture cannot be read, or has no such packet.
+pub fn read(which: &Which) -> anyhow::Result<Held> {
+    let mut reader = CaptureReader::open(&which.file)?;
+    for number in 1.. {
+        let Some(frame) = reader.next_frame()? else {
+            bail!(
+                "{} has {} packets, and no packet {}",
+                which.file.display(),
+                crate::text::count(number - 1),
+                which.number
+            );
+        };
+        if number < which.number {
+            continue;
+        }
+        let len = frame.bytes.len();
+        let mut buffer = vec![0; BUF_BYTES];
+        buffer
+            .get_mut(HEADROOM..HEADROOM + len)
+            .with_context(|| {
+                let most = BUF_BYTES - HEADROOM;
+                format!("packet {number} has {len} bytes; only packets of up to {most} are explained")
+            })?
+            .copy_from_slice(frame.bytes);
+        let data = HEADROOM as u16;
+        let is_ethernet = frame.link_type == LINK_ETHERNET;
+        let mut packet = Packet { data, mac: data, len: len as u32, total: len as u32, ..Packet::EMPTY };
+        packet.packet_type = if is_ethernet { packet_type(frame.bytes) } else { 0 };
+        packet.timestamp_ns = frame.timestamp_ns;
+        let cut_off = frame.original_bytes.saturating_sub(len as u32);
+        let at = usize::from(EXTRA_LENGTH.offset);
+        if let Some(anno) = packet.anno.get_mut(at..at + 4) {
+            anno.copy_from_slice(&cut_off.to_ne_bytes());
+        }
+        return Ok(Held { packet, buffer });
+    }
+    bail!("no packet {}", which.number)
+}

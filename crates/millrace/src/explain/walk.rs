@@ -1,0 +1,392 @@
+//! A packet's walk through a graph: element by element, or with stretches as one program.
+//!
+//! Programs are run by the evaluator, and their classes say why they did what they did. What an element does in its
+//! own code is followed only where its class is known to pass packets on.
+
+use super::packet::Held;
+use crate::synth::classes::{Group, Walked};
+use click::ElementId;
+use host::Assembly;
+use ir::eval::{Exit, State};
+use ir::{Table, Tables};
+use serde::Serialize;
+use std::collections::VecDeque;
+use synth::classes::concrete::Concrete;
+use synth::classes::show::{Show, value_text};
+use synth::classes::{Class, Classes, Options, expr};
+
+/// More hops than a chain without a loop has.
+const MOST_HOPS: usize = 1_000;
+/// The burst's clock: some time after the start.
+const NOW_NS: u64 = 1_000_000_000;
+
+/// Something that happened to the packet.
+#[derive(Debug, Serialize)]
+pub struct Hop {
+    /// The element, or the stretch.
+    pub at: String,
+    /// Its class in the traffic's sense, of a stretch.
+    pub class: Option<usize>,
+    /// Classes that the stretch has.
+    pub of: usize,
+    /// What was asked: the element, and what it found.
+    pub decided: Vec<(String, String)>,
+    /// What was written.
+    pub wrote: Vec<String>,
+    /// Where it went.
+    pub went: String,
+}
+
+/// What became of a packet.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fate {
+    /// `sent`, `dropped` or `unknown`.
+    pub ends: &'static str,
+    /// The element.
+    pub at: String,
+    /// Why, or what is not known.
+    pub why: String,
+    /// What it was like then; nothing, where it is dropped.
+    #[serde(serialize_with = "as_hex")]
+    pub bytes: Vec<u8>,
+}
+
+fn as_hex<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// A walk's result.
+#[derive(Debug, Default, Serialize)]
+pub struct Walk {
+    pub hops: Vec<Hop>,
+    pub fates: Vec<Fate>,
+}
+
+/// Tables of elements, which own them.
+struct PartTables<'a> {
+    nodes: &'a mut [host::node::Node],
+    /// For each table of the program, the node and the table's number there.
+    of: Vec<(usize, usize)>,
+}
+
+impl Tables for PartTables<'_> {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        let (node, table) = *self.of.get(index)?;
+        self.nodes.get_mut(node)?.element.as_mut()?.table(table)
+    }
+}
+
+/// A packet at an input.
+struct Stop {
+    node: usize,
+    input: usize,
+    held: Held,
+}
+
+/// Walks packets through a fresh chain.
+pub struct Walker<'a> {
+    graph: &'a click::Graph,
+    assembly: Assembly,
+    /// The cells of each node, and of each stretch.
+    cells: (Vec<Vec<u64>>, Vec<Vec<u64>>),
+    /// The classes of each stretch; none where it is to be walked element by element.
+    fused: Vec<Walked>,
+    open: VecDeque<Stop>,
+    walk: Walk,
+}
+
+impl<'a> Walker<'a> {
+    /// For a chain that has just been made. In fused form where its assembly has stretches.
+    pub fn new(graph: &'a click::Graph, assembly: Assembly, max_classes: usize) -> Walker<'a> {
+        let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
+        let of_nodes = nodes.iter().map(|node| node.first_cells.clone()).collect();
+        let of_stretches = stretches
+            .iter()
+            .map(|stretch| stretch.linked.program.cells.iter().map(|cell| cell.init).collect())
+            .collect();
+        let fused = stretches.iter().map(|stretch| {
+            let leaves = crate::synth::stretch::leaves(stretch, nodes, &assembly.cuts);
+            Walked::of(stretch, nodes, &leaves, max_classes)
+        });
+        let fused = fused.collect();
+        let cells = (of_nodes, of_stretches);
+        Walker { graph, assembly, cells, fused, open: VecDeque::new(), walk: Walk::default() }
+    }
+
+    /// Walks a packet that a source emits.
+    ///
+    /// # Errors
+    /// When a program does what it may not: a bug.
+    pub fn walk(mut self, source: usize, held: Held) -> anyhow::Result<Walk> {
+        self.leave(source, 0, held);
+        while let Some(stop) = self.open.pop_front() {
+            if self.walk.hops.len() >= MOST_HOPS {
+                self.end(stop.node, "unknown", "it goes in circles", stop.held);
+                break;
+            }
+            let node = &self.assembly.graphs[0][stop.node];
+            let entry = node.entries.get(stop.input).copied().flatten();
+            match entry {
+                Some(entry) => self.through_stretch(entry, stop.held)?,
+                None if node.lowered.is_some() => self.through_program(stop)?,
+                None => self.through_code(stop),
+            }
+        }
+        Ok(self.walk)
+    }
+
+    fn name(&self, node: usize) -> String {
+        self.assembly.graphs[0][node].name.clone()
+    }
+
+    fn end(&mut self, node: usize, ends: &'static str, why: impl Into<String>, held: Held) {
+        // What is dropped may be dropped early, before it is written to.
+        let bytes = if ends == "dropped" { vec![] } else { held.bytes().to_vec() };
+        self.walk.fates.push(Fate { ends, at: self.name(node), why: why.into(), bytes });
+    }
+
+    /// A packet that leaves an element.
+    fn leave(&mut self, node: usize, port: usize, held: Held) {
+        let wire =
+            |wire: &&click::Connection| wire.from == ElementId(node) && wire.from_port as usize == port;
+        match self.graph.connections.iter().find(wire) {
+            Some(wire) => {
+                self.open.push_back(Stop { node: wire.to.0, input: wire.to_port as usize, held });
+            }
+            None => self.end(node, "dropped", "unwired-output", held),
+        }
+    }
+
+    fn where_to(&self, node: usize, port: usize) -> String {
+        let wire =
+            |wire: &&click::Connection| wire.from == ElementId(node) && wire.from_port as usize == port;
+        match self.graph.connections.iter().find(wire) {
+            Some(wire) => format!("{}[{port}] -> {}", self.name(node), self.name(wire.to.0)),
+            None => format!("{}[{port}], which is not wired", self.name(node)),
+        }
+    }
+
+    /// An element whose code is its own.
+    fn through_code(&mut self, stop: Stop) {
+        let node = &self.assembly.graphs[0][stop.node];
+        let (class, processing, outputs) = (node.class.name, node.class.processing, node.outputs.len());
+        let mut hop = |went: &str| {
+            let (at, went) = (node.name.clone(), went.to_string());
+            self.walk.hops.push(Hop { at, class: None, of: 0, decided: vec![], wrote: vec![], went });
+        };
+        match class {
+            "ToDevice" | "ToDPDKDevice" => {
+                let config = click::config::split_args(&self.graph.elements[stop.node].config);
+                let port = config.first().map(|arg| click::config::unquote(arg).text).unwrap_or_default();
+                hop(&format!("sent by {port}"));
+                self.end(stop.node, "sent", format!("by {port}"), stop.held);
+            }
+            "Tee" => {
+                hop("a copy by every output");
+                (0..outputs).for_each(|port| self.leave(stop.node, port, stop.held.clone()));
+            }
+            "Unqueue" => {
+                hop("pulled and pushed on");
+                self.leave(stop.node, 0, stop.held);
+            }
+            _ if processing.starts_with("h/l") && outputs == 1 => {
+                hop("kept until it is pulled");
+                self.leave(stop.node, 0, stop.held);
+            }
+            _ => {
+                let why = format!("{class} decides by its own code, which is not followed");
+                hop(&why);
+                self.end(stop.node, "unknown", why, stop.held);
+            }
+        }
+    }
+
+    /// An element with a program.
+    fn through_program(&mut self, stop: Stop) -> anyhow::Result<()> {
+        let Stop { node, input, mut held } = stop;
+        let nodes = &mut self.assembly.graphs[0];
+        let name = nodes[node].name.clone();
+        let Some(lowered) = &nodes[node].lowered else { return Ok(()) };
+        let program = std::sync::Arc::clone(&lowered.program);
+        // Named for the reader.
+        let mut shown = ir::Program { entries: program.entries.clone(), ..(*program).clone() };
+        shown.entries = shown.entries.get(input).map(|entry| vec![*entry]).unwrap_or_default();
+        let from_port = held.packet.mac == held.packet.data
+            && [held.packet.net, held.packet.trans] == [shm::descriptor::NO_HEADER; 2];
+        let names = [name.clone()];
+        let origins = vec![0; program.blocks.len()];
+        let settled = nodes[node].first_cells.clone();
+        let options = Options {
+            origins: &origins,
+            names: &names,
+            frames: from_port,
+            settled_cells: Some(&settled),
+            max_ways: 2_000,
+            ..Options::default()
+        };
+        let classes = Classes::of(&shown, &options);
+        let of: Vec<(usize, usize)> = (0..program.tables.len()).map(|table| (node, table)).collect();
+        let mut tables = PartTables { nodes, of };
+        let cells = &mut self.cells.0[node];
+        let why = classes
+            .classes
+            .iter()
+            .find_map(|class| why(class, &classes, &shown, &names, &held, cells, &mut tables));
+        let mut state = State { cells, tables: &mut tables, now_ns: NOW_NS };
+        let exit = ir::eval::run(&program, input, &mut held.packet, held.buffer.as_mut_slice(), &mut state)?;
+        let why = why.filter(|why| why.exit == exit);
+        let (decided, wrote) = why.map_or_else(Default::default, |why| (why.decided, why.wrote));
+        let went = match exit {
+            Exit::Emit(port) => self.where_to(node, port.into()),
+            Exit::Drop(reason) => format!("dropped: {}", program.reasons[usize::from(reason)]),
+            Exit::Slow(path) => format!("slow path {}", program.slow[usize::from(path)]),
+        };
+        self.walk.hops.push(Hop { at: name, class: None, of: 0, decided, wrote, went });
+        match exit {
+            Exit::Emit(port) => self.leave(node, port.into(), held),
+            Exit::Drop(reason) => self.end(node, "dropped", &program.reasons[usize::from(reason)], held),
+            Exit::Slow(path) => self.slow(node, &program.slow[usize::from(path)], held),
+        }
+        Ok(())
+    }
+
+    fn slow(&mut self, node: usize, path: &str, held: Held) {
+        let class = self.assembly.graphs[0][node].class.name;
+        let why = format!("{class} goes on by its own code, which is not followed ({path})");
+        self.end(node, "unknown", why, held);
+    }
+
+    /// A stretch.
+    fn through_stretch(&mut self, entry: host::fused::Entry, mut held: Held) -> anyhow::Result<()> {
+        let stretch = &self.assembly.stretches[0][entry.stretch];
+        let (linked, parts) = (std::sync::Arc::clone(&stretch.linked), stretch.parts.clone());
+        let program = std::sync::Arc::clone(&stretch.made.program);
+        let of = linked.tables.iter().map(|(part, table)| (parts[*part], *table)).collect();
+        let mut tables = PartTables { nodes: &mut self.assembly.graphs[0], of };
+        let cells = &mut self.cells.1[entry.stretch];
+        let walked = &self.fused[entry.stretch];
+        let of_entry = |(_, (group, class)): &(usize, (&Group, &Class))| {
+            group.entries.get(class.entry) == Some(&entry.input)
+        };
+        let why = walked.classes().enumerate().filter(of_entry).find_map(|(at, (group, class))| {
+            let why = why(class, &group.classes, &group.program, &walked.names, &held, cells, &mut tables)?;
+            Some((at + 1, why))
+        });
+        let mut state = State { cells, tables: &mut tables, now_ns: NOW_NS };
+        let buffer = held.buffer.as_mut_slice();
+        let exit = ir::eval::run(&program, entry.input, &mut held.packet, buffer, &mut state)?;
+        let of = walked.count();
+        let why = why.filter(|(_, why)| why.exit == exit);
+        let class = why.as_ref().map(|(number, _)| *number);
+        let (decided, wrote) = why.map_or_else(Default::default, |(_, why)| (why.decided, why.wrote));
+        let node_of = |of: &[(usize, usize)], at: u16| {
+            let (part, own) = of[usize::from(at)];
+            (parts[part], own)
+        };
+        let reason_of = |node: usize, own: usize| {
+            let lowered = self.assembly.graphs[0][node].lowered.as_ref();
+            lowered.and_then(|lowered| lowered.program.reasons.get(own)).cloned().unwrap_or_default()
+        };
+        let went = match exit {
+            Exit::Emit(output) => {
+                let (node, port) = node_of(&linked.outputs, output);
+                self.where_to(node, port)
+            }
+            Exit::Drop(reason) => {
+                let (node, own) = node_of(&linked.reasons, reason);
+                format!("dropped by {}: {}", self.name(node), reason_of(node, own))
+            }
+            Exit::Slow(path) => format!("slow path {}", linked.program.slow[usize::from(path)]),
+        };
+        let why_dropped = match exit {
+            Exit::Drop(reason) => {
+                let (node, own) = node_of(&linked.reasons, reason);
+                reason_of(node, own)
+            }
+            _ => String::new(),
+        };
+        let at = format!("stretch {}", entry.stretch + 1);
+        self.walk.hops.push(Hop { at, class, of, decided, wrote, went });
+        match exit {
+            Exit::Emit(output) => {
+                let (node, port) = node_of(&linked.outputs, output);
+                self.leave(node, port, held);
+            }
+            Exit::Drop(reason) => self.end(node_of(&linked.reasons, reason).0, "dropped", why_dropped, held),
+            Exit::Slow(path) => {
+                let (node, own) = node_of(&linked.slow, path);
+                let lowered = self.assembly.graphs[0][node].lowered.as_ref();
+                let path = lowered.and_then(|lowered| lowered.program.slow.get(own)).cloned();
+                self.slow(node, &path.unwrap_or_default(), held);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a program did what it did.
+struct Why {
+    exit: Exit,
+    decided: Vec<(String, String)>,
+    wrote: Vec<String>,
+}
+
+/// What a class says of a packet, if it is in it.
+fn why(
+    class: &Class,
+    classes: &Classes,
+    program: &ir::Program,
+    names: &[String],
+    held: &Held,
+    cells: &[u64],
+    tables: &mut dyn Tables,
+) -> Option<Why> {
+    let buffer = held.buffer.as_slice();
+    let mut concrete = Concrete::new(&classes.pool, &held.packet, buffer, cells, tables, NOW_NS);
+    if !concrete.passes(&class.filter) {
+        return None;
+    }
+    let show = Show::of_class(program, names, classes, class);
+    let mut decided: Vec<(String, String)> = vec![];
+    for step in concrete.decided(class) {
+        let mut text = show.condition(step.of, &step.set);
+        // Of one of many, which it is.
+        if let (None, expr::Node::Atom(expr::Atom::Bits(_)), Some(value)) =
+            (step.set.only(), classes.pool.node(step.of), concrete.value(step.of))
+        {
+            text += &format!(" (it is {})", value_text(&show.expr(step.of), value));
+        }
+        let name = names.get(step.origin).cloned().unwrap_or_default();
+        if decided.last() != Some(&(name.clone(), text.clone())) {
+            decided.push((name, text));
+        }
+    }
+    let outcome = concrete.outcome(class)?;
+    let texts = show.writes(class);
+    let mut wrote = vec![];
+    for (&(bit, width, value), (name, _)) in outcome.bytes.iter().zip(&texts) {
+        let before = bits_of(buffer, bit, width);
+        if before != Some(value) {
+            let was = before.map(|before| format!(", was {}", value_text(name, before)));
+            wrote.push(format!("{name} = {}{}", value_text(name, value), was.unwrap_or_default()));
+        }
+    }
+    for (write, (name, _)) in class.end.annos.iter().zip(texts.iter().skip(class.end.bytes.len())) {
+        if let Some(value) = concrete.value(write.value) {
+            wrote.push(format!("{name} = {}", value_text(name, value)));
+        }
+    }
+    let others = texts.into_iter().skip(class.end.bytes.len() + class.end.annos.len());
+    wrote.extend(others.map(|(name, value)| format!("{name} = {value}")));
+    Some(Why { exit: outcome.exit, decided, wrote })
+}
+
+/// Bits of a buffer, highest first.
+fn bits_of(buffer: &[u8], bit: i64, width: u8) -> Option<u64> {
+    let mut value = 0;
+    for at in bit..bit + i64::from(width) {
+        let byte = buffer.get(usize::try_from(at / 8).ok()?)?;
+        value = value << 1 | u64::from(byte >> (7 - at % 8) & 1);
+    }
+    Some(value)
+}

@@ -1,0 +1,539 @@
+//! A chain as an equivalent Click configuration: what the classes say in front, the chain's elements for the rest.
+//!
+//! Behind each port stands a front: an Ethernet test, a header check and one IPClassifier with an output for each
+//! class that can be said in Click, followed by what the class writes, as elements. A class that asks a table, or
+//! anything else that patterns do not know, is left to the chain's own elements, which are all there: packets that
+//! match no pattern enter them as they always did. So the whole does to each packet what the chain does; counters of
+//! elements that are passed over stay behind.
+//!
+//! Conditions are taken from the classes as data ([`Asked`]). One that is not known here makes its class unsaid,
+//! never wrong.
+
+use super::classes::ClassShown;
+use host::Assembly;
+use host::chain::Chain;
+use host::node::Node;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use synth::classes::show::Asked;
+
+/// Patterns of one front.
+const MOST_PATTERNS: usize = 500;
+/// Prefixes that an interval of addresses may take.
+const MOST_PREFIXES: usize = 40;
+/// Every port there is: the test fails where there are no ports.
+const HAS_PORTS: &str = "src port 0-65535";
+/// The same four bytes, of any protocol.
+const HAS_BYTES: &str = "transp[0:4] >= 0";
+
+/// A class in Click's words.
+struct Said {
+    pattern: String,
+    steps: Vec<String>,
+    /// The node and its input; nowhere, where packets are dropped.
+    to: Option<(usize, usize)>,
+}
+
+/// What a class is to the front.
+enum Kind {
+    /// Frames that carry no IPv4.
+    NotIp,
+    /// Those whose header is wrong.
+    BadHeader,
+    /// Packets with a right header.
+    Ip,
+}
+
+/// The configuration.
+///
+/// # Errors
+/// Where the chain has NFs that are not made of elements.
+pub fn configuration(
+    name: &str,
+    chain: &Chain,
+    assembly: &Assembly,
+    shown: &[super::StretchShown],
+) -> anyhow::Result<String> {
+    if let Some(nf) = chain.processes.first() {
+        anyhow::bail!("`{}` runs in a process of its own, and cannot be said in Click", nf.name);
+    }
+    let (graph, nodes) = (&chain.graph, &assembly.graphs[0]);
+    let mut fronts = String::new();
+    // Of each front, its input in place of the element behind the port.
+    let mut instead: BTreeMap<(usize, usize), String> = BTreeMap::new();
+    let mut leads_to: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for (stretch, shown) in assembly.stretches[0].iter().zip(shown) {
+        for (entry, end) in stretch.entries().enumerate() {
+            if !super::classes::is_fed_by_port(nodes, end) {
+                let name = &nodes[end.0].name;
+                fronts += &format!(
+                    "\n// What enters at {name} is left to the elements: it comes from others of them.\n"
+                );
+                continue;
+            }
+            let classes: Vec<&ClassShown> =
+                shown.classes.iter().filter(|class| class.entry == entry).collect();
+            let number = instead.len() + 1;
+            match front(number, &classes, end, nodes, shown.not_covered.is_empty()) {
+                Ok(front) => {
+                    fronts += &front.text;
+                    leads_to.extend(front.leads_to);
+                    instead.insert(end, format!("front{number}"));
+                }
+                Err(why) => {
+                    fronts += &format!(
+                        "\n// What enters at {} is left to the elements: {why}.\n",
+                        nodes[end.0].name
+                    );
+                }
+            }
+        }
+    }
+    let mut out = format!(
+        "// What {name} does, as one Click configuration made from its traffic classes.\n\
+         // Classes that can be said in Click are sorted out in front; all others go through the chain's elements.\n\
+         // Counters of elements that packets do not pass any more stay behind.\n"
+    );
+    if !graph.packages.is_empty() {
+        let packages: Vec<&str> = graph.packages.iter().map(|package| package.as_str()).collect();
+        out += &format!("require({});\n", packages.join(", "));
+    }
+    out += "\n";
+    let live = live(graph, &instead, &leads_to);
+    for (element, _) in graph.elements.iter().zip(&live).filter(|(_, live)| **live) {
+        out += &match element.config.as_str().trim() {
+            "" => format!("{} :: {};\n", element.name, element.class),
+            config => format!("{} :: {}({config});\n", element.name, element.class),
+        };
+    }
+    out += &fronts;
+    out += "\n";
+    for wire in graph.connections.iter().filter(|wire| live[wire.from.0]) {
+        let end = (wire.to.0, wire.to_port as usize);
+        let to = match instead.get(&end) {
+            Some(front) => format!("[0]{front}"),
+            None => format!("[{}]{}", wire.to_port, nodes[wire.to.0].name),
+        };
+        out += &format!("{}[{}] -> {to};\n", nodes[wire.from.0].name, wire.from_port);
+    }
+    for (node, port) in instead.keys().filter(|end| live[end.0] && !leads_to.contains(*end)) {
+        out += &format!("Idle -> [{port}]{};\n", nodes[*node].name);
+    }
+    Ok(out)
+}
+
+/// Which elements packets may still come to, and those that stand by themselves. All of them, where one of the
+/// others is spoken of by its name, or an input would be left without a wire.
+fn live(
+    graph: &::click::Graph,
+    instead: &BTreeMap<(usize, usize), String>,
+    leads_to: &BTreeSet<(usize, usize)>,
+) -> Vec<bool> {
+    let goes = |wire: &&::click::Connection| !instead.contains_key(&(wire.to.0, wire.to_port as usize));
+    let mut live: Vec<bool> = vec![false; graph.elements.len()];
+    let starts = (0..live.len()).filter(|at| graph.connections.iter().all(|wire| wire.to.0 != *at));
+    let mut open: Vec<usize> = starts.chain(leads_to.iter().map(|to| to.0)).collect();
+    while let Some(at) = open.pop() {
+        if !std::mem::replace(&mut live[at], true) {
+            open.extend(graph.connections.iter().filter(goes).filter(|w| w.from.0 == at).map(|w| w.to.0));
+        }
+    }
+    let is_wired = |wire: &::click::Connection| {
+        let same = |other: &&::click::Connection| (other.to, other.to_port) == (wire.to, wire.to_port);
+        let by_front = leads_to.contains(&(wire.to.0, wire.to_port as usize));
+        by_front || graph.connections.iter().filter(same).any(|other| live[other.from.0])
+    };
+    let loses_wire = graph.connections.iter().any(|wire| live[wire.to.0] && !is_wired(wire));
+    let words: BTreeSet<&str> = (graph.elements.iter().zip(&live).filter(|(_, live)| **live))
+        .flat_map(|(element, _)| {
+            element.config.text.split(|c: char| !(c.is_alphanumeric() || "_@-".contains(c)))
+        })
+        .collect();
+    let dead = graph.elements.iter().zip(&live).filter(|(_, live)| !**live);
+    let mut short = dead.map(|(element, _)| element.name.rsplit('/').next().unwrap_or_default());
+    let named = short.any(|name| words.contains(name));
+    if loses_wire || named { vec![true; live.len()] } else { live }
+}
+
+/// The elements in front of a stretch, and where they lead to.
+struct Front {
+    text: String,
+    leads_to: Vec<(usize, usize)>,
+}
+
+/// The elements that stand between a port and the stretch.
+fn front(
+    number: usize,
+    classes: &[&ClassShown],
+    end: (usize, usize),
+    nodes: &[Node],
+    is_whole: bool,
+) -> Result<Front, String> {
+    if !is_whole {
+        return Err("not all of its classes are known".into());
+    }
+    let behind = format!("[{}]{}", end.1, nodes[end.0].name);
+    let (mut not_ip, mut bad, mut ip): (Vec<&ClassShown>, Vec<&ClassShown>, Vec<&ClassShown>) =
+        Default::default();
+    for class in classes {
+        match kind(class) {
+            Some(Kind::NotIp) => not_ip.push(class),
+            Some(Kind::BadHeader) => bad.push(class),
+            Some(Kind::Ip) => ip.push(class),
+            // Packets of several buffers: the check in front joins them, as the element's own code does.
+            None if class.filter.contains("other segments > 0") => {}
+            None => {
+                return Err(format!("class {} is asked for before its IP header is checked", class.number));
+            }
+        }
+    }
+    let trims = |class: &&&ClassShown| class.ends != "out" || class.writes.iter().any(is_trim);
+    if let Some(class) = ip.iter().find(|class| !trims(class)) {
+        return Err(format!("packets of class {} keep what lies behind the IP packet", class.number));
+    }
+    let (mut said, mut unsaid) = (vec![], vec![]);
+    for class in ip {
+        match say(class, nodes) {
+            Ok(one) if said.len() < MOST_PATTERNS => said.push((class, one)),
+            Ok(_) => unsaid.push((class, "there are too many".to_string())),
+            Err(why) => unsaid.push((class, why)),
+        }
+    }
+    if said.is_empty() {
+        return Err(unsaid.first().map_or("no packet of it is IPv4".into(), |(class, why)| {
+            format!("none of its classes can be said, class {} because {why}", class.number)
+        }));
+    }
+    let mut out = format!(
+        "\n// In front of {behind}: {} of {} IP classes are said in Click.\n",
+        said.len(),
+        said.len() + unsaid.len()
+    );
+    for (class, why) in &unsaid {
+        out += &format!("// Class {} is not: {why}.\n", class.number);
+    }
+    out += &format!("front{number} :: Classifier(12/0800, -) -> check{number} :: CheckIPHeader(14);\n");
+    out += &format!("front{number}[1] -> {};\n", together(&not_ip, &behind, nodes));
+    out += &format!("check{number}[1] -> {};\n", together(&bad, &behind, nodes));
+    let mut patterns: Vec<&str> = said.iter().map(|(_, one)| one.pattern.as_str()).collect();
+    // Where every class is said, nothing is left over.
+    if !unsaid.is_empty() {
+        patterns.push("-");
+    }
+    out += &format!(
+        "sort{number} :: IPClassifier({});\ncheck{number}[0] -> sort{number};\n",
+        patterns.join(",\n    ")
+    );
+    for (at, (class, one)) in said.iter().enumerate() {
+        let steps: String = one.steps.iter().map(|step| format!(" -> {step}")).collect();
+        out += &format!(
+            "sort{number}[{at}]{steps} -> {}; // class {}: {}\n",
+            target(one.to, nodes),
+            class.number,
+            class.exit
+        );
+    }
+    if !unsaid.is_empty() {
+        out += &format!("sort{number}[{}] -> {behind};\n", said.len());
+    }
+    let mut leads_to: Vec<(usize, usize)> = said.iter().filter_map(|(_, one)| one.to).collect();
+    if out.contains(&format!("-> {behind};")) {
+        leads_to.push(end);
+    }
+    Ok(Front { text: out, leads_to })
+}
+
+fn target(to: Option<(usize, usize)>, nodes: &[Node]) -> String {
+    to.map_or("Discard".into(), |(node, port)| format!("[{port}]{}", nodes[node].name))
+}
+
+/// Where classes go that the front tells from others but not from each other.
+fn together(classes: &[&ClassShown], behind: &str, nodes: &[Node]) -> String {
+    let all_dropped = classes.iter().all(|class| class.ends == "drop");
+    match all_dropped && !classes.is_empty() {
+        true => target(None, nodes),
+        false => behind.to_string(),
+    }
+}
+
+fn is_trim(write: &(String, String)) -> bool {
+    write.0 == "end" && write.1 == "headroom + ip.len + 14"
+}
+
+/// What a condition says, by its text: those of header checks are no fields.
+fn has(conditions: &[Asked], holds: &dyn Fn(&Asked) -> bool) -> bool {
+    conditions.iter().any(|asked| match asked {
+        Asked::Any { any } => any.iter().all(|list| has(list, holds)),
+        asked => holds(asked),
+    })
+}
+
+fn kind(class: &ClassShown) -> Option<Kind> {
+    let text =
+        |wanted: &'static str| move |asked: &Asked| matches!(asked, Asked::Is { text, .. } if text == wanted);
+    let is = |of: &'static str, good: fn(&[(u64, u64)]) -> bool| move |asked: &Asked| matches!(asked, Asked::Is { of: own, intervals, .. } if own == of && good(intervals));
+    let conditions = &class.conditions;
+    let says = |holds: &dyn Fn(&Asked) -> bool| has(conditions, holds);
+    let short_frame = is("first segment", |of| of.last().is_some_and(|last| last.1 < 14));
+    let other_type = is("eth.type", |of| of.iter().all(|(first, last)| *last < 0x800 || *first > 0x800));
+    if says(&|asked| short_frame(asked) || other_type(asked)) {
+        return Some(Kind::NotIp);
+    }
+    if !says(&is("eth.type", |of| of == [(0x800, 0x800)])) {
+        return None;
+    }
+    if says(&text("ip header sum right")) {
+        return says(&text("other segments 0")).then_some(Kind::Ip);
+    }
+    let short = is("first segment", |of| of.last().is_some_and(|last| last.1 < 34));
+    let other_first = is("net[0:8]", |of| of.iter().all(|(first, last)| *last < 69 || *first > 79));
+    let version = is("ip.version", |of| of.iter().all(|(first, last)| *last < 4 || *first > 4));
+    let length = is("ip.hl", |of| of.last().is_some_and(|last| last.1 < 5));
+    let texts = ["ip header sum wrong", "4*ip.hl >= ip.len + 1", "packet length <= ip.len + 13"];
+    let is_bad = |asked: &Asked| {
+        let by_text = matches!(asked, Asked::Is { text, .. } if texts.contains(&text.as_str()));
+        by_text || short(asked) || other_first(asked) || version(asked) || length(asked)
+    };
+    says(&is_bad).then_some(Kind::BadHeader)
+}
+
+/// A class in Click's words, or why not.
+fn say(class: &ClassShown, nodes: &[Node]) -> Result<Said, String> {
+    if class.ends == "slow" {
+        return Err(format!("it goes on by the {}", class.exit));
+    }
+    if let Some(asked) = table_asked(&class.conditions) {
+        return Err(format!("it asks a table: `{asked}`"));
+    }
+    let pattern = patterns(&class.conditions, &Known::default())?;
+    let pattern = if pattern.is_empty() { "true".into() } else { pattern.join(" && ") };
+    if class.ends == "drop" {
+        return Ok(Said { pattern, steps: vec![], to: None });
+    }
+    let to = class.to.ok_or("its way out is not wired")?;
+    let sink = nodes[to.0].class.name;
+    if !["ToDevice", "ToDPDKDevice", "ToDump", "Discard"].contains(&sink) {
+        return Err(format!("it goes on to {}", nodes[to.0].name));
+    }
+    Ok(Said { pattern, steps: steps(class)?, to: Some(to) })
+}
+
+/// The first question to a table.
+fn table_asked(conditions: &[Asked]) -> Option<&str> {
+    conditions.iter().find_map(|asked| match asked {
+        Asked::Any { any } => any.iter().find_map(|list| table_asked(list)),
+        Asked::Is { text, .. } => (text.contains(" found as ") || text.ends_with(" missing")).then_some(text),
+    })
+}
+
+/// Its writes as elements.
+fn steps(class: &ClassShown) -> Result<Vec<String>, String> {
+    let (mut ttl, mut sum, mut addresses) = (0, false, [None, None]);
+    for write in &class.writes {
+        let (name, value) = write;
+        match name.as_str() {
+            // Annotations and places of headers end with the packet's way; the check has trimmed it.
+            "net header" | "trans header" | "mac header" => {}
+            _ if is_trim(write)
+                || !name.contains('.') && name.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {}
+            "eth.type" if value == "ip" => {}
+            "ip.sum" => sum = true,
+            "ip.ttl" => {
+                let by = value.strip_prefix("ip.ttl - ").and_then(|by| by.parse::<usize>().ok());
+                ttl = by.ok_or_else(|| format!("it sets ip.ttl to {value}"))?;
+            }
+            "eth.src" | "eth.dst" => {
+                if value.split(':').count() != 6 {
+                    return Err(format!("it sets {name} to {value}"));
+                }
+                addresses[usize::from(name == "eth.dst")] = Some(value.as_str());
+            }
+            _ => return Err(format!("it sets {name}")),
+        }
+    }
+    if sum != (ttl > 0) {
+        return Err("it sets ip.sum".into());
+    }
+    let mut steps = vec!["DecIPTTL".to_string(); ttl];
+    match addresses {
+        [None, None] => {}
+        [Some(src), Some(dst)] => steps.push(format!("EtherRewrite({src}, {dst})")),
+        _ => return Err("it sets one Ethernet address only".into()),
+    }
+    Ok(steps)
+}
+
+/// What is known where a condition is asked.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// It is TCP or UDP, and no later fragment: only such packets have ports.
+    ports: (bool, bool),
+    icmp: bool,
+}
+
+fn note(known: &mut Known, conditions: &[Asked]) {
+    for asked in conditions {
+        let Asked::Is { of, intervals, .. } = asked else { continue };
+        match of.as_str() {
+            "ip.proto" => {
+                known.ports.0 |= intervals.iter().all(|one| [(6, 6), (17, 17)].contains(one));
+                known.icmp |= intervals == &[(1, 1)];
+            }
+            "ip.frag" => known.ports.1 |= intervals == &[(0, 0)],
+            _ => {}
+        }
+    }
+}
+
+/// Conditions as patterns that must all match.
+fn patterns(conditions: &[Asked], known: &Known) -> Result<Vec<String>, String> {
+    let mut known = *known;
+    note(&mut known, conditions);
+    let mut all = vec![];
+    for asked in conditions {
+        match asked {
+            Asked::Any { any } => {
+                let lists = any.iter().map(|list| {
+                    let list = patterns(list, &known)?;
+                    Ok(if list.is_empty() { "true".to_string() } else { format!("({})", list.join(" && ")) })
+                });
+                let lists = lists.collect::<Result<Vec<_>, String>>()?;
+                all.push(format!("({})", lists.join(" || ")));
+            }
+            Asked::Is { of, intervals, text } => all.extend(pattern(of, intervals, text, &known)?),
+        }
+    }
+    Ok(all)
+}
+
+/// A condition as a pattern; nothing where the front's header check has asked it.
+fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<Option<String>, String> {
+    const CHECKED: [&str; 7] = [
+        "eth.type ip",
+        "ip.version 4",
+        "ip.hl > 4",
+        "4*ip.hl <= ip.len",
+        "packet length >= ip.len + 14",
+        "ip header sum right",
+        "other segments 0",
+    ];
+    let have_ports = known.ports == (true, true);
+    let no = || format!("a pattern cannot ask `{text}`");
+    match (of, text) {
+        _ if CHECKED.contains(&text) => return Ok(None),
+        ("first segment", _) if intervals.first().is_some_and(|one| one.0 <= 34) => return Ok(None),
+        ("net[0:8]", "net[0:8] 69-79") => return Ok(None),
+        _ => {}
+    }
+    // How much is behind the IP header: both ends of it are one condition.
+    let ends: Vec<&str> = text.split(", ").filter(|end| !CHECKED.contains(end)).collect();
+    match ends.as_slice() {
+        ["4*ip.hl + 4 <= ip.len"] if have_ports => return Ok(Some(HAS_PORTS.into())),
+        ["4*ip.hl + 3 >= ip.len"] if have_ports => return Ok(Some(format!("!({HAS_PORTS})"))),
+        // Of other protocols, bytes as such.
+        ["4*ip.hl + 4 <= ip.len"] if known.ports.1 => return Ok(Some(HAS_BYTES.into())),
+        ["4*ip.hl + 3 >= ip.len"] if known.ports.1 => return Ok(Some(format!("!({HAS_BYTES})"))),
+        _ => {}
+    }
+    // The first bits of a field are a range of it.
+    let (field, intervals) = match of.strip_suffix(']').and_then(|of| of.split_once("[0:")) {
+        Some((field @ ("ip.src" | "ip.dst"), bits)) => {
+            let low = 32 - bits.parse::<u32>().ok().filter(|bits| (1..32).contains(bits)).ok_or_else(no)?;
+            let fill = (1u64 << low) - 1;
+            (field, intervals.iter().map(|(first, last)| (first << low, last << low | fill)).collect())
+        }
+        _ => (of, intervals.to_vec()),
+    };
+    let ports = |name: &str| -> Result<Option<String>, String> {
+        let ranges = intervals.iter().map(|(first, last)| match first == last {
+            true => format!("{name} {first}"),
+            false => format!("{name} {first}-{last}"),
+        });
+        Ok(Some(format!("({})", ranges.collect::<Vec<_>>().join(" || "))))
+    };
+    let one = |name: &str, max: u64| {
+        let others = complement(&intervals, max);
+        let (sign, list) =
+            if others.len() < intervals.len() { ("!", others) } else { ("", intervals.clone()) };
+        let ranges = list.iter().map(|(first, last)| match first == last {
+            true => format!("{name} {first}"),
+            false => format!("{name} {first}-{last}"),
+        });
+        Ok(Some(format!("{sign}({})", ranges.collect::<Vec<_>>().join(" || "))))
+    };
+    match field {
+        "ip.src" | "ip.dst" => {
+            let side = field.trim_start_matches("ip.");
+            let nets = |intervals: &[(u64, u64)]| -> Vec<String> {
+                let nets = intervals.iter().flat_map(|(first, last)| prefixes(*first, *last));
+                nets.map(|net| format!("{side} net {net}")).take(MOST_PREFIXES + 1).collect()
+            };
+            let (these, others) = (nets(&intervals), nets(&complement(&intervals, u32::MAX.into())));
+            let (sign, nets) = if others.len() < these.len() { ("!", others) } else { ("", these) };
+            if nets.len() > MOST_PREFIXES || nets.is_empty() {
+                return Err(no());
+            }
+            Ok(Some(format!("{sign}({})", nets.join(" || "))))
+        }
+        "ip.proto" => one("ip proto", 255),
+        "ip.ttl" => one("ip ttl", 255),
+        "ip.tos" => one("ip tos", 255),
+        "ip.dscp" => one("ip dscp", 63),
+        "ip.id" => one("ip id", 65535),
+        "ip.len" => one("ip len", 65535),
+        "ip.hl" => one("ip hl", 15),
+        "ip.frag" if intervals == [(0, 0)] => Ok(Some("ip[6:2] & 0x1fff = 0".into())),
+        "ip.frag" if intervals == [(1, 0x1fff)] => Ok(Some("!(ip[6:2] & 0x1fff = 0)".into())),
+        "l4.sport" | "tcp.sport" | "udp.sport" if have_ports => ports("src port"),
+        "l4.dport" | "tcp.dport" | "udp.dport" if have_ports => ports("dst port"),
+        "icmp.type" if known.icmp => ports("icmp type"),
+        _ => Err(no()),
+    }
+}
+
+/// The numbers up to `max` that are in none of the intervals.
+fn complement(intervals: &[(u64, u64)], max: u64) -> Vec<(u64, u64)> {
+    let (mut at, mut all) = (0, vec![]);
+    for (first, last) in intervals {
+        if at < *first {
+            all.push((at, first - 1));
+        }
+        at = last.saturating_add(1);
+    }
+    if at <= max {
+        all.push((at, max));
+    }
+    all
+}
+
+/// The prefixes that an interval of addresses is made of.
+fn prefixes(first: u64, last: u64) -> Vec<String> {
+    let (mut at, mut all) = (first, vec![]);
+    while at <= last && all.len() <= MOST_PREFIXES {
+        let mut bits = if at == 0 { 32 } else { at.trailing_zeros().min(32) };
+        while at + (1u64 << bits) - 1 > last {
+            bits -= 1;
+        }
+        all.push(format!("{}/{}", Ipv4Addr::from_bits(at as u32), 32 - bits));
+        at += 1u64 << bits;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{complement, prefixes};
+
+    #[test]
+    fn what_intervals_leave_out() {
+        assert_eq!(complement(&[(0, 4), (6, 9)], 255), [(5, 5), (10, 255)]);
+        assert!(complement(&[(0, 255)], 255).is_empty());
+    }
+
+    #[test]
+    fn intervals_become_prefixes() {
+        assert_eq!(prefixes(0x0a00_0000, 0x0aff_ffff), ["10.0.0.0/8"]);
+        assert_eq!(prefixes(0, 0xffff_ffff), ["0.0.0.0/0"]);
+        assert_eq!(prefixes(0x0a00_0001, 0x0a00_0004), ["10.0.0.1/32", "10.0.0.2/31", "10.0.0.4/32"]);
+    }
+}

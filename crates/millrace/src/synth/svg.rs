@@ -1,0 +1,418 @@
+//! Stretches as a picture: their elements from left to right, a coloured strand on every wire for each way out that
+//! lies behind it, and the traffic classes below in the colour of their way out.
+
+use super::classes::ClassShown;
+use super::stretch::StretchShown;
+use host::Assembly;
+use host::fused::{Cut, Stretch};
+use host::node::Node;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Classes that are drawn.
+const MOST_CLASSES: usize = 80;
+const BOX: (i64, i64) = (150, 38);
+const STEP: (i64, i64) = (206, 66);
+/// Columns side by side: a long chain goes on below.
+const COLUMNS: i64 = 8;
+/// Between one band of columns and the next, for wires.
+const GAP: i64 = 26;
+const MARGIN: i64 = 24;
+/// What fits in a line of the list.
+const LINE_CHARS: usize = 230;
+const MOST_LINES: usize = 4;
+const LINE: i64 = 15;
+
+/// Colours that are told apart side by side, and by most people who see fewer of them.
+const WAYS: [&str; 10] = [
+    "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#7f3c8d", "#8c6d31", "#17becf", "#3969ac", "#80ba5a",
+    "#6b6ecf",
+];
+const DROPPED: &str = "#d1242f";
+const SLOW: &str = "#bf8700";
+const INK: &str = "#1f2328";
+const PALE: &str = "#59636e";
+
+/// Text as it stands in XML.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The last characters of a name that is too long for its place.
+fn fit(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    match count > most {
+        true => format!("…{}", text.chars().skip(count + 1 - most).collect::<String>()),
+        false => text.to_string(),
+    }
+}
+
+/// Text in lines of about the same length, broken at spaces; what does not fit is said to be left out.
+fn lines(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < LINE_CHARS);
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.chars().take(LINE_CHARS).collect()),
+        }
+    }
+    if lines.len() > MOST_LINES {
+        lines.truncate(MOST_LINES);
+        lines.iter_mut().last().into_iter().for_each(|line| line.push_str(" …"));
+    }
+    lines
+}
+
+/// An element's place in the picture.
+struct Place {
+    node: usize,
+    column: i64,
+    row: i64,
+    inside: bool,
+}
+
+/// A wire in the picture.
+struct Wire {
+    from: usize,
+    port: usize,
+    to: usize,
+}
+
+struct Graph {
+    places: Vec<Place>,
+    wires: Vec<Wire>,
+}
+
+impl Graph {
+    fn of(stretch: &Stretch, nodes: &[Node], cuts: &[Cut]) -> Graph {
+        let inside: BTreeSet<usize> = stretch.parts.iter().copied().collect();
+        let mut wires = vec![];
+        for (from, node) in nodes.iter().enumerate() {
+            for (port, end) in node.outputs.iter().enumerate() {
+                let Some(end) = end else { continue };
+                let is_cut = cuts.contains(&Cut { node: from, port });
+                if (inside.contains(&from) || inside.contains(&end.node)) && !is_cut {
+                    wires.push(Wire { from, port, to: end.node });
+                }
+            }
+        }
+        // Behind everything that leads there; what is outside may close a loop and waits for nobody.
+        let mut columns = vec![0i64; nodes.len()];
+        for _ in 0..inside.len() + 2 {
+            let mut moved = false;
+            for wire in wires.iter().filter(|wire| inside.contains(&wire.to) || inside.contains(&wire.from)) {
+                let outside_source = !inside.contains(&wire.from) && feeds_from_behind(wire, &wires, &inside);
+                if !outside_source && columns[wire.to] < columns[wire.from] + 1 {
+                    columns[wire.to] = columns[wire.from] + 1;
+                    moved = true;
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        let mut shown: Vec<usize> = wires.iter().flat_map(|wire| [wire.from, wire.to]).collect();
+        shown.extend(&inside);
+        shown.sort_unstable();
+        shown.dedup();
+        shown.sort_by_key(|node| columns[*node]);
+        let mut graph = Graph { places: vec![], wires };
+        let last = shown.iter().map(|node| columns[*node]).max().unwrap_or(0);
+        for column in 0..=last {
+            let mut of_column: Vec<(i64, usize)> = shown
+                .iter()
+                .filter(|node| columns[**node] == column)
+                .map(|node| (graph.pull(*node), *node))
+                .collect();
+            of_column.sort_unstable();
+            let mut row = 0;
+            for (pull, node) in of_column {
+                // Straight ways where there is room.
+                row = row.max(pull / 1_000);
+                graph.places.push(Place { node, column, row, inside: inside.contains(&node) });
+                row += 1;
+            }
+        }
+        graph
+    }
+
+    /// The middle of the rows of those in front, in thousandths.
+    fn pull(&self, node: usize) -> i64 {
+        let before = self.wires.iter().filter(|wire| wire.to == node);
+        let rows: Vec<i64> = before
+            .filter_map(|wire| self.place(wire.from).map(|place| place.row * 1_000 + wire.port as i64 * 100))
+            .collect();
+        if rows.is_empty() { 0 } else { rows.iter().sum::<i64>() / rows.len() as i64 }
+    }
+
+    /// The first row that a band has something in.
+    fn first_row(&self, band: i64) -> i64 {
+        let of_band = self.places.iter().filter(|place| place.column / COLUMNS == band);
+        of_band.map(|place| place.row).min().unwrap_or(0)
+    }
+
+    /// How many rows each band of columns has.
+    fn bands(&self) -> Vec<i64> {
+        let last = self.places.iter().map(|place| place.column / COLUMNS).max().unwrap_or(0);
+        let rows = (0..=last).map(|band| {
+            let of_band = self.places.iter().filter(|place| place.column / COLUMNS == band);
+            of_band.map(|place| place.row + 1).max().unwrap_or(0) - self.first_row(band)
+        });
+        rows.collect()
+    }
+
+    fn place(&self, node: usize) -> Option<&Place> {
+        self.places.iter().find(|place| place.node == node)
+    }
+
+    /// The ways out that lie behind each node of a stretch, as numbers of its outputs.
+    fn behind(&self, stretch: &Stretch, wire: &Wire) -> BTreeSet<usize> {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![]);
+        let mut found = BTreeSet::new();
+        let mut follow = |wire: &Wire, open: &mut Vec<usize>| {
+            let part = stretch.parts.iter().position(|part| *part == wire.from);
+            let own = part.map(|part| (part, wire.port));
+            match stretch.linked.outputs.iter().position(|output| Some(*output) == own) {
+                Some(output) => drop(found.insert(output)),
+                None if seen.insert(wire.to) => open.push(wire.to),
+                None => {}
+            }
+        };
+        follow(wire, &mut open);
+        while let Some(node) = open.pop() {
+            self.wires.iter().filter(|wire| wire.from == node).for_each(|wire| follow(wire, &mut open));
+        }
+        found
+    }
+}
+
+/// The row of an element in its band.
+fn place_row(graph: &Graph, place: &Place) -> i64 {
+    place.row - graph.first_row(place.column / COLUMNS)
+}
+
+/// Whether an element outside stands behind the stretch, and feeds it again.
+fn feeds_from_behind(wire: &Wire, wires: &[Wire], inside: &BTreeSet<usize>) -> bool {
+    wires.iter().any(|before| before.to == wire.from && inside.contains(&before.from))
+}
+
+/// The colour of a class: that of its way out.
+fn colour(class: &ClassShown, leaves: &[String]) -> &'static str {
+    match class.ends {
+        "drop" => DROPPED,
+        "slow" => SLOW,
+        _ => way(leaves.iter().position(|leave| *leave == class.exit).unwrap_or(0)),
+    }
+}
+
+fn way(output: usize) -> &'static str {
+    WAYS[output % WAYS.len()]
+}
+
+/// Text at a place.
+fn label(out: &mut String, at: (i64, i64), size: i64, colour: &str, text: &str) {
+    let (x, y) = at;
+    let _ = writeln!(
+        out,
+        r#"<text x="{x}" y="{y}" font-size="{size}" fill="{colour}" xml:space="preserve">{}</text>"#,
+        escape(text)
+    );
+}
+
+/// The picture of all stretches.
+pub fn picture(chain: &str, assembly: &Assembly, shown: &[StretchShown]) -> String {
+    let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
+    let (mut body, mut y, mut width) = (String::new(), MARGIN + 18, 1_200);
+    label(&mut body, (MARGIN, y), 18, INK, chain);
+    y += 12;
+    for (number, (stretch, shown)) in stretches.iter().zip(shown).enumerate() {
+        y += 30;
+        let title = format!(
+            "stretch {}: {} elements as one function, {} traffic classes",
+            number + 1,
+            shown.elements.len(),
+            shown.classes.len()
+        );
+        label(&mut body, (MARGIN, y), 15, INK, &title);
+        y += 20 + GAP;
+        let graph = Graph::of(stretch, nodes, &assembly.cuts);
+        width = width.max(draw_graph(&mut body, &graph, stretch, nodes, shown, &mut y) + MARGIN);
+        draw_classes(&mut body, shown, &mut y);
+    }
+    if stretches.is_empty() {
+        y += 30;
+        label(&mut body, (MARGIN, y), 13, INK, "no elements run as one function");
+    }
+    let height = y + MARGIN;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"ui-monospace, 'DejaVu Sans Mono', monospace\">\n<rect width=\"{width}\" height=\"{height}\" \
+         fill=\"white\"/>\n{body}</svg>\n"
+    )
+}
+
+/// Draws the elements and wires; how wide that is.
+fn draw_graph(
+    out: &mut String,
+    graph: &Graph,
+    stretch: &Stretch,
+    nodes: &[Node],
+    shown: &StretchShown,
+    y: &mut i64,
+) -> i64 {
+    let top = *y;
+    let bands = graph.bands();
+    let corner = |place: &Place| {
+        let band = place.column / COLUMNS;
+        let above: i64 = bands.iter().take(band as usize).map(|rows| rows * STEP.1 + GAP).sum();
+        let x = MARGIN + GAP + place.column % COLUMNS * STEP.0;
+        (x, top + above + (place.row - graph.first_row(band)) * STEP.1)
+    };
+    let mut around = 0;
+    for wire in &graph.wires {
+        let (Some(from), Some(to)) = (graph.place(wire.from), graph.place(wire.to)) else { continue };
+        // Wires to other bands do not lie on each other.
+        around += i64::from(from.column / COLUMNS != to.column / COLUMNS);
+        let lane = around % 4 * 4 - 6;
+        let ((x0, y0), (x1, y1)) = (corner(from), corner(to));
+        let ports = nodes[wire.from].outputs.len().max(1) as i64;
+        let start = y0 + BOX.1 * (2 * wire.port as i64 + 1) / (2 * ports);
+        let ways = graph.behind(stretch, wire);
+        // A wire that nothing leaves the stretch by ends in drops.
+        let strands: Vec<&str> =
+            if ways.is_empty() { vec![DROPPED] } else { ways.iter().map(|output| way(*output)).collect() };
+        let count = strands.len() as i64;
+        for (at, colour) in strands.into_iter().enumerate() {
+            let shift = (2 * at as i64 - (count - 1)) * 3 / 2;
+            let (from_x, to_x) = (x0 + BOX.0, x1);
+            let (from_y, to_y) = (start + shift, y1 + BOX.1 / 2 + shift);
+            let way = match from.column / COLUMNS == to.column / COLUMNS {
+                true => {
+                    let bend = ((to_x - from_x).abs() / 2).max(30);
+                    format!("C{} {from_y} {} {to_y} {to_x} {to_y}", from_x + bend, to_x - bend)
+                }
+                // Around the end of the band, and back in front of the next.
+                false => {
+                    let edge = MARGIN + COLUMNS * STEP.0 + shift + lane;
+                    let between = y1 - (place_row(graph, to) * STEP.1) - GAP / 2 - 4 + shift + lane;
+                    format!("H{edge} V{between} H{} V{to_y} H{to_x}", MARGIN + GAP / 2 + shift + lane)
+                }
+            };
+            let _ = writeln!(
+                out,
+                r#"<path d="M{from_x} {from_y} {way}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>"#
+            );
+        }
+    }
+    let (mut right, mut bottom) = (0, top);
+    for place in &graph.places {
+        let (x, y) = corner(place);
+        let node = &nodes[place.node];
+        let (fill, stroke) = if place.inside { ("#eef4fb", "#0072b2") } else { ("#f6f8fa", "#8c959f") };
+        let dash = if place.inside { "" } else { r#" stroke-dasharray="4 3""# };
+        let config = node.config.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(
+            out,
+            r#"<g><title>{} :: {}({})</title><rect x="{x}" y="{y}" width="{}" height="{}" rx="5" fill="{fill}" stroke="{stroke}"{dash}/>"#,
+            escape(&node.name),
+            escape(node.class.name),
+            escape(&config),
+            BOX.0,
+            BOX.1
+        );
+        label(out, (x + 7, y + 16), 12, INK, &fit(&node.name, 19));
+        label(out, (x + 7, y + 31), 10, PALE, &fit(node.class.name, 24));
+        out.push_str("</g>\n");
+        let mut badge_x = x + 2;
+        for (ends, colour, what) in [("drop", DROPPED, "dropped"), ("slow", SLOW, "own code")] {
+            let of_node = |class: &&ClassShown| class.ends == ends && class.decider() == node.name;
+            let count = shown.classes.iter().filter(of_node).count();
+            if count > 0 {
+                let badge = format!("{count} {what}");
+                label(out, (badge_x, y + BOX.1 + 12), 10, colour, &badge);
+                badge_x += badge.chars().count() as i64 * 6 + 8;
+            }
+        }
+        (right, bottom) = (right.max(x + BOX.0), bottom.max(y + STEP.1));
+    }
+    *y = bottom;
+    right
+}
+
+/// Draws the list of classes, those that leave first.
+fn draw_classes(out: &mut String, shown: &StretchShown, y: &mut i64) {
+    let leaves = shown.leaves();
+    *y += 18;
+    label(
+        out,
+        (MARGIN, *y),
+        11,
+        PALE,
+        "each wire has a strand for every way out that lies behind it; red: only drops",
+    );
+    for (output, leave) in leaves.iter().enumerate() {
+        *y += 18;
+        let _ = writeln!(
+            out,
+            r#"<rect x="{MARGIN}" y="{}" width="26" height="4" fill="{}"/>"#,
+            *y - 6,
+            way(output)
+        );
+        label(out, (MARGIN + 34, *y), 12, INK, &format!("leaves by {leave}"));
+    }
+    *y += 14;
+    let mut classes: Vec<&ClassShown> = shown.classes.iter().collect();
+    classes.sort_by_key(|class| ["out", "slow", "drop"].iter().position(|known| *known == class.ends));
+    for class in classes.iter().take(MOST_CLASSES) {
+        let (top, colour) = (*y, colour(class, leaves));
+        let _ = writeln!(out, "<g><title>{}</title>", escape(&class.filter));
+        *y += LINE;
+        label(out, (MARGIN + 14, *y), 12, colour, &format!("{:>3}  {}", class.number, class.exit));
+        for line in lines(&class.filter) {
+            *y += LINE;
+            label(out, (MARGIN + 48, *y), 11, INK, &line);
+        }
+        let writes: Vec<String> = class.readable_writes();
+        if !writes.is_empty() {
+            for line in lines(&format!("sets {}", writes.join(", "))) {
+                *y += LINE;
+                label(out, (MARGIN + 48, *y), 11, PALE, &line);
+            }
+        }
+        let _ = writeln!(
+            out,
+            r#"<rect x="{MARGIN}" y="{}" width="6" height="{}" fill="{colour}"/></g>"#,
+            top + 4,
+            *y - top
+        );
+        *y += 7;
+    }
+    if classes.len() > MOST_CLASSES {
+        *y += LINE;
+        let more = classes.len() - MOST_CLASSES;
+        label(
+            out,
+            (MARGIN + 14, *y),
+            12,
+            PALE,
+            &format!("and {more} more: millrace synth --classes shows all"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escape, fit, lines};
+
+    #[test]
+    fn text_fits_and_stays_xml() {
+        assert_eq!(escape("a<b & \"c\">"), "a&lt;b &amp; &quot;c&quot;&gt;");
+        assert_eq!((fit("short", 9), fit("a/long/name", 6)), ("short".into(), "…/name".into()));
+        assert_eq!(lines("one two"), ["one two"]);
+        let long = lines(&"word ".repeat(400));
+        assert_eq!(long.len(), super::MOST_LINES);
+        assert!(long.last().is_some_and(|line| line.ends_with('…')));
+    }
+}
