@@ -126,6 +126,7 @@ impl<'a> Walker<'a> {
             }
             let node = &self.assembly.graphs[0][stop.node];
             let entry = node.entries.get(stop.input).copied().flatten();
+            let entry = entry.filter(|entry| self.assembly.stretches[0][entry.stretch].is_wanted());
             match entry {
                 Some(entry) => self.through_stretch(entry, stop.held)?,
                 None if node.lowered.is_some() => self.through_program(stop)?,
