@@ -40,7 +40,7 @@ pub struct ExplainArgs {
     json: bool,
 
     /// Most traffic classes of a stretch that are looked for
-    #[arg(long, value_name = "COUNT", default_value_t = 2_000)]
+    #[arg(long, value_name = "COUNT", default_value_t = crate::synth::MAX_CLASSES)]
     max_classes: usize,
 }
 

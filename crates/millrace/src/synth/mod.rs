@@ -37,9 +37,9 @@ pub struct SynthArgs {
     #[arg(long)]
     classes: bool,
 
-    /// Most traffic classes of a stretch that are looked for
-    #[arg(long, value_name = "COUNT", default_value_t = 2_000, value_parser = most)]
-    max_classes: usize,
+    /// Most traffic classes of a stretch that are looked for (2,000 by default)
+    #[arg(long, value_name = "COUNT", value_parser = most)]
+    max_classes: Option<usize>,
 
     /// Shows an equivalent Click configuration instead
     #[arg(long, conflicts_with_all = ["json", "emit", "classes"])]
@@ -53,6 +53,9 @@ pub struct SynthArgs {
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "json")]
     emit: Option<Emit>,
 }
+
+/// More classes than chains have as a rule, and still quickly found.
+pub const MAX_CLASSES: usize = 2_000;
 
 /// A count of at least one.
 fn most(text: &str) -> Result<usize, String> {
@@ -97,7 +100,8 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
         text::print(&emit(&assembly, args.emit)?).context("standard output")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (shown, name) = (synthesis(&assembly, args.max_classes)?, args.chain.display().to_string());
+    let (shown, name) =
+        (synthesis(&assembly, args.max_classes.unwrap_or(MAX_CLASSES))?, args.chain.display().to_string());
     if let Some(file) = &args.svg {
         std::fs::write(file, svg::picture(&name, &assembly, &shown.stretches))
             .with_context(|| format!("{} cannot be written", file.display()))?;

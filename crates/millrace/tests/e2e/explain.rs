@@ -1,7 +1,7 @@
 //! `millrace explain`: what it says becomes of a packet is what becomes of it.
 
 use crate::captures;
-use crate::program::Folder;
+use crate::program::{Folder, examples};
 use crate::synthesis::golden;
 use serde_json::Value;
 
@@ -9,25 +9,36 @@ use serde_json::Value;
 struct Chain {
     file: &'static str,
     reads: &'static str,
+    /// What it is to read in place of that.
+    one: &'static str,
     writes: &'static [(&'static str, &'static str)],
 }
 
 const DEMO: Chain = Chain {
     file: "nat-firewall-balancer/chain.toml",
     reads: "../captures/office.pcap",
+    one: "../one.pcap",
     writes: &[
         ("by internet", "nat-firewall-balancer/internet.pcap"),
         ("by servers", "nat-firewall-balancer/servers.pcap"),
     ],
 };
-const ROUTER: Chain = Chain { file: "router/chain.toml", reads: "../captures/office.pcap", writes: &[] };
+const ROUTER: Chain =
+    Chain { file: "router/chain.toml", reads: "../captures/office.pcap", one: "../one.pcap", writes: &[] };
+const FILTER: Chain = Chain {
+    file: "first.click",
+    reads: "captures/office.pcap",
+    one: "one.pcap",
+    writes: &[("by tcp.pcap", "tcp.pcap")],
+};
 
 /// Explains packets of the office's capture one by one, and runs each alone. Gives how many were sent, dropped, and
 /// not followed to their end.
 fn compare(chain: &Chain, every: usize) -> [usize; 3] {
     let folder = Folder::with_examples(&["captures", "nat-firewall-balancer", "router"]);
+    std::fs::copy(examples().join("first.click"), folder.path("first.click")).expect("copied");
     let text = std::fs::read_to_string(folder.path(chain.file)).expect("an example");
-    folder.write(chain.file, &text.replace(chain.reads, "../one.pcap"));
+    folder.write(chain.file, &text.replace(chain.reads, chain.one));
     let frames = captures::frames(&folder.path("captures/office.pcap"));
     let mut seen = [0; 3];
     for number in (1..=frames.len()).step_by(every) {
@@ -73,6 +84,12 @@ fn compare(chain: &Chain, every: usize) -> [usize; 3] {
 fn packets_of_the_demo_do_what_is_said() {
     let [sent, dropped, unknown] = compare(&DEMO, 79);
     assert!(sent > 20 && dropped > 20 && unknown == 0, "{sent} sent, {dropped} dropped, {unknown} not known");
+}
+
+#[test]
+fn packets_of_a_filter_do_what_is_said() {
+    let [sent, dropped, unknown] = compare(&FILTER, 113);
+    assert!(sent > 10 && dropped > 10 && unknown == 0, "{sent} sent, {dropped} dropped, {unknown} not known");
 }
 
 /// What the router does first is its own code's: it asks for the next hop.
