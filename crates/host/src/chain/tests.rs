@@ -1,9 +1,6 @@
 //! Chain files in, graphs or mistakes out. Each `golden/NAME.toml` has a `NAME.expected`; `BLESS=1`
 //! rewrites those.
 
-#[path = "../../../../fuzz/replay.rs"]
-mod replay;
-
 use super::*;
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -329,7 +326,7 @@ fn hostile_files() {
 /// The inputs that fuzzing starts from (they are the golden files), and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    replay::replay("chain_file", 22, fuzz_chain);
+    crate::replay::replay("chain_file", 22, fuzz_chain);
 }
 
 fn piece() -> impl Strategy<Value = String> {

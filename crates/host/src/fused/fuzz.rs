@@ -118,7 +118,7 @@ fn chain(choices: &mut Choices<'_>) -> String {
         let (what, outputs) = match choices.byte() % 8 {
             0 | 1 => *choices.one_of(PARTING),
             2 if together => *choices.one_of(IN_ORDER),
-            3 if choices.byte() % 4 == 0 => (*choices.one_of(OPAQUE), 1),
+            3 if choices.byte().is_multiple_of(4) => (*choices.one_of(OPAQUE), 1),
             _ => (*choices.one_of(THROUGH), 1),
         };
         together &=
@@ -132,7 +132,7 @@ fn chain(choices: &mut Choices<'_>) -> String {
         }
         for output in 0..outputs {
             // A few ways lead back, which the time to live ends.
-            if output > 0 && choices.byte() % 8 == 0 {
+            if output > 0 && choices.byte().is_multiple_of(8) {
                 let back = choices.byte() % (at + 1);
                 wires += &format!("e{at}[{output}] -> CheckIPHeader(14) -> DecIPTTL -> e{back};\n");
                 continue;
@@ -157,7 +157,7 @@ fn frame(choices: &mut Choices<'_>) -> Vec<u8> {
     let payload = choices.byte() % 140;
     let (headers, transport) = (20 + options, if protocol == 6 { 20 } else { 8 });
     let mut frame = vec![0x02; 12];
-    if choices.byte() % 16 == 0 {
+    if choices.byte().is_multiple_of(16) {
         frame.extend([0x81, 0, 0, 7]);
     }
     frame.extend([0x08, 0]);
@@ -221,11 +221,14 @@ impl PortOpener for Ends {
     }
 }
 
+/// An element's name, what came in, what left by each port, and its drops.
+type Book = (String, u64, Vec<u64>, Vec<(String, u64)>);
+
 /// What can be seen of a run.
 #[derive(PartialEq, Debug)]
 struct Seen {
     sent: BTreeMap<String, Vec<Vec<u8>>>,
-    books: Vec<(String, u64, Vec<u64>, Vec<(String, u64)>)>,
+    books: Vec<Book>,
     handlers: Vec<(String, Result<String, String>)>,
 }
 
@@ -267,7 +270,7 @@ fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
     frames.collect()
 }
 
-fn books(outcome: &Outcome) -> Vec<(String, u64, Vec<u64>, Vec<(String, u64)>)> {
+fn books(outcome: &Outcome) -> Vec<Book> {
     let nodes = outcome.report.nodes.iter();
     nodes.map(|node| (node.name.clone(), node.input, node.outputs.clone(), node.dropped.clone())).collect()
 }

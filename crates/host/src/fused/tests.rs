@@ -1,9 +1,6 @@
 use super::fuzz_forms;
 use proptest::prelude::*;
 
-#[path = "../../../../fuzz/replay.rs"]
-mod replay;
-
 /// How many chains; `MILLRACE_CHAINS` says otherwise.
 fn cases() -> u32 {
     std::env::var("MILLRACE_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150)
@@ -21,5 +18,5 @@ proptest! {
 /// The inputs that fuzzing starts from, and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    replay::replay("chain_forms", 4, fuzz_forms);
+    crate::replay::replay("chain_forms", 4, fuzz_forms);
 }
