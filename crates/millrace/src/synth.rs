@@ -1,6 +1,6 @@
 //! `millrace synth`: what becomes of a chain when its elements run as one program.
 
-use crate::{check, text};
+use crate::{check, prove, text};
 use anyhow::Context;
 use clap::Args;
 use codegen::{CodeBuilder, Listed};
@@ -29,6 +29,18 @@ pub struct SynthArgs {
     /// Shows what each stretch is made into instead
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "json")]
     emit: Option<Emit>,
+
+    /// Says of each stretch whether it does what its elements do, for every packet
+    #[arg(long, conflicts_with = "emit")]
+    prove: bool,
+
+    /// Longest time for the proof of a stretch
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "prove")]
+    limit: u64,
+
+    /// Most traffic classes of a stretch that are looked at
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000, requires = "prove")]
+    classes: usize,
 }
 
 /// What a stretch is made into.
@@ -81,6 +93,10 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
     let Some(assembly) = assembly.filter(|_| !loaded.diags.has_errors()) else {
         return Ok(ExitCode::from(2));
     };
+    if args.prove {
+        let limits = prove::limits(args.limit, args.classes);
+        return prove::run(&assembly, &args.chain.display().to_string(), &limits, args.json);
+    }
     let out = match () {
         () if args.emit.is_some() => emit(&assembly, args.emit)?,
         () if args.json => serde_json::to_string_pretty(&synthesis(&assembly)?)? + "\n",
