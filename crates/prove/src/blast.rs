@@ -1,11 +1,12 @@
 //! Expressions of traffic classes as bits.
 //!
 //! Free are: bits of packets and annotations, lengths and places (with what holds for all packets),
-//! cells, what a table finds, the numbers of records, sums over headers and payload, and reads after writes that
-//! may hit. Equal lookups (same table, same key, the same records asked for before) find the same; where
-//! keys only may be equal, a clause says so. Everything else is worked out gate by gate.
+//! cells, what a table finds, the numbers of records, and sums over headers and payload. Equal lookups (same
+//! table, same key, the same records asked for before) find the same, and sums over the same bytes are the
+//! same; where that is not known before, a clause says so. Everything else is worked out gate by gate.
 
 use crate::gates::{Bit, Gates, Word};
+use crate::memory::{self, Run};
 use ir::BinOp;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
@@ -36,6 +37,15 @@ pub struct Asked {
     pub bytes: HashMap<u16, Word>,
 }
 
+/// A sum over a header, or over a transport segment, after writes.
+#[derive(Clone, Debug)]
+struct Summed {
+    transport: bool,
+    of: Vec<Word>,
+    runs: Vec<Run>,
+    sum: Word,
+}
+
 /// Expressions as bits.
 pub struct Blaster<'p> {
     pool: &'p Pool,
@@ -46,6 +56,7 @@ pub struct Blaster<'p> {
     /// Lookups.
     pub asked: Vec<Asked>,
     numbers: HashMap<Id, usize>,
+    summed: Vec<Summed>,
 }
 
 impl<'p> Blaster<'p> {
@@ -58,6 +69,7 @@ impl<'p> Blaster<'p> {
             bits: HashMap::new(),
             asked: vec![],
             numbers: HashMap::new(),
+            summed: vec![],
         }
     }
 
@@ -132,8 +144,11 @@ impl<'p> Blaster<'p> {
                 let (sum, old, new) = (self.word(*sum), self.word(*old), self.word(*new));
                 self.checksum(&sum, &old, &new, (*bits).into())
             }
-            Node::IpSum(..) | Node::TransportSum(_) => self.gates.fresh_word(16),
-            Node::Read(_, bits) => self.gates.fresh_word(bits.width.into()),
+            Node::IpSum(log, net, end) => self.summed(false, &[*net, *end], *log),
+            Node::TransportSum(of) => {
+                self.summed(true, &[of.net, of.trans, of.end, of.rest, of.proto], of.log)
+            }
+            Node::Read(log, bits) => memory::read(self, pool.writes(*log), *bits),
             Node::Found(_) => {
                 let at = self.ask(id);
                 vec![self.asked[at].found]
@@ -215,6 +230,27 @@ impl<'p> Blaster<'p> {
             let term = self.gates.mul(&term, &times);
             sum = if minus { self.gates.sub(&sum, &term) } else { self.gates.add(&sum, &term) };
         }
+        sum
+    }
+
+    /// A sum over bytes: the same where it is asked for the same places after writes that make the same.
+    fn summed(&mut self, transport: bool, of: &[Id], log: Log) -> Word {
+        let pool = self.pool;
+        let of: Vec<Word> = of.iter().map(|id| self.word(*id)).collect();
+        let runs = memory::runs(self, pool.writes(log));
+        let sum = self.gates.fresh_word(16);
+        let others: Vec<Summed> =
+            self.summed.iter().filter(|other| other.transport == transport).cloned().collect();
+        for other in others {
+            let apart = memory::differences(self, &runs, &other.runs);
+            let mut differ = [apart.bits, apart.overlaps].concat();
+            for (a, b) in of.iter().zip(&other.of) {
+                differ.push(!self.gates.equal(a, b));
+            }
+            let (differ, equal) = (self.gates.any(&differ), self.gates.equal(&sum, &other.sum));
+            self.gates.clause(&[differ, equal]);
+        }
+        self.summed.push(Summed { transport, of, runs, sum: sum.clone() });
         sum
     }
 

@@ -13,6 +13,7 @@
 mod blast;
 mod compose;
 mod gates;
+mod memory;
 mod model;
 mod outcome;
 mod run;

@@ -2,14 +2,12 @@
 
 use crate::blast::Blaster;
 use crate::gates::{Bit, Word};
+use crate::memory::{self, Run, runs};
 use packet::field::Base;
 use std::collections::{BTreeMap, BTreeSet};
-use synth::classes::expr::{Atom, Node, Pool, Root, Write};
+use synth::classes::expr::{Atom, Node, Pool, Root};
 use synth::classes::state::Place;
 use synth::classes::{Class, Exit};
-
-/// Bits written from a root, without another root's in between.
-type Run = (Root, BTreeMap<i32, Bit>);
 
 /// What a class does.
 #[derive(Clone, PartialEq, Debug)]
@@ -115,24 +113,6 @@ pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome
     Outcome { exit, port, packet: seen, cells, records, record_order, finds }
 }
 
-/// Writes as runs from one root each; what is covered by later ones of the run is left out.
-fn runs(blaster: &mut Blaster<'_>, writes: &[Write]) -> Vec<Run> {
-    let mut runs: Vec<Run> = vec![];
-    for Write { bits, value } in writes {
-        if runs.last().is_none_or(|(root, _)| *root != bits.root) {
-            runs.push((bits.root, BTreeMap::new()));
-        }
-        let value = blaster.word(*value);
-        if let Some((_, run)) = runs.last_mut() {
-            for low in 0..bits.width {
-                let bit = blaster.gates.at(&value, low.into());
-                run.insert(bits.end() - 1 - i32::from(low), bit);
-            }
-        }
-    }
-    runs
-}
-
 /// All in which two outcomes may differ: where none of the bits can be 1, they are equal.
 pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<Difference> {
     let mut all = vec![];
@@ -141,7 +121,7 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
     match (a.exit, b.exit) {
         (Exit::Emit(port), Exit::EmitTo(_)) | (Exit::EmitTo(_), Exit::Emit(port)) => {
             let port = blaster.gates.number(port.into());
-            let own = if a.port.is_empty() { &b.port } else { &a.port };
+            let own = if matches!(b.exit, Exit::EmitTo(_)) { &b.port } else { &a.port };
             note("the exit", !blaster.gates.equal(&port, own));
         }
         (Exit::EmitTo(_), Exit::EmitTo(_)) => note("the exit", !blaster.gates.equal(&a.port, &b.port)),
@@ -159,7 +139,9 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
             let byte = (packet::anno::ANNO_BYTES as i32) - 1 - bit.div_euclid(8);
             note(&format!("annotation byte {byte}"), blaster.gates.xor(value(&a.annos), value(&b.annos)));
         }
-        packet_bytes(blaster, &a.bytes, &b.bytes, &mut note);
+        let bytes = memory::differences(blaster, &a.bytes, &b.bytes);
+        bytes.bits.into_iter().for_each(|bit| note("a byte of the packet", bit));
+        bytes.overlaps.into_iter().for_each(|bit| note("whether two headers overlap", bit));
     }
     let cells: BTreeSet<u16> = a.cells.keys().chain(b.cells.keys()).copied().collect();
     for cell in cells {
@@ -192,62 +174,28 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
     all
 }
 
-/// Bytes: where they are counted from one place, bit by bit; else in the same order, or apart for certain.
-fn packet_bytes(blaster: &mut Blaster<'_>, a: &[Run], b: &[Run], note: &mut impl FnMut(&str, Bit)) {
-    if a == b {
-        return;
-    }
-    let merged = |of: &[Run]| {
-        let mut all: BTreeMap<(Root, i32), Bit> = BTreeMap::new();
-        for (root, bits) in of {
-            all.extend(bits.iter().map(|(bit, value)| ((*root, *bit), *value)));
-        }
-        all
-    };
-    let (all_a, all_b) = (merged(a), merged(b));
-    let places: BTreeSet<(Root, i32)> = all_a.keys().chain(all_b.keys()).copied().collect();
-    for place in &places {
-        let own = blaster.packet_bit(place.0, place.1);
-        let value = |of: &BTreeMap<(Root, i32), Bit>| of.get(place).copied().unwrap_or(own);
-        note("a byte of the packet", blaster.gates.xor(value(&all_a), value(&all_b)));
-    }
-    // With several roots, what was said holds where nothing that is written lies in two places.
-    let mut hulls: BTreeMap<Root, (i32, i32)> = BTreeMap::new();
-    for (root, bit) in &places {
-        let hull = hulls.entry(*root).or_insert((*bit, *bit));
-        *hull = (hull.0.min(*bit), hull.1.max(*bit));
-    }
-    let hulls: Vec<(Root, (i32, i32))> = hulls.into_iter().collect();
-    for (at, (root, hull)) in hulls.iter().enumerate() {
-        for (other, other_hull) in &hulls[at + 1..] {
-            let (Root::At(root), Root::At(other)) = (root, other) else { continue };
-            let (root, other) = (blaster.word(*root), blaster.word(*other));
-            let ends = |blaster: &mut Blaster<'_>, root: &[Bit], hull: (i32, i32)| {
-                // Counted from far in front, so that nothing is below 0.
-                let at = |bit: i32| (0x1_0000 + i64::from(bit.div_euclid(8))) as u64;
-                let (first, last) = (blaster.gates.number(at(hull.0)), blaster.gates.number(at(hull.1)));
-                (blaster.gates.add(root, &first), blaster.gates.add(root, &last))
-            };
-            let (first, last) = ends(blaster, &root, *hull);
-            let (other_first, other_last) = ends(blaster, &other, *other_hull);
-            let meets_front = blaster.gates.at_most(&first, &other_last);
-            let meets_back = blaster.gates.at_most(&other_first, &last);
-            note("whether two headers overlap", blaster.gates.and(meets_front, meets_back));
-        }
-    }
-}
-
+/// Records: a lookup of one side is that of the other at the same place in the order. Where keys differ, that
+/// is told by itself.
 fn records(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome, note: &mut impl FnMut(&str, Bit)) {
     if a.records == b.records && a.record_order == b.record_order {
         return;
     }
-    let places: BTreeSet<(usize, u16)> = a.records.keys().chain(b.records.keys()).copied().collect();
-    for (lookup, offset) in &places {
+    let pairs = a.finds.iter().filter_map(|(table, a)| Some((a, b.finds.get(table)?)));
+    let twins: BTreeMap<usize, usize> =
+        pairs.flat_map(|(a, b)| b.iter().copied().zip(a.iter().copied())).collect();
+    let twin = |lookup: usize| twins.get(&lookup).copied().unwrap_or(lookup);
+    let of_b: BTreeMap<(usize, u16), &Word> =
+        b.records.iter().map(|((lookup, offset), word)| ((twin(*lookup), *offset), word)).collect();
+    let order: Vec<(u16, usize)> = b.record_order.iter().map(|(table, of)| (*table, twin(*of))).collect();
+    let places: BTreeSet<(usize, u16)> = a.records.keys().chain(of_b.keys()).copied().collect();
+    for place @ (lookup, offset) in &places {
         let own = blaster.record_byte(*lookup, *offset);
-        let value =
-            |of: &Outcome| of.records.get(&(*lookup, *offset)).cloned().unwrap_or_else(|| own.clone());
+        let (mine, theirs) = (a.records.get(place).unwrap_or(&own), of_b.get(place).copied().unwrap_or(&own));
         let what = format!("a record of table {}", blaster.asked[*lookup].table);
-        note(&what, !blaster.gates.equal(&value(a), &value(b)));
+        note(&what, !blaster.gates.equal(mine, theirs));
+    }
+    if order == a.record_order {
+        return;
     }
     let lookups: BTreeSet<usize> = places.iter().map(|(lookup, _)| *lookup).collect();
     for one in &lookups {
