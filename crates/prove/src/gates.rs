@@ -70,9 +70,9 @@ impl Gates {
         (bit.var() == self.yes.var()).then_some(bit == self.yes)
     }
 
-    /// Bits, clauses.
-    pub fn size(&self) -> (usize, usize) {
-        (self.solver.num_vars() as usize, self.solver.num_clauses() as usize)
+    /// How many clauses there are.
+    pub fn clauses(&self) -> usize {
+        self.solver.num_clauses() as usize
     }
 
     /// A bit of which nothing is known.

@@ -161,6 +161,8 @@ impl std::error::Error for ProveError {}
 struct Prover<'a> {
     reference: &'a Program,
     cells: &'a [u64],
+    /// Which of them programs write; the others are the configuration.
+    written: Vec<bool>,
     runs: Runs<'a>,
     rng: Pcg64,
     until: Instant,
@@ -196,6 +198,7 @@ pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError
     let mut prover = Prover {
         reference: &reference,
         cells: stretch.cells,
+        written: written(&reference),
         runs: Runs::new(stretch, &numbers).map_err(ProveError::Code)?,
         rng: Pcg64::seed_from_u64(1),
         until,
@@ -226,26 +229,11 @@ pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError
                 },
             );
         }
-        for class in &mine {
-            prover.class(
-                &mut blaster,
-                &elements,
-                (entry, &elements.classes[class.class]),
-                class.filter,
-                limits.packets,
-            );
-        }
-        for class in &theirs {
-            prover.class(
-                &mut blaster,
-                &elements,
-                (entry, &program.classes[class.class]),
-                class.filter,
-                limits.packets,
-            );
-        }
         questions += blaster.gates.questions;
-        clauses += blaster.gates.size().1;
+        clauses += blaster.gates.clauses();
+    }
+    for class in elements.classes.iter().chain(&program.classes) {
+        prover.class(&elements, (class.entry, class), limits.packets);
     }
     if let Some(broken) = prover.broken {
         return Err(ProveError::Broken(broken));
@@ -261,6 +249,17 @@ pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError
         tried: prover.tried,
         time: start.elapsed(),
     })
+}
+
+/// Which cells a program writes.
+fn written(program: &Program) -> Vec<bool> {
+    let mut written = vec![false; program.cells.len()];
+    for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
+        if let ir::Inst::CellStore(cell, _) | ir::Inst::CellAdd(cell, _) = inst {
+            written[usize::from(*cell)] = true;
+        }
+    }
+    written
 }
 
 /// The longest that a packet may be looked for.
@@ -306,7 +305,7 @@ impl Prover<'_> {
         }
         // Cells of the configuration are what the program was made for.
         for (at, cell) in made.cells.iter_mut().enumerate() {
-            if !self.is_written(at) {
+            if !self.written[at] {
                 *cell = self.cells[at];
             }
         }
@@ -321,14 +320,6 @@ impl Prover<'_> {
         }
     }
 
-    fn is_written(&self, cell: usize) -> bool {
-        let insts = self.reference.blocks.iter().flat_map(|block| &block.insts);
-        insts.into_iter().any(|(_, inst)| match inst {
-            ir::Inst::CellStore(own, _) | ir::Inst::CellAdd(own, _) => usize::from(*own) == cell,
-            _ => false,
-        })
-    }
-
     /// Looks for a packet that shows what the solver says.
     fn find(&mut self, blaster: &mut Blaster<'_>, classes: &Classes, class: (usize, &Class), bits: &[Bit]) {
         if self.solve(blaster, bits) == Answer::Found {
@@ -337,17 +328,13 @@ impl Prover<'_> {
     }
 
     /// Runs packets of a class and of the borders of its conditions.
-    fn class(
-        &mut self,
-        blaster: &mut Blaster<'_>,
-        classes: &Classes,
-        class: (usize, &Class),
-        filter: Bit,
-        most: usize,
-    ) {
+    fn class(&mut self, classes: &Classes, class: (usize, &Class), most: usize) {
         if most == 0 || self.differs.is_some() || self.broken.is_some() {
             return;
         }
+        // By itself, since what the class does asks nothing of its packets.
+        let blaster = &mut Blaster::new(&classes.pool);
+        let filter = blaster.filter(&class.1.filter);
         match self.solve(blaster, &[filter]) {
             Answer::Found => {}
             Answer::Never => {

@@ -24,6 +24,7 @@ mod napt;
 mod packets;
 mod process;
 mod program;
+mod prove;
 mod real;
 mod router;
 mod running;
