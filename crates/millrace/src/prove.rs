@@ -249,43 +249,76 @@ fn places(places: [u16; 4]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// The named fields of a packet that lie in it; of the headers as they are set, or in an Ethernet frame.
+/// What a packet's readable fields depend on: the EtherType, and the IPv4 protocol.
+const SHOWN: &[(field::Field, Option<u64>, &str)] = &[
+    (field::ETH_DST, None, "eth.dst"),
+    (field::ETH_SRC, None, "eth.src"),
+    (field::ETH_TYPE, None, "eth.type"),
+    (field::IP_HL, None, "ip.hl"),
+    (field::IP_TOS, None, "ip.tos"),
+    (field::IP_LEN, None, "ip.len"),
+    (field::IP_ID, None, "ip.id"),
+    (field::IP_OFF, None, "ip.off"),
+    (field::IP_TTL, None, "ip.ttl"),
+    (field::IP_PROTO, None, "ip.proto"),
+    (field::IP_SUM, None, "ip.sum"),
+    (field::IP_SRC, None, "ip.src"),
+    (field::IP_DST, None, "ip.dst"),
+    (field::L4_SPORT, Some(6), "tcp.sport"),
+    (field::L4_DPORT, Some(6), "tcp.dport"),
+    (field::TCP_FLAGS, Some(6), "tcp.flags"),
+    (field::TCP_SUM, Some(6), "tcp.sum"),
+    (field::L4_SPORT, Some(17), "udp.sport"),
+    (field::L4_DPORT, Some(17), "udp.dport"),
+    (field::UDP_LEN, Some(17), "udp.len"),
+    (field::UDP_SUM, Some(17), "udp.sum"),
+    (field::ICMP_TYPE, Some(1), "icmp.type"),
+    (field::ICMP_CODE, Some(1), "icmp.code"),
+];
+
+/// The fields of a packet that lie in it, by its headers as they are set, or as in an Ethernet frame.
 fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
     let data = usize::from(packet.data);
     let set = |at: u16, other: usize| if at == NO_HEADER { other } else { usize::from(at) };
     let mac = set(packet.mac, data);
-    let net = set(packet.net, data + 14);
+    let net = set(packet.net, mac + 14);
     let length = buffer.get(net).map_or(20, |first| usize::from(first & 15) * 4);
     let trans = set(packet.trans, net + length);
-    let end = data + packet.len as usize;
-    let one = |(name, field): &(&str, field::Field)| {
-        let base = match field.base {
-            Base::Data => return None,
-            Base::Mac => mac,
-            Base::Net => net,
-            Base::Trans => trans,
-        };
-        let (first, last) =
-            (base * 8 + usize::from(field.bit), base * 8 + usize::from(field.bit) + usize::from(field.width));
-        if last > end.min(buffer.len()) * 8 || SKIPPED.iter().any(|skipped| name.contains(skipped)) {
+    let end = (data + packet.len as usize).min(buffer.len());
+    let value = |of: &field::Field| {
+        let base = [data, mac, net, trans][of.base as usize];
+        let first = base * 8 + usize::from(of.bit);
+        let last = first + usize::from(of.width);
+        let bit = |bit: usize| u64::from(buffer[bit / 8] >> (7 - bit % 8) & 1);
+        (last <= end * 8).then(|| (first..last).fold(0, |value, at| value << 1 | bit(at)))
+    };
+    let protocol = value(&field::IP_PROTO);
+    let one = |(of, wanted, name): &(field::Field, Option<u64>, &str)| {
+        if wanted.is_some() && *wanted != protocol {
             return None;
         }
-        let value = (first..last)
-            .fold(0u64, |value, bit| value << 1 | u64::from(buffer[bit / 8] >> (7 - bit % 8) & 1));
-        Some(match field.width {
-            32 if name.ends_with("src") || name.ends_with("dst") => {
-                let bytes = (value as u32).to_be_bytes().map(|byte| byte.to_string());
-                format!("{name} {}", bytes.join("."))
+        let value = value(of)?;
+        let bytes = &value.to_be_bytes()[8 - usize::from(of.width.div_ceil(8))..];
+        Some(match (of.base, of.width) {
+            (Base::Mac, 48) => {
+                let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("{name} {}", hex.join(":"))
             }
-            16.. if !name.starts_with("l4") => format!("{name} {value:#06x}"),
+            (Base::Net, 32) => {
+                let dotted: Vec<String> = bytes.iter().map(u8::to_string).collect();
+                format!("{name} {}", dotted.join("."))
+            }
+            _ if name.ends_with("type") && of.width == 16
+                || name.ends_with("sum")
+                || *of == field::IP_OFF =>
+            {
+                format!("{name} {value:#06x}")
+            }
             _ => format!("{name} {value}"),
         })
     };
-    field::TABLE.iter().filter_map(one).collect()
+    SHOWN.iter().filter_map(one).collect()
 }
-
-/// Fields that say again what others say, or that few packets have.
-const SKIPPED: &[&str] = &["pair", "ports", "ip6", "vlan", "icmp", "arp", "five", "tuple"];
 
 fn leaves(of: &prove::Stretch<'_>, leaves: Leaves) -> String {
     match leaves {

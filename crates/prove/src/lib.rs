@@ -293,10 +293,14 @@ impl Prover<'_> {
         let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
         let mut world = World { cells: self.cells, tables: &mut fresh, keys: &keys, frames: false };
         let mended = class.mended(classes, made.clone(), &mut world, &mut self.rng);
-        let is_of_class = mended.is_some();
-        // One that could not be mended is a packet all the same.
-        self.run(entry, mended.unwrap_or(made), &tables);
-        is_of_class
+        // One that is mended, or could not be, is a packet all the same.
+        let as_found = mended.as_ref().is_some_and(|mended| mended.buffer == made.buffer);
+        if !as_found {
+            self.run(entry, made, &tables);
+        }
+        let Some(mended) = mended else { return false };
+        self.run(entry, mended, &tables);
+        true
     }
 
     fn run(&mut self, entry: usize, mut made: Made, tables: &TestTables) {
