@@ -57,6 +57,8 @@ pub struct Blaster<'p> {
     pub asked: Vec<Asked>,
     numbers: HashMap<Id, usize>,
     summed: Vec<Summed>,
+    /// Whether sums over headers are worked out, for packets that are to be real.
+    exact: bool,
 }
 
 impl<'p> Blaster<'p> {
@@ -70,7 +72,13 @@ impl<'p> Blaster<'p> {
             asked: vec![],
             numbers: HashMap::new(),
             summed: vec![],
+            exact: false,
         }
+    }
+
+    /// The same, with sums over headers worked out: more gates, and what is found is a packet.
+    pub fn exact(pool: &'p Pool) -> Blaster<'p> {
+        Blaster { exact: true, ..Blaster::new(pool) }
     }
 
     /// Bits of packets that were asked for.
@@ -144,7 +152,10 @@ impl<'p> Blaster<'p> {
                 let (sum, old, new) = (self.word(*sum), self.word(*old), self.word(*new));
                 self.checksum(&sum, &old, &new, (*bits).into())
             }
-            Node::IpSum(log, net, end) => self.summed(false, &[*net, *end], *log),
+            Node::IpSum(log, net, end) => match self.root(*net) {
+                Some(root) if self.exact => self.header_sum(*log, root, *net, *end),
+                _ => self.summed(false, &[*net, *end], *log),
+            },
             Node::TransportSum(of) => {
                 self.summed(true, &[of.net, of.trans, of.end, of.rest, of.proto], of.log)
             }
@@ -252,6 +263,49 @@ impl<'p> Blaster<'p> {
         }
         self.summed.push(Summed { transport, of, runs, sum: sum.clone() });
         sum
+    }
+
+    /// A place as an expression without constant part, and bytes behind it.
+    fn root(&self, place: Id) -> Option<(Id, i32)> {
+        let Node::Sum(by, terms) = self.pool.node(place) else { return Some((place, 0)) };
+        let root = match &**terms {
+            [(only, 1)] => *only,
+            _ => self.pool.find(&Node::Sum(0, terms.clone()))?,
+        };
+        Some((root, i32::try_from(*by as i64).ok()?))
+    }
+
+    /// The sum of an IPv4 header's words, as many as it says that there are.
+    fn header_sum(&mut self, log: Log, (root, by): (Id, i32), net: Id, end: Id) -> Word {
+        let pool = self.pool;
+        let at = |blaster: &mut Blaster<'_>, bit: i32, width: u8| {
+            let bits = Bits { root: Root::At(root), bit: by * 8 + bit, width };
+            memory::read(blaster, pool.writes(log), bits)
+        };
+        let words = at(self, 4, 4);
+        let mut sum = vec![];
+        for word in 0..30 {
+            let value = at(self, word * 16, 16);
+            let (place, always) = (self.gates.number(word as u64 / 2 + 1), word < 10);
+            let within = self.gates.at_most(&place, &words);
+            let within = if always { self.gates.yes() } else { within };
+            let value = self.gates.select(within, &value, &[]);
+            sum = self.gates.add(&sum, &value);
+        }
+        for _ in 0..2 {
+            sum = self.fold_once(&sum);
+        }
+        // There, and as long as it must be.
+        let (net, end) = (self.word(net), self.word(end));
+        let four = self.gates.number(4);
+        let length = self.gates.mul(&words, &four);
+        let behind = self.gates.add(&net, &length);
+        let (there, five) = (self.gates.at_most(&behind, &end), self.gates.number(5));
+        let long = self.gates.at_most(&five, &words);
+        let last = self.gates.number(0xfffe);
+        let set = self.gates.at_most(&net, &last);
+        let right = self.gates.all(&[there, long, set]);
+        self.gates.select(right, &sum, &[])
     }
 
     fn fold_once(&mut self, sum: &[Bit]) -> Word {

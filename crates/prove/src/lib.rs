@@ -216,18 +216,10 @@ pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError
         let theirs = symbolic::of_entry(&mut blaster, pool, &program, entry);
         if limits.symbolic {
             let both = (mine.as_slice(), theirs.as_slice());
-            symbolic::compare(
-                &mut blaster,
-                both,
-                entry,
-                until,
-                &mut comparison,
-                &mut |blaster, class, bits| {
-                    let class = &elements.classes[class];
-                    prover.find(blaster, &elements, (entry, class), bits);
-                    prover.differs.is_none()
-                },
-            );
+            symbolic::compare(&mut blaster, both, entry, until, &mut comparison, &mut |mine, theirs| {
+                prover.find(&elements, &elements.classes[mine], &program.classes[theirs]);
+                prover.differs.is_none()
+            });
         }
         questions += blaster.gates.questions;
         clauses += blaster.gates.clauses();
@@ -263,7 +255,7 @@ fn written(program: &Program) -> Vec<bool> {
 }
 
 /// The longest that a packet may be looked for.
-const SEARCH: Duration = Duration::from_secs(3);
+const SEARCH: Duration = Duration::from_secs(1);
 
 impl Prover<'_> {
     /// Looks for a packet of one segment, best of all as ports deliver it, for which all bits are 1.
@@ -324,10 +316,22 @@ impl Prover<'_> {
         }
     }
 
-    /// Looks for a packet that shows what the solver says.
-    fn find(&mut self, blaster: &mut Blaster<'_>, classes: &Classes, class: (usize, &Class), bits: &[Bit]) {
-        if self.solve(blaster, bits) == Answer::Found {
-            self.try_found(blaster, classes, class);
+    /// Looks for a packet that shows what the solver says of two classes.
+    fn find(&mut self, classes: &Classes, mine: &Class, theirs: &Class) {
+        let pool = &classes.pool;
+        for mut blaster in [Blaster::new(pool), Blaster::exact(pool)] {
+            let blaster = &mut blaster;
+            let both = [blaster.filter(&mine.filter), blaster.filter(&theirs.filter)];
+            let (a, b) = (outcome::outcome(pool, blaster, mine), outcome::outcome(pool, blaster, theirs));
+            let different = outcome::differences(blaster, &a, &b);
+            let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
+            let any = blaster.gates.any(&bits);
+            if self.solve(blaster, &[both[0], both[1], any]) == Answer::Found {
+                self.try_found(blaster, classes, (mine.entry, mine));
+            }
+            if self.differs.is_some() {
+                return;
+            }
         }
     }
 
@@ -336,19 +340,30 @@ impl Prover<'_> {
         if most == 0 || self.differs.is_some() || self.broken.is_some() {
             return;
         }
-        // By itself, since what the class does asks nothing of its packets.
-        let blaster = &mut Blaster::new(&classes.pool);
+        // By itself, since what the class does asks nothing of its packets. Sums over headers are mended where
+        // that can be done, and worked out by the solver where not.
+        let ways = [(Blaster::new(&classes.pool), most), (Blaster::exact(&classes.pool), most.min(EXACT))];
+        let hit =
+            ways.into_iter().map(|(mut blaster, most)| self.class_by(&mut blaster, classes, class, most));
+        match hit.into_iter().find(|answer| *answer != Answer::Unknown) {
+            Some(Answer::Found) => self.tried.classes += 1,
+            Some(Answer::Never) => self.tried.empty += 1,
+            _ => self.tried.missed += 1,
+        }
+    }
+
+    /// Whether a packet of the class was found and run, or there is none.
+    fn class_by(
+        &mut self,
+        blaster: &mut Blaster<'_>,
+        classes: &Classes,
+        class: (usize, &Class),
+        most: usize,
+    ) -> Answer {
         let filter = blaster.filter(&class.1.filter);
         match self.solve(blaster, &[filter]) {
             Answer::Found => {}
-            Answer::Never => {
-                self.tried.empty += 1;
-                return;
-            }
-            Answer::Unknown => {
-                self.tried.missed += 1;
-                return;
-            }
+            answer => return answer,
         }
         let mut hit = self.try_found(blaster, classes, class);
         let mut borders = vec![];
@@ -373,9 +388,12 @@ impl Prover<'_> {
                 }
             }
         }
-        if hit { self.tried.classes += 1 } else { self.tried.missed += 1 }
+        if hit { Answer::Found } else { Answer::Unknown }
     }
 }
+
+/// Most packets of a class that are looked for with all sums worked out: that takes long.
+const EXACT: usize = 1;
 
 /// All conditions of a filter that have borders.
 fn conditions(factors: &[Factor], into: &mut Vec<(synth::classes::expr::Id, IntervalSet)>) {

@@ -34,7 +34,10 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Made
     };
     let mut buffer = vec![0; BUF_BYTES];
     rng.fill(buffer.as_mut_slice());
-    for (&(root, bit), &of) in blaster.packet_bits() {
+    // What is counted from a later header comes last: what an earlier one says of the same bytes was not used.
+    let mut bits: Vec<_> = blaster.packet_bits().collect();
+    bits.sort_unstable_by_key(|(place, _)| **place);
+    for (&(root, bit), &of) in bits {
         let one = blaster.gates.bit(of);
         let set = |byte: Option<&mut u8>, bit: i64| {
             let mask = 0x80 >> bit.rem_euclid(8);

@@ -66,15 +66,15 @@ pub fn of_entry(
         .collect()
 }
 
-/// Compares the classes of one entry. `suspect` gets the elements' class of a packet that the solver found,
-/// and what it asked; it tells whether to go on.
+/// Compares the classes of one entry. `suspect` gets the classes, of the elements and of the program, of a
+/// packet that the solver found; it tells whether to go on.
 pub fn compare(
     blaster: &mut Blaster<'_>,
     (elements, program): (&[Filtered], &[Filtered]),
     entry: usize,
     until: Instant,
     into: &mut Comparison,
-    suspect: &mut dyn FnMut(&mut Blaster<'_>, usize, &[Bit]) -> bool,
+    suspect: &mut dyn FnMut(usize, usize) -> bool,
 ) {
     for (at, side) in [elements, program].into_iter().enumerate() {
         let none: Vec<Bit> = side.iter().map(|class| !class.filter).collect();
@@ -130,7 +130,7 @@ pub fn compare(
                     let mut named: Vec<&str> = named.map(|different| different.what.as_str()).collect();
                     named.dedup();
                     let what = if named.is_empty() { "what they do".into() } else { named.join(", ") };
-                    let go_on = answer != Answer::Found || suspect(blaster, mine.class, &question);
+                    let go_on = answer != Answer::Found || suspect(mine.class, theirs.class);
                     into.open.push(format!(
                         "entry {entry}: class {} of the elements and class {} of the fused program: {what}",
                         mine.class + 1,
