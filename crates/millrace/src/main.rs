@@ -14,6 +14,7 @@ mod r#gen;
 mod launch;
 mod nf_process;
 mod nf_relay;
+mod prove;
 mod run;
 mod steer;
 mod synth;

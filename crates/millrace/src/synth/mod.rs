@@ -5,7 +5,7 @@ mod click;
 pub mod stretch;
 mod svg;
 
-use crate::{check, text};
+use crate::{check, prove, text};
 use anyhow::Context;
 use clap::Args;
 use classes::Walked;
@@ -52,10 +52,20 @@ pub struct SynthArgs {
     /// Shows what each stretch is made into instead
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "json")]
     emit: Option<Emit>,
+
+    /// Says of each stretch whether it does what its elements do, for every packet
+    #[arg(long, conflicts_with = "emit")]
+    prove: bool,
+
+    /// Longest time for the proof of a stretch
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "prove")]
+    limit: u64,
 }
 
 /// More classes than chains have as a rule, and still quickly found.
 pub const MAX_CLASSES: usize = 2_000;
+/// A proof is worth more than a list.
+const MAX_PROVEN_CLASSES: usize = 20_000;
 
 /// A count of at least one.
 fn most(text: &str) -> Result<usize, String> {
@@ -96,6 +106,10 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
     let Some(assembly) = assembly.filter(|_| !loaded.diags.has_errors()) else {
         return Ok(ExitCode::from(2));
     };
+    if args.prove {
+        let limits = prove::limits(args.limit, args.max_classes.unwrap_or(MAX_PROVEN_CLASSES));
+        return prove::run(&assembly, &args.chain.display().to_string(), &limits, args.json);
+    }
     if args.emit.is_some() {
         text::print(&emit(&assembly, args.emit)?).context("standard output")?;
         return Ok(ExitCode::SUCCESS);

@@ -25,6 +25,7 @@ mod napt;
 mod packets;
 mod process;
 mod program;
+mod prove;
 mod real;
 mod router;
 mod running;

@@ -299,7 +299,7 @@ impl Pool {
     }
 
     /// The expression of a node that was made before.
-    pub(super) fn find(&self, node: &Node) -> Option<Id> {
+    pub fn find(&self, node: &Node) -> Option<Id> {
         self.known.get(node).copied()
     }
 

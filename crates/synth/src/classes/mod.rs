@@ -187,7 +187,13 @@ pub struct Classes {
 impl Classes {
     /// Walks all ways through a program.
     pub fn of(program: &Program, options: &Options<'_>) -> Classes {
+        Classes::among(Pool::default(), program, options)
+    }
+
+    /// The same with the expressions of another program's walk, so that those of both can be compared.
+    pub fn among(pool: Pool, program: &Program, options: &Options<'_>) -> Classes {
         let mut walker = walk::Walker::new(program, options);
+        walker.pool = pool;
         walker.pool.relations = options.relations.to_vec();
         let mut classes = vec![];
         for entry in 0..program.entries.len() {

@@ -86,6 +86,20 @@ impl Class {
     }
 }
 
+impl Class {
+    /// A packet of the class that is made from another one; `None` where that does not lead to one.
+    pub fn mended<R: Rng>(
+        &self,
+        classes: &Classes,
+        made: Made,
+        world: &mut World<'_>,
+        rng: &mut R,
+    ) -> Option<Made> {
+        let mut maker = Maker { classes, world, rng, made };
+        maker.mend(self).then_some(maker.made)
+    }
+}
+
 /// A frame with a plain IPv4 packet, as a start.
 fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> Made {
     let mut buffer = vec![0; BUF_BYTES];

@@ -1,0 +1,396 @@
+//! `millrace synth --prove`: whether the fused program does what the elements do.
+
+use crate::text;
+use anyhow::Context;
+use host::Assembly;
+use host::fused::{Cut, Made, Stretch};
+use host::node::Node;
+use ir::Program;
+use packet::field::{self, Base};
+use prove::{Counterexample, Leaves, Limits, Part, Proof, Seen};
+use serde::Serialize;
+use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is said of a stretch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Verdict {
+    /// For every packet and state.
+    Equal,
+    /// No packet was found for which they differ, but not all are covered.
+    NotRefuted,
+    /// For some packet they differ.
+    Differs,
+}
+
+/// A stretch's verdict, and what it rests on.
+#[derive(Debug, Serialize)]
+struct Shown {
+    verdict: Verdict,
+    elements: Vec<String>,
+    /// Of the elements, and of the fused program.
+    classes: [usize; 2],
+    left_out: [usize; 2],
+    pairs: usize,
+    same_expressions: usize,
+    never_met: usize,
+    equal_by_solver: usize,
+    not_decided: Vec<String>,
+    questions: usize,
+    clauses: usize,
+    packets: usize,
+    classes_with_packets: usize,
+    classes_without_packets: usize,
+    seconds: f64,
+    limit_seconds: u64,
+    limit_classes: usize,
+    /// A packet for which they differ.
+    counterexample: Option<String>,
+}
+
+/// Proves every stretch of a chain, and says so.
+///
+/// # Errors
+/// When no machine code can be made, or standard output takes nothing.
+pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> anyhow::Result<ExitCode> {
+    let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
+    let mut all = vec![];
+    for stretch in stretches {
+        all.push(prove(stretch, nodes, &assembly.cuts, limits)?);
+    }
+    let differs = all.iter().any(|shown| shown.verdict == Verdict::Differs);
+    let out = if json { serde_json::to_string_pretty(&all)? + "\n" } else { listed(chain, &all) };
+    text::print(&out).context("standard output")?;
+    Ok(if differs { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn prove(stretch: &Stretch, nodes: &[Node], cuts: &[Cut], limits: &Limits) -> anyhow::Result<Shown> {
+    // As the host makes it before the first packet.
+    let made = Made::of(&stretch.linked.program, &cells(stretch, nodes));
+    held(stretch, nodes, cuts, &made.program, |of| Ok(shown(of, &prove::prove(of, limits)?, limits)))
+}
+
+/// What a stretch's cells start with: its elements', and those that count wires.
+fn cells(stretch: &Stretch, nodes: &[Node]) -> Vec<u64> {
+    let own = stretch.parts.iter().flat_map(|node| nodes[*node].first_cells.iter().copied());
+    own.chain(stretch.linked.flow.counted.iter().map(|_| 0)).collect()
+}
+
+/// Calls `with` for a stretch's elements and a program that is to do what they do.
+fn held<T>(
+    stretch: &Stretch,
+    nodes: &[Node],
+    cuts: &[Cut],
+    made: &Program,
+    with: impl FnOnce(&prove::Stretch<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let programs: Vec<Arc<Program>> = stretch
+        .parts
+        .iter()
+        .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))
+        .collect();
+    let place = |node: usize| stretch.parts.iter().position(|part| *part == node);
+    let parts = stretch.parts.iter().zip(&programs).map(|(&node, program)| {
+        let next = nodes[node].outputs.iter().enumerate().map(|(port, end)| {
+            let end = end.filter(|_| !cuts.contains(&Cut { node, port }))?;
+            place(end.node).map(|part| (part, end.port))
+        });
+        Part { name: &nodes[node].name, program, next: next.collect() }
+    });
+    let entries: Vec<(usize, usize)> =
+        stretch.entries().filter_map(|(node, input)| Some((place(node)?, input))).collect();
+    let flow = &stretch.linked.flow;
+    let counted: Vec<(usize, usize)> = flow.counted.iter().map(|wire| flow.wires[*wire].from).collect();
+    let of = prove::Stretch {
+        parts: parts.collect(),
+        entries: &entries,
+        linked: &stretch.linked,
+        made,
+        cells: &cells(stretch, nodes),
+        counted,
+    };
+    with(&of)
+}
+
+fn shown(of: &prove::Stretch<'_>, proof: &Proof, limits: &Limits) -> Shown {
+    let verdict = match &proof.differs {
+        Some(_) => Verdict::Differs,
+        None if proof.is_equal() => Verdict::Equal,
+        None => Verdict::NotRefuted,
+    };
+    let mut not_decided = proof.comparison.open.clone();
+    for (left, side) in proof.left.iter().zip(["the elements", "the fused program"]) {
+        if *left > 0 {
+            not_decided.push(format!(
+                "{left} ways through {side} beyond the limit of {} classes (--max-classes)",
+                limits.classes
+            ));
+        }
+    }
+    let pairs = proof.comparison.pairs;
+    Shown {
+        verdict,
+        elements: of.parts.iter().map(|part| part.name.to_string()).collect(),
+        classes: proof.classes,
+        left_out: proof.left,
+        pairs: pairs.all,
+        same_expressions: pairs.same,
+        never_met: pairs.apart,
+        equal_by_solver: pairs.equal,
+        not_decided,
+        questions: proof.questions,
+        clauses: proof.clauses,
+        packets: proof.tried.packets,
+        classes_with_packets: proof.tried.classes,
+        classes_without_packets: proof.tried.missed,
+        seconds: proof.time.as_secs_f64(),
+        limit_seconds: limits.time.as_secs(),
+        limit_classes: limits.classes,
+        counterexample: proof.differs.as_ref().map(|found| counterexample(of, found)),
+    }
+}
+
+/// Most lines of what was not decided.
+const MOST_LINES: usize = 12;
+
+fn listed(chain: &str, all: &[Shown]) -> String {
+    let count = all.len();
+    let mut out = format!("{chain}: {count} stretch{}\n", if count == 1 { "" } else { "es" });
+    for (number, shown) in all.iter().enumerate() {
+        let verdict = match shown.verdict {
+            Verdict::Equal => "equal",
+            Verdict::NotRefuted => "not refuted",
+            Verdict::Differs => "differs",
+        };
+        let [mine, theirs] = shown.classes;
+        let _ = write!(
+            out,
+            "\nstretch {}: {verdict}\n\
+             \x20 classes   {mine} of {} elements, {theirs} of the fused program\n\
+             \x20 compared  {} pairs: {} do the same by the same expressions, {} share no packet, {} are equal by the solver\n\
+             \x20 solver    {} questions in {} clauses\n\
+             \x20 packets   {}, from {} of {} classes and their borders, by elements, by program and by machine code\n\
+             \x20 time      {:.1} s (limits: {} s, {} classes)\n",
+            number + 1,
+            shown.elements.len(),
+            shown.pairs,
+            shown.same_expressions,
+            shown.never_met,
+            shown.equal_by_solver,
+            shown.questions,
+            shown.clauses,
+            shown.packets,
+            shown.classes_with_packets,
+            shown.classes_with_packets + shown.classes_without_packets,
+            shown.seconds,
+            shown.limit_seconds,
+            shown.limit_classes,
+        );
+        if let Some(found) = &shown.counterexample {
+            out += found;
+            continue;
+        }
+        for (at, line) in shown.not_decided.iter().take(MOST_LINES).enumerate() {
+            let _ = writeln!(out, "  {}{line}", if at == 0 { "open      " } else { "          " });
+        }
+        if shown.not_decided.len() > MOST_LINES {
+            let _ = writeln!(out, "            and {} more", shown.not_decided.len() - MOST_LINES);
+        }
+    }
+    out
+}
+
+/// Bytes in a line of hex.
+const HEX_BYTES: usize = 32;
+
+/// A packet, and what each side makes of it.
+fn counterexample(of: &prove::Stretch<'_>, found: &Counterexample) -> String {
+    let (part, input) = of.entries[found.entry];
+    let packet = &found.made.packet;
+    let mut out = format!(
+        "  packet    {} bytes into [{input}]{}, headers at {}\n",
+        packet.len,
+        of.parts[part].name,
+        places([packet.data, packet.mac, packet.net, packet.trans]),
+    );
+    let data = usize::from(packet.data);
+    let bytes = &found.made.buffer[data..(data + packet.len as usize).min(BUF_BYTES)];
+    for line in bytes.chunks(HEX_BYTES) {
+        let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        let _ = writeln!(out, "            {}", hex.join(" "));
+    }
+    let _ = writeln!(out, "  fields    {}", fields(packet, &found.made.buffer).join(", "));
+    let three = &found.three;
+    let whole = |seen: &Seen| Seen { calls: None, ..seen.clone() };
+    let sides = [("elements", &three.elements), ("program", &three.program), ("code", &three.code)];
+    for (name, seen) in sides {
+        // Machine code that does what its program does is not told twice.
+        if name == "code" && whole(seen) == whole(&three.program) {
+            continue;
+        }
+        let _ = writeln!(out, "  {name:<9} {}", leaves(of, seen.leaves));
+        for line in changes(found, seen) {
+            let _ = writeln!(out, "            {line}");
+        }
+    }
+    out
+}
+
+fn places(places: [u16; 4]) -> String {
+    let [data, headers @ ..] = places;
+    let named = ["mac", "net", "trans"].into_iter().zip(headers).map(|(name, at)| match at {
+        NO_HEADER => format!("{name} not set"),
+        at => format!("{name} {}", i32::from(at) - i32::from(data)),
+    });
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// What a packet's readable fields depend on: the EtherType, and the IPv4 protocol.
+const SHOWN: &[(field::Field, Option<u64>, &str)] = &[
+    (field::ETH_DST, None, "eth.dst"),
+    (field::ETH_SRC, None, "eth.src"),
+    (field::ETH_TYPE, None, "eth.type"),
+    (field::IP_HL, None, "ip.hl"),
+    (field::IP_TOS, None, "ip.tos"),
+    (field::IP_LEN, None, "ip.len"),
+    (field::IP_ID, None, "ip.id"),
+    (field::IP_OFF, None, "ip.off"),
+    (field::IP_TTL, None, "ip.ttl"),
+    (field::IP_PROTO, None, "ip.proto"),
+    (field::IP_SUM, None, "ip.sum"),
+    (field::IP_SRC, None, "ip.src"),
+    (field::IP_DST, None, "ip.dst"),
+    (field::L4_SPORT, Some(6), "tcp.sport"),
+    (field::L4_DPORT, Some(6), "tcp.dport"),
+    (field::TCP_FLAGS, Some(6), "tcp.flags"),
+    (field::TCP_SUM, Some(6), "tcp.sum"),
+    (field::L4_SPORT, Some(17), "udp.sport"),
+    (field::L4_DPORT, Some(17), "udp.dport"),
+    (field::UDP_LEN, Some(17), "udp.len"),
+    (field::UDP_SUM, Some(17), "udp.sum"),
+    (field::ICMP_TYPE, Some(1), "icmp.type"),
+    (field::ICMP_CODE, Some(1), "icmp.code"),
+];
+
+/// The fields of a packet that lie in it, by its headers as they are set, or as in an Ethernet frame.
+fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
+    let data = usize::from(packet.data);
+    let set = |at: u16, other: usize| if at == NO_HEADER { other } else { usize::from(at) };
+    let mac = set(packet.mac, data);
+    let net = set(packet.net, mac + 14);
+    let length = buffer.get(net).map_or(20, |first| usize::from(first & 15) * 4);
+    let trans = set(packet.trans, net + length);
+    let end = (data + packet.len as usize).min(buffer.len());
+    let value = |of: &field::Field| {
+        let base = [data, mac, net, trans][of.base as usize];
+        let first = base * 8 + usize::from(of.bit);
+        let last = first + usize::from(of.width);
+        let bit = |bit: usize| u64::from(buffer[bit / 8] >> (7 - bit % 8) & 1);
+        (last <= end * 8).then(|| (first..last).fold(0, |value, at| value << 1 | bit(at)))
+    };
+    let protocol = value(&field::IP_PROTO);
+    let one = |(of, wanted, name): &(field::Field, Option<u64>, &str)| {
+        if wanted.is_some() && *wanted != protocol {
+            return None;
+        }
+        let value = value(of)?;
+        let bytes = &value.to_be_bytes()[8 - usize::from(of.width.div_ceil(8))..];
+        Some(match (of.base, of.width) {
+            (Base::Mac, 48) => {
+                let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("{name} {}", hex.join(":"))
+            }
+            (Base::Net, 32) => {
+                let dotted: Vec<String> = bytes.iter().map(u8::to_string).collect();
+                format!("{name} {}", dotted.join("."))
+            }
+            _ if name.ends_with("type") && of.width == 16
+                || name.ends_with("sum")
+                || *of == field::IP_OFF =>
+            {
+                format!("{name} {value:#06x}")
+            }
+            _ => format!("{name} {value}"),
+        })
+    };
+    SHOWN.iter().filter_map(one).collect()
+}
+
+fn leaves(of: &prove::Stretch<'_>, leaves: Leaves) -> String {
+    match leaves {
+        Leaves::Port(part, port) => format!("leaves by {}[{port}]", of.parts[part].name),
+        Leaves::Drop(part, reason) => {
+            let (name, program) = (of.parts[part].name, of.parts[part].program);
+            format!("dropped by {name}: {}", program.reasons.get(reason).map_or("?", String::as_str))
+        }
+        Leaves::Slow(part, slow) => {
+            let (name, program) = (of.parts[part].name, of.parts[part].program);
+            format!("slow path of {name}: {}", program.slow.get(slow).map_or("?", String::as_str))
+        }
+    }
+}
+
+/// What a side has written.
+fn changes(found: &Counterexample, seen: &Seen) -> Vec<String> {
+    let mut lines = vec![];
+    if let Some(left) = &seen.left {
+        let before = &found.made.packet;
+        let mut writes = vec![];
+        for (at, (old, new)) in found.made.buffer.iter().zip(&left.buffer).enumerate() {
+            if old != new {
+                writes.push(format!("{}: {old:02x} -> {new:02x}", at as i64 - i64::from(before.data)));
+            }
+        }
+        if !writes.is_empty() {
+            lines.push(format!("bytes {}", writes.join(", ")));
+        }
+        let annos = before.anno.iter().zip(&left.anno).enumerate().filter(|(_, (old, new))| old != new);
+        let annos: Vec<String> =
+            annos.map(|(at, (old, new))| format!("{at}: {old:02x} -> {new:02x}")).collect();
+        if !annos.is_empty() {
+            lines.push(format!("annotations {}", annos.join(", ")));
+        }
+        if left.places != [before.data, before.mac, before.net, before.trans] {
+            lines.push(format!(
+                "first byte moved by {}, headers at {}",
+                i32::from(left.places[0]) - i32::from(before.data),
+                places(left.places)
+            ));
+        }
+        if left.lengths != [before.len, before.total] {
+            lines.push(format!("{} bytes", left.lengths[1]));
+        }
+        if left.packet_type != before.packet_type {
+            lines.push(format!("packet type {}", left.packet_type));
+        }
+    }
+    let cells = found.made.cells.iter().zip(&seen.cells).enumerate().filter(|(_, (old, new))| old != new);
+    let cells: Vec<String> = cells.map(|(at, (old, new))| format!("{at}: {old} -> {new}")).collect();
+    if !cells.is_empty() {
+        lines.push(format!("cells {}", cells.join(", ")));
+    }
+    for (table, calls) in seen.calls.iter().flatten().enumerate() {
+        for call in calls {
+            lines.push(format!("table {table}: {call:?}"));
+        }
+    }
+    for (table, records) in seen.records.iter().enumerate() {
+        for (key, bytes) in records {
+            let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            lines.push(format!("table {table} holds {key:?}: {}", hex.join(" ")));
+        }
+    }
+    lines
+}
+
+/// The limits that the command line gives.
+pub fn limits(seconds: u64, classes: usize) -> Limits {
+    Limits { time: Duration::from_secs(seconds), classes, ..Limits::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,420 @@
+//! Faults that are planted into the fused programs of real chains must be found: by the comparison of
+//! classes alone, and by packets alone.
+
+use super::{cells, held};
+use crate::check;
+use host::Assembly;
+use host::fused::{Made, Wanted};
+use ir::program::{BinOp, Block, Inst, Program, Term, Value};
+use packet::field;
+use prove::{Limits, Proof};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const BALANCER: &str = "nat-firewall-balancer/chain.toml";
+const ROUTER: &str = "router/chain.toml";
+const NAPT: &str = "bench/napt.click";
+const FIREWALL: &str = "bench/firewall-10.click";
+
+/// A chain of the examples.
+struct Chain(Assembly);
+
+impl Chain {
+    fn of(example: &str) -> Chain {
+        let examples = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
+        let mut path = examples.join(example);
+        // Those of the bench have no ports of their own, and some are an element class.
+        let folder = tempfile::tempdir().expect("a folder");
+        if example.starts_with("bench/") {
+            let mut text = std::fs::read_to_string(&path).expect("an example");
+            if text.contains("Stage") {
+                text += "FromDevice(in) -> Stage(1) -> ToDevice(out);";
+            }
+            let capture = examples.join("captures/office.pcap");
+            let text = text.replace("FromDevice(in)", &format!("FromDevice({})", capture.display()));
+            path = folder.path().join("chain.click");
+            std::fs::write(&path, text.replace("ToDevice(out)", "ToDevice(out.pcap)")).expect("written");
+        }
+        let mut loaded = check::load(&path, &[]).expect("an example");
+        let chain = loaded.chain.as_ref().expect("without mistakes");
+        let assembly = check::assemble_dry(chain, true, Wanted::All, &mut loaded.diags).expect("assembled");
+        Chain(assembly.expect("without mistakes"))
+    }
+
+    /// The fused program of a stretch as it is run.
+    fn made(&self, stretch: usize) -> Program {
+        let of = &self.0.stretches[0][stretch];
+        (*Made::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program).clone()
+    }
+
+    fn prove(&self, stretch: usize, program: &Program, limits: &Limits) -> Proof {
+        let of = &self.0.stretches[0][stretch];
+        let proof = held(of, &self.0.graphs[0], &self.0.cuts, program, |of| Ok(prove::prove(of, limits)?));
+        proof.expect("machine code")
+    }
+}
+
+fn limits() -> Limits {
+    Limits { time: Duration::from_secs(240), ..Limits::default() }
+}
+
+fn by_classes() -> Limits {
+    Limits { packets: 0, ..limits() }
+}
+
+fn by_packets() -> Limits {
+    Limits { symbolic: false, ..limits() }
+}
+
+/// Both ways find what was planted.
+fn is_found(example: &str, what: &str, plant: impl Fn(&mut Program) -> bool) {
+    let chain = Chain::of(example);
+    let mut planted = false;
+    for stretch in 0..chain.0.stretches[0].len() {
+        let mut program = chain.made(stretch);
+        if !plant(&mut program) {
+            continue;
+        }
+        planted = true;
+        ir::verify::verify(&program).expect("a fault that nobody sees before it runs");
+        let proof = chain.prove(stretch, &program, &by_classes());
+        assert!(proof.differs.is_some(), "{what}: the classes do not show it: {:?}", proof.comparison);
+        let proof = chain.prove(stretch, &program, &by_packets());
+        assert!(proof.differs.is_some(), "{what}: no packet of {:?} shows it", proof.tried);
+        break;
+    }
+    assert!(planted, "{what}: {example} has no place for it");
+}
+
+fn insts(program: &mut Program) -> impl Iterator<Item = (usize, usize, &mut Inst)> {
+    program.blocks.iter_mut().enumerate().flat_map(|(at, block)| {
+        block.insts.iter_mut().enumerate().map(move |(place, (_, inst))| (at, place, inst))
+    })
+}
+
+fn is_equal(example: &str) {
+    let chain = Chain::of(example);
+    for stretch in 0..chain.0.stretches[0].len() {
+        let proof = chain.prove(stretch, &chain.made(stretch), &limits());
+        let shown = proof.differs.as_ref().map(|found| &found.made.packet);
+        assert!(proof.is_equal(), "{example}: {:?} {:?} {shown:?}", proof.comparison, proof.left);
+        assert!(proof.tried.packets > 20, "{:?}", proof.tried);
+    }
+}
+
+#[test]
+fn examples_are_equal() {
+    [BALANCER, ROUTER, NAPT, FIREWALL].into_iter().for_each(is_equal);
+}
+
+#[test]
+fn a_lost_write_is_found() {
+    is_found(BALANCER, "a lost write", |program| {
+        let lost = |inst: &Inst| matches!(inst, Inst::Store(field, _) if field.width >= 32);
+        let block = program.blocks.iter_mut().find(|block| block.insts.iter().any(|(_, inst)| lost(inst)));
+        block.is_some_and(|block| {
+            let at = block.insts.iter().position(|(_, inst)| lost(inst)).unwrap_or(0);
+            block.insts.remove(at);
+            true
+        })
+    });
+}
+
+/// Of the linked programs, in which more is written: the first two neighbours whose order packets show.
+#[test]
+fn a_wrong_order_is_found() {
+    let is_write = |inst: &Inst| !inst.has_result() || matches!(inst, Inst::Load(_));
+    for example in [ROUTER, BALANCER, NAPT] {
+        let chain = Chain::of(example);
+        for (stretch, of) in chain.0.stretches[0].iter().enumerate() {
+            let linked = &of.linked.program;
+            let places = linked
+                .blocks
+                .iter()
+                .enumerate()
+                .flat_map(|(block, insts)| (1..insts.insts.len()).map(move |place| (block, place)));
+            for (block, place) in places {
+                let pair = &linked.blocks[block].insts[place - 1..=place];
+                if !pair.iter().all(|(_, inst)| is_write(inst)) || pair.iter().all(|(_, i)| i.has_result()) {
+                    continue;
+                }
+                let mut program = linked.clone();
+                program.blocks[block].insts.swap(place - 1, place);
+                let few = Limits { packets: 3, ..by_packets() };
+                if ir::verify::verify(&program).is_err()
+                    || chain.prove(stretch, &program, &few).differs.is_none()
+                {
+                    continue;
+                }
+                let proof = chain.prove(stretch, &program, &by_classes());
+                assert!(proof.differs.is_some(), "{example}: {pair:?}: {:?}", proof.comparison);
+                return;
+            }
+        }
+    }
+    panic!("the order of no two writes tells");
+}
+
+#[test]
+fn a_missing_checksum_is_found() {
+    for example in [BALANCER, ROUTER] {
+        is_found(example, "a missing checksum", |program| {
+            let found = insts(program).find(|(_, _, inst)| matches!(inst, Inst::CsumUpdate(..)));
+            found.is_some_and(|(_, _, inst)| {
+                if let Inst::CsumUpdate(sum, ..) = *inst {
+                    *inst = Inst::Bin(BinOp::Or, sum, sum);
+                }
+                true
+            })
+        });
+    }
+}
+
+/// The number that a constant holds is one more.
+fn one_more(block: &mut Block, value: Value) -> bool {
+    block.insts.iter_mut().any(|(result, inst)| match inst {
+        Inst::Const(number) if *result == Some(value) => {
+            *number += 1;
+            true
+        }
+        _ => false,
+    })
+}
+
+#[test]
+fn an_interval_off_by_one_is_found() {
+    for example in [ROUTER, FIREWALL] {
+        is_found(example, "an interval off by one", |program| {
+            program.blocks.iter_mut().any(|block| {
+                let compared = block.insts.iter().find_map(|(_, inst)| match inst {
+                    Inst::Bin(BinOp::Lt | BinOp::Le, a, b) => Some((*a, *b)),
+                    _ => None,
+                });
+                compared.is_some_and(|(a, b)| one_more(block, b) || one_more(block, a))
+            })
+        });
+    }
+}
+
+#[test]
+fn swapped_tables_are_found() {
+    is_found(BALANCER, "swapped tables", |program| {
+        let tables = &program.tables;
+        let alike = |a: usize, b: usize| {
+            tables[a].key_words == tables[b].key_words && tables[a].record_bytes == tables[b].record_bytes
+        };
+        let pair = (0..tables.len()).flat_map(|a| (a + 1..tables.len()).map(move |b| (a, b)));
+        let Some((a, b)) = pair.clone().find(|(a, b)| alike(*a, *b)) else { return false };
+        let (a, b) = (a as u16, b as u16);
+        for block in &mut program.blocks {
+            if let Term::Lookup { table, .. } | Term::Create { table, .. } = &mut block.term {
+                *table = match *table {
+                    table if table == a => b,
+                    table if table == b => a,
+                    table => table,
+                };
+            }
+        }
+        true
+    });
+}
+
+#[test]
+fn a_skipped_check_of_the_ttl_is_found() {
+    for example in [ROUTER, BALANCER] {
+        is_found(example, "a skipped check of the TTL", |program| {
+            let ttl: Vec<Value> = program
+                .blocks
+                .iter()
+                .flat_map(|block| &block.insts)
+                .filter_map(|(result, inst)| match inst {
+                    Inst::Load(field) if *field == field::IP_TTL => *result,
+                    _ => None,
+                })
+                .collect();
+            let compared: Vec<Value> = program
+                .blocks
+                .iter()
+                .flat_map(|block| &block.insts)
+                .filter_map(|(result, inst)| match inst {
+                    Inst::Bin(BinOp::Lt | BinOp::Le | BinOp::Eq | BinOp::Ne, a, b) => {
+                        (*result).filter(|_| ttl.contains(a) || ttl.contains(b))
+                    }
+                    _ => None,
+                })
+                .collect();
+            let last = |program: &Program, to: ir::BlockId| {
+                matches!(program.block(to).term, Term::Drop(_) | Term::Slow(_) | Term::Emit(_))
+            };
+            let found = program.blocks.iter().enumerate().find_map(|(at, block)| match block.term {
+                Term::Branch(value, yes, no) if compared.contains(&value) => Some((
+                    at,
+                    if last(program, yes) { no } else { yes },
+                    if last(program, yes) { yes } else { no },
+                )),
+                _ => None,
+            });
+            found.is_some_and(|(at, on, off)| {
+                // Both ways go on: the check is made and does not count.
+                let Term::Branch(value, ..) = program.blocks[at].term else { return false };
+                let used =
+                    program.blocks.iter().filter(|block| block.term.successors().contains(&off)).count();
+                if used > 1 {
+                    program.blocks[at].term = Term::Jump(on, vec![]);
+                } else {
+                    // The other block would be reached from nowhere.
+                    let zero = Value(program.value_count() as u32);
+                    program.blocks[at].insts.push((Some(zero), Inst::Bin(BinOp::Xor, value, value)));
+                    program.blocks[at].term = Term::Branch(zero, off, on);
+                }
+                true
+            })
+        });
+    }
+}
+
+#[test]
+fn a_stale_constant_of_a_cell_is_found() {
+    let mut tried = 0;
+    for example in [ROUTER, BALANCER] {
+        let chain = Chain::of(example);
+        for (at, stretch) in chain.0.stretches[0].iter().enumerate() {
+            let right = cells(stretch, &chain.0.graphs[0]);
+            let program = chain.made(at);
+            for cell in 0..right.len() {
+                let mut stale = right.clone();
+                stale[cell] ^= 1;
+                let made = Made::of(&stretch.linked.program, &stale);
+                // Cells that programs write are not part of the configuration.
+                if *made.program == program {
+                    continue;
+                }
+                tried += 1;
+                for limits in [by_classes(), by_packets()] {
+                    let proof = chain.prove(at, &made.program, &limits);
+                    assert!(proof.differs.is_some(), "{example}: cell {cell} of {}", right[cell]);
+                }
+                break;
+            }
+        }
+    }
+    assert!(tried > 0, "no example has a cell in its configuration");
+}
+
+#[test]
+fn a_wrong_egress_is_found() {
+    for example in [BALANCER, ROUTER] {
+        is_found(example, "a wrong egress", |program| {
+            let outputs = program.outputs;
+            outputs > 1
+                && program.blocks.iter_mut().any(|block| match &mut block.term {
+                    Term::Emit(port) => {
+                        *port = (*port + 1) % outputs;
+                        true
+                    }
+                    _ => false,
+                })
+        });
+    }
+}
+
+/// What is shown of a packet for which both differ.
+#[test]
+fn a_counterexample_can_be_read() {
+    let chain = Chain::of(BALANCER);
+    let mut program = chain.made(0);
+    let outputs = program.outputs;
+    for block in &mut program.blocks {
+        if let Term::Emit(port) = &mut block.term {
+            *port = (*port + 1) % outputs;
+        }
+    }
+    let (of, nodes) = (&chain.0.stretches[0][0], &chain.0.graphs[0]);
+    let shown = held(of, nodes, &chain.0.cuts, &program, |of| {
+        Ok(super::shown(of, &prove::prove(of, &limits())?, &limits()))
+    });
+    let shown = shown.expect("machine code");
+    assert_eq!(shown.verdict, super::Verdict::Differs);
+    let text = super::listed("chain.toml", &[shown]);
+    for part in [
+        "\nstretch 1: differs\n",
+        "  packet    ",
+        " bytes into [0]nat/arp, headers at mac ",
+        "  fields    eth.dst ",
+        ", ip.src ",
+        "  elements  leaves by ",
+        "  program   leaves by ",
+    ] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    // Machine code does what its program does, and is not told.
+    assert!(!text.contains("  code "), "{text}");
+}
+
+/// A change to one instruction or one end, whatever it does.
+fn mutate(program: &mut Program, rng: &mut Pcg64) {
+    let at = rng.random_range(0..program.blocks.len());
+    let (outputs, reasons) = (program.outputs, program.reasons.len() as u16);
+    let block = &mut program.blocks[at];
+    let place = rng.random_range(0..=block.insts.len());
+    let ops = BinOp::ALL;
+    match block.insts.get_mut(place) {
+        Some((_, Inst::Const(number))) => *number = number.wrapping_add(rng.random_range(1..4)) ^ 1,
+        Some((_, Inst::Bin(op, a, b))) => match rng.random_range(0..3) {
+            0 => *op = ops[rng.random_range(0..ops.len())].0,
+            1 => std::mem::swap(a, b),
+            _ => *b = *a,
+        },
+        Some((_, Inst::Select(_, a, b))) => std::mem::swap(a, b),
+        Some((_, Inst::CsumUpdate(_, a, b, _))) => std::mem::swap(a, b),
+        Some((None, _)) => drop(block.insts.remove(place)),
+        Some((_, Inst::Load(field))) => field.bit ^= 8,
+        Some(_) => {}
+        None => match &mut block.term {
+            Term::Branch(_, a, b) | Term::Need { then: a, els: b, .. } => std::mem::swap(a, b),
+            Term::Switch(_, cases, _) if !cases.is_empty() => cases[0].0 ^= 1,
+            Term::Emit(port) => *port = (*port + 1) % outputs,
+            Term::Drop(reason) => *reason = (*reason + 1) % reasons,
+            _ => {}
+        },
+    }
+}
+
+/// Faults that nobody chose. What the comparison says of each must be what packets say: a packet that
+/// differs, or equality. Some change nothing, which the solver tells.
+#[test]
+fn random_faults_are_told_from_changes_that_do_nothing() {
+    let (mut differ, mut equal, mut open) = (0, 0, 0);
+    for (example, seed) in [(BALANCER, 1), (ROUTER, 2), (NAPT, 3), (FIREWALL, 4)] {
+        let chain = Chain::of(example);
+        let original = chain.made(0);
+        let mut rng = Pcg64::seed_from_u64(seed);
+        let mut left = 4;
+        for _ in 0..200 {
+            let mut program = original.clone();
+            mutate(&mut program, &mut rng);
+            if program == original || ir::verify::verify(&program).is_err() {
+                continue;
+            }
+            let proof = chain.prove(0, &program, &by_classes());
+            if proof.differs.is_some() {
+                differ += 1;
+            } else if !proof.is_equal() {
+                // Never called equal; what it is about is named.
+                assert!(!proof.comparison.open.is_empty());
+                open += 1;
+            } else {
+                equal += 1;
+                let packets = chain.prove(0, &program, &by_packets());
+                assert!(packets.differs.is_none(), "{example}: equal, but for a packet");
+            }
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    assert!(differ >= 8 && open <= 2, "{differ} were found, {equal} are none, {open} are open");
+}

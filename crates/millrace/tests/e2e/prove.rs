@@ -1,0 +1,83 @@
+//! `millrace synth --prove`: what it says of chains, and when it says less.
+
+use crate::program::Folder;
+use serde_json::Value;
+
+const CHAIN: &str = "nat-firewall-balancer/chain.toml";
+
+/// The rows of `millrace bench` that the examples do not have: a class and how many of it stand in a row.
+const ROWS: [(&str, u32); 4] = [("router", 1), ("router", 3), ("napt", 1), ("napt", 2)];
+
+fn folder() -> Folder {
+    Folder::with_examples(&["captures", "nat-firewall-balancer", "router", "bench"])
+}
+
+#[test]
+fn examples_are_equal() {
+    let folder = folder();
+    let shown = folder.millrace(&["synth", "--prove", CHAIN]).sound().text();
+    for part in [
+        "nat-firewall-balancer/chain.toml: 1 stretch\n\nstretch 1: equal\n  classes   ",
+        " pairs: ",
+        " do the same by the same expressions, ",
+        " and their borders, by elements, by program and by machine code\n",
+        " s (limits: 120 s, 20000 classes)\n",
+    ] {
+        assert!(shown.contains(part), "{part} is missing in\n{shown}");
+    }
+    let json = folder.millrace(&["synth", "--prove", "--json", "router/chain.toml"]).sound().text();
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let stretches = json.as_array().expect("a list");
+    assert_eq!(stretches.len(), 3);
+    for stretch in stretches {
+        assert_eq!(stretch["verdict"], "equal", "{stretch:#}");
+        assert_eq!(stretch["left_out"], serde_json::json!([0, 0]));
+        let number = |name: &str| stretch[name].as_u64().expect("a number");
+        let told = number("same_expressions") + number("never_met") + number("equal_by_solver");
+        assert_eq!(number("pairs"), told, "{stretch:#}");
+        assert!(number("packets") >= number("classes_with_packets") && number("packets") > 20);
+    }
+}
+
+#[test]
+fn rows_of_the_bench_are_equal() {
+    let folder = folder();
+    let mut texts: Vec<String> = vec![];
+    for (class, count) in ROWS {
+        let file = std::fs::read_to_string(folder.path(&format!("bench/{class}.click"))).expect("an example");
+        let row: String = (1..=count).map(|number| format!("-> Stage({number}) ")).collect();
+        texts.push(format!("{file}\nFromDevice(in) {row}-> ToDevice(out);\n"));
+    }
+    texts.push(std::fs::read_to_string(folder.path("bench/firewall-10.click")).expect("an example"));
+    for text in texts {
+        let text = text.replace("FromDevice(in)", "FromDevice(captures/office.pcap)");
+        folder.write("row.click", &text.replace("ToDevice(out)", "ToDevice(out.pcap)"));
+        let shown = folder.millrace(&["synth", "--prove", "row.click"]).sound().text();
+        assert!(shown.contains("\nstretch 1: equal\n"), "{text}\n{shown}");
+    }
+}
+
+/// What is not covered is not called equal, and is named.
+#[test]
+fn less_than_everything_is_not_refuted() {
+    let folder = folder();
+    let shown = folder.millrace(&["synth", "--prove", CHAIN, "--max-classes", "9"]).sound().text();
+    assert!(shown.contains("\nstretch 1: not refuted\n"), "{shown}");
+    assert!(shown.contains("beyond the limit of 9 classes (--max-classes)\n"), "{shown}");
+    let shown = folder.millrace(&["synth", "--prove", CHAIN, "--limit", "0"]).sound().text();
+    assert!(shown.contains("\nstretch 1: not refuted\n"), "{shown}");
+    assert!(shown.contains("  open      entry 0: "), "{shown}");
+    assert!(shown.contains("(limits: 0 s, "), "{shown}");
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_proven() {
+    let folder = Folder::new();
+    folder.write("wrong.click", "FromDevice(in) -> Pain(3) -> Discard;");
+    let run = folder.millrace(&["synth", "--prove", "wrong.click"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("Pain") && run.stdout.is_empty(), "{}", run.stderr);
+    let run = folder.millrace(&["synth", "wrong.click", "--limit", "3"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("--prove"), "{}", run.stderr);
+}

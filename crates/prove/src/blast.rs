@@ -1,0 +1,500 @@
+//! Expressions of traffic classes as bits.
+//!
+//! Free are: bits of packets and annotations, lengths and places (with what holds for all packets),
+//! cells, what a table finds, the numbers of records, and sums over headers and payload. Equal lookups (same
+//! table, same key, the same records asked for before) find the same, and sums over the same bytes are the
+//! same; where that is not known before, a clause says so. Everything else is worked out gate by gate.
+
+use crate::gates::{Bit, Gates, Word};
+use crate::memory::{self, Run};
+use ir::BinOp;
+use packet::field::Base;
+use shm::descriptor::BUF_BYTES;
+use std::collections::HashMap;
+use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
+use synth::classes::filter::{Factor, Filter};
+use synth::classes::interval::IntervalSet;
+
+/// Bits that tell records apart.
+const RECORD_BITS: usize = 16;
+
+/// A lookup as bits.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The table.
+    pub table: u16,
+    /// The key.
+    pub key: Vec<Word>,
+    /// How a record is made.
+    pub args: Option<Vec<Word>>,
+    /// Records that were asked for before.
+    pub nth: u16,
+    /// Whether there is one.
+    pub found: Bit,
+    /// Which.
+    pub record: Word,
+    /// Numbers of it that are looked at, by offset.
+    pub bytes: HashMap<u16, Word>,
+}
+
+/// A sum over a header, or over a transport segment, after writes.
+#[derive(Clone, Debug)]
+struct Summed {
+    transport: bool,
+    of: Vec<Word>,
+    runs: Vec<Run>,
+    sum: Word,
+}
+
+/// Expressions as bits.
+pub struct Blaster<'p> {
+    pool: &'p Pool,
+    /// The gates.
+    pub gates: Gates,
+    words: HashMap<Id, Word>,
+    bits: HashMap<(Root, i32), Bit>,
+    /// Lookups.
+    pub asked: Vec<Asked>,
+    numbers: HashMap<Id, usize>,
+    summed: Vec<Summed>,
+    /// Whether sums over headers are worked out, for packets that are to be real.
+    exact: bool,
+}
+
+impl<'p> Blaster<'p> {
+    /// For expressions of a pool.
+    pub fn new(pool: &'p Pool) -> Blaster<'p> {
+        Blaster {
+            pool,
+            gates: Gates::default(),
+            words: HashMap::new(),
+            bits: HashMap::new(),
+            asked: vec![],
+            numbers: HashMap::new(),
+            summed: vec![],
+            exact: false,
+        }
+    }
+
+    /// The same, with sums over headers worked out: more gates, and what is found is a packet.
+    pub fn exact(pool: &'p Pool) -> Blaster<'p> {
+        Blaster { exact: true, ..Blaster::new(pool) }
+    }
+
+    /// Bits of packets that were asked for.
+    pub fn packet_bits(&self) -> impl Iterator<Item = (&(Root, i32), &Bit)> {
+        self.bits.iter()
+    }
+
+    /// An expression that was asked for.
+    pub fn known(&self, id: Id) -> Option<&Word> {
+        self.words.get(&id)
+    }
+
+    /// A bit of a packet as it came in.
+    pub fn packet_bit(&mut self, root: Root, bit: i32) -> Bit {
+        if let Root::At(at) = root {
+            // So that what is found says where.
+            self.word(at);
+        }
+        let gates = &mut self.gates;
+        *self.bits.entry((root, bit)).or_insert_with(|| gates.fresh())
+    }
+
+    /// An expression.
+    pub fn word(&mut self, id: Id) -> Word {
+        if let Some(word) = self.words.get(&id) {
+            return word.clone();
+        }
+        let word = self.make(id);
+        self.words.insert(id, word.clone());
+        word
+    }
+
+    fn make(&mut self, id: Id) -> Word {
+        let pool = self.pool;
+        match pool.node(id) {
+            Node::Const(number) => self.gates.number(*number),
+            Node::Atom(atom) => self.atom(*atom),
+            Node::Cat(parts) => {
+                let mut all = vec![];
+                for (low, part) in parts {
+                    let mut moved = vec![self.gates.no(); usize::from(*low)];
+                    moved.extend(self.word(*part));
+                    moved.truncate(64);
+                    all = self.gates.each(&all, &moved, Gates::or);
+                }
+                all
+            }
+            Node::Slice(of, low, width) => {
+                let of = self.word(*of);
+                self.gates.slice(&of, (*low).into(), (*width).into())
+            }
+            Node::Sum(constant, terms) => self.sum(*constant, terms),
+            Node::Fold(sum) => {
+                let sum = self.word(*sum);
+                self.fold_once(&sum)
+            }
+            Node::Bin(op, a, b) => {
+                let (a, b) = (self.word(*a), self.word(*b));
+                self.bin(*op, &a, &b)
+            }
+            Node::In(of, set) => {
+                let of = self.word(*of);
+                vec![self.inside(&of, set)]
+            }
+            Node::Select(c, a, b) => {
+                let (c, a, b) = (self.word(*c), self.word(*a), self.word(*b));
+                let c = self.gates.any(&c);
+                self.gates.select(c, &a, &b)
+            }
+            Node::Csum(sum, old, new, bits) => {
+                let (sum, old, new) = (self.word(*sum), self.word(*old), self.word(*new));
+                self.checksum(&sum, &old, &new, (*bits).into())
+            }
+            Node::IpSum(log, net, end) => match self.root(*net) {
+                Some(root) if self.exact => self.header_sum(*log, root, *net, *end),
+                _ => self.summed(false, &[*net, *end], *log),
+            },
+            Node::TransportSum(of) => {
+                self.summed(true, &[of.net, of.trans, of.end, of.rest, of.proto], of.log)
+            }
+            Node::Read(log, bits) => memory::read(self, pool.writes(*log), *bits),
+            Node::Found(_) => {
+                let at = self.ask(id);
+                vec![self.asked[at].found]
+            }
+            Node::Record(found) => {
+                let at = self.ask(*found);
+                self.asked[at].record.clone()
+            }
+            Node::RecLoad(log, rec, offset, bytes) => self.record_number(*log, *rec, *offset, *bytes),
+        }
+    }
+
+    fn atom(&mut self, atom: Atom) -> Word {
+        let place = |base: Base| Atom::Place(base);
+        match atom {
+            Atom::Bits(Bits { root, bit, width }) => (0..i32::from(width))
+                .map(|low| self.packet_bit(root, bit + i32::from(width) - 1 - low))
+                .collect(),
+            // What lies behind a header: 0 where it is not set or behind the end.
+            Atom::Reach(base) => {
+                let (room, head) = (self.free(Atom::Room, 12), self.free(Atom::Head, 12));
+                let at = self.free(place(base), 16);
+                let end = self.gates.add(&room, &head);
+                let behind = self.gates.sub(&end, &at);
+                let (there, none) = (self.gates.at_most(&at, &end), self.gates.number(0xffff));
+                let unset = self.gates.equal(&at, &none);
+                let there = self.gates.and(there, !unset);
+                self.gates.select(there, &behind, &[])
+            }
+            Atom::Room | Atom::Head => self.free(atom, 12),
+            Atom::Place(_) | Atom::Origin => self.free(atom, 16),
+            Atom::Rest | Atom::FlowHash => self.free(atom, 32),
+            Atom::PacketType => self.free(atom, 8),
+            Atom::Cell(_) | Atom::Now | Atom::Timestamp => self.free(atom, 64),
+        }
+    }
+
+    /// Bits of an atom, the same for each node of it.
+    fn free(&mut self, atom: Atom, width: usize) -> Word {
+        // Atoms stand in the pool once; those that only a relation needs get bits of their own here.
+        let key = (Root::Anno, free_key(atom));
+        if self.bits.contains_key(&key) {
+            return (0..width as i32).map(|bit| self.bits[&(Root::Anno, key.1 - bit)]).collect();
+        }
+        let word = self.gates.fresh_word(width);
+        for (at, bit) in word.iter().enumerate() {
+            self.bits.insert((Root::Anno, key.1 - at as i32), *bit);
+        }
+        if matches!(atom, Atom::Room | Atom::Head) {
+            // Packets lie in their slots.
+            let (room, head) = (self.free(Atom::Room, 12), self.free(Atom::Head, 12));
+            let end = self.gates.add(&room, &head);
+            let slot = self.gates.number(BUF_BYTES as u64);
+            let fits = self.gates.at_most(&end, &slot);
+            self.gates.clause(&[fits]);
+        }
+        word
+    }
+
+    /// An atom of that width.
+    pub fn free_atom(&mut self, atom: Atom, width: usize) -> Word {
+        self.free(atom, width)
+    }
+
+    /// An atom's value in what was found, whether it was asked for or not.
+    pub fn atom_value(&self, atom: Atom, width: usize) -> Option<u64> {
+        let key = free_key(atom);
+        let bits: Option<Word> =
+            (0..width as i32).map(|at| self.bits.get(&(Root::Anno, key - at)).copied()).collect();
+        bits.map(|word| self.gates.value(&word))
+    }
+
+    fn sum(&mut self, constant: u64, terms: &[(Id, u64)]) -> Word {
+        let mut sum = self.gates.number(constant);
+        for (term, by) in terms {
+            let term = self.word(*term);
+            let minus = (*by as i64) < 0;
+            let times = self.gates.number(if minus { by.wrapping_neg() } else { *by });
+            let term = self.gates.mul(&term, &times);
+            sum = if minus { self.gates.sub(&sum, &term) } else { self.gates.add(&sum, &term) };
+        }
+        sum
+    }
+
+    /// A sum over bytes: the same where it is asked for the same places after writes that make the same.
+    fn summed(&mut self, transport: bool, of: &[Id], log: Log) -> Word {
+        let pool = self.pool;
+        let of: Vec<Word> = of.iter().map(|id| self.word(*id)).collect();
+        let runs = memory::runs(self, pool.writes(log));
+        let sum = self.gates.fresh_word(16);
+        let others: Vec<Summed> =
+            self.summed.iter().filter(|other| other.transport == transport).cloned().collect();
+        for other in others {
+            let apart = memory::differences(self, &runs, &other.runs);
+            let mut differ = [apart.bits, apart.overlaps].concat();
+            for (a, b) in of.iter().zip(&other.of) {
+                differ.push(!self.gates.equal(a, b));
+            }
+            let (differ, equal) = (self.gates.any(&differ), self.gates.equal(&sum, &other.sum));
+            self.gates.clause(&[differ, equal]);
+        }
+        self.summed.push(Summed { transport, of, runs, sum: sum.clone() });
+        sum
+    }
+
+    /// A place as an expression without constant part, and bytes behind it.
+    fn root(&self, place: Id) -> Option<(Id, i32)> {
+        let Node::Sum(by, terms) = self.pool.node(place) else { return Some((place, 0)) };
+        let root = match &**terms {
+            [(only, 1)] => *only,
+            _ => self.pool.find(&Node::Sum(0, terms.clone()))?,
+        };
+        Some((root, i32::try_from(*by as i64).ok()?))
+    }
+
+    /// The sum of an IPv4 header's words, as many as it says that there are.
+    fn header_sum(&mut self, log: Log, (root, by): (Id, i32), net: Id, end: Id) -> Word {
+        let pool = self.pool;
+        let at = |blaster: &mut Blaster<'_>, bit: i32, width: u8| {
+            let bits = Bits { root: Root::At(root), bit: by * 8 + bit, width };
+            memory::read(blaster, pool.writes(log), bits)
+        };
+        let words = at(self, 4, 4);
+        let mut sum = vec![];
+        for word in 0..30 {
+            let value = at(self, word * 16, 16);
+            let (place, always) = (self.gates.number(word as u64 / 2 + 1), word < 10);
+            let within = self.gates.at_most(&place, &words);
+            let within = if always { self.gates.yes() } else { within };
+            let value = self.gates.select(within, &value, &[]);
+            sum = self.gates.add(&sum, &value);
+        }
+        for _ in 0..2 {
+            sum = self.fold_once(&sum);
+        }
+        // There, and as long as it must be.
+        let (net, end) = (self.word(net), self.word(end));
+        let four = self.gates.number(4);
+        let length = self.gates.mul(&words, &four);
+        let behind = self.gates.add(&net, &length);
+        let (there, five) = (self.gates.at_most(&behind, &end), self.gates.number(5));
+        let long = self.gates.at_most(&five, &words);
+        let last = self.gates.number(0xfffe);
+        let set = self.gates.at_most(&net, &last);
+        let right = self.gates.all(&[there, long, set]);
+        self.gates.select(right, &sum, &[])
+    }
+
+    fn fold_once(&mut self, sum: &[Bit]) -> Word {
+        let (low, high) = (self.gates.slice(sum, 0, 16), self.gates.slice(sum, 16, 64));
+        self.gates.add(&low, &high)
+    }
+
+    /// RFC 1624, equation 3, with all carries.
+    fn checksum(&mut self, sum: &[Bit], old: &[Bit], new: &[Bit], bits: usize) -> Word {
+        let not = |gates: &Gates, word: &[Bit], width: usize| -> Word {
+            (0..width).map(|at| !gates.at(word, at)).collect()
+        };
+        let (sum, old) = (not(&self.gates, sum, 16), not(&self.gates, old, bits));
+        let new = self.gates.slice(new, 0, bits);
+        let mut all = self.gates.add(&sum, &old);
+        all = self.gates.add(&all, &new);
+        // 34 bits, then 19, 17, and 16 for certain.
+        for _ in 0..3 {
+            all = self.fold_once(&all);
+        }
+        let out = not(&self.gates, &all, 16);
+        self.gates.trimmed(out)
+    }
+
+    fn bin(&mut self, op: BinOp, a: &[Bit], b: &[Bit]) -> Word {
+        let gates = &mut self.gates;
+        match op {
+            BinOp::Add => gates.add(a, b),
+            BinOp::Sub => gates.sub(a, b),
+            BinOp::Mul => gates.mul(a, b),
+            BinOp::Rem => gates.rem(a, b),
+            BinOp::And => gates.each(a, b, Gates::and),
+            BinOp::Or => gates.each(a, b, Gates::or),
+            BinOp::Xor => gates.each(a, b, Gates::xor),
+            BinOp::Shl => gates.shift(a, b, true),
+            BinOp::Shr => gates.shift(a, b, false),
+            BinOp::Eq => vec![gates.equal(a, b)],
+            BinOp::Ne => vec![!gates.equal(a, b)],
+            BinOp::Lt => vec![!gates.at_most(b, a)],
+            BinOp::Le => vec![gates.at_most(a, b)],
+            BinOp::Min => {
+                let first = gates.at_most(a, b);
+                gates.select(first, a, b)
+            }
+        }
+    }
+
+    /// Whether a number is one of a set.
+    pub fn inside(&mut self, word: &[Bit], set: &IntervalSet) -> Bit {
+        let each = set.intervals().iter().map(|&(first, last)| {
+            let (first, last) = (self.gates.number(first), self.gates.number(last));
+            let (above, below) = (self.gates.at_most(&first, word), self.gates.at_most(word, &last));
+            self.gates.and(above, below)
+        });
+        let each: Vec<Bit> = each.collect();
+        self.gates.any(&each)
+    }
+
+    /// Whether a packet passes a filter.
+    pub fn filter(&mut self, filter: &Filter) -> Bit {
+        self.factors(&filter.0)
+    }
+
+    fn factors(&mut self, factors: &[Factor]) -> Bit {
+        let mut all = self.gates.yes();
+        for factor in factors {
+            let one = match factor {
+                Factor::Is(id, set) => {
+                    let word = self.word(*id);
+                    self.inside(&word, set)
+                }
+                Factor::Any(lists) => {
+                    let each: Vec<Bit> = lists.iter().map(|list| self.factors(list)).collect();
+                    self.gates.any(&each)
+                }
+            };
+            all = self.gates.and(all, one);
+        }
+        all
+    }
+
+    /// Which lookup an expression is. Lookups with the same bits are one.
+    pub fn ask(&mut self, id: Id) -> usize {
+        if let Some(&known) = self.numbers.get(&id) {
+            return known;
+        }
+        let pool = self.pool;
+        let Node::Found(find) = pool.node(id) else { unreachable!("records come from lookups") };
+        let Find { table, nth, .. } = **find;
+        let key: Vec<Word> = find.key.iter().map(|word| self.word(*word)).collect();
+        let args: Option<Vec<Word>> =
+            find.args.as_ref().map(|args| args.iter().map(|arg| self.word(*arg)).collect());
+        let same = |asked: &Asked| {
+            asked.table == table && asked.nth == nth && asked.args.is_some() == args.is_some()
+        };
+        let twin = self.asked.iter().position(|asked| same(asked) && asked.key == key && asked.args == args);
+        if let Some(twin) = twin {
+            self.numbers.insert(id, twin);
+            return twin;
+        }
+        let (found, record) = (self.gates.fresh(), self.gates.fresh_word(RECORD_BITS));
+        let others: Vec<usize> = (0..self.asked.len()).filter(|at| same(&self.asked[*at])).collect();
+        for other in others {
+            let Asked { key: other_key, args: other_args, found: other_found, record: other_record, .. } =
+                self.asked[other].clone();
+            let pairs = key.iter().zip(&other_key);
+            let args = args.iter().flatten().zip(other_args.iter().flatten());
+            let alike: Vec<Bit> = pairs.chain(args).map(|(a, b)| self.gates.equal(a, b)).collect();
+            let alike = self.gates.all(&alike);
+            let differ = self.gates.xor(found, other_found);
+            self.gates.clause(&[!alike, !differ]);
+            let equal = self.gates.equal(&record, &other_record);
+            self.gates.clause(&[!alike, equal]);
+        }
+        self.asked.push(Asked { table, key, args, nth, found, record, bytes: HashMap::new() });
+        self.numbers.insert(id, self.asked.len() - 1);
+        self.asked.len() - 1
+    }
+
+    /// The lookup that a record is of.
+    pub fn lookup_of(&mut self, rec: Id) -> usize {
+        match self.pool.node(rec) {
+            Node::Record(found) => self.ask(*found),
+            _ => unreachable!("the walk knows where records are from"),
+        }
+    }
+
+    /// A byte of a record as it was.
+    pub fn record_byte(&mut self, lookup: usize, offset: u16) -> Word {
+        if let Some(known) = self.asked[lookup].bytes.get(&offset) {
+            return known.clone();
+        }
+        let byte = self.gates.fresh_word(8);
+        let (table, record) = (self.asked[lookup].table, self.asked[lookup].record.clone());
+        let others: Vec<(Word, Word)> = self
+            .asked
+            .iter()
+            .filter(|other| other.table == table)
+            .filter_map(|other| Some((other.record.clone(), other.bytes.get(&offset)?.clone())))
+            .collect();
+        for (other, other_byte) in others {
+            let same = self.gates.equal(&record, &other);
+            let equal = self.gates.equal(&byte, &other_byte);
+            self.gates.clause(&[!same, equal]);
+        }
+        self.asked[lookup].bytes.insert(offset, byte.clone());
+        byte
+    }
+
+    fn record_number(&mut self, log: Log, rec: Id, offset: u16, bytes: u8) -> Word {
+        let lookup = self.lookup_of(rec);
+        let mut all = vec![];
+        for at in offset..offset + u16::from(bytes) {
+            let mut byte = self.record_byte(lookup, at);
+            if log != NO_WRITES {
+                for write in self.pool.rec_writes(log).to_vec() {
+                    if at < write.offset || at >= write.offset + u16::from(write.bytes) {
+                        continue;
+                    }
+                    let other = self.lookup_of(write.rec);
+                    let (mine, theirs) =
+                        (self.asked[lookup].record.clone(), self.asked[other].record.clone());
+                    let same = self.gates.equal(&mine, &theirs);
+                    let value = self.word(write.value);
+                    let value = self.gates.slice(&value, usize::from(at - write.offset) * 8, 8);
+                    byte = self.gates.select(same, &value, &byte);
+                }
+            }
+            byte.resize(8, self.gates.no());
+            all.extend(byte);
+        }
+        self.gates.trimmed(all)
+    }
+}
+
+/// Where the bits of an atom stand among those of annotations: below all of them.
+fn free_key(atom: Atom) -> i32 {
+    let number = match atom {
+        Atom::Room => 0,
+        Atom::Head => 1,
+        Atom::Rest => 2,
+        Atom::Now => 3,
+        Atom::Timestamp => 4,
+        Atom::PacketType => 5,
+        Atom::FlowHash => 6,
+        Atom::Origin => 7,
+        Atom::Place(base) => 8 + base as i32,
+        Atom::Reach(_) | Atom::Bits(_) => 15,
+        Atom::Cell(cell) => 16 + i32::from(cell),
+    };
+    -1 - 64 * number
+}

@@ -1,0 +1,245 @@
+//! What a stretch's elements do one after the other, as one program: what the fused program is held to.
+//!
+//! This is not the linker, on purpose: it follows the wires from the entries, block by block, so that a
+//! fault in the linker shows as a difference. And the fused program in the same numbers: outputs, drop
+//! reasons, slow paths and tables are numbered by element here, whatever the linker made of them.
+
+use crate::Stretch;
+use ir::program::{Block, BlockId, Inst, Program, Term, Value};
+use std::collections::HashMap;
+
+/// Numbers of what belongs to an element: the elements' one after the other.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    /// Where each element's start; one behind the last at the end.
+    starts: Vec<usize>,
+}
+
+impl Numbers {
+    /// Numbers of things of which each element has so many.
+    pub fn of(counts: impl Iterator<Item = usize>) -> Numbers {
+        let mut starts = vec![0];
+        for count in counts {
+            starts.push(starts[starts.len() - 1] + count);
+        }
+        Numbers { starts }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// The number of an element's.
+    pub fn number(&self, (part, own): (usize, usize)) -> usize {
+        self.starts[part] + own
+    }
+}
+
+/// Everything that is numbered.
+#[derive(Clone, Debug)]
+pub struct Numbering {
+    /// Output ports.
+    pub outputs: Numbers,
+    /// Drop reasons.
+    pub reasons: Numbers,
+    /// Slow paths.
+    pub slow: Numbers,
+    /// Cells; behind them stand those that count wires.
+    pub cells: Numbers,
+    /// Tables.
+    pub tables: Numbers,
+}
+
+impl Numbering {
+    /// Of a stretch's elements.
+    pub fn of(stretch: &Stretch<'_>) -> Numbering {
+        let of = |count: &dyn Fn(&Program) -> usize| {
+            Numbers::of(stretch.parts.iter().map(|part| count(part.program)))
+        };
+        Numbering {
+            outputs: of(&|program| program.outputs.into()),
+            reasons: of(&|program| program.reasons.len()),
+            slow: of(&|program| program.slow.len()),
+            cells: of(&|program| program.cells.len()),
+            tables: of(&|program| program.tables.len()),
+        }
+    }
+}
+
+struct Composer<'a> {
+    stretch: &'a Stretch<'a>,
+    numbers: &'a Numbering,
+    program: Program,
+    /// Blocks of elements that are in the whole.
+    placed: HashMap<(usize, BlockId), BlockId>,
+    values: HashMap<(usize, Value), Value>,
+    next_value: u32,
+    open: Vec<(usize, BlockId, BlockId)>,
+}
+
+/// The elements of a stretch, one after the other.
+pub fn compose(stretch: &Stretch<'_>, numbers: &Numbering) -> Program {
+    let parts = &stretch.parts;
+    let program = Program {
+        name: "elements".into(),
+        outputs: numbers.outputs.count() as u16,
+        entries: vec![],
+        reasons: (0..numbers.reasons.count()).map(|at| format!("reason{at}")).collect(),
+        cells: parts.iter().flat_map(|part| part.program.cells.clone()).collect(),
+        tables: parts.iter().flat_map(|part| part.program.tables.clone()).collect(),
+        slow: (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect(),
+        blocks: vec![],
+    };
+    let mut composer = Composer {
+        stretch,
+        numbers,
+        program,
+        placed: HashMap::new(),
+        values: HashMap::new(),
+        next_value: 0,
+        open: vec![],
+    };
+    for at in 0..stretch.counted.len() {
+        composer.program.cells.push(ir::program::Cell { name: format!("wire{at}"), init: 0 });
+    }
+    for &(part, input) in stretch.entries {
+        let entry = composer.place(part, parts[part].program.entries[input]);
+        composer.program.entries.push(entry);
+    }
+    while let Some((part, from, to)) = composer.open.pop() {
+        let block = composer.block(part, parts[part].program.block(from));
+        composer.program.blocks[to.index()] = block;
+    }
+    composer.program
+}
+
+impl Composer<'_> {
+    fn reserve(&mut self) -> BlockId {
+        self.program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Drop(0) });
+        BlockId(self.program.blocks.len() as u32 - 1)
+    }
+
+    fn place(&mut self, part: usize, block: BlockId) -> BlockId {
+        if let Some(placed) = self.placed.get(&(part, block)) {
+            return *placed;
+        }
+        let placed = self.reserve();
+        self.placed.insert((part, block), placed);
+        self.open.push((part, block, placed));
+        placed
+    }
+
+    fn fresh(&mut self) -> Value {
+        self.next_value += 1;
+        Value(self.next_value - 1)
+    }
+
+    fn value(&mut self, part: usize, value: Value) -> Value {
+        if let Some(known) = self.values.get(&(part, value)) {
+            return *known;
+        }
+        let fresh = self.fresh();
+        self.values.insert((part, value), fresh);
+        fresh
+    }
+
+    fn block(&mut self, part: usize, block: &Block) -> Block {
+        let params = block.params.iter().map(|param| self.value(part, *param)).collect();
+        let mut insts = Vec::with_capacity(block.insts.len());
+        for (result, inst) in &block.insts {
+            let mut inst = *inst;
+            inst.map_operands(|value| *value = self.value(part, *value));
+            if let Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) = &mut inst {
+                *cell = self.numbers.cells.number((part, usize::from(*cell))) as u16;
+            }
+            insts.push((result.map(|result| self.value(part, result)), inst));
+        }
+        let mut term = block.term.clone();
+        term.map_operands(|value| *value = self.value(part, *value));
+        term.map_successors(|to| self.place(part, to));
+        let own = |numbers: &Numbers, at: u16| numbers.number((part, usize::from(at))) as u16;
+        match &mut term {
+            Term::Drop(reason) => *reason = own(&self.numbers.reasons, *reason),
+            Term::Slow(slow) => *slow = own(&self.numbers.slow, *slow),
+            Term::Lookup { table, rec, .. } | Term::Create { table, rec, .. } => {
+                *table = own(&self.numbers.tables, *table);
+                *rec = self.value(part, *rec);
+            }
+            _ => {}
+        }
+        let term = match term {
+            Term::Emit(port) => self.leave(part, usize::from(port), &mut insts),
+            Term::EmitTo(value, els) => self.by_number(part, value, els),
+            term => term,
+        };
+        Block { params, insts, term }
+    }
+
+    /// What becomes of a packet behind a port.
+    fn leave(&mut self, part: usize, port: usize, insts: &mut Vec<(Option<Value>, Inst)>) -> Term {
+        let Some((to, input)) = self.stretch.next(part, port) else {
+            return Term::Emit(self.numbers.outputs.number((part, port)) as u16);
+        };
+        if let Some(count) = self.stretch.counted.iter().position(|wire| *wire == (part, port)) {
+            let one = self.fresh();
+            let cell = self.numbers.cells.count() + count;
+            insts.push((Some(one), Inst::Const(1)));
+            insts.push((None, Inst::CellAdd(cell as u16, one)));
+        }
+        let entry = self.stretch.parts[to].program.entries[input];
+        Term::Jump(self.place(to, entry), vec![])
+    }
+
+    fn by_number(&mut self, part: usize, value: Value, els: BlockId) -> Term {
+        let outputs = self.stretch.parts[part].program.outputs;
+        let cases = (0..outputs).map(|port| {
+            let block = self.reserve();
+            let mut insts = vec![];
+            let term = self.leave(part, usize::from(port), &mut insts);
+            self.program.blocks[block.index()] = Block { params: vec![], insts, term };
+            (u64::from(port), block)
+        });
+        let cases = cases.collect();
+        Term::Switch(value, cases, els)
+    }
+}
+
+/// The fused program with outputs, reasons, slow paths and tables by their elements' numbers; `None` where
+/// the linker's lists do not say whose they are.
+pub fn renumber(stretch: &Stretch<'_>, numbers: &Numbering) -> Option<Program> {
+    let (linked, mut program) = (stretch.linked, stretch.made.clone());
+    let own = |list: &[(usize, usize)], numbers: &Numbers, at: u16| -> Option<u16> {
+        list.get(usize::from(at)).map(|&of| numbers.number(of) as u16)
+    };
+    let outputs = program.outputs;
+    let mut more: Vec<Block> = vec![];
+    let blocks = program.blocks.len();
+    for block in &mut program.blocks {
+        if let Term::EmitTo(value, els) = block.term {
+            // Numbers of ports change, so the port is told apart here.
+            let cases = (0..outputs).map(|port| {
+                more.push(Block { params: vec![], insts: vec![], term: Term::Emit(port) });
+                (u64::from(port), BlockId((blocks + more.len() - 1) as u32))
+            });
+            block.term = Term::Switch(value, cases.collect(), els);
+        }
+    }
+    program.blocks.extend(more);
+    for block in &mut program.blocks {
+        match &mut block.term {
+            Term::Emit(port) => *port = own(&linked.outputs, &numbers.outputs, *port)?,
+            Term::Drop(reason) => *reason = own(&linked.reasons, &numbers.reasons, *reason)?,
+            Term::Slow(slow) => *slow = own(&linked.slow, &numbers.slow, *slow)?,
+            Term::Lookup { table, .. } | Term::Create { table, .. } => {
+                *table = own(&linked.tables, &numbers.tables, *table)?;
+            }
+            _ => {}
+        }
+    }
+    program.outputs = numbers.outputs.count() as u16;
+    program.reasons = (0..numbers.reasons.count()).map(|at| format!("reason{at}")).collect();
+    program.slow = (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect();
+    program.tables = stretch.parts.iter().flat_map(|part| part.program.tables.clone()).collect();
+    Some(program)
+}

@@ -1,0 +1,411 @@
+//! Questions about bits: gates that are shared, over a SAT solver.
+//!
+//! Numbers are lists of bits, lowest first; bits that are not there are 0. Nothing here comes from the
+//! synthesiser: what it says of a program, this decides by itself.
+
+use batsat::{BasicSolver, SolverInterface, lbool};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// A bit, or its opposite.
+pub type Bit = batsat::Lit;
+/// A number, lowest bit first.
+pub type Word = Vec<Bit>;
+
+/// What became of a question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// It cannot be.
+    Never,
+    /// It can; the bits are as [`Gates::bit`] says.
+    Found,
+    /// Not decided in time.
+    Unknown,
+}
+
+/// Gates over a solver.
+pub struct Gates {
+    solver: BasicSolver,
+    yes: Bit,
+    ands: HashMap<(Bit, Bit), Bit>,
+    xors: HashMap<(Bit, Bit), Bit>,
+    until: Rc<Cell<Instant>>,
+    /// Questions that were put.
+    pub questions: usize,
+}
+
+impl Default for Gates {
+    fn default() -> Gates {
+        let until = Rc::new(Cell::new(Instant::now()));
+        let mut callbacks = batsat::BasicCallbacks::new();
+        let stop = Rc::clone(&until);
+        callbacks.set_stop(move || Instant::now() >= stop.get());
+        let mut solver = BasicSolver::new(batsat::SolverOpts::default(), callbacks);
+        let yes = Bit::new(solver.new_var_default(), true);
+        solver.add_clause_reuse(&mut vec![yes]);
+        Gates { solver, yes, ands: HashMap::new(), xors: HashMap::new(), until, questions: 0 }
+    }
+}
+
+impl Gates {
+    /// 1.
+    pub fn yes(&self) -> Bit {
+        self.yes
+    }
+
+    /// 0.
+    pub fn no(&self) -> Bit {
+        !self.yes
+    }
+
+    /// A constant.
+    pub fn constant(&self, bit: bool) -> Bit {
+        if bit { self.yes } else { !self.yes }
+    }
+
+    /// What a bit is where it is constant.
+    pub fn known(&self, bit: Bit) -> Option<bool> {
+        (bit.var() == self.yes.var()).then_some(bit == self.yes)
+    }
+
+    /// How many clauses there are.
+    pub fn clauses(&self) -> usize {
+        self.solver.num_clauses() as usize
+    }
+
+    /// A bit of which nothing is known.
+    pub fn fresh(&mut self) -> Bit {
+        Bit::new(self.solver.new_var_default(), true)
+    }
+
+    /// So many of them.
+    pub fn fresh_word(&mut self, width: usize) -> Word {
+        (0..width).map(|_| self.fresh()).collect()
+    }
+
+    /// Takes it that one of the bits is 1.
+    pub fn clause(&mut self, bits: &[Bit]) {
+        self.solver.add_clause_reuse(&mut bits.to_vec());
+    }
+
+    /// Both.
+    pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        match (self.known(a), self.known(b)) {
+            (Some(false), _) | (_, Some(false)) => return self.no(),
+            (Some(true), _) => return b,
+            (_, Some(true)) => return a,
+            _ if a == b => return a,
+            _ if a == !b => return self.no(),
+            _ => {}
+        }
+        if let Some(&known) = self.ands.get(&(a, b)) {
+            return known;
+        }
+        let out = self.fresh();
+        self.clause(&[!out, a]);
+        self.clause(&[!out, b]);
+        self.clause(&[out, !a, !b]);
+        self.ands.insert((a, b), out);
+        out
+    }
+
+    /// Either.
+    pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
+        !self.and(!a, !b)
+    }
+
+    /// One of the two only.
+    pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
+        let turned = a.sign() != b.sign();
+        let (a, b) = (Bit::new(a.var(), true), Bit::new(b.var(), true));
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        let out = match (self.known(a), self.known(b)) {
+            _ if a == b => self.no(),
+            (Some(bit), _) => {
+                if bit {
+                    !b
+                } else {
+                    b
+                }
+            }
+            (_, Some(bit)) => {
+                if bit {
+                    !a
+                } else {
+                    a
+                }
+            }
+            _ => match self.xors.get(&(a, b)) {
+                Some(&known) => known,
+                None => {
+                    let out = self.fresh();
+                    self.clause(&[!out, a, b]);
+                    self.clause(&[!out, !a, !b]);
+                    self.clause(&[out, !a, b]);
+                    self.clause(&[out, a, !b]);
+                    self.xors.insert((a, b), out);
+                    out
+                }
+            },
+        };
+        if turned { !out } else { out }
+    }
+
+    /// `a` where `c`, else `b`.
+    pub fn choose(&mut self, c: Bit, a: Bit, b: Bit) -> Bit {
+        if a == b {
+            return a;
+        }
+        match self.known(c) {
+            Some(true) => return a,
+            Some(false) => return b,
+            None => {}
+        }
+        let (yes, no) = (self.and(c, a), self.and(!c, b));
+        self.or(yes, no)
+    }
+
+    /// All.
+    pub fn all(&mut self, bits: &[Bit]) -> Bit {
+        bits.iter().fold(self.yes, |all, bit| self.and(all, *bit))
+    }
+
+    /// Any.
+    pub fn any(&mut self, bits: &[Bit]) -> Bit {
+        // As one gate: there may be hundreds.
+        let mut open: Vec<Bit> = bits.iter().copied().filter(|bit| *bit != self.no()).collect();
+        if open.contains(&self.yes) {
+            return self.yes;
+        }
+        match open.len() {
+            0 => return self.no(),
+            1 => return open[0],
+            _ => {}
+        }
+        let out = self.fresh();
+        for bit in &open {
+            self.clause(&[out, !*bit]);
+        }
+        open.push(!out);
+        self.clause(&open);
+        out
+    }
+
+    /// A number.
+    pub fn number(&self, number: u64) -> Word {
+        (0..64 - number.leading_zeros()).map(|at| self.constant(number >> at & 1 == 1)).collect()
+    }
+
+    /// A bit of a number.
+    pub fn at(&self, word: &[Bit], bit: usize) -> Bit {
+        word.get(bit).copied().unwrap_or(self.no())
+    }
+
+    /// The value, where it is constant.
+    pub fn constant_of(&self, word: &[Bit]) -> Option<u64> {
+        word.iter().enumerate().try_fold(0, |sum, (at, bit)| Some(sum | u64::from(self.known(*bit)?) << at))
+    }
+
+    /// Takes zeros off the top.
+    pub fn trimmed(&self, mut word: Word) -> Word {
+        while word.last() == Some(&self.no()) {
+            word.pop();
+        }
+        word
+    }
+
+    /// Bits of a number from a place on, as a number.
+    pub fn slice(&self, word: &[Bit], low: usize, width: usize) -> Word {
+        self.trimmed(word.iter().skip(low).take(width).copied().collect())
+    }
+
+    /// Bit by bit.
+    pub fn each(&mut self, a: &[Bit], b: &[Bit], gate: impl Fn(&mut Gates, Bit, Bit) -> Bit) -> Word {
+        let width = a.len().max(b.len());
+        let bits = (0..width).map(|at| {
+            let (a, b) = (self.at(a, at), self.at(b, at));
+            gate(self, a, b)
+        });
+        let bits = bits.collect();
+        self.trimmed(bits)
+    }
+
+    /// One number or the other.
+    pub fn select(&mut self, c: Bit, a: &[Bit], b: &[Bit]) -> Word {
+        self.each(a, b, |gates, a, b| gates.choose(c, a, b))
+    }
+
+    /// The sum with a carry, of at most 64 bits, and the carry out of them.
+    fn sum(&mut self, a: &[Bit], b: &[Bit], mut carry: Bit) -> (Word, Bit) {
+        let mut sum = Vec::with_capacity(64);
+        for at in 0..64 {
+            if at >= a.len().max(b.len()) && carry == self.no() {
+                break;
+            }
+            let (a, b) = (self.at(a, at), self.at(b, at));
+            let half = self.xor(a, b);
+            sum.push(self.xor(half, carry));
+            let (both, through) = (self.and(a, b), self.and(half, carry));
+            carry = self.or(both, through);
+        }
+        (self.trimmed(sum), carry)
+    }
+
+    /// `a + b`.
+    pub fn add(&mut self, a: &[Bit], b: &[Bit]) -> Word {
+        self.sum(a, b, self.no()).0
+    }
+
+    /// `a - b`.
+    pub fn sub(&mut self, a: &[Bit], b: &[Bit]) -> Word {
+        let not: Word = (0..64).map(|at| !self.at(b, at)).collect();
+        self.sum(a, &not, self.yes).0
+    }
+
+    /// `a * b`.
+    pub fn mul(&mut self, a: &[Bit], b: &[Bit]) -> Word {
+        // Few gates where one is constant.
+        let (a, b) = if self.constant_of(b).is_some() { (b, a) } else { (a, b) };
+        let mut sum = vec![];
+        for (at, bit) in a.to_vec().into_iter().enumerate() {
+            if bit == self.no() {
+                continue;
+            }
+            let mut row = vec![self.no(); at];
+            for other in b.iter().take(64 - at) {
+                row.push(self.and(bit, *other));
+            }
+            sum = self.add(&sum, &row);
+        }
+        sum
+    }
+
+    /// `a % b`; 0 for `b` of 0.
+    pub fn rem(&mut self, a: &[Bit], b: &[Bit]) -> Word {
+        let mut rest: Word = vec![];
+        for bit in a.to_vec().into_iter().rev() {
+            rest.insert(0, bit);
+            let over = self.at_most(b, &rest);
+            let less = self.sub(&rest, b);
+            rest = self.select(over, &less, &rest);
+        }
+        let zero = self.is_zero(b);
+        self.select(zero, &[], &rest)
+    }
+
+    /// Whether a number is 0.
+    pub fn is_zero(&mut self, a: &[Bit]) -> Bit {
+        !self.any(a)
+    }
+
+    /// Whether two are equal.
+    pub fn equal(&mut self, a: &[Bit], b: &[Bit]) -> Bit {
+        let differ = self.each(a, b, Gates::xor);
+        !self.any(&differ)
+    }
+
+    /// `a <= b`.
+    pub fn at_most(&mut self, a: &[Bit], b: &[Bit]) -> Bit {
+        let mut more = self.no();
+        for at in 0..a.len().max(b.len()) {
+            let (a, b) = (self.at(a, at), self.at(b, at));
+            let differ = self.xor(a, b);
+            more = self.choose(differ, a, more);
+        }
+        !more
+    }
+
+    /// A shift by a number of bits; 0 for 64 and more.
+    pub fn shift(&mut self, a: &[Bit], by: &[Bit], left: bool) -> Word {
+        let mut now: Word = (0..64).map(|at| self.at(a, at)).collect();
+        for step in 0..6usize {
+            let (by, far) = (self.at(by, step), 1usize << step);
+            now = (0..64)
+                .map(|at: usize| {
+                    let from = if left { at.checked_sub(far) } else { Some(at + far) };
+                    let moved = from.map_or(self.no(), |from| self.at(&now, from));
+                    self.choose(by, moved, now[at])
+                })
+                .collect();
+        }
+        let far: Word = by.iter().skip(6).copied().collect();
+        let far = self.any(&far);
+        self.select(far, &[], &now)
+    }
+
+    /// Asks whether all the bits can be 1 at once.
+    pub fn ask(&mut self, bits: &[Bit], time: Duration, until: Instant) -> Answer {
+        self.questions += 1;
+        self.until.set((Instant::now() + time).min(until));
+        match self.solver.solve_limited(bits) {
+            answer if answer == lbool::FALSE => Answer::Never,
+            answer if answer == lbool::TRUE => Answer::Found,
+            _ => Answer::Unknown,
+        }
+    }
+
+    /// A bit of what was found.
+    pub fn bit(&self, bit: Bit) -> bool {
+        let model = self.solver.get_model();
+        // What no question was about has no value.
+        match model.get(bit.var().idx() as usize) {
+            Some(value) => (*value == lbool::TRUE) == bit.sign(),
+            None => false,
+        }
+    }
+
+    /// A number of what was found.
+    pub fn value(&self, word: &[Bit]) -> u64 {
+        word.iter().enumerate().fold(0, |sum, (at, bit)| sum | u64::from(self.bit(*bit)) << at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each gate, on constants and on bits that a question fixes.
+    #[test]
+    fn gates_do_arithmetic() {
+        let numbers = [0u64, 1, 2, 3, 5, 7, 16, 63, 64, 65, 255, 0xffff, 1 << 40, u64::MAX];
+        type Gate = fn(&mut Gates, &[Bit], &[Bit]) -> Word;
+        let gates: [(ir::BinOp, Gate); 8] = [
+            (ir::BinOp::Add, Gates::add),
+            (ir::BinOp::Sub, Gates::sub),
+            (ir::BinOp::Rem, Gates::rem),
+            (ir::BinOp::Mul, Gates::mul),
+            (ir::BinOp::Shl, |gates, a, b| gates.shift(a, b, true)),
+            (ir::BinOp::Shr, |gates, a, b| gates.shift(a, b, false)),
+            (ir::BinOp::Le, |gates, a, b| vec![gates.at_most(a, b)]),
+            (ir::BinOp::Eq, |gates, a, b| vec![gates.equal(a, b)]),
+        ];
+        let soon = Instant::now() + Duration::from_secs(60);
+        for (op, gate) in gates {
+            let mut all = Gates::default();
+            let (x, y) = (all.fresh_word(64), all.fresh_word(64));
+            // A product or remainder of unknowns is large, so one is a constant there.
+            let both = if matches!(op, ir::BinOp::Rem | ir::BinOp::Mul) {
+                None
+            } else {
+                Some(gate(&mut all, &x, &y))
+            };
+            for a in numbers {
+                for b in numbers {
+                    let (number_a, number_b) = (all.number(a), all.number(b));
+                    let constant = gate(&mut all, &number_a, &number_b);
+                    assert_eq!(all.constant_of(&constant), Some(op.apply(a, b)), "{op:?} {a} {b}");
+                    let Some(both) = &both else { continue };
+                    let (is_a, is_b) = (all.equal(&x, &number_a), all.equal(&y, &number_b));
+                    let wanted = all.number(op.apply(a, b));
+                    let right = all.equal(both, &wanted);
+                    assert_eq!(all.ask(&[is_a, is_b, !right], Duration::from_secs(9), soon), Answer::Never);
+                    assert_eq!(all.ask(&[is_a, is_b], Duration::from_secs(9), soon), Answer::Found);
+                    assert_eq!(all.value(both), op.apply(a, b));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Whether the fused program of a stretch does what its elements do one after the other.
+//!
+//! Two ways, which share nothing:
+//!
+//! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared pair by pair; what their
+//!   expressions do not say by being the same, a SAT solver decides bit by bit (`gates`, `blast`,
+//!   `outcome`, `symbolic`);
+//! - *by packets* of every class and its borders, which run through the elements in the evaluator, through the
+//!   fused program in the evaluator, and through its machine code (`model`, `tables`, `run`).
+//!
+//! The reference is not the linked program but the elements' own ones over the wires (`compose`).
+
+mod blast;
+mod compose;
+mod gates;
+mod memory;
+mod model;
+mod outcome;
+mod run;
+mod symbolic;
+mod tables;
+
+pub use run::{Leaves, Left, Seen, Three};
+pub use symbolic::{Comparison, Pairs};
+pub use synth::link::Part;
+
+use blast::Blaster;
+use codegen::CodegenError;
+use compose::{Numbering, compose, renumber};
+use gates::{Answer, Bit};
+use ir::{Program, Tables};
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use run::Runs;
+use shm::descriptor::HEADROOM;
+use std::time::{Duration, Instant};
+use synth::classes::expr::Atom;
+use synth::classes::filter::Factor;
+use synth::classes::interval::IntervalSet;
+use synth::classes::packets::{Made, World};
+use synth::classes::{Class, Classes, Options};
+use synth::link::Linked;
+use tables::TestTables;
+
+/// A stretch: its elements, and what is said to do the same.
+pub struct Stretch<'a> {
+    /// The elements, with their wires.
+    pub parts: Vec<Part<'a>>,
+    /// Where packets enter: element and input.
+    pub entries: &'a [(usize, usize)],
+    /// What the linker says of the fused program's outputs, reasons, slow paths and tables.
+    pub linked: &'a Linked,
+    /// The fused program.
+    pub made: &'a Program,
+    /// What cells hold: the elements' one after the other, and those that count wires.
+    pub cells: &'a [u64],
+    /// Wires that a cell counts: element and output, in the order of the cells.
+    pub counted: Vec<(usize, usize)>,
+}
+
+impl Stretch<'_> {
+    fn next(&self, part: usize, port: usize) -> Option<(usize, usize)> {
+        self.parts[part].next.get(port).copied().flatten()
+    }
+}
+
+/// How far to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// For everything.
+    pub time: Duration,
+    /// Most classes of each side, and ways followed at once.
+    pub classes: usize,
+    /// Most packets of each class; 0 for none.
+    pub packets: usize,
+    /// Whether the classes are compared.
+    pub symbolic: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { time: Duration::from_secs(60), classes: 20_000, packets: 24, symbolic: true }
+    }
+}
+
+/// Packets that were tried.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tried {
+    /// How many.
+    pub packets: usize,
+    /// Classes, of both sides, of which there was one.
+    pub classes: usize,
+    /// Classes of which none was found.
+    pub missed: usize,
+    /// Classes that the solver says to have no packet of one segment.
+    pub empty: usize,
+}
+
+/// A packet for which the two differ.
+pub struct Counterexample {
+    /// The entry.
+    pub entry: usize,
+    /// The packet.
+    pub made: Made,
+    /// What became of it.
+    pub three: Three,
+}
+
+/// What a proof came to.
+pub struct Proof {
+    /// A packet for which they differ.
+    pub differs: Option<Box<Counterexample>>,
+    /// Classes of the elements, and of the fused program.
+    pub classes: [usize; 2],
+    /// Ways of each that were left out.
+    pub left: [usize; 2],
+    /// Entries.
+    pub entries: usize,
+    /// The comparison of classes.
+    pub comparison: Comparison,
+    /// Questions that the solver was asked, and its clauses.
+    pub questions: usize,
+    /// Clauses that the questions are put in.
+    pub clauses: usize,
+    /// Packets.
+    pub tried: Tried,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Proof {
+    /// Whether they are equal: every packet is covered, and none was found to differ.
+    pub fn is_equal(&self) -> bool {
+        self.differs.is_none()
+            && self.left == [0, 0]
+            && self.comparison.open.is_empty()
+            && self.comparison.covered == [self.entries; 2]
+    }
+}
+
+/// Cannot be tried at all.
+#[derive(Debug)]
+pub enum ProveError {
+    /// No machine code.
+    Code(CodegenError),
+    /// A program broke an invariant.
+    Broken(String),
+}
+
+impl std::fmt::Display for ProveError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ProveError::Code(error) => error.fmt(f),
+            ProveError::Broken(what) => write!(f, "a bug: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ProveError {}
+
+struct Prover<'a> {
+    reference: &'a Program,
+    cells: &'a [u64],
+    /// Which of them programs write; the others are the configuration.
+    written: Vec<bool>,
+    runs: Runs<'a>,
+    rng: Pcg64,
+    until: Instant,
+    tried: Tried,
+    differs: Option<Box<Counterexample>>,
+    broken: Option<String>,
+}
+
+/// Holds a stretch's fused program to its elements.
+///
+/// # Errors
+/// When no machine code can be made, or a program breaks an invariant: bugs.
+pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError> {
+    let start = Instant::now();
+    let until = start + limits.time;
+    let numbers = Numbering::of(stretch);
+    let reference = compose(stretch, &numbers);
+    ir::verify::verify(&reference)
+        .map_err(|error| ProveError::Broken(format!("the elements as one: {error}")))?;
+    let made = renumber(stretch, &numbers)
+        .ok_or_else(|| ProveError::Broken("the fused program has an exit or table of no element".into()))?;
+    ir::verify::verify(&made).map_err(|error| ProveError::Broken(format!("the fused program: {error}")))?;
+    let options =
+        Options { settled_cells: Some(stretch.cells), max_ways: limits.classes, ..Options::default() };
+    let mut elements = Classes::of(&reference, &options);
+    let pool = std::mem::take(&mut elements.pool);
+    let mut program = Classes::among(pool, &made, &options);
+    // The expressions of both are in one pool; packets are made with either.
+    let mut blaster_pool = std::mem::take(&mut program.pool);
+    let (of_elements, of_program) = (elements.classes.len(), program.classes.len());
+    let left = [elements.left.len(), program.left.len()];
+    let entries = stretch.entries.len();
+    let mut prover = Prover {
+        reference: &reference,
+        cells: stretch.cells,
+        written: written(&reference),
+        runs: Runs::new(stretch, &numbers).map_err(ProveError::Code)?,
+        rng: Pcg64::seed_from_u64(1),
+        until,
+        tried: Tried::default(),
+        differs: None,
+        broken: None,
+    };
+    let mut comparison = Comparison::default();
+    std::mem::swap(&mut elements.pool, &mut blaster_pool);
+    let pool = &elements.pool;
+    let (mut questions, mut clauses) = (0, 0);
+    for entry in 0..entries {
+        let mut blaster = Blaster::new(pool);
+        let mine = symbolic::of_entry(&mut blaster, pool, &elements, entry);
+        let theirs = symbolic::of_entry(&mut blaster, pool, &program, entry);
+        if limits.symbolic {
+            let both = (mine.as_slice(), theirs.as_slice());
+            symbolic::compare(&mut blaster, both, entry, until, &mut comparison, &mut |mine, theirs| {
+                prover.find(&elements, &elements.classes[mine], &program.classes[theirs]);
+                prover.differs.is_none()
+            });
+        }
+        questions += blaster.gates.questions;
+        clauses += blaster.gates.clauses();
+    }
+    for class in elements.classes.iter().chain(&program.classes) {
+        prover.class(&elements, (class.entry, class), limits.packets);
+    }
+    if let Some(broken) = prover.broken {
+        return Err(ProveError::Broken(broken));
+    }
+    Ok(Proof {
+        differs: prover.differs,
+        classes: [of_elements, of_program],
+        left,
+        entries,
+        comparison,
+        questions,
+        clauses,
+        tried: prover.tried,
+        time: start.elapsed(),
+    })
+}
+
+/// Which cells a program writes.
+fn written(program: &Program) -> Vec<bool> {
+    let mut written = vec![false; program.cells.len()];
+    for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
+        if let ir::Inst::CellStore(cell, _) | ir::Inst::CellAdd(cell, _) = inst {
+            written[usize::from(*cell)] = true;
+        }
+    }
+    written
+}
+
+/// The longest that a packet may be looked for.
+const SEARCH: Duration = Duration::from_secs(1);
+
+impl Prover<'_> {
+    /// Looks for a packet of one segment, best of all as ports deliver it, for which all bits are 1.
+    fn solve(&self, blaster: &mut Blaster<'_>, bits: &[Bit]) -> Answer {
+        let (rest, room) = (blaster.free_atom(Atom::Rest, 32), blaster.free_atom(Atom::Room, 12));
+        let usual = blaster.gates.number(HEADROOM as u64);
+        let (single, usual) = (blaster.gates.is_zero(&rest), blaster.gates.equal(&room, &usual));
+        let single: Vec<Bit> = bits.iter().copied().chain([single]).collect();
+        let with_room: Vec<Bit> = single.iter().copied().chain([usual]).collect();
+        match blaster.gates.ask(&with_room, SEARCH, self.until) {
+            Answer::Found => Answer::Found,
+            _ => blaster.gates.ask(&single, SEARCH, self.until),
+        }
+    }
+
+    /// Makes what was found into a packet, mends what is free for the solver and is not, and runs it.
+    /// Whether the packet is of the class.
+    fn try_found(
+        &mut self,
+        blaster: &Blaster<'_>,
+        classes: &Classes,
+        (entry, class): (usize, &Class),
+    ) -> bool {
+        let made = model::packet(blaster, self.cells, &mut self.rng);
+        let tables = model::tables(blaster, &self.reference.tables);
+        let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
+        let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
+        let mut world = World { cells: self.cells, tables: &mut fresh, keys: &keys, frames: false };
+        let mended = class.mended(classes, made.clone(), &mut world, &mut self.rng);
+        // One that is mended, or could not be, is a packet all the same.
+        let as_found = mended.as_ref().is_some_and(|mended| mended.buffer == made.buffer);
+        if !as_found {
+            self.run(entry, made, &tables);
+        }
+        let Some(mended) = mended else { return false };
+        self.run(entry, mended, &tables);
+        true
+    }
+
+    fn run(&mut self, entry: usize, mut made: Made, tables: &TestTables) {
+        if made.packet.total != made.packet.len {
+            return;
+        }
+        // Cells of the configuration are what the program was made for.
+        for (at, cell) in made.cells.iter_mut().enumerate() {
+            if !self.written[at] {
+                *cell = self.cells[at];
+            }
+        }
+        match self.runs.run(entry, &made, tables) {
+            Ok(three) => {
+                self.tried.packets += 1;
+                if !three.are_equal() && self.differs.is_none() {
+                    self.differs = Some(Box::new(Counterexample { entry, made, three }));
+                }
+            }
+            Err(broken) => self.broken = self.broken.take().or(Some(broken)),
+        }
+    }
+
+    /// Looks for a packet that shows what the solver says of two classes.
+    fn find(&mut self, classes: &Classes, mine: &Class, theirs: &Class) {
+        let pool = &classes.pool;
+        for mut blaster in [Blaster::new(pool), Blaster::exact(pool)] {
+            let blaster = &mut blaster;
+            let both = [blaster.filter(&mine.filter), blaster.filter(&theirs.filter)];
+            let (a, b) = (outcome::outcome(pool, blaster, mine), outcome::outcome(pool, blaster, theirs));
+            let different = outcome::differences(blaster, &a, &b);
+            let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
+            let any = blaster.gates.any(&bits);
+            if self.solve(blaster, &[both[0], both[1], any]) == Answer::Found {
+                self.try_found(blaster, classes, (mine.entry, mine));
+            }
+            if self.differs.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Runs packets of a class and of the borders of its conditions.
+    fn class(&mut self, classes: &Classes, class: (usize, &Class), most: usize) {
+        if most == 0 || self.differs.is_some() || self.broken.is_some() {
+            return;
+        }
+        // By itself, since what the class does asks nothing of its packets. Sums over headers are mended where
+        // that can be done, and worked out by the solver where not.
+        let ways = [(Blaster::new(&classes.pool), most), (Blaster::exact(&classes.pool), most.min(EXACT))];
+        let hit =
+            ways.into_iter().map(|(mut blaster, most)| self.class_by(&mut blaster, classes, class, most));
+        match hit.into_iter().find(|answer| *answer != Answer::Unknown) {
+            Some(Answer::Found) => self.tried.classes += 1,
+            Some(Answer::Never) => self.tried.empty += 1,
+            _ => self.tried.missed += 1,
+        }
+    }
+
+    /// Whether a packet of the class was found and run, or there is none.
+    fn class_by(
+        &mut self,
+        blaster: &mut Blaster<'_>,
+        classes: &Classes,
+        class: (usize, &Class),
+        most: usize,
+    ) -> Answer {
+        let filter = blaster.filter(&class.1.filter);
+        match self.solve(blaster, &[filter]) {
+            Answer::Found => {}
+            answer => return answer,
+        }
+        let mut hit = self.try_found(blaster, classes, class);
+        let mut borders = vec![];
+        conditions(&class.1.filter.0, &mut borders);
+        let mut left = most.saturating_sub(1);
+        for (of, set) in borders {
+            for &(first, last) in set.intervals() {
+                for border in [first, last] {
+                    if left == 0 || Instant::now() >= self.until {
+                        break;
+                    }
+                    let word = blaster.word(of);
+                    let border = blaster.gates.number(border);
+                    let there = blaster.gates.equal(&word, &border);
+                    if blaster.gates.known(there) == Some(false) {
+                        continue;
+                    }
+                    if self.solve(blaster, &[filter, there]) == Answer::Found {
+                        left -= 1;
+                        hit |= self.try_found(blaster, classes, class);
+                    }
+                }
+            }
+        }
+        if hit { Answer::Found } else { Answer::Unknown }
+    }
+}
+
+/// Most packets of a class that are looked for with all sums worked out: that takes long.
+const EXACT: usize = 1;
+
+/// All conditions of a filter that have borders.
+fn conditions(factors: &[Factor], into: &mut Vec<(synth::classes::expr::Id, IntervalSet)>) {
+    for factor in factors {
+        match factor {
+            Factor::Is(id, set) => into.push((*id, set.clone())),
+            Factor::Any(lists) => lists.iter().for_each(|list| conditions(list, into)),
+        }
+    }
+}

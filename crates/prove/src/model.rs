@@ -1,0 +1,94 @@
+//! What the solver found, as a packet and tables.
+
+use crate::blast::{Asked, Blaster};
+use crate::tables::TestTables;
+use ir::program::TableDecl;
+use packet::field::Base;
+use rand::Rng;
+use shm::descriptor::{BUF_BYTES, Packet};
+use std::collections::BTreeMap;
+use synth::classes::expr::{Atom, Root};
+use synth::classes::packets::Made;
+
+/// The packet that was found; what no question was about is made up.
+pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Made {
+    let value = |atom: Atom, width: usize, other: u64| blaster.atom_value(atom, width).unwrap_or(other);
+    let data = value(Atom::Room, 12, 128).min(BUF_BYTES as u64) as u16;
+    let most = BUF_BYTES as u64 - u64::from(data);
+    let len = value(Atom::Head, 12, 80).min(most) as u32;
+    let rest = value(Atom::Rest, 32, 0) as u32;
+    let place = |base: Base, other: u16| value(Atom::Place(base), 16, other.into()) as u16;
+    let mut packet = Packet {
+        data,
+        len,
+        total: len.saturating_add(rest),
+        segments: 1 + u16::from(rest > 0),
+        mac: place(Base::Mac, data),
+        net: place(Base::Net, data + 14),
+        trans: place(Base::Trans, data + 34),
+        timestamp_ns: value(Atom::Timestamp, 64, 5),
+        flow_hash: value(Atom::FlowHash, 32, 0) as u32,
+        origin: value(Atom::Origin, 16, 0) as u16,
+        packet_type: value(Atom::PacketType, 8, 0) as u8,
+        ..Packet::EMPTY
+    };
+    let mut buffer = vec![0; BUF_BYTES];
+    rng.fill(buffer.as_mut_slice());
+    // What is counted from a later header comes last: what an earlier one says of the same bytes was not used.
+    let mut bits: Vec<_> = blaster.packet_bits().collect();
+    bits.sort_unstable_by_key(|(place, _)| **place);
+    for (&(root, bit), &of) in bits {
+        let one = blaster.gates.bit(of);
+        let set = |byte: Option<&mut u8>, bit: i64| {
+            let mask = 0x80 >> bit.rem_euclid(8);
+            if let Some(byte) = byte {
+                *byte = if one { *byte | mask } else { *byte & !mask };
+            }
+        };
+        match root {
+            Root::Anno if bit < 0 => {}
+            // The last byte comes first there.
+            Root::Anno => {
+                let last = packet.anno.len() as i64 - 1;
+                let at = last - i64::from(bit).div_euclid(8);
+                set(usize::try_from(at).ok().and_then(|at| packet.anno.get_mut(at)), bit.into());
+            }
+            Root::At(at) => {
+                let start = blaster.known(at).map_or(0, |word| blaster.gates.value(word));
+                let bit = (start as i64).wrapping_mul(8).wrapping_add(bit.into());
+                set(usize::try_from(bit.div_euclid(8)).ok().and_then(|at| buffer.get_mut(at)), bit);
+            }
+        }
+    }
+    let cells = cells.iter().enumerate().map(|(at, cell)| value(Atom::Cell(at as u16), 64, *cell));
+    let cells = cells.collect();
+    Made { packet, buffer, cells, now_ns: value(Atom::Now, 64, 1_000_000_000) }
+}
+
+/// The tables that were found.
+pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
+    let mut tables = TestTables::new(decls);
+    let mut made: BTreeMap<(u16, u64), usize> = BTreeMap::new();
+    let gates = &blaster.gates;
+    for Asked { table, key, args, found, record, .. } in &blaster.asked {
+        let key: Vec<u64> = key.iter().map(|word| gates.value(word)).collect();
+        let record = gates.value(record);
+        let Some(target) = tables.0.get_mut(usize::from(*table)) else { continue };
+        if !gates.bit(*found) {
+            if args.is_some() {
+                target.refuse(&key);
+            }
+            continue;
+        }
+        let at = *made.entry((*table, record)).or_insert_with(|| {
+            // All lookups that found this record say what is in it.
+            let same = blaster.asked.iter().filter(|other| {
+                other.table == *table && gates.bit(other.found) && gates.value(&other.record) == record
+            });
+            let bytes = same.flat_map(|other| &other.bytes);
+            target.record(bytes.map(|(offset, word)| (*offset, gates.value(word) as u8)).collect::<Vec<_>>())
+        });
+        if args.is_some() { target.wait(&key, at) } else { target.put(&key, at) }
+    }
+    tables
+}

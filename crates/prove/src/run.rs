@@ -1,0 +1,257 @@
+//! One packet three ways: the elements one after the other in the evaluator, the fused program in the
+//! evaluator, and the fused program as machine code. Each starts from the same state.
+
+use crate::Stretch;
+use crate::compose::Numbering;
+use crate::tables::{Call, TestTables};
+use codegen::{Burst, CodeBuilder, CodegenError, Engine, Exits, Scratch};
+use ir::eval::{Exit, State};
+use ir::{Table, Tables};
+use packet::access::Access;
+use packet::anno::ANNO_BYTES;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::descriptor::{BUF_BYTES, Packet};
+use shm::pool::{Pool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use synth::classes::packets::Made;
+
+/// Where a packet leaves a stretch, by element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaves {
+    /// By an element's port.
+    Port(usize, usize),
+    /// Dropped by an element for a reason.
+    Drop(usize, usize),
+    /// To an element's slow path.
+    Slow(usize, usize),
+}
+
+/// What somebody sees of a packet that left.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Left {
+    /// The slot's bytes.
+    pub buffer: Vec<u8>,
+    /// Its annotations.
+    pub anno: [u8; ANNO_BYTES],
+    /// First byte, and the three headers.
+    pub places: [u16; 4],
+    /// Bytes of the first segment, and of all.
+    pub lengths: [u32; 2],
+    /// Click's packet type.
+    pub packet_type: u8,
+}
+
+/// What can be seen of a packet's way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Seen {
+    /// How it left.
+    pub leaves: Leaves,
+    /// What left; nothing of a packet that was dropped.
+    pub left: Option<Left>,
+    /// Cells, counting cells behind the elements'.
+    pub cells: Vec<u64>,
+    /// Records by table and key.
+    pub records: Vec<Vec<(Vec<u64>, Vec<u8>)>>,
+    /// What tables were asked; machine code asks in its own way.
+    pub calls: Option<Vec<Vec<Call>>>,
+}
+
+/// The fused program's tables: those of the elements, by the linker's list.
+struct Linked<'a> {
+    tables: &'a mut TestTables,
+    order: Vec<usize>,
+}
+
+impl Tables for Linked<'_> {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.tables.table(*self.order.get(index)?)
+    }
+}
+
+/// What runs packets through a stretch.
+pub struct Runs<'a> {
+    stretch: &'a Stretch<'a>,
+    numbers: &'a Numbering,
+    engine: Engine,
+    pool: shm::pool::NativePool,
+    scratch: Scratch,
+    exits: Exits,
+}
+
+/// What became of a packet in the three ways.
+pub struct Three {
+    /// The elements, one after the other.
+    pub elements: Seen,
+    /// The fused program in the evaluator.
+    pub program: Seen,
+    /// The same as machine code.
+    pub code: Seen,
+}
+
+impl Three {
+    /// Whether nobody sees a difference.
+    pub fn are_equal(&self) -> bool {
+        let by_code = Seen { calls: None, ..self.elements.clone() };
+        self.elements == self.program && by_code == self.code
+    }
+}
+
+/// Wires that a packet may pass before it is given up: they form no loop.
+const MOST_WIRES: usize = 100_000;
+
+impl<'a> Runs<'a> {
+    /// For a stretch.
+    ///
+    /// # Errors
+    /// When no machine code can be made.
+    pub fn new(stretch: &'a Stretch<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
+        let mut builder = CodeBuilder::new()?;
+        let id = builder.add(stretch.made)?;
+        let engine = Engine::Native(builder.finish()?, id);
+        let region = Region::create(RegionOptions::slots(64))
+            .map_err(|error| CodegenError::Machine(format!("no memory for packets: {error}")))?;
+        let pool = SharedPool::new(region).worker();
+        Ok(Runs { stretch, numbers, engine, pool, scratch: Scratch::default(), exits: Exits::default() })
+    }
+
+    /// Runs a packet of one segment; `Err` says what broke.
+    pub fn run(&mut self, entry: usize, made: &Made, tables: &TestTables) -> Result<Three, String> {
+        Ok(Three {
+            elements: self.elements(entry, made, &mut tables.clone())?,
+            program: self.program(entry, made, &mut tables.clone())?,
+            code: self.code(entry, made, &mut tables.clone())?,
+        })
+    }
+
+    fn elements(&self, entry: usize, made: &Made, tables: &mut TestTables) -> Result<Seen, String> {
+        let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
+        let (mut part, mut input) = self.stretch.entries[entry];
+        for _ in 0..MOST_WIRES {
+            let program = self.stretch.parts[part].program;
+            let order = (0..program.tables.len()).map(|table| self.numbers.tables.number((part, table)));
+            let start = self.numbers.cells.number((part, 0));
+            let mut own = Linked { tables: &mut *tables, order: order.collect() };
+            let cells_of = &mut cells[start..start + program.cells.len()];
+            let mut state = State { cells: cells_of, tables: &mut own, now_ns: made.now_ns };
+            let exit = ir::eval::run(program, input, &mut packet, buffer.as_mut_slice(), &mut state)
+                .map_err(|error| error.to_string())?;
+            let leaves = match exit {
+                Exit::Drop(reason) => Leaves::Drop(part, reason.into()),
+                Exit::Slow(slow) => Leaves::Slow(part, slow.into()),
+                Exit::Emit(port) => {
+                    let port = usize::from(port);
+                    if let Some(next) = self.stretch.next(part, port) {
+                        if let Some(at) = self.stretch.counted.iter().position(|wire| *wire == (part, port)) {
+                            let cell = &mut cells[self.numbers.cells.count() + at];
+                            *cell = cell.wrapping_add(1);
+                        }
+                        (part, input) = next;
+                        continue;
+                    }
+                    Leaves::Port(part, port)
+                }
+            };
+            return Ok(seen(leaves, &packet, buffer, cells, tables, true));
+        }
+        Err("the elements pass a packet round and round".into())
+    }
+
+    fn order(&self) -> Vec<usize> {
+        self.stretch.linked.tables.iter().map(|of| self.numbers.tables.number(*of)).collect()
+    }
+
+    fn leaves(&self, exit: Exit) -> Option<Leaves> {
+        let linked = self.stretch.linked;
+        let of = |list: &[(usize, usize)], at: u16| list.get(usize::from(at)).copied();
+        Some(match exit {
+            Exit::Emit(port) => of(&linked.outputs, port).map(|(part, port)| Leaves::Port(part, port))?,
+            Exit::Drop(reason) => of(&linked.reasons, reason).map(|(part, own)| Leaves::Drop(part, own))?,
+            Exit::Slow(slow) => of(&linked.slow, slow).map(|(part, own)| Leaves::Slow(part, own))?,
+        })
+    }
+
+    fn program(&self, entry: usize, made: &Made, tables: &mut TestTables) -> Result<Seen, String> {
+        let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
+        let mut own = Linked { tables: &mut *tables, order: self.order() };
+        let mut state = State { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
+        let exit = ir::eval::run(self.stretch.made, entry, &mut packet, buffer.as_mut_slice(), &mut state)
+            .map_err(|error| error.to_string())?;
+        let leaves = self.leaves(exit).ok_or("the fused program has an exit of no element")?;
+        Ok(seen(leaves, &packet, buffer, cells, tables, true))
+    }
+
+    fn code(&mut self, entry: usize, made: &Made, tables: &mut TestTables) -> Result<Seen, String> {
+        let mut packets = [Packet::EMPTY];
+        if self.pool.alloc(&mut packets) != 1 {
+            return Err("no slot for a packet".into());
+        }
+        let slot = packets[0];
+        let whole = Packet { data: 0, len: BUF_BYTES as u32, total: BUF_BYTES as u32, ..slot };
+        let fits = PacketBytesMut::new(&mut whole.clone()).copy_in(0, &made.buffer);
+        if !fits {
+            return Err("a packet does not fit its slot".into());
+        }
+        let Packet {
+            data, mac, net, trans, len, total, timestamp_ns, flow_hash, origin, packet_type, ..
+        } = made.packet;
+        packets[0] = Packet {
+            data,
+            mac,
+            net,
+            trans,
+            len,
+            total,
+            timestamp_ns,
+            flow_hash,
+            origin,
+            packet_type,
+            anno: made.packet.anno,
+            ..slot
+        };
+        let mut cells = made.cells.clone();
+        let mut own = Linked { tables: &mut *tables, order: self.order() };
+        let mut state = State { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
+        let program = self.stretch.made;
+        let burst = Burst { input: entry, packets: &mut packets, list: &[0] };
+        codegen::run(&self.engine, program, burst, &mut state, &mut self.scratch, &mut self.exits);
+        let (outputs, reasons) = (usize::from(program.outputs), program.reasons.len());
+        let lists = outputs + reasons + program.slow.len();
+        let list = (0..lists).find(|at| !self.exits.list(*at).is_empty());
+        let leaves = list.and_then(|list| {
+            self.leaves(match list {
+                list if list < outputs => Exit::Emit(list as u16),
+                list if list < outputs + reasons => Exit::Drop((list - outputs) as u16),
+                list => Exit::Slow((list - outputs - reasons) as u16),
+            })
+        });
+        let leaves = leaves.ok_or("machine code lost a packet")?;
+        let buffer = PacketBytes::new(&whole).to_vec();
+        let seen = seen(leaves, &packets[0], buffer, cells, tables, false);
+        self.pool.free_all(&[slot]);
+        Ok(seen)
+    }
+}
+
+fn seen(
+    leaves: Leaves,
+    packet: &Packet,
+    buffer: Vec<u8>,
+    cells: Vec<u64>,
+    tables: &mut TestTables,
+    calls: bool,
+) -> Seen {
+    let left = Left {
+        buffer,
+        anno: packet.anno,
+        places: [packet.data, packet.mac, packet.net, packet.trans],
+        lengths: [packet.len, packet.total],
+        packet_type: packet.packet_type,
+    };
+    Seen {
+        leaves,
+        left: (!matches!(leaves, Leaves::Drop(..))).then_some(left),
+        cells,
+        records: tables.records(),
+        calls: calls.then(|| tables.calls()),
+    }
+}

@@ -1,0 +1,146 @@
+//! The comparison class by class.
+//!
+//! For each class of the elements: whether a packet of it can be in a class of the fused program that does
+//! something else. Where bits are the same bits, nothing is asked; everything else the solver decides. That
+//! the classes are all packets is asked of it as well.
+
+use crate::blast::Blaster;
+use crate::gates::{Answer, Bit};
+use crate::outcome::{Outcome, differences, outcome};
+use std::time::{Duration, Instant};
+use synth::classes::Classes;
+
+/// The longest that one question may take.
+const QUESTION: Duration = Duration::from_secs(10);
+
+/// How the pairs of classes were told apart or equal.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Pairs {
+    /// All pairs of one entry.
+    pub all: usize,
+    /// Whose outcomes are bit by bit the same expressions.
+    pub same: usize,
+    /// With other outcomes, but of no packet are both.
+    pub apart: usize,
+    /// That the solver said to be equal for the packets of both.
+    pub equal: usize,
+    /// Not decided.
+    pub open: usize,
+}
+
+/// What came of the comparison.
+#[derive(Clone, Default, Debug)]
+pub struct Comparison {
+    /// Pairs of classes.
+    pub pairs: Pairs,
+    /// Entries of which the solver says that the classes are all packets, of the elements and of the program.
+    pub covered: [usize; 2],
+    /// Classes whose outcomes or filters were not looked at for lack of time, or not decided; and why.
+    pub open: Vec<String>,
+}
+
+/// A class's filter and outcome.
+pub struct Filtered {
+    /// Its number.
+    pub class: usize,
+    /// Whether a packet passes its filter.
+    pub filter: Bit,
+    /// What it does.
+    pub outcome: Outcome,
+}
+
+/// The classes of an entry as bits.
+pub fn of_entry(
+    blaster: &mut Blaster<'_>,
+    pool: &synth::classes::expr::Pool,
+    classes: &Classes,
+    entry: usize,
+) -> Vec<Filtered> {
+    let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
+    of_entry
+        .map(|(at, class)| Filtered {
+            class: at,
+            filter: blaster.filter(&class.filter),
+            outcome: outcome(pool, blaster, class),
+        })
+        .collect()
+}
+
+/// Compares the classes of one entry. `suspect` gets the classes, of the elements and of the program, of a
+/// packet that the solver found; it tells whether to go on.
+pub fn compare(
+    blaster: &mut Blaster<'_>,
+    (elements, program): (&[Filtered], &[Filtered]),
+    entry: usize,
+    until: Instant,
+    into: &mut Comparison,
+    suspect: &mut dyn FnMut(usize, usize) -> bool,
+) {
+    for (at, side) in [elements, program].into_iter().enumerate() {
+        let none: Vec<Bit> = side.iter().map(|class| !class.filter).collect();
+        match blaster.gates.ask(&none, QUESTION, until) {
+            Answer::Never => into.covered[at] += 1,
+            answer => into.open.push(format!(
+                "entry {entry}: whether the {} classes of {} are all packets is {}",
+                side.len(),
+                ["the elements", "the fused program"][at],
+                if answer == Answer::Found { "not so" } else { "not decided" }
+            )),
+        }
+    }
+    for mine in elements {
+        into.pairs.all += program.len();
+        let mut open: Vec<&Filtered> =
+            program.iter().filter(|theirs| theirs.outcome != mine.outcome).collect();
+        into.pairs.same += program.len() - open.len();
+        loop {
+            let others: Vec<Bit> = open.iter().map(|theirs| theirs.filter).collect();
+            let any = blaster.gates.any(&others);
+            match blaster.gates.ask(&[mine.filter, any], QUESTION, until) {
+                Answer::Never => {
+                    into.pairs.apart += open.len();
+                    break;
+                }
+                Answer::Unknown => {
+                    into.pairs.open += open.len();
+                    into.open.push(format!(
+                        "entry {entry}: which of {} classes of the fused program packets of class {} \
+                         of the elements are in",
+                        open.len(),
+                        mine.class + 1
+                    ));
+                    break;
+                }
+                Answer::Found => {}
+            }
+            let met = open.iter().position(|theirs| blaster.gates.bit(theirs.filter));
+            let Some(met) = met else { break };
+            let theirs = open.swap_remove(met);
+            let different = differences(blaster, &mine.outcome, &theirs.outcome);
+            let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
+            let any = blaster.gates.any(&bits);
+            let question = [mine.filter, theirs.filter, any];
+            match blaster.gates.ask(&question, QUESTION, until) {
+                Answer::Never => into.pairs.equal += 1,
+                answer => {
+                    into.pairs.open += 1;
+                    let named = different
+                        .iter()
+                        .filter(|different| answer == Answer::Found && blaster.gates.bit(different.bit));
+                    let mut named: Vec<&str> = named.map(|different| different.what.as_str()).collect();
+                    named.dedup();
+                    let what = if named.is_empty() { "what they do".into() } else { named.join(", ") };
+                    let go_on = answer != Answer::Found || suspect(mine.class, theirs.class);
+                    into.open.push(format!(
+                        "entry {entry}: class {} of the elements and class {} of the fused program: {what}",
+                        mine.class + 1,
+                        theirs.class + 1,
+                    ));
+                    if !go_on {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}

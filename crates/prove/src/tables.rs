@@ -1,0 +1,200 @@
+//! Tables for packets that are tried: what they hold is chosen for each packet, and they note what they
+//! are asked.
+
+use ir::program::TableDecl;
+use ir::{Created, Table, Tables};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What was asked of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// A key was looked up.
+    Lookup(Vec<u64>),
+    /// A record was asked to be made: key and arguments.
+    Create(Vec<u64>, Vec<u64>),
+}
+
+/// A table. Records lie in boxes: machine code goes to them by their addresses, and writes to them.
+#[derive(Debug)]
+pub struct TestTable {
+    decl: TableDecl,
+    by_key: BTreeMap<Vec<u64>, usize>,
+    /// Records that are made when they are asked for.
+    waiting: BTreeMap<Vec<u64>, usize>,
+    refused: BTreeSet<Vec<u64>>,
+    records: Vec<Box<[AtomicU64]>>,
+    calls: RefCell<Vec<Call>>,
+}
+
+impl Clone for TestTable {
+    fn clone(&self) -> TestTable {
+        TestTable {
+            decl: self.decl.clone(),
+            by_key: self.by_key.clone(),
+            waiting: self.waiting.clone(),
+            refused: self.refused.clone(),
+            records: self.records.iter().map(|record| copy(record)).collect(),
+            calls: RefCell::default(),
+        }
+    }
+}
+
+impl TestTable {
+    fn new(decl: &TableDecl) -> TestTable {
+        TestTable {
+            decl: decl.clone(),
+            by_key: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            records: vec![],
+            calls: RefCell::default(),
+        }
+    }
+
+    /// A new record with these bytes; others are made up.
+    pub fn record(&mut self, bytes: impl IntoIterator<Item = (u16, u8)>) -> usize {
+        let seed = self.records.len() as u64 * 0x9e37_79b9 + 0x1234_5678_9abc;
+        let words = usize::from(self.decl.record_bytes).div_ceil(8);
+        let word = |at: u64| AtomicU64::new(seed.rotate_left(at as u32 * 7));
+        let record: Box<[AtomicU64]> = (0..words as u64).map(word).collect();
+        for (offset, byte) in bytes {
+            put(&record, offset, 1, byte.into());
+        }
+        self.records.push(record);
+        self.records.len() - 1
+    }
+
+    /// Puts a record under a key.
+    pub fn put(&mut self, key: &[u64], record: usize) {
+        self.by_key.insert(key.to_vec(), record);
+    }
+
+    /// Has a record made under a key when it is asked for.
+    pub fn wait(&mut self, key: &[u64], record: usize) {
+        self.waiting.insert(key.to_vec(), record);
+    }
+
+    /// Refuses to make one under a key.
+    pub fn refuse(&mut self, key: &[u64]) {
+        self.refused.insert(key.to_vec());
+    }
+
+    /// The keys of its records.
+    pub fn keys(&self) -> Vec<Vec<u64>> {
+        self.by_key.keys().cloned().collect()
+    }
+
+    fn handle(&self, at: usize) -> u64 {
+        self.records[at].as_ptr() as u64
+    }
+
+    fn at(&self, record: u64) -> Option<usize> {
+        self.records.iter().position(|known| known.as_ptr() as u64 == record)
+    }
+}
+
+fn copy(record: &[AtomicU64]) -> Box<[AtomicU64]> {
+    record.iter().map(|word| AtomicU64::new(word.load(Relaxed))).collect()
+}
+
+fn get(record: &[AtomicU64], offset: u16, bytes: u8) -> u64 {
+    let word = |at: u16| record.get(usize::from(at / 8)).map_or(0, |word| word.load(Relaxed));
+    let byte = |at: u16| word(at) >> (at % 8 * 8) & 0xff;
+    (0..u16::from(bytes)).map(|at| byte(offset + at) << (8 * at)).sum()
+}
+
+fn put(record: &[AtomicU64], offset: u16, bytes: u8, value: u64) {
+    for at in 0..u16::from(bytes) {
+        let place = offset + at;
+        if let Some(word) = record.get(usize::from(place / 8)) {
+            let shift = place % 8 * 8;
+            let other = word.load(Relaxed) & !(0xff << shift);
+            word.store(other | (value >> (8 * at) & 0xff) << shift, Relaxed);
+        }
+    }
+}
+
+impl Table for TestTable {
+    fn key_words(&self) -> usize {
+        self.decl.key_words.into()
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        self.calls.borrow_mut().push(Call::Lookup(key.to_vec()));
+        self.by_key.get(key).map(|at| self.handle(*at))
+    }
+
+    /// Keys that nothing is said of are refused when the sum of their words is divisible by four.
+    fn create(&mut self, key: &[u64], args: &[u64], _now_ns: u64) -> Created {
+        self.calls.borrow_mut().push(Call::Create(key.to_vec(), args.to_vec()));
+        if let Some(&at) = self.by_key.get(key) {
+            return Created::Record(self.handle(at));
+        }
+        let waiting = self.waiting.get(key).copied();
+        let sum = key.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
+        if self.refused.contains(key) || (waiting.is_none() && sum.is_multiple_of(4)) {
+            return Created::Refused;
+        }
+        let at = waiting.unwrap_or_else(|| self.record([]));
+        self.put(key, at);
+        Created::Record(self.handle(at))
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        self.at(record).map_or(0, |at| get(&self.records[at], offset, bytes))
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        if let Some(at) = self.at(record) {
+            put(&self.records[at], offset, bytes, value);
+        }
+    }
+}
+
+/// The tables of a stretch's elements.
+#[derive(Clone, Debug)]
+pub struct TestTables(pub Vec<TestTable>);
+
+impl TestTables {
+    /// Empty ones.
+    pub fn new(decls: &[TableDecl]) -> TestTables {
+        TestTables(decls.iter().map(TestTable::new).collect())
+    }
+
+    /// What each holds, by key.
+    pub fn records(&self) -> Vec<Vec<(Vec<u64>, Vec<u8>)>> {
+        let of_table = |table: &TestTable| {
+            let bytes = table.decl.record_bytes;
+            let of = |at: usize| (0..bytes).map(|offset| get(&table.records[at], offset, 1) as u8).collect();
+            table.by_key.iter().map(|(key, at)| (key.clone(), of(*at))).collect()
+        };
+        self.0.iter().map(of_table).collect()
+    }
+
+    /// What each was asked since the last time, without lookups whose outcome was known.
+    pub fn calls(&self) -> Vec<Vec<Call>> {
+        self.0.iter().map(|table| once(table.calls.take())).collect()
+    }
+}
+
+fn once(calls: Vec<Call>) -> Vec<Call> {
+    let mut known = vec![];
+    let mut kept = vec![];
+    for call in calls {
+        match &call {
+            Call::Create(..) => known.clear(),
+            Call::Lookup(_) if known.contains(&call) => continue,
+            Call::Lookup(_) => known.push(call.clone()),
+        }
+        kept.push(call);
+    }
+    kept
+}
+
+impl Tables for TestTables {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.0.get_mut(index).map(|table| table as &mut dyn Table)
+    }
+}

@@ -1,0 +1,208 @@
+//! Small stretches, written by hand: what is equal, what is not, and faults of the linker.
+
+use ir::Builder;
+use ir::program::{BinOp, Inst, Program};
+use packet::field::{self, Base, Field};
+use prove::{Leaves, Limits, Part, Proof, Stretch, prove};
+use std::time::Duration;
+use synth::link::{Linked, link};
+use synth::optimize::optimize;
+
+/// Parts packets by the first byte: two ports, and a drop.
+fn sorter() -> Program {
+    let mut f = Builder::new("Sorter", 2);
+    let (short, odd) = (f.drop_block("short"), f.drop_block("odd"));
+    f.need(Base::Data, 20, short);
+    let first = f.load(Field::bytes(Base::Data, 0, 1));
+    let low = f.bin_const(BinOp::And, first, 1);
+    f.leave_if(low, odd);
+    let (small, large) = {
+        let small = f.bin_const(BinOp::Lt, first, 100);
+        f.branch(small)
+    };
+    f.at(small);
+    f.emit(0);
+    f.at(large);
+    f.emit(1);
+    f.finish().expect("a program")
+}
+
+/// Counts, writes one byte, and looks it up.
+fn worker(number: u64) -> Program {
+    let mut f = Builder::new("Worker", 1);
+    let (short, unknown) = (f.drop_block("short"), f.drop_block("unknown"));
+    let (count, table) = (f.cell("count", 0), f.table("known", 1, 16));
+    f.need(Base::Data, 4, short);
+    let one = f.constant(1);
+    f.act(Inst::CellAdd(count, one));
+    let old = f.load(Field::bytes(Base::Data, 1, 1));
+    let new = f.bin_const(BinOp::Add, old, number);
+    f.store(Field::bytes(Base::Data, 1, 1), new);
+    let key = f.load(Field::bytes(Base::Data, 1, 2));
+    let record = f.lookup(table, &[key], unknown);
+    let found = f.value(Inst::RecLoad(record, 4, 2));
+    f.store(Field::bytes(Base::Data, 2, 2), found);
+    f.act(Inst::RecStore(record, 8, 8, key));
+    f.emit(0);
+    f.finish().expect("a program")
+}
+
+struct Setup {
+    programs: Vec<Program>,
+    next: Vec<Vec<Option<(usize, usize)>>>,
+}
+
+impl Setup {
+    /// A sorter whose two ways meet again, in a worker behind workers.
+    fn new() -> Setup {
+        Setup {
+            programs: vec![sorter(), worker(3), worker(5), worker(7)],
+            next: vec![vec![Some((1, 0)), Some((2, 0))], vec![Some((3, 0))], vec![Some((3, 0))], vec![None]],
+        }
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
+        let names = ["sorter", "left", "right", "last"];
+        let parts = self.programs.iter().zip(&self.next).zip(names);
+        parts.map(|((program, next), name)| Part { name, program, next: next.clone() }).collect()
+    }
+
+    fn linked(&self) -> Linked {
+        link("stretch", &self.parts(), &[(0, 0)]).expect("it can be linked")
+    }
+
+    fn prove(&self, linked: &Linked, made: &Program, limits: &Limits) -> Proof {
+        let counted = linked.flow.counted.iter().map(|wire| linked.flow.wires[*wire].from).collect();
+        let cells = vec![0; made.cells.len()];
+        let stretch =
+            Stretch { parts: self.parts(), entries: &[(0, 0)], linked, made, cells: &cells, counted };
+        prove(&stretch, limits).expect("machine code")
+    }
+}
+
+#[test]
+fn linked_and_optimised_programs_are_equal() {
+    let setup = Setup::new();
+    let linked = setup.linked();
+    assert!(!linked.flow.counted.is_empty(), "ways meet again");
+    for made in [linked.program.clone(), optimize(&linked.program)] {
+        let proof = setup.prove(&linked, &made, &Limits::default());
+        assert!(proof.is_equal(), "{:?}", proof.comparison);
+        assert_eq!(proof.tried.missed, 0);
+    }
+}
+
+#[test]
+fn no_time_and_few_classes_are_no_proof() {
+    let setup = Setup::new();
+    let linked = setup.linked();
+    for limits in [
+        Limits { time: Duration::ZERO, ..Limits::default() },
+        Limits { classes: 3, ..Limits::default() },
+        Limits { symbolic: false, ..Limits::default() },
+    ] {
+        let proof = setup.prove(&linked, &linked.program, &limits);
+        assert!(!proof.is_equal() && proof.differs.is_none());
+    }
+}
+
+#[test]
+fn faults_of_the_linker_are_found() {
+    let setup = Setup::new();
+    type Fault = (&'static str, fn(&mut Linked));
+    let faults: [Fault; 5] = [
+        ("two tables", |linked| linked.tables.swap(0, 1)),
+        ("two drop reasons of the sorter", |linked| linked.reasons.swap(0, 1)),
+        ("reasons of two elements", |linked| linked.reasons.swap(3, 5)),
+        ("the exit", |linked| linked.outputs[0] = (2, 0)),
+        ("what a cell counts", |linked| {
+            let count = linked.program.cells.len() as u16;
+            for (_, inst) in linked.program.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+                if let Inst::CellAdd(cell, _) = inst
+                    && *cell + 1 == count
+                {
+                    *cell = 0;
+                }
+            }
+        }),
+    ];
+    for (what, fault) in faults {
+        let mut linked = setup.linked();
+        fault(&mut linked);
+        for limits in
+            [Limits { packets: 0, ..Limits::default() }, Limits { symbolic: false, ..Limits::default() }]
+        {
+            let proof = setup.prove(&linked, &linked.program, &limits);
+            assert!(proof.differs.is_some(), "{what}: {limits:?}");
+        }
+    }
+}
+
+/// One packet in 2^32, which nobody finds by chance.
+#[test]
+fn a_needle_is_found_by_both() {
+    let mut f = Builder::new("Through", 2);
+    let short = f.drop_block("short");
+    f.need(Base::Data, 12, short);
+    f.emit(0);
+    let through = f.finish().expect("a program");
+    let mut f = Builder::new("Needle", 2);
+    let short = f.drop_block("short");
+    f.need(Base::Data, 12, short);
+    let (a, b) = (f.load(Field::bytes(Base::Data, 0, 4)), f.load(Field::bytes(Base::Data, 4, 4)));
+    let sum = f.bin(BinOp::Add, a, b);
+    let low = f.bin_const(BinOp::And, sum, 0xffff_ffff);
+    let twice = f.bin_const(BinOp::Mul, low, 3);
+    let is = f.bin_const(BinOp::Eq, twice, 3 * 0xdead_beef);
+    let (yes, no) = f.branch(is);
+    f.at(yes);
+    f.emit(1);
+    f.at(no);
+    f.emit(0);
+    let needle = f.finish().expect("a program");
+    let setup = Setup { programs: vec![through], next: vec![vec![None, None]] };
+    let mut linked = setup.linked();
+    linked.outputs = vec![(0, 0), (0, 1)];
+    let needle = Program { cells: linked.program.cells.clone(), ..needle };
+    for limits in
+        [Limits { packets: 0, ..Limits::default() }, Limits { symbolic: false, ..Limits::default() }]
+    {
+        let proof = setup.prove(&linked, &needle, &limits);
+        let found = proof.differs.expect("the needle");
+        assert_eq!(found.three.elements.leaves, Leaves::Port(0, 0));
+        assert_eq!(found.three.program.leaves, Leaves::Port(0, 1));
+        assert_eq!(found.three.code.leaves, Leaves::Port(0, 1));
+        let word = |at: usize| {
+            let at = usize::from(found.made.packet.data) + at;
+            u32::from_be_bytes(found.made.buffer[at..at + 4].try_into().expect("4 bytes"))
+        };
+        assert_eq!(word(0).wrapping_add(word(4)), 0xdead_beef);
+    }
+}
+
+/// Updates of a checksum in another order are the same, and the solver has to say so; one that is left out is
+/// not.
+#[test]
+fn checksum_updates_are_compared_with_all_carries() {
+    let update = |order: [bool; 2]| {
+        let mut f = Builder::new("Update", 1);
+        let short = f.drop_block("short");
+        f.need(Base::Net, 20, short);
+        for first in order {
+            let field = if first { field::IP_SRC } else { field::IP_DST };
+            let new = f.constant(if first { 0x0a00_0001 } else { 0xc633_6401 });
+            f.replace(field, new, field::IP_SUM);
+        }
+        f.emit(0);
+        f.finish().expect("a program")
+    };
+    let setup = Setup { programs: vec![update([true, false])], next: vec![vec![None]] };
+    let linked = setup.linked();
+    let other = Program { name: "stretch".into(), ..update([false, true]) };
+    let proof = setup.prove(&linked, &other, &Limits::default());
+    assert!(proof.is_equal(), "{:?}", proof.comparison);
+    assert!(proof.comparison.pairs.same < proof.comparison.pairs.all);
+    let twice = Program { name: "stretch".into(), ..update([true, true]) };
+    let proof = setup.prove(&linked, &twice, &Limits { packets: 0, ..Limits::default() });
+    assert!(proof.differs.is_some());
+}
