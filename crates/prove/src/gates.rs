@@ -270,7 +270,7 @@ impl Gates {
         // Few gates where one is constant.
         let (a, b) = if self.constant_of(b).is_some() { (b, a) } else { (a, b) };
         let mut sum = vec![];
-        for (at, bit) in a.to_vec().into_iter().enumerate() {
+        for (at, bit) in a.iter().copied().enumerate() {
             if bit == self.no() {
                 continue;
             }
@@ -286,7 +286,7 @@ impl Gates {
     /// `a % b`; 0 for `b` of 0.
     pub fn rem(&mut self, a: &[Bit], b: &[Bit]) -> Word {
         let mut rest: Word = vec![];
-        for bit in a.to_vec().into_iter().rev() {
+        for bit in a.iter().copied().rev() {
             rest.insert(0, bit);
             let over = self.at_most(b, &rest);
             let less = self.sub(&rest, b);
