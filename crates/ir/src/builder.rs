@@ -4,7 +4,7 @@
 //! where the path continues, so that straight code reads from top to bottom. Nothing is checked here:
 //! [`Builder::finish`] hands the program to the verifier.
 
-use crate::program::{BinOp, Block, BlockId, Cell, Delta, Inst, Matching, Program, TableDecl, Term, Value};
+use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use crate::verify::{VerifyError, verify};
 use packet::anno::Anno;
 use packet::field::{Base, Field};
@@ -108,17 +108,9 @@ impl Builder {
             key_words: key_words as u8,
             record_bytes: record_bytes as u16,
             matching,
-            deltas: vec![],
         };
         self.program.tables.push(decl);
         self.program.tables.len() as u16 - 1
-    }
-
-    /// Promises what a table's records say of changes to a checksum.
-    pub fn promise(&mut self, table: u16, delta: Delta) {
-        if let Some(decl) = self.program.tables.get_mut(usize::from(table)) {
-            decl.deltas.push(delta);
-        }
     }
 
     /// The slow path of that name, made where it is new.

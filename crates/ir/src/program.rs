@@ -405,21 +405,6 @@ pub struct TableDecl {
     pub record_bytes: u16,
     /// What is known of how keys are matched.
     pub matching: Matching,
-    /// What its records say of changes to a checksum.
-    pub deltas: Vec<Delta>,
-}
-
-/// A promise of a table: in each of its records stands by how much a checksum changes when a word of the
-/// record's key is replaced by a number in the record. In one's complement arithmetic (RFC 1624) the delta is
-/// the new number less the old one, 16 bits at a time, modulo 0xffff. No program writes either.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delta {
-    /// Which word of the key is replaced.
-    pub word: u8,
-    /// Where the new number stands in the record, and its bytes.
-    pub new: (u16, u8),
-    /// Where the delta stands: 2 bytes.
-    pub at: u16,
 }
 
 /// How a table matches keys.

@@ -16,7 +16,7 @@
 //! Memory safety of machine code rests on 5, 6 and 7.
 
 use crate::dominators::Dominators;
-use crate::program::{BlockId, Delta, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
+use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
 
@@ -106,7 +106,6 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
         dominators: Dominators::of(program, &order),
         facts: vec![None; program.blocks.len()],
     };
-    check_promises(program)?;
     verifier.collect_definitions()?;
     for &entry in &program.entries {
         if !program.block(entry).params.is_empty() {
@@ -124,20 +123,6 @@ fn check_names(program: &Program) -> Result<(), VerifyError> {
         Some(id) => Err(VerifyError::NoBlock(id)),
         None => Ok(()),
     }
-}
-
-/// Invariant 8 for what tables promise: it is about what is there.
-fn check_promises(program: &Program) -> Result<(), VerifyError> {
-    for (table, decl) in (0..).zip(&program.tables) {
-        let inside = |at: u16, bytes: u8| u32::from(at) + u32::from(bytes) <= u32::from(decl.record_bytes);
-        let holds = |delta: &Delta| {
-            delta.word < decl.key_words && inside(delta.new.0, delta.new.1) && inside(delta.at, 2)
-        };
-        if !decl.deltas.iter().all(holds) {
-            return Err(VerifyError::NoSuch(BlockId(0), "promise of table", table));
-        }
-    }
-    Ok(())
 }
 
 /// Invariant 3: the order of the blocks.

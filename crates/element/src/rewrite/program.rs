@@ -7,7 +7,6 @@
 //! made (RFC 1624).
 
 use super::flow::{Kind, LINE_BYTES, at};
-use ir::program::Delta;
 use ir::verify::VerifyError;
 use ir::{BinOp, BlockId, Builder, Inst, Program, Term, Value};
 use packet::anno::{self, Anno};
@@ -73,10 +72,6 @@ struct Writer<'a> {
 pub fn lower(what: &Lowering, outputs: usize) -> Result<Program, VerifyError> {
     let mut f = Builder::new(what.class, outputs);
     let table = f.table("mappings", 2, LINE_BYTES);
-    if what.kind != Kind::Address {
-        // The first word of a key are both addresses, which are replaced by the line's.
-        f.promise(table, Delta { word: 0, new: (at::PAIR, 8), at: at::IP_DELTA });
-    }
     let slow = f.slow_path("refused");
     let cells: Vec<u16> = what
         .passes

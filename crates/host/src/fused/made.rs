@@ -10,7 +10,7 @@ use ir::{Inst, Program};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use synth::optimize::{Delta, Known, Report, optimize_with};
+use synth::optimize::{Known, Report, optimize_with};
 
 /// A program to run, and what it was made for.
 pub struct Made {
@@ -34,15 +34,7 @@ impl Made {
     /// The program of a stretch whose cells hold `cells`; it is evaluated until there is code.
     pub fn of(linked: &Program, cells: &[u64]) -> Made {
         let config = config_cells(linked, cells);
-        let promised = (0..).zip(&linked.tables).flat_map(|(table, decl)| {
-            decl.deltas.iter().map(move |&ir::program::Delta { word, new, at }| Delta {
-                table,
-                word: word.into(),
-                new,
-                at,
-            })
-        });
-        let known = Known { cells: config.clone(), deltas: promised.collect(), ..Known::default() };
+        let known = Known { cells: config.clone(), ..Known::default() };
         let (program, report) = optimize_with(linked, &known);
         Made { program: Arc::new(program), report, engine: Engine::Evaluator, config: Some(config) }
     }

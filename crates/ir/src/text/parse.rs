@@ -1,6 +1,6 @@
 //! The parser. It builds the data structure only; the verifier says whether it is a program.
 
-use crate::program::{BinOp, Block, BlockId, Cell, Delta, Inst, Matching, Program, TableDecl, Term, Value};
+use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use packet::anno::{self, Anno};
 use packet::field::{Base, Field};
 
@@ -181,18 +181,14 @@ fn statement(program: &mut Program, open: &mut Option<Block>, words: &mut Words<
             let key_words = words.number()?;
             words.exactly("record")?;
             let record_bytes = words.number()?;
-            let (mut matching, mut deltas) = (Matching::Unknown, vec![]);
-            while let Some(word) = words.peek() {
-                if word == "delta" {
-                    words.exactly("delta")?;
-                    let (word, new, bytes) = (words.number()?, words.number()?, words.number()?);
-                    deltas.push(Delta { word, new: (new, bytes), at: words.number()? });
-                } else {
+            let matching = match words.peek() {
+                None => Matching::Unknown,
+                Some(_) => {
                     words.exactly("prefixes4")?;
-                    matching = Matching::Prefixes4;
+                    Matching::Prefixes4
                 }
-            }
-            program.tables.push(TableDecl { name, key_words, record_bytes, matching, deltas });
+            };
+            program.tables.push(TableDecl { name, key_words, record_bytes, matching });
         }
         "entries" => {
             while words.peek().is_some() {

@@ -116,12 +116,7 @@ pub(super) fn program(program: &Program) -> String {
             Matching::Prefixes4 => " prefixes4",
         };
         let TableDecl { name, key_words, record_bytes, .. } = table;
-        let deltas = table
-            .deltas
-            .iter()
-            .map(|delta| format!(" delta {} {} {} {}", delta.word, delta.new.0, delta.new.1, delta.at));
-        let deltas: String = deltas.collect();
-        line(format!("table {name} key {key_words} record {record_bytes}{matching}{deltas}"));
+        line(format!("table {name} key {key_words} record {record_bytes}{matching}"));
     }
     program.slow.iter().for_each(|name| line(format!("slow {name}")));
     line(format!("entries {}", program.entries.iter().map(|e| b(*e)).collect::<Vec<_>>().join(" ")));
