@@ -7,6 +7,8 @@
 use super::Stretch;
 use codegen::{CodeBuilder, CodegenError, Engine};
 use ir::{Inst, Program};
+use rustix::process::getpid;
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -66,6 +68,14 @@ fn config_cells(program: &Program, cells: &[u64]) -> Config {
     config
 }
 
+/// Lets this thread run wherever the program may: it was started by a packet thread, whose core is its own.
+fn leave_packet_core() {
+    if let Ok(cores) = sched_getaffinity(Some(getpid())) {
+        // Where that is refused, it shares the core for the moment.
+        let _ = sched_setaffinity(None, &cores);
+    }
+}
+
 impl Stretch {
     /// Whether its program can run now.
     pub fn is_ready(&self) -> bool {
@@ -111,6 +121,7 @@ impl Stretch {
         }
         let cells = cells.to_vec();
         let make = move || {
+            leave_packet_core();
             let mut made = Made::of(&linked.program, &cells);
             let mut builder = CodeBuilder::new()?;
             let id = builder.add(&made.program)?;
