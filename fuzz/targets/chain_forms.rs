@@ -2,4 +2,6 @@
 #![no_main]
 
 // args: -max_len=1024
-libfuzzer_sys::fuzz_target!(|data: &[u8]| host::fused::fuzz_forms(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    host::fused::fuzz_forms(data);
+});

@@ -20,4 +20,4 @@ pub mod stage;
 
 pub use code::{Code, CodeBuilder, CodegenError, Listed, ProgramId};
 pub use ir::{Exits, LIST_CAPACITY};
-pub use stage::{Burst, Engine, Scratch, pass, run};
+pub use stage::{Burst, Engine, Scratch, SlotBuffer, pass, run};

@@ -249,7 +249,7 @@ fn look_up(site: &Site, stride: usize, pending: &[u16], state: &mut State<'_>, s
 }
 
 /// A packet's bytes as the evaluator reads them.
-struct SlotBuffer(Packet);
+pub struct SlotBuffer(pub Packet);
 
 impl SlotBuffer {
     /// The whole first segment's buffer, seen as a packet of its own.

@@ -40,6 +40,11 @@ pub struct Order {
     #[serde(default)]
     pub form: Option<Form>,
 
+    /// Whether fused stretches remember what becomes of a flow's packets
+    #[arg(long, value_enum, default_value_t)]
+    #[serde(default)]
+    pub cache: Cache,
+
     /// Packet slots
     #[arg(long, default_value_t = DEFAULT_SLOTS, value_parser = clap::value_parser!(u32).range(512..=4_194_304))]
     #[serde(default = "default_slots")]
@@ -61,6 +66,19 @@ pub enum Form {
     Modular,
     /// Every stretch of transparent elements as one native function
     Fused,
+}
+
+/// When fused stretches have a flow cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cache {
+    /// Where it saves more than it costs
+    #[default]
+    Auto,
+    /// Never
+    Off,
+    /// For every flow at once: for comparing
+    Eager,
 }
 
 /// How transparent elements run.

@@ -3,7 +3,7 @@
 //! All mistakes are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
 //! transparent elements are compiled once; equal programs share their code.
 
-use crate::fused::{self, Cut, How, Stretch, Wanted};
+use crate::fused::{self, Cut, FlowCache, How, Stretch, Wanted};
 use crate::node::{Books, End, Lowered, Node};
 use crate::packages;
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
@@ -27,13 +27,15 @@ pub struct Options {
     pub evaluator: bool,
     /// Which elements are to run as a part of a stretch where they can; those that are not named do not.
     pub fused: Wanted,
+    /// Whether with a flow cache.
+    pub cache: FlowCache,
     /// Folder that file names in the configuration are relative to.
     pub folder: PathBuf,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { workers: 1, evaluator: false, fused: Wanted::Nothing, folder: PathBuf::from(".") }
+        Options { workers: 1, evaluator: false, fused: Wanted::Nothing, cache: FlowCache::Auto, folder: PathBuf::from(".") }
     }
 }
 
@@ -289,7 +291,7 @@ fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> Result<(Vec<Vec<Stretch>
     // Where nothing is wanted now, all may be later.
     let is_wanted = options.fused != Wanted::Nothing;
     let which = if is_wanted { &options.fused } else { &Wanted::All };
-    let how = How { is_wanted, is_evaluated: options.evaluator };
+    let how = How { is_wanted, is_evaluated: options.evaluator, cache: options.cache };
     let none = |graphs: &[Vec<Node>]| (graphs.iter().map(|_| vec![]).collect(), vec![]);
     let Some(first) = graphs.first() else { return Ok(none(graphs)) };
     let (found, cuts) = fused::find(first, which, options.workers.max(1));

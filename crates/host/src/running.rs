@@ -2,7 +2,7 @@
 
 use crate::assemble::Assembly;
 use crate::chain::device_direction;
-use crate::fused::FormWanted;
+use crate::fused::{CacheCounts, FormWanted};
 use crate::handlers::{Asked, Handlers, Last};
 use crate::nf::handlers::NfHandlers;
 use crate::report::{Ledger, PortReport, Report};
@@ -11,7 +11,7 @@ use crossbeam_queue::ArrayQueue;
 use element::configure::Direction;
 use shm::pool::{PacketPool, Pool};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
@@ -180,6 +180,15 @@ impl Running {
     pub fn fused(&self) -> (usize, usize) {
         let now = self.pulses.iter().map(|pulse| pulse.fused.load(Ordering::Relaxed)).sum();
         (now, self.forms.iter().map(|(_, stretches)| stretches).sum())
+    }
+
+    /// What flow caches have done, over all workers; a millisecond old.
+    pub fn cache_counts(&self) -> CacheCounts {
+        let mut counts = CacheCounts::default();
+        for pulse in &self.pulses {
+            counts.add(*pulse.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        counts
     }
 
     /// The accounts now.

@@ -6,7 +6,7 @@
 
 use crate::control::Mailbox;
 use crate::forward::{Handed, Outbox};
-use crate::fused::{FormWanted, Stretch};
+use crate::fused::{CacheCounts, FormWanted, Stretch};
 use crate::node::Node;
 use codegen::{Exits, Scratch};
 use crossbeam_queue::ArrayQueue;
@@ -14,7 +14,7 @@ use element::{Progress, Vector, Work};
 use shm::pool::PacketPool;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -79,6 +79,8 @@ pub struct Pulse {
     pub waited_ns: AtomicU64,
     /// Stretches that run as one program now.
     pub fused: AtomicUsize,
+    /// What their flow caches have done.
+    pub cache: Mutex<CacheCounts>,
 }
 
 /// How many workers of a run have nothing left to do. A worker stays until all have: another one may
@@ -376,6 +378,7 @@ impl Worker {
     fn tick(&mut self) {
         self.settle_books();
         self.follow_cells();
+        self.tick_caches();
         let now_ns = self.now_ns;
         for node in &mut self.nodes {
             if let Some(element) = &mut node.element {

@@ -131,6 +131,28 @@ impl Exits {
         *count += from.len() as u32;
     }
 
+    /// Adds packets to a list that is to be in their order, by index.
+    pub fn merge(&mut self, list: usize, from: &[u16]) {
+        let before = self.list(list).len();
+        self.extend(list, from);
+        let (start, after) = (list * LIST_CAPACITY, self.list(list).len());
+        if before > 0
+            && before < after
+            && let Some(all) = self.lists.get_mut(start..start + after)
+        {
+            all.sort_unstable();
+        }
+    }
+
+    /// The same with all lists of `other`: ports, reasons and so many others.
+    pub fn merge_all(&mut self, other: &Exits, others: usize) {
+        for list in 0..self.outputs + self.reasons + others {
+            if !other.list(list).is_empty() {
+                self.merge(list, other.list(list));
+            }
+        }
+    }
+
     /// Empties a list of the third kind.
     pub fn clear_other(&mut self, other: usize) {
         let at = self.outputs + self.reasons + other;

@@ -113,7 +113,7 @@ impl BinOp {
 }
 
 /// What one instruction does. Those that yield a value are paired with it in [`Block::insts`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Inst {
     /// A constant.
     Const(u64),

@@ -13,6 +13,29 @@ pub enum Created {
     Refused,
 }
 
+/// What a table promises of what a lookup found, to who wants to remember it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// For how long, nanoseconds from when a program last worked on the record, the key leads to this record
+    /// and its [`Lasting::Fixed`] numbers stay, unless `changes` grows.
+    pub ns: u64,
+    /// Whether the same is promised of keys for which there is no record.
+    pub misses: bool,
+    /// Grows when something that was found changes or goes before its time.
+    pub changes: u64,
+}
+
+/// What a number in a record does while the record lasts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lasting {
+    /// It stays.
+    Fixed,
+    /// It is when a packet last did something: it may lag behind by the time that [`Table::lend`] was told.
+    Time,
+    /// It changes.
+    Moving,
+}
+
 /// Where a small table of IPv4 prefixes lies, for machine code that walks it packet by packet.
 ///
 /// All are addresses. `root`, `entries` and `above` are those of `table::lpm::Layout4`; a value found
@@ -68,6 +91,22 @@ pub trait Table: Send {
 
     /// Writes such a number.
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64);
+
+    /// What it promises of what lookups found; `None`: nothing.
+    fn lease(&self) -> Option<Lease> {
+        None
+    }
+
+    /// What a number in its records does, by its offset.
+    fn lasting(&self, offset: u16) -> Lasting {
+        let _ = offset;
+        Lasting::Moving
+    }
+
+    /// Says that what is found is remembered for so many nanoseconds: [`Lasting::Time`]s may lag as much.
+    fn lend(&mut self, ns: u64) {
+        let _ = ns;
+    }
 
     /// Housekeeping between bursts: ageing, growth. Does a bounded amount of work.
     fn tick(&mut self, now_ns: u64) {

@@ -2,12 +2,10 @@
 //!
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
-use crate::launch;
 use crate::text::print;
-use ::bench::speed::{self, MeasureOptions, Options, PortKind, workload};
+use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
 use anyhow::{Context, bail};
 use clap::Args;
-use control::api::Form;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,15 +52,15 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
 
-    /// How NFs run that run in this process: each workload in all of these forms, side by side
+    /// How NFs run that run in this process, each workload in all of these forms, side by side: modular, fused
+    /// (without a flow cache), cached (with one)
     #[arg(
         long = "as",
         value_name = "FORM",
-        value_enum,
         value_delimiter = ',',
-        default_value = "modular,fused"
+        default_value = "modular,fused,cached"
     )]
-    forms: Vec<Form>,
+    shapes: Vec<Shape>,
 
     /// Leaves dpdk-testpmd out
     #[arg(long)]
@@ -131,7 +129,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         flows: args.flows.clone(),
         rounds: usize::from(args.rounds),
         seconds: args.seconds,
-        forms: args.forms.iter().map(|form| launch::form(*form)).collect(),
+        shapes: args.shapes.clone(),
         burst: usize::from(args.burst),
         core: args.core,
         testpmd: !args.no_testpmd,
@@ -168,7 +166,7 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
         core: args.core.unwrap_or(0),
         warm_packets: args.warm_packets,
         slots: args.slots,
-        form: args.forms.first().map_or_else(Default::default, |form| launch::form(*form)),
+        shape: args.shapes.first().copied().unwrap_or_default(),
         writes: args.write.clone(),
     };
     let sample = speed::measure_chain(chain, &options)?;

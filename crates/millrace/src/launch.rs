@@ -3,8 +3,9 @@
 use crate::run::made_traffic;
 use crate::{check, nf_process};
 use anyhow::{Context, bail};
-use control::api::{Engine, Form, Order};
+use control::api::{Cache, Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
+use host::fused::FlowCache;
 use host::nf::NfOutput;
 use host::ports::Ports;
 use host::running::{Plan, Running};
@@ -67,6 +68,7 @@ pub fn prepare(
         workers,
         evaluator,
         fused: chain.fused(order.form.map(form)),
+        cache: flow_cache(order.cache),
         folder: chain.folder.clone(),
     };
     let memory = shm::region::RegionOptions::slots(order.slots);
@@ -76,6 +78,7 @@ pub fn prepare(
         defines: order.defines.clone(),
         evaluator,
         fused: order.form == Some(Form::Fused),
+        cache: order.cache,
         sources: loaded.sources,
     };
     let mut ports = Ports::new(&chain, workers, memory, Box::new(made_traffic))
@@ -119,6 +122,15 @@ pub fn form(form: Form) -> host::chain::Form {
     match form {
         Form::Modular => host::chain::Form::Modular,
         Form::Fused => host::chain::Form::Fused,
+    }
+}
+
+/// When fused stretches have a flow cache, as the host says it.
+pub fn flow_cache(cache: Cache) -> FlowCache {
+    match cache {
+        Cache::Auto => FlowCache::Auto,
+        Cache::Off => FlowCache::Off,
+        Cache::Eager => FlowCache::Eager,
     }
 }
 

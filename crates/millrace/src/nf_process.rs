@@ -1,8 +1,9 @@
 //! Processes of NFs: how `millrace run` starts them, and what the process of a Click configuration does.
 
-use crate::check;
+use crate::{check, launch};
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use control::api::Cache;
 use host::chain::{Body, ProcessNf, Sources};
 use host::fused::Wanted;
 use host::nf::{NfOutput, NfSpec, child};
@@ -34,6 +35,8 @@ pub struct Brief {
     pub evaluator: bool,
     /// Whether its elements run as one program where they can.
     pub fused: bool,
+    /// When they have a flow cache then.
+    pub cache: Cache,
     /// The texts that the chain was read from: what a user writes meanwhile is not for this run.
     pub sources: Sources,
 }
@@ -84,6 +87,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     let options = host::Options {
         evaluator: brief.evaluator,
         fused: if brief.fused { Wanted::All } else { Wanted::Nothing },
+        cache: launch::flow_cache(brief.cache),
         folder: chain.folder.clone(),
         ..host::Options::default()
     };

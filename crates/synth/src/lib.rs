@@ -4,11 +4,13 @@
 //!
 //! - [`link`]: programs of elements that are wired to each other, as one
 //! - [`optimize`]: the same program with less to do
+//! - [`shortcut`]: what is left of it for packets of a flow that is known
 //! - [`classes`]: which packets leave it how, and with which bytes
 
 pub mod classes;
 mod fuzz;
 pub mod link;
 pub mod optimize;
+pub mod shortcut;
 
 pub use fuzz::{Sample, compare, fuzz_optimize};

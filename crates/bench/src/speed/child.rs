@@ -31,7 +31,7 @@ pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
         "--slots",
         &options.slots.to_string(),
         "--as",
-        options.form.name(),
+        options.shape.name(),
     ]
     .map(String::from)
     .into_iter()
@@ -107,7 +107,7 @@ mod tests {
             core: 0,
             warm_packets: 0,
             slots: 1,
-            form: host::chain::Form::Modular,
+            shape: crate::speed::Shape::Modular,
             writes: vec![],
         };
         assert!(measure(Path::new("/nonexistent"), &[], Path::new("x"), &options).is_err());

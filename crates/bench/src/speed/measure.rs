@@ -1,10 +1,11 @@
 //! One measurement: a chain runs in this process, is warmed up, and its packets are counted for a while.
 
 use super::core_time::Thread;
+use super::shape::Shape;
 use crate::BenchError;
 use crate::traffic::TrafficSpec;
 use diag::{Diagnostics, SourceMap};
-use host::chain::{Body, Chain, Form, PortKind, ProcessNf, Source, TrafficDecl};
+use host::chain::{Body, Chain, PortKind, ProcessNf, Source, TrafficDecl};
 use host::nf::{NfOutput, NfSpec};
 use host::running::{Plan, Running};
 use port::FrameSet;
@@ -36,7 +37,7 @@ pub struct MeasureOptions {
     /// Packet slots.
     pub slots: u32,
     /// How NFs run that run in this process.
-    pub form: Form,
+    pub shape: Shape,
     /// Handlers that are written before the measurement, each with what stands in a file.
     pub writes: Vec<(String, PathBuf)>,
 }
@@ -107,7 +108,8 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
         .start_by(Box::new(starter), Arc::default());
     let wanted = host::Options {
         folder: chain.folder.clone(),
-        fused: chain.fused(Some(options.form)),
+        fused: chain.fused(Some(options.shape.form())),
+        cache: options.shape.cache(),
         ..host::Options::default()
     };
     let assembly = host::assemble(&chain.graph, &wanted, &mut ports, &mut diags)
@@ -162,6 +164,18 @@ fn made_frames(chain: &Chain) -> Option<Result<Arc<FrameSet>, Diagnostics>> {
     }))
 }
 
+/// Waits until the flows that a flow cache takes have their entries.
+fn fill_cache(running: &Running, options: &MeasureOptions) {
+    let start = Instant::now();
+    let (mut before, mut quiet) = (running.cache_counts(), 0);
+    while options.shape == Shape::Cached && quiet < 3 && start.elapsed() < PATIENCE && !running.is_over() {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = running.cache_counts();
+        quiet = if now.flows == before.flows { quiet + 1 } else { 0 };
+        before = now;
+    }
+}
+
 /// Lets a running chain warm up, then counts.
 fn watch(running: &Running, options: &MeasureOptions) -> Result<Sample, BenchError> {
     let start = Instant::now();
@@ -177,6 +191,7 @@ fn watch(running: &Running, options: &MeasureOptions) -> Result<Sample, BenchErr
             return Err(failed(format!("{} packets in {PATIENCE:?}", running.report().received())));
         }
     }
+    fill_cache(running, options);
     let thread = Thread::find("self", |name| name == "worker-0");
     let waited = || thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
     let (waited_before, before, start) = (waited(), running.report().received(), Instant::now());
@@ -219,7 +234,7 @@ mod tests {
             core: 0,
             warm_packets: 200,
             slots: 4096,
-            form: Form::Modular,
+            shape: Shape::Modular,
             writes: vec![],
         }
     }

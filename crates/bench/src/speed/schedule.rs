@@ -8,10 +8,10 @@ use super::measure::MeasureOptions;
 use super::report::{Report, Row};
 use super::scene::{PortKind, Stage};
 use super::testpmd::{self, Mode, TestpmdOptions};
+use super::shape::Shape;
 use super::workload::{FULL_TABLE_HANDLER, Workload};
 use super::{full_table, peers};
 use crate::BenchError;
-use host::chain::Form;
 use std::path::PathBuf;
 
 /// What to measure, and how.
@@ -28,7 +28,7 @@ pub struct Options {
     /// For how long each time, in seconds.
     pub seconds: f64,
     /// How NFs run that run in this process; each workload in all of them, side by side.
-    pub forms: Vec<Form>,
+    pub shapes: Vec<Shape>,
     /// Packets at a time.
     pub burst: usize,
     /// The packet thread's core; the last one by default.
@@ -101,8 +101,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                 }
             }
             let workloads = options.workloads.iter().filter(|workload| port.suits(workload));
-            for (workload, form) in workloads.flat_map(|workload| forms(workload, &options.forms)) {
-                let mut row = Row::new(shown_name(workload, form), port, shown);
+            for (workload, shape) in workloads.flat_map(|workload| shapes(workload, &options.shapes)) {
+                let mut row = Row::new(shown_name(workload, shape), port, shown);
                 (row.about, row.gated) = (workload.about.into(), workload.gated && port == PortKind::Pcap);
                 let chain = stage.lay_out(workload, port, flows)?;
                 row.fastclick_share =
@@ -119,7 +119,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                     core,
                     warm_packets: flows * 2,
                     slots: port.slots(flows),
-                    form,
+                    shape,
                 };
                 jobs.push(Job::Chain { chain, options });
                 rows.push(row);
@@ -149,17 +149,17 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
 }
 
 /// The forms that a workload is measured in. What stands for input and output has one, and so have processes.
-fn forms(workload: &'static Workload, forms: &[Form]) -> Vec<(&'static Workload, Form)> {
+fn shapes(workload: &'static Workload, shapes: &[Shape]) -> Vec<(&'static Workload, Shape)> {
     match workload.has_forms() {
-        true => forms.iter().map(|form| (workload, *form)).collect(),
-        false => vec![(workload, Form::Modular)],
+        true => shapes.iter().map(|shape| (workload, *shape)).collect(),
+        false => vec![(workload, Shape::Modular)],
     }
 }
 
-fn shown_name(workload: &Workload, form: Form) -> String {
-    match form {
-        Form::Modular => workload.name.into(),
-        form => format!("{} {}", workload.name, form.name()),
+fn shown_name(workload: &Workload, shape: Shape) -> String {
+    match shape {
+        Shape::Modular => workload.name.into(),
+        shape => format!("{} {}", workload.name, shape.name()),
     }
 }
 

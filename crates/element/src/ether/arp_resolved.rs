@@ -7,7 +7,7 @@
 use super::header::EtherHeader;
 use super::neighbours::{Known, Neighbours};
 use crate::record::Records;
-use ir::{Created, Table};
+use ir::{Created, Lasting, Lease, Table};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
@@ -30,6 +30,8 @@ pub(super) struct Resolved {
     numbers: Vec<Option<u32>>,
     source: [u8; 6],
     seen: u64,
+    /// How often something that was known was changed or forgotten.
+    changes: u64,
 }
 
 impl Resolved {
@@ -40,7 +42,7 @@ impl Resolved {
     pub(super) fn new(source: [u8; 6], seed: u64) -> Result<Resolved, TableError> {
         let config = FlowConfig { capacity: CAPACITY, initial_keys: 64, seed, ..FlowConfig::default() };
         let records = Records::new(RECORD_BYTES);
-        Ok(Resolved { index: FlowTable::new(&config)?, records, numbers: vec![], source, seen: 0 })
+        Ok(Resolved { index: FlowTable::new(&config)?, records, numbers: vec![], source, seen: 0, changes: 0 })
     }
 
     fn number(&self, ip: u64) -> Option<u32> {
@@ -70,12 +72,17 @@ impl Resolved {
         self.numbers[place] = Some(number);
         let at = self.records.address(number);
         let header = EtherHeader { dst: known.mac, src: self.source, ethertype: 0 };
-        self.records.store(at, FRONT, 8, header.front());
-        self.records.store(at, UNTIL_NS, 8, known.until_ns);
+        let (front, until_ns) = (header.front(), known.until_ns);
+        let stays = self.records.load(at, FRONT, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
+        // Who goes on with what he read uses it for too short, not too long, while only the time grows.
+        self.changes += u64::from(!stays || is_new);
+        self.records.store(at, FRONT, 8, front);
+        self.records.store(at, UNTIL_NS, 8, until_ns);
     }
 
     fn forget(&mut self, ip: u64) {
         let Some(place) = self.index.find(&[ip]) else { return };
+        self.changes += 1;
         self.index.remove(place);
         if let Some(number) = self.numbers.get_mut(place.number() as usize).and_then(Option::take) {
             self.records.remove(number);
@@ -83,6 +90,7 @@ impl Resolved {
     }
 
     fn clear(&mut self) {
+        self.changes += 1;
         self.index.clear();
         self.records.clear();
         self.numbers.clear();
@@ -127,6 +135,14 @@ impl Table for Resolved {
 
     fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
         self.lookup(key).map_or(Created::Refused, Created::Record)
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Some(Lease { ns: u64::MAX, misses: false, changes: self.changes })
+    }
+
+    fn lasting(&self, _offset: u16) -> Lasting {
+        Lasting::Fixed
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

@@ -5,7 +5,7 @@
 
 use super::boxes::{Boxer, Cuboid, DPORT, LARGEST, MAX_BITS, NO_PORTS, SIDES, SPORT};
 use super::expr::{Expr, Test};
-use ir::{Created, LIST_CAPACITY, Table};
+use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table};
 use std::cell::RefCell;
 use std::sync::Arc;
 use table::acl::{AclError, Classifier, Limits, MISS, Rule, Schema};
@@ -201,6 +201,14 @@ impl Table for AclTable {
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
         Created::Refused
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Some(Lease { ns: u64::MAX, misses: true, changes: 0 })
+    }
+
+    fn lasting(&self, _offset: u16) -> Lasting {
+        Lasting::Fixed
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

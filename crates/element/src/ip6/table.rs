@@ -6,7 +6,7 @@ use super::address::halves;
 use super::line::{Hop, Network};
 use crate::record::Records;
 use crate::route::hops::{Hops, Next};
-use ir::{Created, Table};
+use ir::{Created, Lasting, Lease, Table};
 use std::net::Ipv6Addr;
 use table::TableError;
 use table::lpm::{Lpm6, MISS};
@@ -36,6 +36,7 @@ impl Next for Hop {
 pub struct Routes {
     trie: Lpm6,
     hops: Hops<Hop>,
+    changes: u64,
 }
 
 impl Routes {
@@ -44,7 +45,7 @@ impl Routes {
     /// # Errors
     /// When the system refuses the memory.
     pub fn new() -> Result<Routes, TableError> {
-        Ok(Routes { trie: Lpm6::new()?, hops: Hops::default() })
+        Ok(Routes { trie: Lpm6::new()?, hops: Hops::default(), changes: 0 })
     }
 
     /// Where exactly that network's route leads to.
@@ -57,6 +58,7 @@ impl Routes {
     /// # Errors
     /// When memory is short.
     pub fn set(&mut self, network: Network, hop: Hop) -> Result<(), TableError> {
+        self.changes += 1;
         let number = self.hops.take(hop);
         match self.trie.insert(network.0, network.1, number) {
             Ok(replaced) => {
@@ -73,6 +75,7 @@ impl Routes {
     /// Removes the route of a network; where it led to.
     pub fn remove(&mut self, network: Network) -> Option<Hop> {
         let number = self.trie.remove(network.0, network.1)?;
+        self.changes += 1;
         let hop = self.hops.get(number);
         self.hops.release(number);
         Some(hop)
@@ -122,6 +125,14 @@ impl Table for Routes {
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
         Created::Refused
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Some(Lease { ns: u64::MAX, misses: true, changes: self.changes })
+    }
+
+    fn lasting(&self, _offset: u16) -> Lasting {
+        Lasting::Fixed
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

@@ -51,7 +51,7 @@ impl Timeouts {
         }
     }
 
-    fn shortest_ns(&self) -> u64 {
+    pub(super) fn shortest_ns(&self) -> u64 {
         let other = self.other_ns.min(self.streaming_ns).max(self.guarantee_ns);
         let tcp = self.tcp_data_ns.min(self.tcp_done_ns).min(self.tcp_nodata_ns).max(self.tcp_guarantee_ns);
         if self.tcp { tcp.min(other) } else { other }
@@ -69,6 +69,8 @@ pub struct Age {
     pub due_ns: u64,
     /// Until then it cannot be pushed out.
     pub guaranteed_ns: u64,
+    /// When its last packet was noted.
+    pub last_ns: u64,
 }
 
 /// What of a line tells its mapping's age.
@@ -137,7 +139,7 @@ impl Mappings {
         };
         let guaranteed_ns = last_ns.saturating_add(guarantee_ns);
         let due_ns = last_ns.saturating_add(timeout_ns).max(guaranteed_ns);
-        Age { input, protocol, due_ns, guaranteed_ns }
+        Age { input, protocol, due_ns, guaranteed_ns, last_ns }
     }
 
     fn round_ns(&self) -> u64 {
@@ -160,7 +162,7 @@ impl Mappings {
         let mut budget = usize::try_from(credit / round).unwrap_or(MOST_PER_TICK).min(MOST_PER_TICK);
         self.reaper.credit = credit - budget as u128 * round;
         while let Some(record) = self.flows.step(&mut budget) {
-            if self.age(record).due_ns <= now_ns {
+            if self.age(record).due_ns.saturating_add(self.lent.ns) <= now_ns {
                 self.remove(record);
             }
         }

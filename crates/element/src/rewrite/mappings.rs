@@ -11,6 +11,7 @@ use super::endpoint::{Endpoints, Inside};
 use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
 use super::free::Random;
 use super::input::{Choice, Outputs, Request, Spec};
+use super::lease::Lent;
 use super::pattern::SharedPattern;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -97,6 +98,7 @@ pub struct Mappings {
     pub(super) evicted: u64,
     pub(super) now_ns: u64,
     pub(super) condemned: Vec<RecordId>,
+    pub(super) lent: Lent,
     pub(super) patterns: Vec<SharedPattern>,
     refusals: VecDeque<Refusal>,
     random: Random,
@@ -141,6 +143,7 @@ impl Mappings {
             evicted: 0,
             now_ns: 0,
             condemned: Vec::with_capacity(SLACK as usize),
+            lent: Lent::default(),
             patterns: vec![],
             refusals: VecDeque::new(),
             random,

@@ -20,6 +20,7 @@ mod flow;
 mod free;
 mod icmp;
 mod input;
+mod lease;
 mod mapper;
 mod mappings;
 mod named;

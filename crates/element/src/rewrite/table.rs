@@ -5,7 +5,7 @@
 
 use super::flow::{Kind, at};
 use super::mappings::Mappings;
-use ir::{Created, LIST_CAPACITY, Table};
+use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The mappings of a rewriter on one worker; empty until the rewriter is made.
@@ -58,6 +58,18 @@ impl Table for SharedMappings {
             Some(address) if address != 0 => Created::Record(address),
             _ => Created::Refused,
         }
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        self.with(|mappings| mappings.lease()).flatten()
+    }
+
+    fn lasting(&self, offset: u16) -> Lasting {
+        self.with(|mappings| mappings.lasting(offset)).unwrap_or(Lasting::Moving)
+    }
+
+    fn lend(&mut self, ns: u64) {
+        self.with(|mappings| mappings.lent.ns = ns);
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

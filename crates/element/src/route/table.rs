@@ -7,7 +7,7 @@ use super::hops::{Hops, Next};
 use super::line::{Hop, Line, Shown};
 use crate::record::Records;
 use ir::table::PrefixWalk;
-use ir::{Created, Table};
+use ir::{Created, Lasting, Lease, Table};
 use std::hint::select_unpredictable;
 use table::TableError;
 use table::lpm::{Lpm4, MISS};
@@ -51,6 +51,7 @@ impl Next for Hop {
 pub struct Routes {
     trie: Lpm4,
     hops: Hops<Hop>,
+    changes: u64,
 }
 
 impl Routes {
@@ -59,7 +60,7 @@ impl Routes {
     /// # Errors
     /// When the system refuses the memory.
     pub fn new() -> Result<Routes, RouteError> {
-        Ok(Routes { trie: Lpm4::new()?, hops: Hops::default() })
+        Ok(Routes { trie: Lpm4::new()?, hops: Hops::default(), changes: 0 })
     }
 
     /// Adds a route, or with `replace` puts it in the place of the one that is there; gives that.
@@ -67,6 +68,7 @@ impl Routes {
     /// # Errors
     /// When there is one and `replace` is false, or memory is short. Nothing is changed then.
     pub fn add(&mut self, line: &Line, replace: bool) -> Result<Option<Hop>, RouteError> {
+        self.changes += 1;
         let hop = line.hop().ok_or(RouteError::NoPort)?;
         let old = self.exact(line.prefix, line.len);
         if let Some(old) = old.filter(|_| !replace) {
@@ -91,6 +93,7 @@ impl Routes {
     /// # Errors
     /// When there is no such route.
     pub fn remove(&mut self, line: &Line) -> Result<Hop, RouteError> {
+        self.changes += 1;
         let found = self.exact(line.prefix, line.len);
         let hop = found.filter(|hop| line.hop().is_none_or(|wanted| wanted == *hop));
         let Some(hop) = hop else {
@@ -112,6 +115,7 @@ impl Routes {
     /// # Errors
     /// When the system refuses the memory of an empty table; the routes stay then.
     pub fn flush(&mut self) -> Result<(), RouteError> {
+        self.changes += 1;
         self.trie = Lpm4::new()?;
         self.hops.clear();
         Ok(())
@@ -184,6 +188,14 @@ impl Table for Routes {
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
         Created::Refused
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Some(Lease { ns: u64::MAX, misses: true, changes: self.changes })
+    }
+
+    fn lasting(&self, _offset: u16) -> Lasting {
+        Lasting::Fixed
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

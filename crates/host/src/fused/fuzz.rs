@@ -6,7 +6,7 @@
 //! packets that left by different ports of an element and met again the order is not told, so elements
 //! that go by the order of packets stand in front of all branches.
 
-use super::Wanted;
+use super::{FlowCache, Wanted};
 use crate::assemble::{KnownClasses, Options, assemble};
 use crate::running::{Outcome, Plan, Running};
 use crate::services::PortOpener;
@@ -114,10 +114,15 @@ fn chain(choices: &mut Choices<'_>) -> String {
     let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> e0;\n"));
     // Whether no packet has left another's way yet.
     let mut together = true;
+    // From this element on none goes by the order of packets: ways may lead back there.
+    let mut free = 0;
     for at in 0..count {
         let (what, outputs) = match choices.byte() % 8 {
             0 | 1 => *choices.one_of(PARTING),
-            2 if together => *choices.one_of(IN_ORDER),
+            2 if together => {
+                free = at + 1;
+                *choices.one_of(IN_ORDER)
+            }
             3 if choices.byte().is_multiple_of(4) => (*choices.one_of(OPAQUE), 1),
             _ => (*choices.one_of(THROUGH), 1),
         };
@@ -132,8 +137,8 @@ fn chain(choices: &mut Choices<'_>) -> String {
         }
         for output in 0..outputs {
             // A few ways lead back, which the time to live ends.
-            if output > 0 && choices.byte().is_multiple_of(8) {
-                let back = choices.byte() % (at + 1);
+            if output > 0 && choices.byte().is_multiple_of(8) && free <= at {
+                let back = free + choices.byte() % (at + 1 - free);
                 wires += &format!("e{at}[{output}] -> CheckIPHeader(14) -> DecIPTTL -> e{back};\n");
                 continue;
             }
@@ -238,15 +243,15 @@ struct Setup {
     burst: usize,
 }
 
-fn run(setup: &Setup, fused: Wanted, evaluator: bool) -> Option<Seen> {
+fn run(setup: &Setup, fused: Wanted, evaluator: bool, cache: FlowCache) -> Option<(Seen, u64)> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("fuzz.click", setup.text.as_str());
     let ast = click::parse(&mut map, source, &mut diags);
     let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
     let frames = Arc::new(FrameSet::new(&setup.frames).ok()?);
-    let mut ends = Ends { frames, passes: 3, sent: BTreeMap::new() };
+    let mut ends = Ends { frames, passes: 8, sent: BTreeMap::new() };
     let is_fused = fused != Wanted::Nothing;
-    let options = Options { fused, evaluator, ..Options::default() };
+    let options = Options { fused, evaluator, cache, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}\n{}", setup.text, diags.render_short(&map)));
     let mut stretches = assembly.stretches.iter().flatten();
@@ -258,7 +263,8 @@ fn run(setup: &Setup, fused: Wanted, evaluator: bool) -> Option<Seen> {
     let running = Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker()));
     let outcome = running.expect("threads").wait();
     assert!(outcome.is_sound(), "{}\n{:?}", setup.text, outcome.report.unbalanced().collect::<Vec<_>>());
-    Some(Seen { sent: sent(&ends), books: books(&outcome), handlers: handlers(&outcome) })
+    let hits = outcome.workers[0].stretches.iter().map(|stretch| stretch.cache_counts().hits).sum();
+    Some((Seen { sent: sent(&ends), books: books(&outcome), handlers: handlers(&outcome) }, hits))
 }
 
 fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
@@ -287,21 +293,26 @@ fn handlers(outcome: &Outcome) -> Vec<(String, Result<String, String>)> {
     all
 }
 
-/// Runs the chain that the bytes stand for in both forms.
+/// Runs the chain that the bytes stand for in both forms, and fused with a flow cache; how many packets that
+/// decided.
 ///
 /// # Panics
 /// When they differ.
-pub fn fuzz_forms(data: &[u8]) {
+pub fn fuzz_forms(data: &[u8]) -> u64 {
     let mut choices = Choices(data);
     let text = chain(&mut choices);
     let burst = 1 + choices.byte() % 64;
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
     let setup = Setup { text, frames, burst };
-    let modular = run(&setup, Wanted::Nothing, true);
-    for evaluator in [true, false] {
-        let fused = run(&setup, Wanted::All, evaluator);
-        let (Some(modular), Some(fused)) = (&modular, &fused) else { continue };
-        let told = format!("evaluator {evaluator}, bursts of {burst}:\n{}", setup.text);
+    let modular = run(&setup, Wanted::Nothing, true, FlowCache::Off);
+    let mut all_hits = 0;
+    for (evaluator, cache) in
+        [(true, FlowCache::Off), (false, FlowCache::Off), (true, FlowCache::Eager), (false, FlowCache::Eager)]
+    {
+        let fused = run(&setup, Wanted::All, evaluator, cache);
+        let (Some((modular, _)), Some((fused, hits))) = (&modular, &fused) else { continue };
+        all_hits += hits;
+        let told = format!("evaluator {evaluator}, flow cache {cache:?}, bursts of {burst}:\n{}", setup.text);
         for (one, other) in modular.books.iter().zip(&fused.books) {
             assert_eq!(one, other, "{told}");
         }
@@ -313,4 +324,5 @@ pub fn fuzz_forms(data: &[u8]) {
             assert_eq!((one.0, one.1.len(), differs), (other.0, other.1.len(), None), "{told}");
         }
     }
+    all_hits
 }

@@ -5,6 +5,7 @@
 //! of its own, when that changes; until then the stretch's elements run one by one.
 
 use super::Stretch;
+use super::cache::{Cache, FlowCache};
 use codegen::{CodeBuilder, CodegenError, Engine};
 use ir::{Inst, Program};
 use rustix::process::getpid;
@@ -69,7 +70,7 @@ fn config_cells(program: &Program, cells: &[u64]) -> Config {
 }
 
 /// Lets this thread run wherever the program may: it was started by a packet thread, whose core is its own.
-fn leave_packet_core() {
+pub(super) fn leave_packet_core() {
     if let Ok(cores) = sched_getaffinity(Some(getpid())) {
         // Where that is refused, it shares the core for the moment.
         let _ = sched_setaffinity(None, &cores);
@@ -87,6 +88,15 @@ impl Stretch {
         self.is_wanted
     }
 
+    /// Has a flow cache while the program runs. Without it records may change in ways that it does not see.
+    fn follow_cache(&mut self) {
+        let is_wanted = self.is_ready && self.cache_wanted != FlowCache::Off;
+        if is_wanted != self.cache.is_some() {
+            let new = || Cache::new(self.cache_wanted, self.is_evaluated, Arc::clone(&self.made.program));
+            self.cache = is_wanted.then(|| Box::new(new()));
+        }
+    }
+
     /// Sees to it that the program is one for these cells, where one is `wanted`: after a handler was written, and
     /// from time to time while one is being made. No packet waits for it.
     pub(crate) fn follow(&mut self, cells: &[u64], wanted: bool) {
@@ -97,7 +107,10 @@ impl Stretch {
             next.join().map_err(failed).and_then(|made| made)
         });
         match made {
-            Some(Ok(made)) => self.made = made,
+            Some(Ok(made)) => {
+                self.made = made;
+                self.cache = None;
+            }
             // The elements go on one by one, until something else changes.
             Some(Err(error)) => {
                 tracing::error!("no code for a stretch of elements: {error}");
@@ -106,6 +119,7 @@ impl Stretch {
             None => {}
         }
         self.is_ready = wanted && self.made.is_for(cells);
+        self.follow_cache();
         if !wanted
             || self.is_ready
             || self.next.is_some()
@@ -117,6 +131,8 @@ impl Stretch {
         if self.is_evaluated {
             self.made = Made::of(&linked.program, cells);
             self.is_ready = true;
+            self.cache = None;
+            self.follow_cache();
             return;
         }
         let cells = cells.to_vec();

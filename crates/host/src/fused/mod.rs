@@ -10,16 +10,19 @@
 //! - [`Stretch`]: a stretch of one worker
 //! - `run`: a burst's way through, and the books
 
+mod cache;
 mod find;
 mod fuzz;
 mod made;
 mod run;
 
+pub use cache::{CacheCounts, FlowCache};
 pub use find::{Cut, find};
 pub use fuzz::fuzz_forms;
 pub use made::Made;
 
 use crate::node::Node;
+use cache::Cache;
 use ir::Program;
 use made::{Config, Making};
 use std::ops::Range;
@@ -86,6 +89,8 @@ pub struct How {
     pub is_wanted: bool,
     /// By the evaluator.
     pub is_evaluated: bool,
+    /// Whether with a flow cache.
+    pub cache: FlowCache,
 }
 
 /// A stretch of one worker's graph.
@@ -104,6 +109,9 @@ pub struct Stretch {
     is_ready: bool,
     is_wanted: bool,
     is_evaluated: bool,
+    cache_wanted: FlowCache,
+    /// The flow cache, while it runs as one program.
+    cache: Option<Box<Cache>>,
     /// For each input of the program, the part and its input.
     inputs: Vec<(usize, usize)>,
     /// Its cells among the worker's.
@@ -184,8 +192,15 @@ impl Stretch {
             is_ready: how.is_wanted,
             is_wanted: how.is_wanted,
             is_evaluated: how.is_evaluated,
+            cache_wanted: how.cache,
+            cache: None,
             parts,
         })
+    }
+
+    /// What its flow cache has done.
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.cache.as_ref().map_or(CacheCounts::default(), |cache| cache.counts())
     }
 
     /// Where packets enter: nodes and their inputs, in the order of the program's.

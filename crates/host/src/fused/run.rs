@@ -1,11 +1,12 @@
 //! A burst's way through a stretch, and its books.
 
 use super::Entry;
+use super::cache::{Cache, CacheCounts};
 use crate::node::Node;
 use crate::worker::Worker;
 use codegen::{Burst, Exits};
 use ir::eval::State;
-use ir::{Table, Tables};
+use ir::{LIST_CAPACITY, Table, Tables};
 use shm::Packet;
 use shm::pool::Pool;
 
@@ -30,20 +31,15 @@ impl Worker {
         let (part, _) = stretch.inputs[entry.input];
         stretch.balance[part] = stretch.balance[part].wrapping_add(list.len() as u64);
         stretch.is_due = true;
-        let linked = &stretch.linked;
-        let mut tables = PartTables { nodes: &mut self.nodes, parts: &stretch.parts, tables: &linked.tables };
-        let cells = &mut self.cells[stretch.cells.clone()];
-        let mut state = State { cells, tables: &mut tables, now_ns: self.now_ns };
-        let burst = Burst { input: entry.input, packets: &mut *packets, list };
         let mut exits = self.exits.pop().unwrap_or_default();
-        let through = codegen::pass(
-            &stretch.made.engine,
-            &stretch.made.program,
-            burst,
-            &mut state,
-            &mut self.scratch,
-            &mut exits,
-        );
+        let through = match stretch.cache.take_if(|cache| cache.is_for(entry.input)) {
+            Some(mut cache) => {
+                let through = self.pass_cached(entry, &mut cache, packets, list, &mut exits);
+                self.stretches[entry.stretch].cache = Some(cache);
+                through
+            }
+            None => self.pass_whole(entry, packets, list, &mut exits),
+        };
         self.depth += 1;
         if let Some(output) = through {
             self.leave_fused(entry.stretch, output, packets, list);
@@ -52,6 +48,90 @@ impl Worker {
         }
         self.depth -= 1;
         self.exits.push(exits);
+    }
+
+    /// Has packets take a stretch's program; the port, where all leave by one and no list is written.
+    fn pass_whole(
+        &mut self,
+        entry: Entry,
+        packets: &mut [Packet],
+        list: &[u16],
+        exits: &mut Exits,
+    ) -> Option<usize> {
+        let stretch = &mut self.stretches[entry.stretch];
+        let linked = &stretch.linked;
+        let mut tables = PartTables { nodes: &mut self.nodes, parts: &stretch.parts, tables: &linked.tables };
+        let cells = &mut self.cells[stretch.cells.clone()];
+        let mut state = State { cells, tables: &mut tables, now_ns: self.now_ns };
+        let burst = Burst { input: entry.input, packets, list };
+        let made = &stretch.made;
+        codegen::pass(&made.engine, &made.program, burst, &mut state, &mut self.scratch, exits)
+    }
+
+    /// The same for who have a flow cache in front of it.
+    fn pass_cached(
+        &mut self,
+        entry: Entry,
+        cache: &mut Cache,
+        packets: &mut [Packet],
+        list: &[u16],
+        exits: &mut Exits,
+    ) -> Option<usize> {
+        let stretch = &mut self.stretches[entry.stretch];
+        let linked = &stretch.linked;
+        let mut tables = PartTables { nodes: &mut self.nodes, parts: &stretch.parts, tables: &linked.tables };
+        cache.heed(&mut tables);
+        let place = stretch.cells.clone();
+        let cells = &mut self.cells[place.clone()];
+        let Some((engine, program, entries)) = cache.front() else {
+            let mut state = State { cells, tables: &mut tables, now_ns: self.now_ns };
+            cache.count(0, list.len());
+            cache.learn(entry.input, packets, list, &mut state);
+            return self.pass_whole(entry, packets, list, exits);
+        };
+        let misses_list = program.slow.len() - 1;
+        let mut state = State { cells, tables: entries, now_ns: self.now_ns };
+        let burst = Burst { input: entry.input, packets: &mut *packets, list };
+        let through = codegen::pass(engine, program, burst, &mut state, &mut self.scratch, exits);
+        let mut all = [0; LIST_CAPACITY];
+        let misses = match through {
+            Some(_) => &[][..],
+            None => {
+                let misses = exits.other(misses_list);
+                all[..misses.len()].copy_from_slice(misses);
+                &all[..misses.len()]
+            }
+        };
+        cache.count(list.len() - misses.len(), misses.len());
+        if misses.is_empty() {
+            return through;
+        }
+        exits.clear_other(misses_list);
+        let cells = &mut self.cells[place];
+        let mut state = State { cells, tables: &mut tables, now_ns: self.now_ns };
+        cache.learn(entry.input, packets, misses, &mut state);
+        let mut others = self.exits.pop().unwrap_or_default();
+        match self.pass_whole(entry, packets, misses, &mut others) {
+            // Packets keep the order in which they came.
+            Some(port) => exits.merge(port, misses),
+            None => exits.merge_all(&others, misses_list),
+        }
+        self.exits.push(others);
+        None
+    }
+
+    /// Housekeeping of flow caches.
+    pub(crate) fn tick_caches(&mut self) {
+        let now_ns = self.now_ns;
+        for cache in self.stretches.iter_mut().filter_map(|stretch| stretch.cache.as_mut()) {
+            cache.tick(now_ns);
+        }
+        let mut counts = CacheCounts::default();
+        self.stretches.iter().for_each(|stretch| counts.add(stretch.cache_counts()));
+        // Who reads it just now gets the next one.
+        if let Ok(mut told) = self.pulse.cache.try_lock() {
+            *told = counts;
+        }
     }
 
     /// Packets that a stretch put on several lists.

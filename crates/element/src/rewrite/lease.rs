@@ -1,0 +1,52 @@
+//! What a rewriter promises to who remembers mappings instead of looking them up for every packet.
+//!
+//! A mapping whose last use lies further back than the lease has nobody who remembers it: whoever does
+//! has its packets go through the program once in that time, which notes the use. So the reaper waits
+//! that much longer, and a mapping that goes earlier, for whatever reason, counts as a change.
+
+use super::ageing::Timeouts;
+use super::flow::{Kind, at};
+use super::mappings::Mappings;
+use ir::{Lasting, Lease};
+
+/// The longest lease.
+const LONGEST_NS: u64 = 2_000_000_000;
+
+/// What was promised.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Lent {
+    /// For how long mappings are remembered, nanoseconds.
+    pub ns: u64,
+    /// Mappings that went or changed earlier.
+    pub broken: u64,
+}
+
+impl Timeouts {
+    fn lease_ns(&self) -> u64 {
+        (self.shortest_ns() / 8).min(LONGEST_NS)
+    }
+}
+
+impl Mappings {
+    pub(super) fn lease(&self) -> Option<Lease> {
+        let ns = self.settings.timeouts.lease_ns();
+        (ns > 0).then_some(Lease { ns, misses: false, changes: self.lent.broken })
+    }
+
+    pub(super) fn lasting(&self, offset: u16) -> Lasting {
+        match offset {
+            at::KEEP_MASK if self.settings.kind == Kind::Address => Lasting::Fixed,
+            // A FIN or RST is never missed: only packets without it are remembered.
+            at::LAST_NS | at::OPEN_NS => Lasting::Time,
+            at::FIN_NS | at::RST_NS | at::SEEN | at::CONDEMNED => Lasting::Moving,
+            _ => Lasting::Fixed,
+        }
+    }
+
+    /// Notes that a mapping goes, which was last used then.
+    pub(super) fn note_going(&mut self, last_ns: u64) {
+        if self.lent.ns > 0 && last_ns.saturating_add(self.lent.ns) >= self.now_ns {
+            self.lent.broken += 1;
+        }
+    }
+}

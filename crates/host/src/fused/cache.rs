@@ -1,0 +1,422 @@
+//! The flow cache of a stretch: entries that say at once what becomes of a flow's packets.
+//!
+//! See [`synth::shortcut`]. Packets go through the program of shortcuts first; those without an entry, or
+//! for which it does not hold, take the stretch's whole program. Some of these are followed, so that their
+//! flows get entries: so many in a millisecond, and fewer while nothing comes of it. A new kind of shortcut
+//! has the program made again, on a thread of its own; its flows wait for that in the whole program.
+//!
+//! Entries end when a table changes what it had promised: all of them, since nobody knows whose it was.
+
+use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
+use ir::eval::State;
+use ir::{Created, Program, Table, Tables};
+use shm::Packet;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use synth::shortcut::{Followed, KEY_WORDS, Layout, Leases, Refusal, Shortcut, entry, follow, program};
+use table::TableError;
+use table::flow::{FlowConfig, FlowTable};
+
+/// When a flow cache is used.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FlowCache {
+    /// Where it saves more than it costs.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// For every flow as soon as can be, and packets wait for programs to be made: for tests.
+    Eager,
+}
+
+/// Flows that have entries, at most.
+const CAPACITY: u32 = 1 << 20;
+/// Kinds of shortcuts, at most.
+const MOST_SHORTCUTS: usize = 64;
+/// Packets that are followed in a millisecond, at most; one takes some microseconds.
+const FOLLOWED: u32 = 24;
+/// Milliseconds until more are, while nothing comes of it.
+const SLOWEST: u32 = 64;
+/// Entries whose end is looked at in a millisecond.
+const LOOKED_AT: usize = 512;
+/// What a shortcut must save, in the work of a lookup in a small table of prefixes.
+const WORTH: usize = 6;
+
+/// The table of entries.
+#[derive(Debug)]
+struct Entries(FlowTable<KEY_WORDS>);
+
+impl Entries {
+    fn new(entry_bytes: usize, seed: u64) -> Result<Entries, TableError> {
+        let config = FlowConfig {
+            record_bytes: entry_bytes,
+            capacity: CAPACITY,
+            max_keys: CAPACITY,
+            seed,
+            ..FlowConfig::default()
+        };
+        Ok(Entries(FlowTable::new(&config)?))
+    }
+}
+
+impl Table for Entries {
+    fn key_words(&self) -> usize {
+        KEY_WORDS
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        let found = self.0.find_address(key.try_into().ok()?);
+        (found != 0).then_some(found)
+    }
+
+    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
+        self.0.lookup_batch_strided(keys, stride, list, records);
+    }
+
+    fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
+        self.lookup(key).map_or(Created::Refused, Created::Record)
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        self.0.load(record, usize::from(offset), bytes)
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        self.0.store(record, usize::from(offset), bytes, value);
+    }
+}
+
+impl Tables for Entries {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        (index == 0).then_some(self)
+    }
+}
+
+/// The program of shortcuts, ready to run.
+struct Front {
+    program: Program,
+    engine: Engine,
+    /// Shortcuts that it knows: those before the others.
+    knows: usize,
+}
+
+/// What is known of an entry of the stretch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Input {
+    /// Nothing yet.
+    New,
+    /// Its packets' flow keys lie there.
+    Cached(Layout),
+    /// The whole program is as quick.
+    Pointless,
+}
+
+/// What a cache has done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CacheCounts {
+    /// Packets that an entry decided.
+    pub hits: u64,
+    /// Packets that took the whole program.
+    pub whole: u64,
+    /// Flows that have an entry now.
+    pub flows: u64,
+    /// Kinds of shortcuts.
+    pub shortcuts: u64,
+    /// How often tables changed, so that all entries ended.
+    pub cleared: u64,
+}
+
+impl CacheCounts {
+    /// Adds what another one has done.
+    pub fn add(&mut self, other: CacheCounts) {
+        self.hits += other.hits;
+        self.whole += other.whole;
+        self.flows += other.flows;
+        self.shortcuts += other.shortcuts;
+        self.cleared += other.cleared;
+    }
+}
+
+/// The cache of a stretch.
+pub struct Cache {
+    how: FlowCache,
+    is_evaluated: bool,
+    whole: Arc<Program>,
+    inputs: Vec<Input>,
+    shortcuts: Vec<(usize, Shortcut)>,
+    numbers: HashMap<(usize, Shortcut), usize>,
+    front: Option<Front>,
+    making: Option<JoinHandle<Result<Front, CodegenError>>>,
+    entries: Option<Entries>,
+    entry_bytes: usize,
+    leases: Option<Leases>,
+    changes: u64,
+    /// Packets that may be followed until more are allowed, and those of them that got an entry.
+    left: u32,
+    learnt: u32,
+    /// Milliseconds between, and since.
+    pace: u32,
+    waited: u32,
+    counts: CacheCounts,
+}
+
+impl Cache {
+    /// An empty one for a program.
+    pub(super) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Program>) -> Cache {
+        Cache {
+            how,
+            is_evaluated,
+            inputs: vec![Input::New; whole.entries.len()],
+            whole,
+            shortcuts: vec![],
+            numbers: HashMap::new(),
+            front: None,
+            making: None,
+            entries: None,
+            entry_bytes: 64,
+            leases: None,
+            changes: 0,
+            left: FOLLOWED,
+            learnt: 0,
+            pace: 1,
+            waited: 0,
+            counts: CacheCounts::default(),
+        }
+    }
+
+    /// Whether packets of an entry have to do with it.
+    pub(super) fn is_for(&self, input: usize) -> bool {
+        self.inputs.get(input).is_some_and(|input| *input != Input::Pointless)
+    }
+
+    /// What it has done.
+    pub(super) fn counts(&self) -> CacheCounts {
+        let flows = self.entries.as_ref().map_or(0, |entries| entries.0.len() as u64);
+        CacheCounts { flows, shortcuts: self.shortcuts.len() as u64, ..self.counts }
+    }
+
+    /// Ends all entries if a table has changed what it had promised.
+    pub(super) fn heed(&mut self, tables: &mut dyn Tables) {
+        let mut changes = 0u64;
+        for number in 0..self.whole.tables.len() {
+            if let Some(lease) = tables.table(number).and_then(|table| table.lease()) {
+                changes = changes.wrapping_add(lease.changes);
+            }
+        }
+        if changes != std::mem::replace(&mut self.changes, changes) {
+            self.clear();
+        }
+    }
+
+    /// Ends all entries.
+    pub(super) fn clear(&mut self) {
+        if let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) {
+            entries.0.clear();
+            self.counts.cleared += 1;
+        }
+    }
+
+    /// The program of shortcuts, how it is run, and its table; `None` while there is none.
+    pub(super) fn front(&mut self) -> Option<(&Engine, &Program, &mut dyn Tables)> {
+        let front = self.front.as_ref()?;
+        Some((&front.engine, &front.program, self.entries.as_mut()?))
+    }
+
+    /// Counts packets that were decided by entries, and that were not.
+    pub(super) fn count(&mut self, hits: usize, whole: usize) {
+        self.counts.hits += hits as u64;
+        self.counts.whole += whole as u64;
+    }
+
+    /// Follows some packets that are about to take the whole program.
+    pub(super) fn learn(&mut self, input: usize, packets: &[Packet], list: &[u16], state: &mut State<'_>) {
+        for &index in list {
+            if self.left == 0 {
+                return;
+            }
+            let packet = &packets[usize::from(index)];
+            let buffer = SlotBuffer(*packet);
+            let layout = match self.inputs.get(input) {
+                Some(Input::Cached(layout)) => Some(*layout),
+                Some(Input::New) => Layout::of(packet, &buffer),
+                _ => return,
+            };
+            let Some(layout) = layout else { continue };
+            let Some(key) = layout.read(packet, &buffer, input) else { continue };
+            if self.is_known(&key, state.now_ns) {
+                continue;
+            }
+            self.left -= u32::from(self.how != FlowCache::Eager);
+            match follow(&self.whole, input, layout, packet, &buffer, state) {
+                Ok(followed) => self.note(input, layout, key, followed, state),
+                Err(Refusal::New | Refusal::Unsteady | Refusal::Never(_)) => {}
+            }
+        }
+    }
+
+    fn is_known(&self, key: &[u64; KEY_WORDS], now_ns: u64) -> bool {
+        let entries = self.entries.as_ref();
+        let found = entries.and_then(|entries| Some((entries, entries.lookup(key)?)));
+        found.is_some_and(|(entries, at)| entries.record_load(at, entry::END_NS, 8) > now_ns)
+    }
+
+    /// Makes an entry for a flow, where its shortcut is known to the program.
+    fn note(
+        &mut self,
+        input: usize,
+        layout: Layout,
+        key: [u64; KEY_WORDS],
+        followed: Followed,
+        state: &mut State<'_>,
+    ) {
+        let Followed { shortcut, numbers, saved, .. } = followed;
+        let worth = 4 * saved.lookups + saved.prefixes + saved.decisions / 8;
+        if self.how == FlowCache::Auto && worth < WORTH {
+            if self.inputs[input] == Input::New {
+                self.inputs[input] = Input::Pointless;
+            }
+            return;
+        }
+        let leases = *self.leases.get_or_insert_with(|| borrow(&self.whole, state.tables));
+        self.inputs[input] = Input::Cached(layout);
+        self.learnt += 1;
+        let params = shortcut.params.clone();
+        let bytes = shortcut.entry_bytes();
+        let next = self.shortcuts.len();
+        let number = match self.numbers.get(&(input, shortcut.clone())) {
+            Some(number) => *number,
+            None if next < MOST_SHORTCUTS => {
+                self.shortcuts.push((input, shortcut.clone()));
+                self.numbers.insert((input, shortcut), next);
+                if bytes > self.entry_bytes {
+                    self.entry_bytes = bytes.next_multiple_of(64);
+                    (self.entries, self.front) = (None, None);
+                }
+                if self.how == FlowCache::Eager {
+                    self.follow_shortcuts();
+                }
+                next
+            }
+            None => return,
+        };
+        if self.front.as_ref().is_none_or(|front| number >= front.knows) {
+            return;
+        }
+        let Some(entries) = &mut self.entries else { return };
+        // Where there is no room, the flow stays in the whole program.
+        let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
+        let at = entries.0.record_ptr(record) as u64;
+        let now_ns = state.now_ns;
+        entries.record_store(at, entry::RENEW_NS, 8, now_ns.saturating_add(leases.renew_ns));
+        entries.record_store(at, entry::END_NS, 8, now_ns.saturating_add(leases.end_ns));
+        entries.record_store(at, entry::SHORTCUT, 2, number as u64);
+        for ((offset, bytes), number) in params.into_iter().zip(numbers) {
+            entries.record_store(at, offset, bytes, number);
+        }
+    }
+
+    /// Housekeeping, once in a millisecond.
+    pub(super) fn tick(&mut self, now_ns: u64) {
+        self.waited += 1;
+        if self.waited >= self.pace {
+            self.pace = match (self.learnt, self.left) {
+                (0, FOLLOWED) => self.pace,
+                (0, _) => (self.pace * 2).min(SLOWEST),
+                _ => 1,
+            };
+            (self.left, self.learnt, self.waited) = (FOLLOWED, 0, 0);
+        }
+        self.follow_shortcuts();
+        let Some(entries) = &mut self.entries else { return };
+        let mut budget = LOOKED_AT;
+        while let Some(record) = entries.0.step(&mut budget) {
+            let at = entries.0.record_ptr(record) as u64;
+            if entries.0.load(at, usize::from(entry::END_NS), 8) <= now_ns {
+                entries.0.remove(record);
+            }
+        }
+        entries.0.maintain();
+    }
+
+    /// Has a program made that knows all shortcuts.
+    fn follow_shortcuts(&mut self) {
+        if let Some(made) = self.making.take_if(|making| making.is_finished()) {
+            self.take(made.join().unwrap_or_else(|_| {
+                Err(CodegenError::Machine("the thread that makes code broke".into()))
+            }));
+        }
+        let known = self.front.as_ref().map_or(0, |front| front.knows);
+        let Some(leases) = self.leases.filter(|_| known < self.shortcuts.len()) else { return };
+        if self.making.is_some() {
+            return;
+        }
+        let layouts: Vec<Option<Layout>> = self
+            .inputs
+            .iter()
+            .map(|input| match input {
+                Input::Cached(layout) => Some(*layout),
+                _ => None,
+            })
+            .collect();
+        let (whole, shortcuts) = (Arc::clone(&self.whole), self.shortcuts.clone());
+        let (entry_bytes, is_evaluated) = (self.entry_bytes, self.is_evaluated);
+        let make = move || {
+            let failed = |error: ir::verify::VerifyError| CodegenError::Compile {
+                program: "shortcuts".into(),
+                what: error.to_string(),
+            };
+            let plain = program(&whole, &layouts, &shortcuts, entry_bytes, leases).map_err(failed)?;
+            let program = synth::optimize::optimize(&plain);
+            let knows = shortcuts.len();
+            if is_evaluated {
+                return Ok(Front { program, engine: Engine::Evaluator, knows });
+            }
+            let mut builder = CodeBuilder::new()?;
+            let id = builder.add(&program)?;
+            Ok(Front { program, engine: Engine::Native(builder.finish()?, id), knows })
+        };
+        if self.how == FlowCache::Eager || self.is_evaluated {
+            self.take(make());
+            return;
+        }
+        let make = move || {
+            super::made::leave_packet_core();
+            make()
+        };
+        self.making = std::thread::Builder::new().name("flow cache".into()).spawn(make).ok();
+    }
+
+    fn take(&mut self, made: Result<Front, CodegenError>) {
+        match made {
+            // Entries of another size are not what the table has now.
+            Ok(front) if usize::from(front.program.tables[0].record_bytes) == self.entry_bytes => {
+                if self.entries.is_none() {
+                    let seed = RandomState::new().hash_one(self.entry_bytes);
+                    self.entries = Entries::new(self.entry_bytes, seed).ok();
+                }
+                self.front = Some(front);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!("no code for a flow cache: {error}");
+                self.inputs.fill(Input::Pointless);
+            }
+        }
+    }
+}
+
+/// Tells tables that what they promise is remembered; for how long.
+fn borrow(whole: &Program, tables: &mut dyn Tables) -> Leases {
+    let numbers = 0..whole.tables.len();
+    let leases = |tables: &mut dyn Tables, number| tables.table(number).and_then(|table| table.lease());
+    let ns = numbers.clone().filter_map(|number| Some(leases(tables, number)?.ns)).min().unwrap_or(u64::MAX);
+    let leases = Leases::new(ns);
+    for number in numbers {
+        if let Some(table) = tables.table(number) {
+            table.lend(leases.end_ns);
+        }
+    }
+    leases
+}

@@ -1,0 +1,345 @@
+//! Numbers as they are seen on a packet's way, and the instructions for those that hang on the packet.
+
+use super::Shortcut;
+use super::follow::Refusal;
+use super::program::entry;
+use ir::eval::Exit;
+use ir::program::Value;
+use ir::{BinOp, Inst};
+use packet::field::Field;
+use std::collections::HashMap;
+
+/// The entry, in a shortcut's instructions.
+const ENTRY: Value = Value(0);
+
+/// What a number hangs on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Is {
+    /// Nothing: it is part of the shortcut.
+    Same,
+    /// The flow: the number of a [`Fact`].
+    Flow(u32),
+    /// The packet: what an instruction yields.
+    Packet(Value),
+    /// When packets last did something, give or take a lease: only good for storing in such a place.
+    Time,
+    /// A record, by its place in the list of those found.
+    Record(u32),
+}
+
+/// A number that was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Seen {
+    /// What it is for this packet.
+    pub number: u64,
+    /// What it hangs on.
+    pub is: Is,
+    /// No more of its bits are ever set.
+    pub bits: u8,
+}
+
+impl Seen {
+    pub fn same(number: u64) -> Seen {
+        Seen { number, is: Is::Same, bits: (64 - number.leading_zeros()) as u8 }
+    }
+
+    pub fn is_same(self, number: u64) -> bool {
+        self.is == Is::Same && self.number == number
+    }
+
+    pub fn on_packet(self) -> Option<Value> {
+        match self.is {
+            Is::Packet(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// Where a number comes from that hangs on the flow.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Source {
+    /// The flow key.
+    Key(Field),
+    /// A record: its place in the list, offset, bytes.
+    Record(u32, u16, u8),
+    /// Arithmetic.
+    Bin(BinOp, Is, u64, Is, u64),
+    /// A checksum's change.
+    Sum(Is, u64, Is, u64),
+    /// One that hangs on the packet, of which the flow's packets are expected to have the same.
+    Pinned(Value),
+}
+
+/// A number that hangs on the flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fact {
+    pub number: u64,
+    pub bits: u8,
+    /// Whether it may be another for the flow's next packet.
+    pub moves: bool,
+    source: Source,
+}
+
+/// The shortcut in the making.
+#[derive(Default)]
+pub(super) struct Code {
+    insts: Vec<Inst>,
+    /// What each yields for this packet, and its bits.
+    yields: Vec<(u64, u8)>,
+    known: HashMap<Inst, Value>,
+    facts: Vec<Fact>,
+    sources: HashMap<Source, u32>,
+    guards: Vec<(Value, bool)>,
+    /// Decisions that the flow alone made.
+    pub decided: usize,
+}
+
+const MOST_INSTS: usize = 2000;
+
+impl Code {
+    /// The instruction that yields a value.
+    pub fn inst(&self, value: Value) -> Inst {
+        self.insts[value.0 as usize - 1]
+    }
+
+    pub fn fact(&self, fact: u32) -> &Fact {
+        &self.facts[fact as usize]
+    }
+
+    /// A value that hangs on the packet.
+    pub fn at(&self, value: Value) -> Seen {
+        let (number, bits) = self.yields[value.0 as usize - 1];
+        Seen { number, is: Is::Packet(value), bits }
+    }
+
+    /// An instruction's value; the same for the same instruction.
+    pub fn emit(&mut self, inst: Inst, number: u64, bits: u8) -> Result<Value, Refusal> {
+        if let Some(value) = self.known.get(&inst) {
+            return Ok(*value);
+        }
+        if self.insts.len() >= MOST_INSTS {
+            return Err(Refusal::Never("it is too long"));
+        }
+        self.insts.push(inst);
+        self.yields.push((number, bits));
+        let value = Value(self.insts.len() as u32);
+        self.known.insert(inst, value);
+        Ok(value)
+    }
+
+    /// The same, for who works with it.
+    pub fn seen(&mut self, inst: Inst, number: u64, bits: u8) -> Result<Seen, Refusal> {
+        Ok(Seen { number, is: Is::Packet(self.emit(inst, number, bits)?), bits })
+    }
+
+    /// A number of the flow.
+    pub fn flow(&mut self, source: Source, number: u64, bits: u8, moves: bool) -> Seen {
+        let next = self.facts.len() as u32;
+        let fact = *self.sources.entry(source).or_insert(next);
+        if fact == next {
+            self.facts.push(Fact { number, bits, moves, source });
+        }
+        Seen { number, is: Is::Flow(fact), bits }
+    }
+
+    pub fn moves(&self, seen: Seen) -> bool {
+        matches!(seen.is, Is::Flow(fact) if self.fact(fact).moves)
+    }
+
+    /// What may be decided by: not what moves.
+    pub fn steady(&self, seen: Seen) -> Result<Seen, Refusal> {
+        match seen.is {
+            Is::Time => Err(Refusal::Never("it looks at a time that lags behind")),
+            Is::Record(_) => Err(Refusal::Never("it computes with a record")),
+            _ if self.moves(seen) => Err(Refusal::Never("it hangs on what changes from packet to packet")),
+            _ => Ok(seen),
+        }
+    }
+
+    /// A value to compute with.
+    pub fn value(&mut self, seen: Seen) -> Result<Value, Refusal> {
+        match self.steady(seen)?.is {
+            Is::Packet(value) => Ok(value),
+            Is::Flow(fact) => match self.fact(fact).source {
+                Source::Key(field) => self.emit(Inst::Load(field), seen.number, seen.bits),
+                // Its place in the entry is found when all is known.
+                _ => {
+                    let load = Inst::RecLoad(ENTRY, fact as u16, width(seen.bits));
+                    self.emit(load, seen.number, seen.bits)
+                }
+            },
+            _ => self.emit(Inst::Const(seen.number), seen.number, seen.bits),
+        }
+    }
+
+    /// What a value is that may be no packet's.
+    pub fn origin(&self, value: Value) -> Option<Seen> {
+        match self.inst(value) {
+            Inst::Const(number) => Some(Seen::same(number)),
+            Inst::RecLoad(ENTRY, fact, _) => {
+                let Fact { number, bits, .. } = *self.fact(u32::from(fact));
+                Some(Seen { number, is: Is::Flow(u32::from(fact)), bits })
+            }
+            _ => None,
+        }
+    }
+
+    /// Goes on only where a value is as it was seen: other than 0, or 0.
+    pub fn guard(&mut self, value: Value, is_set: bool) {
+        if !self.guards.contains(&(value, is_set)) {
+            self.guards.push((value, is_set));
+        }
+    }
+
+    /// The number as a part of the shortcut.
+    pub fn pin(&mut self, seen: Seen) -> Result<u64, Refusal> {
+        if let Is::Packet(value) = self.steady(seen)?.is {
+            let number = self.value(Seen::same(seen.number))?;
+            let is = self.emit(Inst::Bin(BinOp::Eq, value, number), 1, 1)?;
+            self.guard(is, true);
+        }
+        Ok(seen.number)
+    }
+
+    /// The number as one of the flow.
+    pub fn pin_to_flow(&mut self, seen: Seen) -> Result<Seen, Refusal> {
+        let Is::Packet(value) = self.steady(seen)?.is else { return Ok(seen) };
+        let fact = self.flow(Source::Pinned(value), seen.number, seen.bits, false);
+        let wanted = self.value(fact)?;
+        let is = self.emit(Inst::Bin(BinOp::Eq, value, wanted), 1, 1)?;
+        self.guard(is, true);
+        Ok(fact)
+    }
+
+    pub fn bin(&mut self, op: BinOp, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        let number = op.apply(a.number, b.number);
+        if let (Is::Same | Is::Flow(_), Is::Same | Is::Flow(_)) = (a.is, b.is) {
+            if a.is == Is::Same && b.is == Is::Same {
+                return Ok(Seen::same(number));
+            }
+            let constant = |seen: Seen| if seen.is == Is::Same { seen.number } else { 0 };
+            let source = Source::Bin(op, a.is, constant(a), b.is, constant(b));
+            let moves = self.moves(a) || self.moves(b);
+            return Ok(self.flow(source, number, bits(op, a, b), moves));
+        }
+        if let Some(simple) = self.simpler(op, a, b) {
+            return Ok(simple);
+        }
+        let (x, y) = (self.value(a)?, self.value(b)?);
+        self.seen(Inst::Bin(op, x, y), number, bits(op, a, b))
+    }
+
+    /// What arithmetic gives that does nothing.
+    fn simpler(&self, op: BinOp, a: Seen, b: Seen) -> Option<Seen> {
+        let ones = |bits: u8| if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        let with = |x: Seen, c: Seen| {
+            let constant = (c.is == Is::Same).then_some(c.number)?;
+            match op {
+                BinOp::Add | BinOp::Xor | BinOp::Or if constant == 0 => Some(x),
+                BinOp::And if constant & ones(x.bits) == ones(x.bits) => Some(x),
+                BinOp::And if constant & ones(x.bits) == 0 => Some(Seen::same(0)),
+                BinOp::Or if constant & ones(x.bits) == ones(x.bits) => Some(c),
+                BinOp::Min if constant >= ones(x.bits) => Some(x),
+                BinOp::Min if constant == 0 => Some(c),
+                BinOp::Xor => match self.inst(x.on_packet()?) {
+                    Inst::Bin(BinOp::Xor, inner, other) => {
+                        let same = self.origin(other)?.is_same(constant);
+                        same.then_some(Seen { number: x.number ^ constant, is: Is::Packet(inner), bits: x.bits })
+                    }
+                    _ => None,
+                },
+                _ => None,
+            }
+        };
+        match op {
+            BinOp::Sub | BinOp::Shl | BinOp::Shr if b.is_same(0) => Some(a),
+            BinOp::Sub | BinOp::Shl | BinOp::Shr => None,
+            BinOp::Lt | BinOp::Le | BinOp::Eq | BinOp::Ne | BinOp::Mul | BinOp::Rem => None,
+            _ => with(a, b).or_else(|| with(b, a)),
+        }
+    }
+
+    pub fn select(&mut self, wanted: Seen, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        let taken = if wanted.number != 0 { a } else { b };
+        let Some(condition) = self.steady(wanted)?.on_packet() else {
+            self.decided += usize::from(wanted.is != Is::Same);
+            return Ok(taken);
+        };
+        if a.is == b.is && a.number == b.number {
+            return Ok(a);
+        }
+        let is_now = |seen: Seen| seen.on_packet().is_some_and(|value| self.inst(value) == Inst::Now);
+        let is_time = |seen: Seen| seen.is == Is::Time || self.moves(seen);
+        if (is_time(a) || is_time(b)) && [a, b].into_iter().all(|one| is_time(one) || is_now(one)) {
+            return Ok(Seen { is: Is::Time, ..taken });
+        }
+        // Whether there is a checksum at all: packets of a flow agree on that.
+        if matches!(self.inst(condition), Inst::Load(_)) {
+            self.guard(condition, wanted.number != 0);
+            return Ok(taken);
+        }
+        let (x, y) = (self.value(a)?, self.value(b)?);
+        self.seen(Inst::Select(condition, x, y), taken.number, a.bits.max(b.bits))
+    }
+
+    /// The shortcut, with what nobody needs left out, and its numbers for the flow.
+    pub fn finish(self, need: u16, room: u16, effects: Vec<Inst>, exit: Exit) -> (Shortcut, Vec<u64>) {
+        let Code { insts, facts, guards, .. } = self;
+        let mut needed = vec![false; insts.len() + 1];
+        let mut todo: Vec<Value> = guards.iter().map(|(value, _)| *value).collect();
+        todo.extend(effects.iter().flat_map(|effect| effect.operands()));
+        while let Some(value) = todo.pop() {
+            if value != ENTRY && !std::mem::replace(&mut needed[value.0 as usize], true) {
+                todo.extend(insts[value.0 as usize - 1].operands());
+            }
+        }
+        let mut places = vec![ENTRY; insts.len() + 1];
+        let mut kept = vec![];
+        let (mut params, mut numbers, mut end) = (vec![], vec![], entry::PARAMS);
+        for (at, mut inst) in insts.into_iter().enumerate().filter(|(at, _)| needed[at + 1]) {
+            if let Inst::RecLoad(ENTRY, fact, bytes) = &mut inst {
+                let number = facts[usize::from(*fact)].number;
+                *fact = end.next_multiple_of(u16::from(*bytes));
+                end = *fact + u16::from(*bytes);
+                params.push((*fact, *bytes));
+                numbers.push(number);
+            }
+            inst.map_operands(|value| *value = places[value.0 as usize]);
+            kept.push(inst);
+            places[at + 1] = Value(kept.len() as u32);
+        }
+        let place = |value: Value| places[value.0 as usize];
+        let guards = guards.into_iter().map(|(value, is_set)| (place(value), is_set)).collect();
+        let effects = effects.into_iter().map(|mut effect| {
+            effect.map_operands(|value| *value = place(*value));
+            effect
+        });
+        (Shortcut { need, room, insts: kept, guards, effects: effects.collect(), params, exit }, numbers)
+    }
+}
+
+/// Bytes that hold so many bits.
+fn width(bits: u8) -> u8 {
+    match bits {
+        0..=8 => 1,
+        9..=16 => 2,
+        17..=32 => 4,
+        _ => 8,
+    }
+}
+
+/// Bits that a result may have set.
+fn bits(op: BinOp, a: Seen, b: Seen) -> u8 {
+    let by = (b.is == Is::Same).then(|| b.number.min(64) as u8);
+    match op {
+        BinOp::Add => (a.bits.max(b.bits) + 1).min(64),
+        BinOp::Sub => 64,
+        BinOp::Mul => a.bits.saturating_add(b.bits).min(64),
+        BinOp::Rem => a.bits,
+        BinOp::And | BinOp::Min => a.bits.min(b.bits),
+        BinOp::Or | BinOp::Xor => a.bits.max(b.bits),
+        BinOp::Shl => by.map_or(64, |by| (a.bits + by).min(64)),
+        BinOp::Shr => by.map_or(a.bits, |by| a.bits.saturating_sub(by)),
+        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => 1,
+    }
+}

@@ -1,0 +1,341 @@
+//! The packet on its way: where headers lie, what was written.
+//!
+//! Places are counted in bits or bytes from where the packet's first byte was at the entry.
+
+use super::code::{Code, Seen, Source};
+use super::follow::Refusal;
+use super::key::Layout;
+use ir::eval::Buffer;
+use ir::{BinOp, Inst};
+use packet::anno::Anno;
+use packet::field::{Base, Field};
+use shm::descriptor::{NO_HEADER, Packet};
+
+/// Where a header annotation points to, in bytes; `None` where it is not set.
+type Place = Option<i64>;
+
+/// Farther than this from the packet's start no header is looked for.
+const FAR: i64 = 2048;
+
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    bit: i64,
+    width: u8,
+    value: Seen,
+}
+
+impl Written {
+    fn end(&self) -> i64 {
+        self.bit + i64::from(self.width)
+    }
+}
+
+/// The packet as it is now, and what of it is not as it was.
+pub(super) struct Frame<'a, B: ?Sized> {
+    packet: &'a Packet,
+    buffer: &'a B,
+    layout: Layout,
+    bases: [Option<Place>; 4],
+    moved: [bool; 4],
+    written: Vec<Written>,
+    annos: Vec<(Anno, Seen)>,
+    packet_type: Option<Seen>,
+    /// The packet's first byte now.
+    pub data: i64,
+    /// Bytes that must be there.
+    pub need: u16,
+    /// Headroom that must be free.
+    pub room: u16,
+}
+
+fn ones(width: u8) -> u64 {
+    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
+}
+
+impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
+    pub fn new(packet: &'a Packet, buffer: &'a B, layout: Layout) -> Frame<'a, B> {
+        Frame {
+            packet,
+            buffer,
+            layout,
+            bases: [Some(Some(0)), None, None, None],
+            moved: [false; 4],
+            written: vec![],
+            annos: vec![],
+            packet_type: None,
+            data: 0,
+            need: layout.bytes(),
+            room: 0,
+        }
+    }
+
+    /// Where a base points to now. Where it was set before the entry, that is the same for all packets.
+    pub fn base(&mut self, code: &mut Code, base: Base) -> Result<Place, Refusal> {
+        if base == Base::Data {
+            return Ok(Some(self.data));
+        }
+        if let Some(place) = self.bases[base as usize] {
+            return Ok(place);
+        }
+        let at = match base {
+            Base::Mac => self.packet.mac,
+            Base::Net => self.packet.net,
+            _ => self.packet.trans,
+        };
+        let place = (at != NO_HEADER).then(|| i64::from(at) - i64::from(self.packet.data));
+        let number = place.map_or(u64::MAX, |place| place as u64);
+        let offset = code.seen(Inst::Offset(base), number, 64)?;
+        code.pin(offset)?;
+        self.bases[base as usize] = Some(place);
+        Ok(place)
+    }
+
+    pub fn set_base(&mut self, base: Base, place: Place) -> Result<(), Refusal> {
+        if place.is_some_and(|place| !(-FAR..FAR).contains(&place)) {
+            return Err(Refusal::Never("a header lies far away"));
+        }
+        self.bases[base as usize] = Some(place);
+        self.moved[base as usize] = true;
+        Ok(())
+    }
+
+    /// Makes sure that there are so many bytes from the entry's first; whether there are.
+    pub fn reach(&mut self, end: i64) -> Result<bool, Refusal> {
+        if end > i64::from(self.packet.len) {
+            return Ok(false);
+        }
+        let end = u16::try_from(end.max(0)).map_err(|_| Refusal::Never("it looks far into the packet"))?;
+        self.need = self.need.max(end);
+        Ok(true)
+    }
+
+    fn place(&mut self, code: &mut Code, field: Field) -> Result<i64, Refusal> {
+        match self.base(code, field.base)? {
+            Some(at) => Ok(at * 8 + i64::from(field.bit)),
+            None => Err(Refusal::Never("it reads a header that is not set")),
+        }
+    }
+
+    pub fn load(&mut self, code: &mut Code, field: Field) -> Result<Seen, Refusal> {
+        let bit = self.place(code, field)?;
+        self.bits(code, bit, field.width)
+    }
+
+    /// Bits of the packet as it is now.
+    fn bits(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<Seen, Refusal> {
+        let end = bit + i64::from(width);
+        let mut now: Option<Seen> = None;
+        for at in 0..self.written.len() {
+            let one = self.written[at];
+            let (low, high) = (one.bit.max(bit), one.end().min(end));
+            if low >= high {
+                continue;
+            }
+            let part = code.bin(BinOp::Shr, one.value, Seen::same((one.end() - high) as u64))?;
+            let part = code.bin(BinOp::And, part, Seen::same(ones((high - low) as u8)))?;
+            if (low, high) == (bit, end) {
+                now = Some(part);
+                continue;
+            }
+            let before = match now {
+                Some(now) => now,
+                None => self.raw(code, bit, width)?,
+            };
+            let by = (end - high) as u64;
+            let kept = ones(width) & !(ones((high - low) as u8) << by);
+            let kept = code.bin(BinOp::And, before, Seen::same(kept))?;
+            let part = code.bin(BinOp::Shl, part, Seen::same(by))?;
+            now = Some(code.bin(BinOp::Or, kept, part)?);
+        }
+        match now {
+            Some(now) => Ok(now),
+            None => self.raw(code, bit, width),
+        }
+    }
+
+    /// Bits of the packet as it came.
+    fn raw(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<Seen, Refusal> {
+        let place = u16::try_from(bit).map_err(|_| Refusal::Never("it reads in front of the packet"))?;
+        let field = Field::new(Base::Data, place, width);
+        if !self.reach(i64::from(field.end_byte()))? {
+            return Err(Refusal::Never("it reads behind the packet"));
+        }
+        let (at, len) = (usize::from(field.first_byte()), usize::from(field.byte_len()));
+        let mut bytes = [0; 8];
+        if !self.buffer.read(usize::from(self.packet.data) + at, &mut bytes[..len]) {
+            return Err(Refusal::Never("it reads behind the packet"));
+        }
+        let number = Field { bit: field.bit % 8, ..field }.read(&bytes).unwrap_or(0);
+        if self.layout.covers(bit, width) {
+            return Ok(code.flow(Source::Key(field), number, width, false));
+        }
+        code.seen(Inst::Load(field), number, width)
+    }
+
+    pub fn store(&mut self, code: &mut Code, field: Field, value: Seen) -> Result<(), Refusal> {
+        let bit = self.place(code, field)?;
+        let value = code.bin(BinOp::And, value, Seen::same(ones(field.width)))?;
+        self.written.push(Written { bit, width: field.width, value });
+        Ok(())
+    }
+
+    /// The header that the network base points to, as words of 32 bits.
+    pub fn header(&mut self, code: &mut Code) -> Result<Vec<Seen>, Refusal> {
+        let Some(net) = self.base(code, Base::Net)? else {
+            return Err(Refusal::Never("it sums a header that is not set"));
+        };
+        let length = self.bits(code, net * 8 + 4, 4)?;
+        let length = code.pin(length)?;
+        if length < 5 || !self.reach(net + length as i64 * 4)? {
+            return Err(Refusal::Never("it sums a header that is not there"));
+        }
+        let mut words = vec![];
+        let mut at = 0;
+        while at < length as i64 {
+            let pair = if at + 2 <= length as i64 { 2 } else { 1 };
+            let word = self.bits(code, (net + at * 4) * 8, pair as u8 * 32)?;
+            words.push(code.bin(BinOp::And, word, Seen::same(0xffff_ffff))?);
+            words.push(code.bin(BinOp::Shr, word, Seen::same(32))?);
+            at += pair;
+        }
+        Ok(words)
+    }
+
+    pub fn load_anno(&mut self, code: &mut Code, anno: Anno) -> Result<Seen, Refusal> {
+        let meets = |other: Anno| {
+            other.offset < anno.offset + anno.len && anno.offset < other.offset + other.len
+        };
+        match self.annos.iter().rev().find(|(other, _)| meets(*other)) {
+            Some((other, value)) if *other == anno => return Ok(*value),
+            Some(_) => return Err(Refusal::Never("annotations overlap")),
+            None => {}
+        }
+        let at = usize::from(anno.offset);
+        let bytes = self.packet.anno.get(at..at + usize::from(anno.len)).unwrap_or(&[]);
+        let number = bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte));
+        code.seen(Inst::LoadAnno(anno), number, anno.len * 8)
+    }
+
+    pub fn store_anno(&mut self, code: &mut Code, anno: Anno, value: Seen) -> Result<(), Refusal> {
+        let value = code.bin(BinOp::And, value, Seen::same(ones(anno.len * 8)))?;
+        self.annos.push((anno, value));
+        Ok(())
+    }
+
+    pub fn packet_type(&mut self, code: &mut Code) -> Result<Seen, Refusal> {
+        match self.packet_type {
+            Some(value) => Ok(value),
+            None => code.seen(Inst::PacketType, u64::from(self.packet.packet_type), 8),
+        }
+    }
+
+    pub fn set_packet_type(&mut self, code: &mut Code, value: Seen) -> Result<(), Refusal> {
+        self.packet_type = Some(code.bin(BinOp::And, value, Seen::same(0xff))?);
+        Ok(())
+    }
+
+    /// Bytes from the packet's first to its end, or to the end of its first segment.
+    pub fn length(&mut self, code: &mut Code, from: i64, of_all: bool) -> Result<Seen, Refusal> {
+        if !of_all && !self.reach(from)? {
+            return Err(Refusal::Never("a header lies behind the packet"));
+        }
+        let whole = match of_all {
+            true => code.seen(Inst::Len, u64::from(self.packet.total), 32)?,
+            false => code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len), 32)?,
+        };
+        match from {
+            0.. => code.bin(BinOp::Sub, whole, Seen::same(from as u64)),
+            _ => code.bin(BinOp::Add, whole, Seen::same(from.unsigned_abs())),
+        }
+    }
+
+    /// Takes bytes off the front.
+    pub fn pull(&mut self, bytes: u64) -> Result<(), Refusal> {
+        let end = i64::try_from(bytes).map_or(i64::MAX, |bytes| self.data.saturating_add(bytes));
+        if !self.reach(end)? {
+            return Err(Refusal::Never("it takes off more than there is"));
+        }
+        self.data = end;
+        Ok(())
+    }
+
+    /// Whether so many bytes are free in front.
+    pub fn has_room(&mut self, bytes: u16) -> Result<bool, Refusal> {
+        let wanted = i64::from(bytes) - self.data;
+        if wanted > i64::from(self.packet.data) {
+            return Ok(false);
+        }
+        let wanted = u16::try_from(wanted.max(0)).map_err(|_| Refusal::Never("it moves far"))?;
+        self.room = self.room.max(wanted);
+        Ok(true)
+    }
+
+    /// Puts bytes in front.
+    pub fn push(&mut self, bytes: u16) -> Result<(), Refusal> {
+        if !self.has_room(bytes)? {
+            return Err(Refusal::Never("it moves far"));
+        }
+        self.data -= i64::from(bytes);
+        Ok(())
+    }
+
+    /// What is to be done to the packet so that it becomes what it is now.
+    pub fn effects(&self, code: &mut Code, effects: &mut Vec<Inst>) -> Result<(), Refusal> {
+        let shift = match self.data {
+            ..0 => {
+                effects.push(Inst::Push(self.data.unsigned_abs() as u16));
+                -self.data
+            }
+            _ => 0,
+        };
+        for (at, one) in self.written.iter().enumerate() {
+            let later = &self.written[at + 1..];
+            if later.iter().any(|later| later.bit <= one.bit && one.end() <= later.end()) {
+                continue;
+            }
+            let meets = |other: &Written| other.bit < one.end() && one.bit < other.end();
+            let is_alone = self.written.iter().filter(|other| meets(other)).count() == 1;
+            let value = code.value(one.value)?;
+            let is_same = match code.inst(value) {
+                Inst::Load(field) => i64::from(field.bit) == one.bit && field.width == one.width,
+                _ => false,
+            };
+            if is_alone && is_same {
+                continue;
+            }
+            let bit = u16::try_from(one.bit + shift * 8)
+                .map_err(|_| Refusal::Never("it writes in front of the packet"))?;
+            let field = Field::new(Base::Data, bit, one.width);
+            self.within(field, shift)?;
+            effects.push(Inst::Store(field, value));
+        }
+        if self.data > 0 {
+            effects.push(Inst::Pull(code.value(Seen::same(self.data as u64))?));
+        }
+        for base in [Base::Mac, Base::Net, Base::Trans] {
+            match self.bases[base as usize] {
+                Some(Some(place)) if self.moved[base as usize] => {
+                    let from = code.value(Seen::same((place - self.data) as u64))?;
+                    effects.push(Inst::SetBase(base, from));
+                }
+                Some(None) if self.moved[base as usize] => effects.push(Inst::ClearBase(base)),
+                _ => {}
+            }
+        }
+        for (at, (anno, value)) in self.annos.iter().enumerate() {
+            if !self.annos[at + 1..].iter().any(|(later, _)| later == anno) {
+                effects.push(Inst::StoreAnno(*anno, code.value(*value)?));
+            }
+        }
+        if let Some(value) = self.packet_type {
+            effects.push(Inst::SetPacketType(code.value(value)?));
+        }
+        Ok(())
+    }
+
+    /// Whether what is written lies in the bytes that are there.
+    fn within(&self, field: Field, shift: i64) -> Result<(), Refusal> {
+        let end = i64::from(field.end_byte()) - shift;
+        if end <= i64::from(self.need) { Ok(()) } else { Err(Refusal::Never("it writes behind the packet")) }
+    }
+}

@@ -1,0 +1,91 @@
+//! Which bytes of a packet say what flow it belongs to.
+//!
+//! Nothing hangs on what the bytes mean: what is worked out for a flow is worked out from them, and a guard
+//! checks everything else. So where headers lie is guessed from one packet.
+
+use ir::eval::Buffer;
+use packet::field::{Base, Field};
+use shm::descriptor::{NO_HEADER, Packet};
+
+/// Words of a flow key: both addresses; ports, entry and protocol.
+pub const KEY_WORDS: usize = 2;
+
+/// Where in packets the parts of the flow key lie, in bytes from the packet's first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Layout {
+    /// The IPv4 header.
+    pub net: u16,
+    /// The transport header.
+    pub trans: u16,
+}
+
+impl Layout {
+    /// Where they lie in a packet; `None` for what is not IPv4 without options.
+    pub fn of<B: Buffer + ?Sized>(packet: &Packet, buffer: &B) -> Option<Layout> {
+        let byte = |at: u16| {
+            let mut byte = [0];
+            let is_there = u32::from(at) < packet.len && buffer.read(usize::from(packet.data + at), &mut byte);
+            is_there.then_some(byte[0])
+        };
+        let word = |at: u16| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
+        let noted = (packet.net != NO_HEADER).then(|| packet.net.checked_sub(packet.data)).flatten();
+        let ethernet = || match word(12)? {
+            0x0800 => Some(14),
+            0x8100 | 0x88a8 if word(16)? == 0x0800 => Some(18),
+            _ => None,
+        };
+        let candidates = [noted, ethernet(), Some(0)];
+        let net = candidates.into_iter().flatten().find(|net| byte(*net) == Some(0x45))?;
+        Some(Layout { net, trans: net + 20 })
+    }
+
+    /// Bytes from the packet's first that must be there.
+    pub fn bytes(&self) -> u16 {
+        self.trans + 4
+    }
+
+    /// Source and destination address, ports, protocol.
+    pub fn fields(&self) -> [Field; 3] {
+        [
+            Field::bytes(Base::Data, self.net + 12, 8),
+            Field::bytes(Base::Data, self.trans, 4),
+            Field::bytes(Base::Data, self.net + 9, 1),
+        ]
+    }
+
+    /// The key of these numbers in packets that come in by an entry; see [`Layout::fields`].
+    pub fn key(fields: [u64; 3], input: usize) -> [u64; KEY_WORDS] {
+        let [pair, ports, protocol] = fields;
+        [pair, ports << 16 | (input as u64 & 0xff) << 8 | protocol]
+    }
+
+    /// The key of a packet; `None` where it is too short.
+    pub fn read<B: Buffer + ?Sized>(
+        &self,
+        packet: &Packet,
+        buffer: &B,
+        input: usize,
+    ) -> Option<[u64; KEY_WORDS]> {
+        if u32::from(self.bytes()) > packet.len {
+            return None;
+        }
+        let mut numbers = [0; 3];
+        for (number, field) in numbers.iter_mut().zip(self.fields()) {
+            let (at, len) = (usize::from(field.first_byte()), usize::from(field.byte_len()));
+            let mut bytes = [0; 8];
+            if !buffer.read(usize::from(packet.data) + at, &mut bytes[8 - len..]) {
+                return None;
+            }
+            *number = u64::from_be_bytes(bytes);
+        }
+        Some(Layout::key(numbers, input))
+    }
+
+    /// Whether bits of the packet are part of the key.
+    pub(super) fn covers(&self, bit: i64, width: u8) -> bool {
+        self.fields().iter().any(|field| {
+            let start = i64::from(field.bit);
+            start <= bit && bit + i64::from(width) <= start + i64::from(field.width)
+        })
+    }
+}

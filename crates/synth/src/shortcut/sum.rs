@@ -1,0 +1,196 @@
+//! Checksums: a row of changes, each by a number of the flow, is one change.
+//!
+//! `fold` here is one end-around carry: the low 16 bits of a sum of two 16-bit words plus what is above
+//! them. It gives 0 only for 0 plus 0, and else the one number from 1 to 0xffff that is the sum modulo
+//! 0xffff. So `fold(fold(a + k) + l)` is `fold(a + fold(k + l))`. Where 0xffff and 0 are made the same in
+//! between, as UDP does with its checksums, they are equal once that is done again.
+
+use super::code::{Code, Is, Seen, Source};
+use super::follow::Refusal;
+use ir::eval::{checksum_update, fold};
+use ir::program::Value;
+use ir::{BinOp, Inst};
+use std::collections::HashMap;
+
+const ONES: u64 = 0xffff;
+
+/// What is known of sums on a packet's way.
+#[derive(Default)]
+pub(super) struct Sums {
+    /// `fold(a + k)`, and whether it is that or only the same modulo 0xffff.
+    folded: HashMap<Value, (Seen, Seen, bool)>,
+    /// The checksum of `fold(a + k)`, with 0 written as 0xffff.
+    never_zero: HashMap<Value, (Seen, Seen)>,
+    /// The complement of such a one.
+    complements: HashMap<Value, (Seen, Seen)>,
+    /// Sums of IP headers: the value folded, and before that.
+    headers: HashMap<Value, Seen>,
+}
+
+/// `x * INVERSE` is at most `MOST` for the multiples of 0xffff only.
+const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
+const MOST: u64 = u64::MAX / ONES;
+const _: () = assert!(INVERSE.wrapping_mul(ONES) == 1);
+
+impl Code {
+    fn halves(&mut self, sum: Seen) -> Result<Seen, Refusal> {
+        let low = self.bin(BinOp::And, sum, Seen::same(ONES))?;
+        let high = self.bin(BinOp::Shr, sum, Seen::same(16))?;
+        let folded = self.bin(BinOp::Add, low, high)?;
+        // Of two words of 16 bits.
+        Ok(Seen { bits: if sum.bits <= 17 { 16 } else { folded.bits }, ..folded })
+    }
+
+    /// `fold(k + l)` of numbers of the flow.
+    fn flow_fold(&mut self, k: Seen, l: Seen) -> Seen {
+        let number = fold(k.number + l.number);
+        if k.is == Is::Same && l.is == Is::Same {
+            return Seen::same(number);
+        }
+        let constant = |seen: Seen| if seen.is == Is::Same { seen.number } else { 0 };
+        self.flow(Source::Sum(k.is, constant(k), l.is, constant(l)), number, 16, false)
+    }
+}
+
+impl Sums {
+    /// `fold(a + k)`.
+    fn fold(&mut self, code: &mut Code, a: Seen, k: Seen) -> Result<Seen, Refusal> {
+        let sum = code.bin(BinOp::Add, a, k)?;
+        let folded = code.halves(sum)?;
+        if let Some(value) = folded.on_packet() {
+            self.folded.insert(value, (a, k, true));
+        }
+        Ok(folded)
+    }
+
+    /// The operands of a sum of one number that hangs on the packet and one of the flow, both of 16 bits.
+    fn words(&self, code: &Code, sum: Value) -> Option<(Value, Seen)> {
+        let Inst::Bin(BinOp::Add, x, y) = code.inst(sum) else { return None };
+        let (a, k) = match (code.origin(x), code.origin(y)) {
+            (None, Some(k)) => (x, k),
+            (Some(k), None) => (y, k),
+            _ => return None,
+        };
+        (k.bits <= 16).then_some((a, k))
+    }
+
+    /// What the sum of two values is: where it ends a fold, one of fewer words.
+    pub fn add(&mut self, code: &mut Code, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        let plain = code.bin(BinOp::Add, a, b)?;
+        let fold = || {
+            let (low, high) = (a.on_packet()?, b.on_packet()?);
+            let Inst::Bin(BinOp::And, sum, mask) = code.inst(low) else { return None };
+            let Inst::Bin(BinOp::Shr, same, by) = code.inst(high) else { return None };
+            let is_fold = sum == same
+                && code.origin(mask).is_some_and(|mask| mask.is_same(ONES))
+                && code.origin(by).is_some_and(|by| by.is_same(16));
+            self.words(code, sum).filter(|_| is_fold)
+        };
+        let (Some((word, k)), Some(value)) = (fold(), plain.on_packet()) else { return Ok(plain) };
+        if let Some(&(a, l, is_exact)) = self.folded.get(&word) {
+            let all = code.flow_fold(l, k);
+            if is_exact {
+                return self.fold(code, a, all);
+            }
+            self.folded.insert(value, (a, all, false));
+        } else if let Some(&(a, l)) = self.complements.get(&word) {
+            let all = code.flow_fold(l, k);
+            self.folded.insert(value, (a, all, false));
+        } else if code.at(word).bits <= 16 {
+            self.folded.insert(value, (code.at(word), k, true));
+        } else {
+            return Ok(plain);
+        }
+        Ok(Seen { bits: 16, ..plain })
+    }
+
+    pub fn xor(&mut self, code: &mut Code, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        let result = code.bin(BinOp::Xor, a, b)?;
+        if let (Some(value), Some(new)) = (a.on_packet(), result.on_packet())
+            && b.is_same(ONES)
+            && let Some(&sum) = self.never_zero.get(&value)
+        {
+            self.complements.insert(new, sum);
+        }
+        Ok(result)
+    }
+
+    pub fn select(&mut self, code: &mut Code, c: Seen, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        let is_never_zero = a.is == c.is && b.is_same(ONES);
+        if is_never_zero
+            && let Some(value) = c.on_packet()
+            && let Inst::Bin(BinOp::Xor, sum, ones) = code.inst(value)
+            && code.origin(ones).is_some_and(|ones| ones.is_same(ONES))
+            && let Some(&(start, k, _)) = self.folded.get(&sum)
+        {
+            let number = if c.number != 0 { c.number } else { ONES };
+            let folded = self.fold(code, start, k)?;
+            let checksum = code.bin(BinOp::Xor, folded, Seen::same(ONES))?;
+            let (x, ones) = (code.value(checksum)?, code.value(Seen::same(ONES))?);
+            let result = code.seen(Inst::Select(x, x, ones), number, 16)?;
+            if let Some(value) = result.on_packet() {
+                self.never_zero.insert(value, (start, k));
+            }
+            return Ok(result);
+        }
+        code.select(c, a, b)
+    }
+
+    /// See [`Inst::CsumUpdate`].
+    pub fn update(
+        &mut self,
+        code: &mut Code,
+        [sum, old, new]: [Seen; 3],
+        bits: u8,
+    ) -> Result<Seen, Refusal> {
+        let number = checksum_update(sum.number, old.number, new.number, bits);
+        let (old, new) = (code.steady(old)?, code.steady(new)?);
+        if old.on_packet().is_some() || new.on_packet().is_some() || code.steady(sum)?.bits > 16 {
+            let [x, y, z] = [code.value(sum)?, code.value(old)?, code.value(new)?];
+            return code.seen(Inst::CsumUpdate(x, y, z, bits), number, 16);
+        }
+        let mask = if bits == 16 { ONES } else { 0xffff_ffff };
+        let complement = code.bin(BinOp::Xor, old, Seen::same(u64::MAX))?;
+        let away = code.bin(BinOp::And, complement, Seen::same(mask))?;
+        let there = code.bin(BinOp::And, new, Seen::same(mask))?;
+        let change = code.flow_fold(away, there);
+        let start = code.bin(BinOp::Xor, sum, Seen::same(ONES))?;
+        if start.on_packet().is_none() {
+            let all = code.flow_fold(start, change);
+            return code.bin(BinOp::Xor, all, Seen::same(ONES));
+        }
+        let folded = match start.on_packet().and_then(|value| self.folded.get(&value)) {
+            Some(&(a, k, true)) => {
+                let all = code.flow_fold(k, change);
+                self.fold(code, a, all)?
+            }
+            _ => self.fold(code, start, change)?,
+        };
+        code.bin(BinOp::Xor, folded, Seen::same(ONES))
+    }
+
+    /// The sum of an IP header's words of 32 bits, as [`Inst::IpSum`] has it.
+    pub fn header(&mut self, code: &mut Code, words: &[Seen]) -> Result<Seen, Refusal> {
+        let mut all = Seen::same(0);
+        for word in words {
+            all = code.bin(BinOp::Add, all, *word)?;
+        }
+        let mut folded = all;
+        for _ in 0..3 {
+            folded = code.halves(folded)?;
+        }
+        if let Some(value) = folded.on_packet() {
+            self.headers.insert(value, all);
+        }
+        Ok(Seen { number: fold(all.number), bits: 16, ..folded })
+    }
+
+    /// Whether two values are equal: whether a header's sum is right, by one multiplication.
+    pub fn equal(&mut self, code: &mut Code, op: BinOp, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        let all = a.on_packet().filter(|_| b.is_same(ONES)).and_then(|value| self.headers.get(&value));
+        let (Some(&all), BinOp::Eq) = (all, op) else { return code.bin(op, a, b) };
+        let product = code.bin(BinOp::Mul, all, Seen::same(INVERSE))?;
+        // A header with a version other than 0 has no sum of 0.
+        code.bin(BinOp::Le, product, Seen::same(MOST))
+    }
+}
