@@ -271,12 +271,30 @@ pub struct Stats {
     pub imbalance: i64,
     /// Whether workers still move packets.
     pub running: bool,
+    /// What the flow caches of fused stretches do.
+    #[serde(default)]
+    pub flow_cache: FlowCache,
     /// Every element.
     pub elements: Vec<Element>,
     /// NFs in processes of their own.
     pub nfs: Vec<NfStatus>,
     /// What is worth telling.
     pub findings: Vec<String>,
+}
+
+/// What the flow caches of fused stretches do, over all workers. Shortcuts are kinds of ways; flows have entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowCache {
+    /// Packets that an entry decided.
+    pub hits: u64,
+    /// Packets that took the whole program.
+    pub whole: u64,
+    /// Flows that have an entry now.
+    pub flows: u64,
+    /// Kinds of ways that packets take at once.
+    pub shortcuts: u64,
+    /// How often all entries ended because a table had changed.
+    pub cleared: u64,
 }
 
 /// A value of a handler.

@@ -2,7 +2,7 @@
 
 use ir::eval::{Exit, State, run};
 use ir::program::TableDecl;
-use ir::{Created, Program, Table, Tables, text, verify};
+use ir::{Created, Lasting, Lease, Program, Table, Tables, text, verify};
 use packet::anno::ANNO_BYTES;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
@@ -17,13 +17,14 @@ const MOST_BLOCKS: usize = 2000;
 
 /// What was asked of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Call {
+pub(crate) enum Call {
     Lookup(Vec<u64>),
     Create(Vec<u64>, Vec<u64>),
 }
 
 /// A table that notes what it is asked.
-struct Noting {
+#[derive(Clone)]
+pub(crate) struct Noting {
     decl: TableDecl,
     by_key: HashMap<Vec<u64>, usize>,
     records: Vec<Vec<u8>>,
@@ -32,7 +33,7 @@ struct Noting {
 
 impl Noting {
     /// A table of that declaration; half of all small numbers are keys of it, in pairs that share a record.
-    fn new(decl: &TableDecl) -> Noting {
+    pub(crate) fn new(decl: &TableDecl) -> Noting {
         let mut table =
             Noting { decl: decl.clone(), by_key: HashMap::new(), records: vec![], calls: RefCell::default() };
         if decl.key_words == 1 {
@@ -44,7 +45,7 @@ impl Noting {
         table
     }
 
-    fn make(&mut self, key: &[u64]) -> u64 {
+    pub(crate) fn make(&mut self, key: &[u64]) -> u64 {
         let at = self.records.len();
         self.by_key.insert(key.to_vec(), at);
         let bytes = (0..self.decl.record_bytes).map(|byte| (at as u16 * 7 + byte * 3) as u8);
@@ -79,6 +80,15 @@ impl Table for Noting {
         Created::Record(self.make(key))
     }
 
+    /// Nothing changes while somebody remembers what was found.
+    fn lease(&self) -> Option<Lease> {
+        Some(Lease { ns: u64::MAX, misses: true, changes: 0 })
+    }
+
+    fn lasting(&self, offset: u16) -> Lasting {
+        if offset == 16 { Lasting::Moving } else { Lasting::Fixed }
+    }
+
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
         let at = usize::from(offset);
         let bytes = &self.records[Self::index(record)][at..at + usize::from(bytes)];
@@ -92,7 +102,17 @@ impl Table for Noting {
     }
 }
 
-struct All(Vec<Noting>);
+pub(crate) struct All(pub(crate) Vec<Noting>);
+
+impl All {
+    pub(crate) fn copy(&self) -> All {
+        All(self.0.clone())
+    }
+
+    pub(crate) fn records(&self) -> Vec<Vec<Vec<u8>>> {
+        self.0.iter().map(|table| table.records.clone()).collect()
+    }
+}
 
 impl Tables for All {
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
@@ -115,7 +135,7 @@ pub struct Sample {
 
 impl Sample {
     /// The descriptor and the buffer.
-    fn packet(&self) -> (Packet, Vec<u8>) {
+    pub(crate) fn packet(&self) -> (Packet, Vec<u8>) {
         let data = u16::from(self.headroom);
         let mut buffer: Vec<u8> = (0..BUF_BYTES).map(|at| at as u8 ^ 0x5c).collect();
         let bytes = &self.bytes[..self.bytes.len().min(BUF_BYTES - usize::from(data))];
@@ -138,48 +158,53 @@ impl Sample {
         };
         (packet, buffer)
     }
+
+    /// What can be seen of a packet.
+    pub(crate) fn left(packet: &Packet, buffer: Vec<u8>) -> Left {
+        let bases = [packet.data, packet.mac, packet.net, packet.trans];
+        (buffer, packet.anno, bases, [packet.len, packet.total], packet.packet_type)
+    }
 }
 
 /// A packet that left.
-type Left = (Vec<u8>, [u8; ANNO_BYTES], [u16; 4], [u32; 2], u8);
+pub(crate) type Left = (Vec<u8>, [u8; ANNO_BYTES], [u16; 4], [u32; 2], u8);
 
 /// What can be seen of one packet's way.
 #[derive(PartialEq, Debug)]
-struct Seen {
-    exit: Exit,
+pub(crate) struct Seen {
+    pub exit: Exit,
     /// Bytes, annotations, bases and lengths, type; not of dropped packets.
-    packet: Option<Left>,
-    cells: Vec<u64>,
-    records: Vec<Vec<Vec<u8>>>,
+    pub packet: Option<Left>,
+    pub cells: Vec<u64>,
+    pub records: Vec<Vec<Vec<u8>>>,
     /// By table, without lookups of what was looked up already and nothing made since.
-    calls: Vec<Vec<Call>>,
+    pub calls: Vec<Vec<Call>>,
 }
 
 /// A program with its state.
-struct Runner<'a> {
-    program: &'a Program,
-    cells: Vec<u64>,
-    tables: All,
+pub(crate) struct Runner<'a> {
+    pub program: &'a Program,
+    pub cells: Vec<u64>,
+    pub tables: All,
 }
 
 impl<'a> Runner<'a> {
-    fn new(program: &'a Program) -> Runner<'a> {
+    pub fn new(program: &'a Program) -> Runner<'a> {
         let cells = program.cells.iter().map(|cell| cell.init).collect();
         Runner { program, cells, tables: All(program.tables.iter().map(Noting::new).collect()) }
     }
 
-    fn run(&mut self, input: usize, sample: &Sample, now_ns: u64) -> Seen {
+    pub fn run(&mut self, input: usize, sample: &Sample, now_ns: u64) -> Seen {
         let (mut packet, mut buffer) = sample.packet();
         let mut state = State { cells: &mut self.cells, tables: &mut self.tables, now_ns };
         let exit = run(self.program, input, &mut packet, buffer.as_mut_slice(), &mut state)
             .unwrap_or_else(|error| panic!("{error}\n{}", text::print(self.program)));
-        let bases = [packet.data, packet.mac, packet.net, packet.trans];
-        let seen = (buffer, packet.anno, bases, [packet.len, packet.total], packet.packet_type);
+        let seen = Sample::left(&packet, buffer);
         Seen {
             exit,
             packet: (!matches!(exit, Exit::Drop(_))).then_some(seen),
             cells: self.cells.clone(),
-            records: self.tables.0.iter().map(|table| table.records.clone()).collect(),
+            records: self.tables.records(),
             calls: self.tables.0.iter().map(|table| once(table.calls.take())).collect(),
         }
     }

@@ -11,11 +11,11 @@ use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
 use ir::eval::State;
 use ir::{Created, Program, Table, Tables};
 use shm::Packet;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use synth::shortcut::{Followed, KEY_WORDS, Layout, Leases, Refusal, Shortcut, entry, follow, program};
+use std::time::{Duration, Instant};
+use synth::shortcut::{Followed, Follower, KEY_WORDS, Layout, Leases, Shortcut, entry, program};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
@@ -35,8 +35,8 @@ pub enum FlowCache {
 const CAPACITY: u32 = 1 << 20;
 /// Kinds of shortcuts, at most.
 const MOST_SHORTCUTS: usize = 64;
-/// Packets that are followed in a millisecond, at most; one takes some microseconds.
-const FOLLOWED: u32 = 24;
+/// How much of a millisecond following packets may take.
+const FOLLOWED: Duration = Duration::from_micros(150);
 /// Milliseconds until more are, while nothing comes of it.
 const SLOWEST: u32 = 64;
 /// Entries whose end is looked at in a millisecond.
@@ -144,17 +144,17 @@ pub struct Cache {
     how: FlowCache,
     is_evaluated: bool,
     whole: Arc<Program>,
+    follower: Follower,
     inputs: Vec<Input>,
     shortcuts: Vec<(usize, Shortcut)>,
-    numbers: HashMap<(usize, Shortcut), usize>,
     front: Option<Front>,
     making: Option<JoinHandle<Result<Front, CodegenError>>>,
     entries: Option<Entries>,
     entry_bytes: usize,
     leases: Option<Leases>,
     changes: u64,
-    /// Packets that may be followed until more are allowed, and those of them that got an entry.
-    left: u32,
+    /// Time for following until there is more, and packets that got an entry in it.
+    left: Duration,
     learnt: u32,
     /// Milliseconds between, and since.
     pace: u32,
@@ -169,9 +169,9 @@ impl Cache {
             how,
             is_evaluated,
             inputs: vec![Input::New; whole.entries.len()],
+            follower: Follower::new(&whole),
             whole,
             shortcuts: vec![],
-            numbers: HashMap::new(),
             front: None,
             making: None,
             entries: None,
@@ -233,7 +233,7 @@ impl Cache {
     /// Follows some packets that are about to take the whole program.
     pub(super) fn learn(&mut self, input: usize, packets: &[Packet], list: &[u16], state: &mut State<'_>) {
         for &index in list {
-            if self.left == 0 {
+            if self.left.is_zero() {
                 return;
             }
             let packet = &packets[usize::from(index)];
@@ -248,10 +248,13 @@ impl Cache {
             if self.is_known(&key, state.now_ns) {
                 continue;
             }
-            self.left -= u32::from(self.how != FlowCache::Eager);
-            match follow(&self.whole, input, layout, packet, &buffer, state) {
-                Ok(followed) => self.note(input, layout, key, followed, state),
-                Err(Refusal::New | Refusal::Unsteady | Refusal::Never(_)) => {}
+            let start = Instant::now();
+            let followed = self.follower.follow(&self.whole, input, layout, packet, &buffer, state);
+            if let Ok(followed) = followed {
+                self.note(input, layout, key, followed, state);
+            }
+            if self.how != FlowCache::Eager {
+                self.left = self.left.saturating_sub(start.elapsed());
             }
         }
     }
@@ -282,14 +285,13 @@ impl Cache {
         let leases = *self.leases.get_or_insert_with(|| borrow(&self.whole, state.tables));
         self.inputs[input] = Input::Cached(layout);
         self.learnt += 1;
-        let params = shortcut.params.clone();
         let bytes = shortcut.entry_bytes();
         let next = self.shortcuts.len();
-        let number = match self.numbers.get(&(input, shortcut.clone())) {
-            Some(number) => *number,
+        let known = self.shortcuts.iter().position(|(at, known)| *at == input && *known == shortcut);
+        let number = match known {
+            Some(number) => number,
             None if next < MOST_SHORTCUTS => {
-                self.shortcuts.push((input, shortcut.clone()));
-                self.numbers.insert((input, shortcut), next);
+                self.shortcuts.push((input, shortcut));
                 if bytes > self.entry_bytes {
                     self.entry_bytes = bytes.next_multiple_of(64);
                     (self.entries, self.front) = (None, None);
@@ -312,8 +314,8 @@ impl Cache {
         entries.record_store(at, entry::RENEW_NS, 8, now_ns.saturating_add(leases.renew_ns));
         entries.record_store(at, entry::END_NS, 8, now_ns.saturating_add(leases.end_ns));
         entries.record_store(at, entry::SHORTCUT, 2, number as u64);
-        for ((offset, bytes), number) in params.into_iter().zip(numbers) {
-            entries.record_store(at, offset, bytes, number);
+        for ((offset, bytes), number) in self.shortcuts[number].1.params.iter().zip(numbers) {
+            entries.record_store(at, *offset, *bytes, number);
         }
     }
 
@@ -322,7 +324,7 @@ impl Cache {
         self.waited += 1;
         if self.waited >= self.pace {
             self.pace = match (self.learnt, self.left) {
-                (0, FOLLOWED) => self.pace,
+                (0, left) if left == FOLLOWED => self.pace,
                 (0, _) => (self.pace * 2).min(SLOWEST),
                 _ => 1,
             };

@@ -7,7 +7,7 @@ pub mod table;
 pub mod view;
 
 use crate::text::count;
-use control::api::{Element, Stats};
+use control::api::{Element, FlowCache, Stats};
 use table::{align_right, named, table};
 
 /// Elements as a table; without those that no packet reached, unless `all` are asked for.
@@ -41,8 +41,18 @@ pub fn sum(stats: &Stats) -> String {
         under_way if stats.running => format!("   ({under_way} under way)"),
         lost => format!("   NOT BALANCED: {lost} unaccounted for"),
     };
+    let FlowCache { hits, whole, flows, shortcuts, cleared } = stats.flow_cache;
+    let cached = match shortcuts {
+        0 => String::new(),
+        _ => format!(
+            "flow cache: {} packets by {shortcuts} shortcuts ({} flows now), {} by the whole program, cleared {cleared} times\n",
+            count(hits),
+            count(flows),
+            count(whole),
+        ),
+    };
     format!(
-        "in {} + made {} = out {} + dropped {} + merged {} + held {}{balance}\n",
+        "in {} + made {} = out {} + dropped {} + merged {} + held {}{balance}\n{cached}",
         count(stats.received),
         count(stats.made),
         count(stats.sent),

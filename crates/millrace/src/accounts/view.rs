@@ -1,6 +1,7 @@
 //! What a chain and its NFs look like from outside.
 
-use control::api::{Element, Instance, Log, NfStatus, Stats};
+use control::api::{Element, FlowCache, Instance, Log, NfStatus, Stats};
+use host::fused::CacheCounts;
 use host::nf::Seat;
 use host::running::Running;
 use host::{NodeReport, Outcome, Report};
@@ -39,10 +40,26 @@ pub fn stats(
         held: kept(report.nodes.iter().map(|node| node.held).sum()),
         imbalance: report.imbalance() as i64,
         running: running.is_some(),
+        flow_cache: flow_cache(running, outcome),
         elements: report.nodes.iter().map(element).collect(),
         nfs: nfs(report, seats),
         findings,
     }
+}
+
+fn flow_cache(running: Option<&Running>, outcome: Option<&Outcome>) -> FlowCache {
+    let counts = match (running, outcome) {
+        (Some(running), _) => running.cache_counts(),
+        (None, Some(outcome)) => {
+            let mut counts = CacheCounts::default();
+            let stretches = outcome.workers.iter().flat_map(|worker| &worker.stretches);
+            stretches.for_each(|stretch| counts.add(stretch.cache_counts()));
+            counts
+        }
+        (None, None) => CacheCounts::default(),
+    };
+    let CacheCounts { hits, whole, flows, shortcuts, cleared } = counts;
+    FlowCache { hits, whole, flows, shortcuts, cleared }
 }
 
 /// Packets that are kept, as far as it is known at this moment.

@@ -32,6 +32,7 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
         "busy_s": outcome.report.busy_s,
         "waited_s": outcome.report.waited_s,
         "workers": outcome.report.workers,
+        "flow_cache": view::stats(None, Some(outcome), &[], Instant::now()).flow_cache,
         "elements": outcome.report.nodes,
         "ports": outcome.ports,
         "findings": outcome.findings,

@@ -15,6 +15,16 @@ pub struct Accounts {
     pub ports: Vec<Port>,
     pub findings: Vec<String>,
     pub handlers: serde_json::Map<String, serde_json::Value>,
+    pub flow_cache: FlowCache,
+}
+
+/// What flow caches did.
+#[derive(Debug, Deserialize)]
+pub struct FlowCache {
+    pub hits: u64,
+    pub whole: u64,
+    pub flows: u64,
+    pub shortcuts: u64,
 }
 
 /// An element's books.

@@ -49,6 +49,26 @@ fn the_demo_does_the_same_fused() {
     assert!(evaluated == fused && books(&accounts) == books(&of_fused), "the evaluator does otherwise");
 }
 
+/// The same with an entry for every flow, made as soon as its records have come to rest.
+#[test]
+fn the_demo_does_the_same_with_a_flow_cache() {
+    let folder = Folder::with_examples(&["captures", "nat-firewall-balancer"]);
+    let written = ["nat-firewall-balancer/internet.pcap", "nat-firewall-balancer/servers.pcap"];
+    let words = |form, cache| [&[CHAIN, "--as", form, "--cache", cache][..], &HANDLERS].concat();
+    let (modular, accounts) = run(&folder, &words("modular", "auto"), &written);
+    for burst in ["1", "64"] {
+        let words = [&words("fused", "eager")[..], &["--burst", burst]].concat();
+        let (cached, of_cached) = run(&folder, &words, &written);
+        assert!(modular == cached, "other frames in bursts of {burst}");
+        assert_eq!(books(&accounts), books(&of_cached));
+        assert_eq!(accounts.handlers, of_cached.handlers);
+        let counts = of_cached.flow_cache;
+        assert!(counts.hits > 500 && counts.shortcuts > 0, "{counts:?}");
+    }
+    let without = run(&folder, &words("fused", "off"), &written).1.flow_cache;
+    assert_eq!((without.hits, without.whole), (0, 0));
+}
+
 /// Packet by packet: what an ARP reply says is known in a stretch to the packets of the next burst.
 #[test]
 fn the_router_does_the_same_fused() {

@@ -29,7 +29,7 @@ mod value;
 mod ways;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use report::{Counts, Report};
 

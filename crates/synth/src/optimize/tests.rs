@@ -1,5 +1,5 @@
 //! Programs before and after.
 
 mod golden;
-mod random;
+pub(crate) mod random;
 mod values;

@@ -7,7 +7,7 @@ use ir::eval::Exit;
 use ir::program::Value;
 use ir::{BinOp, Inst};
 use packet::field::Field;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The entry, in a shortcut's instructions.
 const ENTRY: Value = Value(0);
@@ -63,9 +63,7 @@ pub(super) enum Source {
     /// A record: its place in the list, offset, bytes.
     Record(u32, u16, u8),
     /// Arithmetic.
-    Bin(BinOp, Is, u64, Is, u64),
-    /// A checksum's change.
-    Sum(Is, u64, Is, u64),
+    Made,
     /// One that hangs on the packet, of which the flow's packets are expected to have the same.
     Pinned(Value),
 }
@@ -86,9 +84,9 @@ pub(super) struct Code {
     insts: Vec<Inst>,
     /// What each yields for this packet, and its bits.
     yields: Vec<(u64, u8)>,
-    known: HashMap<Inst, Value>,
+    known: FxHashMap<Inst, Value>,
     facts: Vec<Fact>,
-    sources: HashMap<Source, u32>,
+    sources: FxHashMap<Source, u32>,
     guards: Vec<(Value, bool)>,
     /// Decisions that the flow alone made.
     pub decided: usize,
@@ -110,6 +108,29 @@ impl Code {
     pub fn at(&self, value: Value) -> Seen {
         let (number, bits) = self.yields[value.0 as usize - 1];
         Seen { number, is: Is::Packet(value), bits }
+    }
+
+    /// Notes that a value has no more bits than so many.
+    pub fn narrow(&mut self, value: Value, bits: u8) {
+        self.yields[value.0 as usize - 1].1 = bits;
+    }
+
+    /// Bits of a value.
+    pub fn bits(&self, value: Value) -> u8 {
+        self.yields[value.0 as usize - 1].1
+    }
+
+    /// Whether a guard says that a value is larger than a number, or not smaller.
+    fn is_above(&self, value: Value, number: u64) -> bool {
+        self.guards.iter().any(|(guard, is_set)| match (self.inst(*guard), is_set) {
+            (Inst::Bin(BinOp::Lt, low, high), true) if high == value => {
+                self.origin(low).is_some_and(|low| low.is == Is::Same && low.number.saturating_add(1) >= number)
+            }
+            (Inst::Bin(BinOp::Le, low, high), true) if high == value => {
+                self.origin(low).is_some_and(|low| low.is == Is::Same && low.number >= number)
+            }
+            _ => false,
+        })
     }
 
     /// An instruction's value; the same for the same instruction.
@@ -135,7 +156,10 @@ impl Code {
     /// A number of the flow.
     pub fn flow(&mut self, source: Source, number: u64, bits: u8, moves: bool) -> Seen {
         let next = self.facts.len() as u32;
-        let fact = *self.sources.entry(source).or_insert(next);
+        let fact = match source {
+            Source::Made => next,
+            _ => *self.sources.entry(source).or_insert(next),
+        };
         if fact == next {
             self.facts.push(Fact { number, bits, moves, source });
         }
@@ -217,16 +241,19 @@ impl Code {
             if a.is == Is::Same && b.is == Is::Same {
                 return Ok(Seen::same(number));
             }
-            let constant = |seen: Seen| if seen.is == Is::Same { seen.number } else { 0 };
-            let source = Source::Bin(op, a.is, constant(a), b.is, constant(b));
+            if let Some(simple) = self.simpler(op, a, b) {
+                return Ok(simple);
+            }
             let moves = self.moves(a) || self.moves(b);
-            return Ok(self.flow(source, number, bits(op, a, b), moves));
+            return Ok(self.flow(Source::Made, number, bits(op, a, b), moves));
         }
         if let Some(simple) = self.simpler(op, a, b) {
             return Ok(simple);
         }
         let (x, y) = (self.value(a)?, self.value(b)?);
-        self.seen(Inst::Bin(op, x, y), number, bits(op, a, b))
+        let stays_above = op == BinOp::Sub && b.is == Is::Same && self.is_above(x, b.number);
+        let bits = if stays_above { a.bits } else { bits(op, a, b) };
+        self.seen(Inst::Bin(op, x, y), number, bits)
     }
 
     /// What arithmetic gives that does nothing.
@@ -282,8 +309,19 @@ impl Code {
         self.seen(Inst::Select(condition, x, y), taken.number, a.bits.max(b.bits))
     }
 
+    /// Forgets everything, but not the memory.
+    pub fn clear(&mut self) {
+        self.insts.clear();
+        self.yields.clear();
+        self.known.clear();
+        self.facts.clear();
+        self.sources.clear();
+        self.guards.clear();
+        self.decided = 0;
+    }
+
     /// The shortcut, with what nobody needs left out, and its numbers for the flow.
-    pub fn finish(self, need: u16, room: u16, effects: Vec<Inst>, exit: Exit) -> (Shortcut, Vec<u64>) {
+    pub fn finish(&self, need: u16, room: u16, effects: Vec<Inst>, exit: Exit) -> (Shortcut, Vec<u64>) {
         let Code { insts, facts, guards, .. } = self;
         let mut needed = vec![false; insts.len() + 1];
         let mut todo: Vec<Value> = guards.iter().map(|(value, _)| *value).collect();
@@ -296,7 +334,8 @@ impl Code {
         let mut places = vec![ENTRY; insts.len() + 1];
         let mut kept = vec![];
         let (mut params, mut numbers, mut end) = (vec![], vec![], entry::PARAMS);
-        for (at, mut inst) in insts.into_iter().enumerate().filter(|(at, _)| needed[at + 1]) {
+        for (at, inst) in insts.iter().enumerate().filter(|(at, _)| needed[at + 1]) {
+            let mut inst = *inst;
             if let Inst::RecLoad(ENTRY, fact, bytes) = &mut inst {
                 let number = facts[usize::from(*fact)].number;
                 *fact = end.next_multiple_of(u16::from(*bytes));
@@ -309,7 +348,7 @@ impl Code {
             places[at + 1] = Value(kept.len() as u32);
         }
         let place = |value: Value| places[value.0 as usize];
-        let guards = guards.into_iter().map(|(value, is_set)| (place(value), is_set)).collect();
+        let guards = guards.iter().map(|(value, is_set)| (place(*value), *is_set)).collect();
         let effects = effects.into_iter().map(|mut effect| {
             effect.map_operands(|value| *value = place(*value));
             effect

@@ -55,12 +55,20 @@ struct Record {
     handle: u64,
 }
 
-struct Walk<'a, 's, B: ?Sized> {
-    state: &'a mut State<'s>,
+/// Memory that following needs, kept from packet to packet.
+#[derive(Default)]
+pub struct Follower {
     code: Code,
     sums: Sums,
-    frame: Frame<'a, B>,
     values: Vec<Seen>,
+}
+
+struct Walk<'a, 's, B: ?Sized> {
+    state: &'a mut State<'s>,
+    code: &'a mut Code,
+    sums: &'a mut Sums,
+    frame: Frame<'a, B>,
+    values: &'a mut [Seen],
     records: Vec<Record>,
     /// Cells' and records' changes.
     effects: Vec<Inst>,
@@ -68,34 +76,55 @@ struct Walk<'a, 's, B: ?Sized> {
     saved: Saved,
 }
 
-/// Follows a packet that came in by an input through a program. Nothing is changed: not the packet, nor
-/// cells or records.
-///
-/// # Errors
-/// Where there is no shortcut for it, now or ever.
-pub fn follow<B: Buffer + ?Sized>(
+impl Follower {
+    /// One for a program.
+    pub fn new(program: &Program) -> Follower {
+        Follower { values: vec![Seen::same(0); program.value_count()], ..Follower::default() }
+    }
+
+    /// Follows a packet that came in by an input through the program. Nothing is changed: not the packet, nor
+    /// cells or records.
+    ///
+    /// # Errors
+    /// Where there is no shortcut for it, now or ever.
+    pub fn follow<B: Buffer + ?Sized>(
+        &mut self,
+        program: &Program,
+        input: usize,
+        layout: Layout,
+        packet: &Packet,
+        buffer: &B,
+        state: &mut State<'_>,
+    ) -> Result<Followed, Refusal> {
+        self.code.clear();
+        self.sums.clear();
+        let walk = Walk {
+            state,
+            code: &mut self.code,
+            sums: &mut self.sums,
+            frame: Frame::new(packet, buffer, layout),
+            values: &mut self.values,
+            records: vec![],
+            effects: vec![],
+            lease_ns: u64::MAX,
+            saved: Saved::default(),
+        };
+        follow(program, input, layout, packet, walk)
+    }
+}
+
+fn follow<B: Buffer + ?Sized>(
     program: &Program,
     input: usize,
     layout: Layout,
     packet: &Packet,
-    buffer: &B,
-    state: &mut State<'_>,
+    mut walk: Walk<'_, '_, B>,
 ) -> Result<Followed, Refusal> {
     let entry = *program.entries.get(input).ok_or(Refusal::Never("it has no such entry"))?;
-    let mut walk = Walk {
-        state,
-        code: Code::default(),
-        sums: Sums::default(),
-        frame: Frame::new(packet, buffer, layout),
-        values: vec![Seen::same(0); program.value_count()],
-        records: vec![],
-        effects: vec![],
-        lease_ns: u64::MAX,
-        saved: Saved::default(),
-    };
     if u32::from(layout.bytes()) > packet.len {
         return Err(Refusal::Never("it is too short"));
     }
+    walk.frame.fix_header_length(walk.code)?;
     let mut at = entry;
     let exit = loop {
         let block = program.block(at);
@@ -115,7 +144,7 @@ pub fn follow<B: Buffer + ?Sized>(
     }
     let mut effects = std::mem::take(&mut walk.effects);
     if !matches!(exit, Exit::Drop(_)) {
-        walk.frame.effects(&mut walk.code, &mut effects)?;
+        walk.frame.effects(walk.code, &mut effects)?;
     }
     let Walk { code, frame, lease_ns, saved, .. } = walk;
     let saved = Saved { decisions: code.decided, ..saved };
@@ -152,16 +181,16 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             return Err(Refusal::Never("it computes with a time that lags behind"));
         }
         match op {
-            BinOp::Add => self.sums.add(&mut self.code, a, b),
-            BinOp::Xor => self.sums.xor(&mut self.code, a, b),
-            BinOp::Eq => self.sums.equal(&mut self.code, op, a, b),
+            BinOp::Add => self.sums.add(self.code, a, b),
+            BinOp::Xor => self.sums.xor(self.code, a, b),
+            BinOp::Eq => self.sums.equal(self.code, op, a, b),
             _ => self.code.bin(op, a, b),
         }
     }
 
     fn inst(&mut self, inst: Inst, packet: &Packet) -> Result<Seen, Refusal> {
         const NOTHING: Seen = Seen { number: 0, is: Is::Same, bits: 0 };
-        let code = &mut self.code;
+        let code = &mut *self.code;
         Ok(match inst {
             Inst::Const(number) => Seen::same(number),
             Inst::Bin(op, a, b) => {
@@ -204,14 +233,18 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             }
             Inst::Pull(value) => {
                 let bytes = code.pin(self.values[value.0 as usize])?;
-                self.frame.pull(bytes)?;
+                self.frame.pull(code, bytes)?;
                 NOTHING
             }
             Inst::Push(bytes) => {
                 self.frame.push(bytes)?;
                 NOTHING
             }
-            Inst::Take(_) => return Err(Refusal::Never("it cuts the packet's tail")),
+            Inst::Take(bytes) => {
+                let bytes = self.values[bytes.0 as usize];
+                self.frame.take(code, bytes)?;
+                NOTHING
+            }
             Inst::CellLoad(_) | Inst::CellStore(..) => {
                 return Err(Refusal::Never("it hangs on a number that packets change"));
             }
@@ -226,8 +259,8 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
                 NOTHING
             }
             Inst::IpSum => {
-                let words = self.frame.header(code)?;
-                self.sums.header(code, &words)?
+                let (words, halves) = self.frame.header(code)?;
+                self.sums.header(code, &words, &halves)?
             }
             Inst::TransportSum(_) => return Err(Refusal::Never("it sums the whole packet")),
             Inst::CsumUpdate(sum, old, new, bits) => {
@@ -313,9 +346,11 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
                 let is_set = self.decide(self.get(*value))?;
                 Step::Goto(if is_set { *yes } else { *no })
             }
-            Term::Need { base, bytes, then, els } => match self.frame.base(&mut self.code, *base)? {
+            Term::Need { base, bytes, then, els } => match self.frame.base(self.code, *base)? {
                 None => Step::Goto(*els),
-                Some(place) if self.frame.reach(place + i64::from(*bytes))? => Step::Goto(*then),
+                Some(place) if self.frame.is_there(self.code, place + i64::from(*bytes))? => {
+                    Step::Goto(*then)
+                }
                 Some(_) => return Err(Refusal::Never("it is too short")),
             },
             Term::Room { bytes, then, .. } => match self.frame.has_room(*bytes)? {

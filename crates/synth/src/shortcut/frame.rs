@@ -40,6 +40,8 @@ pub(super) struct Frame<'a, B: ?Sized> {
     written: Vec<Written>,
     annos: Vec<(Anno, Seen)>,
     packet_type: Option<Seen>,
+    /// Where its tail was cut, in bytes; only packets of one segment are cut.
+    tail: Option<Seen>,
     /// The packet's first byte now.
     pub data: i64,
     /// Bytes that must be there.
@@ -63,6 +65,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             written: vec![],
             annos: vec![],
             packet_type: None,
+            tail: None,
             data: 0,
             need: layout.bytes(),
             room: 0,
@@ -107,6 +110,35 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         let end = u16::try_from(end.max(0)).map_err(|_| Refusal::Never("it looks far into the packet"))?;
         self.need = self.need.max(end);
         Ok(true)
+    }
+
+    /// The same for what a program asks, where its tail may have been cut.
+    pub fn is_there(&mut self, code: &mut Code, end: i64) -> Result<bool, Refusal> {
+        if let Some(tail) = self.tail
+            && end > 0
+        {
+            let fits = code.bin(BinOp::Le, Seen::same(end as u64), tail)?;
+            if fits.number == 0 {
+                return Ok(false);
+            }
+            if let Some(value) = fits.on_packet() {
+                code.guard(value, true);
+            }
+        }
+        self.reach(end)
+    }
+
+    /// Cuts the tail: so many bytes from the first one now remain.
+    pub fn take(&mut self, code: &mut Code, bytes: Seen) -> Result<(), Refusal> {
+        if bytes.bits > 32 {
+            return Err(Refusal::Never("it cuts the packet nobody knows where"));
+        }
+        let end = code.bin(BinOp::Add, code.steady(bytes)?, Seen::same(self.data as u64))?;
+        self.tail = Some(match self.tail {
+            Some(tail) => code.bin(BinOp::Min, tail, end)?,
+            None => end,
+        });
+        Ok(())
     }
 
     fn place(&mut self, code: &mut Code, field: Field) -> Result<i64, Refusal> {
@@ -166,21 +198,36 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             return Err(Refusal::Never("it reads behind the packet"));
         }
         let number = Field { bit: field.bit % 8, ..field }.read(&bytes).unwrap_or(0);
+        let first = i64::from(self.layout.net) * 8;
+        if first <= bit && bit + i64::from(width) <= first + 8 {
+            return Ok(Seen::same(number));
+        }
         if self.layout.covers(bit, width) {
             return Ok(code.flow(Source::Key(field), number, width, false));
         }
         code.seen(Inst::Load(field), number, width)
     }
 
-    pub fn store(&mut self, code: &mut Code, field: Field, value: Seen) -> Result<(), Refusal> {
-        let bit = self.place(code, field)?;
-        let value = code.bin(BinOp::And, value, Seen::same(ones(field.width)))?;
-        self.written.push(Written { bit, width: field.width, value });
+    /// Has all packets have the version and header length of this one.
+    pub fn fix_header_length(&mut self, code: &mut Code) -> Result<(), Refusal> {
+        let field = Field::bytes(Base::Data, self.layout.net, 1);
+        let number = self.raw(code, i64::from(field.bit), 8)?.number;
+        let first = code.seen(Inst::Load(field), number, 8)?;
+        code.pin(first)?;
         Ok(())
     }
 
-    /// The header that the network base points to, as words of 32 bits.
-    pub fn header(&mut self, code: &mut Code) -> Result<Vec<Seen>, Refusal> {
+    pub fn store(&mut self, code: &mut Code, field: Field, value: Seen) -> Result<(), Refusal> {
+        let bit = self.place(code, field)?;
+        let value = code.bin(BinOp::And, value, Seen::same(ones(field.width)))?;
+        let new = Written { bit, width: field.width, value };
+        self.written.retain(|old| old.bit < new.bit || new.end() < old.end());
+        self.written.push(new);
+        Ok(())
+    }
+
+    /// The header that the network base points to, as words of 32 bits and of 16.
+    pub fn header(&mut self, code: &mut Code) -> Result<(Vec<Seen>, Vec<Seen>), Refusal> {
         let Some(net) = self.base(code, Base::Net)? else {
             return Err(Refusal::Never("it sums a header that is not set"));
         };
@@ -190,15 +237,14 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             return Err(Refusal::Never("it sums a header that is not there"));
         }
         let mut words = vec![];
-        let mut at = 0;
-        while at < length as i64 {
-            let pair = if at + 2 <= length as i64 { 2 } else { 1 };
-            let word = self.bits(code, (net + at * 4) * 8, pair as u8 * 32)?;
-            words.push(code.bin(BinOp::And, word, Seen::same(0xffff_ffff))?);
-            words.push(code.bin(BinOp::Shr, word, Seen::same(32))?);
-            at += pair;
+        for word in 0..length as i64 {
+            words.push(self.bits(code, (net + word * 4) * 8, 32)?);
         }
-        Ok(words)
+        let mut halves = vec![];
+        for half in 0..length as i64 * 2 {
+            halves.push(self.bits(code, (net + half * 2) * 8, 16)?);
+        }
+        Ok((words, halves))
     }
 
     pub fn load_anno(&mut self, code: &mut Code, anno: Anno) -> Result<Seen, Refusal> {
@@ -236,13 +282,23 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
 
     /// Bytes from the packet's first to its end, or to the end of its first segment.
     pub fn length(&mut self, code: &mut Code, from: i64, of_all: bool) -> Result<Seen, Refusal> {
-        if !of_all && !self.reach(from)? {
+        if !of_all && !self.is_there(code, from)? {
             return Err(Refusal::Never("a header lies behind the packet"));
         }
-        let whole = match of_all {
+        let mut whole = match of_all {
             true => code.seen(Inst::Len, u64::from(self.packet.total), 32)?,
             false => code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len), 32)?,
         };
+        if let Some(tail) = self.tail {
+            let all = code.seen(Inst::Len, u64::from(self.packet.total), 32)?;
+            let first = code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len), 32)?;
+            let is_one = code.bin(BinOp::Eq, all, first)?;
+            match is_one.on_packet() {
+                Some(value) if is_one.number != 0 => code.guard(value, true),
+                _ => return Err(Refusal::Never("it has several segments")),
+            }
+            whole = code.bin(BinOp::Min, whole, tail)?;
+        }
         match from {
             0.. => code.bin(BinOp::Sub, whole, Seen::same(from as u64)),
             _ => code.bin(BinOp::Add, whole, Seen::same(from.unsigned_abs())),
@@ -250,9 +306,9 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Takes bytes off the front.
-    pub fn pull(&mut self, bytes: u64) -> Result<(), Refusal> {
+    pub fn pull(&mut self, code: &mut Code, bytes: u64) -> Result<(), Refusal> {
         let end = i64::try_from(bytes).map_or(i64::MAX, |bytes| self.data.saturating_add(bytes));
-        if !self.reach(end)? {
+        if !self.is_there(code, end)? {
             return Err(Refusal::Never("it takes off more than there is"));
         }
         self.data = end;
@@ -288,11 +344,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             }
             _ => 0,
         };
-        for (at, one) in self.written.iter().enumerate() {
-            let later = &self.written[at + 1..];
-            if later.iter().any(|later| later.bit <= one.bit && one.end() <= later.end()) {
-                continue;
-            }
+        for one in &self.written {
             let meets = |other: &Written| other.bit < one.end() && one.bit < other.end();
             let is_alone = self.written.iter().filter(|other| meets(other)).count() == 1;
             let value = code.value(one.value)?;
@@ -308,6 +360,10 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             let field = Field::new(Base::Data, bit, one.width);
             self.within(field, shift)?;
             effects.push(Inst::Store(field, value));
+        }
+        if let Some(tail) = self.tail {
+            let tail = code.bin(BinOp::Add, tail, Seen::same(shift as u64))?;
+            effects.push(Inst::Take(code.value(tail)?));
         }
         if self.data > 0 {
             effects.push(Inst::Pull(code.value(Seen::same(self.data as u64))?));

@@ -1,7 +1,7 @@
 //! Shortcuts: what a program does to the packets of a flow, once the flow is known.
 //!
 //! Most of what a chain does to a packet follows from its flow: which rules match, what tables find, what
-//! addresses and ports become. [`follow`] walks a program as one packet takes it and parts it in two: what
+//! addresses and ports become. [`Follower::follow`] walks a program as one packet takes it and parts it in two: what
 //! follows from the *flow key* (addresses, ports, protocol) and from what tables promise to keep
 //! ([`ir::Lease`]) is worked out and done; what hangs on the packet stays. Of that, decisions become
 //! *guards*, and writes come behind all of them: a packet for which a guard fails is untouched and takes the
@@ -19,11 +19,14 @@
 mod code;
 mod follow;
 mod frame;
+mod fuzz;
 mod key;
+mod linear;
 mod program;
 mod sum;
 
-pub use follow::{Followed, Refusal, follow};
+pub use follow::{Followed, Follower, Refusal};
+pub use fuzz::{Tried, compare_shortcuts};
 pub use key::{KEY_WORDS, Layout};
 pub use program::{Leases, entry, program};
 

@@ -7,10 +7,11 @@
 
 use super::code::{Code, Is, Seen, Source};
 use super::follow::Refusal;
+use super::linear::Linear;
 use ir::eval::{checksum_update, fold};
 use ir::program::Value;
 use ir::{BinOp, Inst};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 const ONES: u64 = 0xffff;
 
@@ -18,13 +19,22 @@ const ONES: u64 = 0xffff;
 #[derive(Default)]
 pub(super) struct Sums {
     /// `fold(a + k)`, and whether it is that or only the same modulo 0xffff.
-    folded: HashMap<Value, (Seen, Seen, bool)>,
+    folded: FxHashMap<Value, (Seen, Seen, bool)>,
     /// The checksum of `fold(a + k)`, with 0 written as 0xffff.
-    never_zero: HashMap<Value, (Seen, Seen)>,
+    never_zero: FxHashMap<Value, (Seen, Seen)>,
     /// The complement of such a one.
-    complements: HashMap<Value, (Seen, Seen)>,
+    complements: FxHashMap<Value, (Seen, Seen)>,
     /// Sums of IP headers: the value folded, and before that.
-    headers: HashMap<Value, Seen>,
+    headers: FxHashMap<Value, Header>,
+    /// Headers whose sums are known to be right.
+    right: Vec<Linear>,
+}
+
+/// The sum of a header's words, and what it is modulo 0xffff.
+#[derive(Clone)]
+struct Header {
+    all: Seen,
+    linear: Option<Linear>,
 }
 
 /// `x * INVERSE` is at most `MOST` for the multiples of 0xffff only.
@@ -38,7 +48,11 @@ impl Code {
         let high = self.bin(BinOp::Shr, sum, Seen::same(16))?;
         let folded = self.bin(BinOp::Add, low, high)?;
         // Of two words of 16 bits.
-        Ok(Seen { bits: if sum.bits <= 17 { 16 } else { folded.bits }, ..folded })
+        let bits = if sum.bits <= 17 { 16 } else { folded.bits };
+        if let Some(value) = folded.on_packet() {
+            self.narrow(value, bits);
+        }
+        Ok(Seen { bits, ..folded })
     }
 
     /// `fold(k + l)` of numbers of the flow.
@@ -47,12 +61,26 @@ impl Code {
         if k.is == Is::Same && l.is == Is::Same {
             return Seen::same(number);
         }
-        let constant = |seen: Seen| if seen.is == Is::Same { seen.number } else { 0 };
-        self.flow(Source::Sum(k.is, constant(k), l.is, constant(l)), number, 16, false)
+        self.flow(Source::Made, number, 16, false)
     }
 }
 
 impl Sums {
+    /// The number that hangs on the packet and the one that hangs on the flow of which a value is the sum
+    /// modulo 0xffff.
+    pub fn addends(&self, value: Value) -> Option<(Seen, Seen)> {
+        self.folded.get(&value).map(|(a, k, _)| (*a, *k))
+    }
+
+    /// Forgets everything, but not the memory.
+    pub fn clear(&mut self) {
+        self.folded.clear();
+        self.never_zero.clear();
+        self.complements.clear();
+        self.headers.clear();
+        self.right.clear();
+    }
+
     /// `fold(a + k)`.
     fn fold(&mut self, code: &mut Code, a: Seen, k: Seen) -> Result<Seen, Refusal> {
         let sum = code.bin(BinOp::Add, a, k)?;
@@ -101,6 +129,7 @@ impl Sums {
         } else {
             return Ok(plain);
         }
+        code.narrow(value, 16);
         Ok(Seen { bits: 16, ..plain })
     }
 
@@ -116,6 +145,10 @@ impl Sums {
     }
 
     pub fn select(&mut self, code: &mut Code, c: Seen, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        // UDP: what has a checksum still has one.
+        if c.on_packet().is_some_and(|value| self.never_zero.contains_key(&value)) && a.is != c.is {
+            return Ok(a);
+        }
         let is_never_zero = a.is == c.is && b.is_same(ONES);
         if is_never_zero
             && let Some(value) = c.on_packet()
@@ -170,27 +203,51 @@ impl Sums {
     }
 
     /// The sum of an IP header's words of 32 bits, as [`Inst::IpSum`] has it.
-    pub fn header(&mut self, code: &mut Code, words: &[Seen]) -> Result<Seen, Refusal> {
-        let mut all = Seen::same(0);
+    ///
+    /// `halves` are the same words by halves.
+    pub fn header(&mut self, code: &mut Code, words: &[Seen], halves: &[Seen]) -> Result<Seen, Refusal> {
+        let (mut all, mut of_flow) = (Seen::same(0), Seen::same(0));
         for word in words {
-            all = code.bin(BinOp::Add, all, *word)?;
+            let sum = if word.on_packet().is_some() { &mut all } else { &mut of_flow };
+            *sum = code.bin(BinOp::Add, *sum, *word)?;
+        }
+        all = code.bin(BinOp::Add, all, of_flow)?;
+        let mut linear = Some(Linear::default());
+        for half in halves {
+            let half = self.linear(code, *half);
+            linear = linear.zip(half).map(|(mut sum, half)| {
+                sum.add(&half, 1);
+                sum
+            });
         }
         let mut folded = all;
         for _ in 0..3 {
             folded = code.halves(folded)?;
         }
         if let Some(value) = folded.on_packet() {
-            self.headers.insert(value, all);
+            self.headers.insert(value, Header { all, linear });
         }
         Ok(Seen { number: fold(all.number), bits: 16, ..folded })
     }
 
     /// Whether two values are equal: whether a header's sum is right, by one multiplication.
     pub fn equal(&mut self, code: &mut Code, op: BinOp, a: Seen, b: Seen) -> Result<Seen, Refusal> {
-        let all = a.on_packet().filter(|_| b.is_same(ONES)).and_then(|value| self.headers.get(&value));
-        let (Some(&all), BinOp::Eq) = (all, op) else { return code.bin(op, a, b) };
+        let header = a.on_packet().filter(|_| b.is_same(ONES)).and_then(|value| self.headers.get(&value));
+        let (Some(Header { all, linear }), BinOp::Eq) = (header.cloned(), op) else {
+            return code.bin(op, a, b);
+        };
+        // What an earlier check has found right, and whose changes cancel out in this flow, is right.
+        if linear.as_ref().is_some_and(|linear| self.right.contains(linear)) {
+            code.decided += 1;
+            return Ok(Seen::same(1));
+        }
         let product = code.bin(BinOp::Mul, all, Seen::same(INVERSE))?;
         // A header with a version other than 0 has no sum of 0.
-        code.bin(BinOp::Le, product, Seen::same(MOST))
+        let is_right = code.bin(BinOp::Le, product, Seen::same(MOST))?;
+        if let (Some(value), Some(linear), true) = (is_right.on_packet(), linear, is_right.number != 0) {
+            code.guard(value, true);
+            self.right.push(linear);
+        }
+        Ok(is_right)
     }
 }

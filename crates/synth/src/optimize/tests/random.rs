@@ -9,7 +9,7 @@ use packet::field::{self, Base, Field};
 use proptest::prelude::*;
 
 /// What a stretch of a program is made from.
-type Choice = (u8, u16, u8, u64);
+pub(crate) type Choice = (u8, u16, u8, u64);
 
 /// A program under construction: one stretch after the other.
 struct Maker {
@@ -238,10 +238,15 @@ impl Maker {
         let ports = f.value(Inst::RecLoad(record, 10, 4));
         f.store(field::L4_PORTS, ports);
         let seen = f.value(Inst::RecLoad(record, 16, 1));
-        let seen = f.bin_const(BinOp::Add, seen, 1);
+        let mut seen = f.bin_const(BinOp::Add, seen, 1);
+        if number & 6 == 0 {
+            let now = f.value(Inst::Now);
+            f.act(Inst::RecStore(record, 17, 2, now));
+        } else {
+            // It comes to rest.
+            seen = f.bin_const(BinOp::Min, seen, 3);
+        }
         f.act(Inst::RecStore(record, 16, 1, seen));
-        let now = f.value(Inst::Now);
-        f.act(Inst::RecStore(record, 17, 2, now));
         self.values = vec![new, delta, seen];
         self.records = vec![record];
     }
@@ -392,7 +397,7 @@ impl Maker {
     }
 }
 
-fn program(choices: &[Choice]) -> Program {
+pub(crate) fn program(choices: &[Choice]) -> Program {
     let mut maker = Maker::new();
     choices.iter().for_each(|choice| maker.stretch(*choice));
     maker.f.emit(0);
@@ -400,7 +405,7 @@ fn program(choices: &[Choice]) -> Program {
 }
 
 /// A frame that most checks let pass, or one that some do not.
-fn sample((bytes, kind, extra): (Vec<u8>, [u8; 6], u64)) -> Sample {
+pub(crate) fn sample((bytes, kind, extra): (Vec<u8>, [u8; 6], u64)) -> Sample {
     let [headroom, mac, shape, fill, ttl, proto] = kind;
     let mut bytes = bytes;
     if shape > 20 && bytes.len() >= 34 {

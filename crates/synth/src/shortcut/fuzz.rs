@@ -1,0 +1,138 @@
+//! Shortcuts of any program, held against the program.
+
+use super::{Follower, KEY_WORDS, Layout, Leases, entry, program};
+use crate::fuzz::{All, Noting, Runner, Sample, Seen};
+use ir::eval::{Exit, State, run};
+use ir::program::TableDecl;
+use ir::{Program, Table, text};
+use shm::descriptor::Packet;
+
+/// Where the key is taken from: as in Ethernet, without options.
+const LAYOUT: Layout = Layout { net: 14, trans: 34 };
+const NOW_NS: u64 = 1_000_000_000;
+
+/// What comparing found.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tried {
+    /// Packets that were followed to a shortcut.
+    pub followed: usize,
+    /// Packets that took a shortcut of another one.
+    pub taken: usize,
+    /// Packets for which a guard failed.
+    pub guarded: usize,
+}
+
+/// Follows a packet through a program, and runs the program and the shortcut on it and on packets of the same
+/// flow, each from the same state.
+///
+/// # Panics
+/// When they differ, or a packet that may not take the shortcut is changed.
+pub fn compare_shortcuts(whole: &Program, first: &Sample, others: &[Sample]) -> Tried {
+    let mut tried = Tried::default();
+    for input in 0..whole.entries.len().min(4) {
+        let mut runner = Runner::new(whole);
+        // What the first packet makes is there for the others.
+        runner.run(input, first, NOW_NS);
+        runner.run(input, first, NOW_NS);
+        let (packet, buffer) = first.packet();
+        let mut state = State { cells: &mut runner.cells, tables: &mut runner.tables, now_ns: NOW_NS };
+        let mut follower = Follower::new(whole);
+        let followed = follower.follow(whole, input, LAYOUT, &packet, buffer.as_slice(), &mut state);
+        let Ok(followed) = followed else {
+            continue;
+        };
+        tried.followed += 1;
+        let layouts = vec![Some(LAYOUT); whole.entries.len()];
+        let bytes = followed.shortcut.entry_bytes();
+        let shortcuts = [(input, followed.shortcut)];
+        let front = program(whole, &layouts, &shortcuts, bytes, Leases { renew_ns: 500, end_ns: 1000 });
+        let front = front.unwrap_or_else(|error| panic!("{error} of\n{}", text::print(whole)));
+        let front = crate::optimize::optimize(&front);
+        let Some(key) = LAYOUT.read(&packet, buffer.as_slice(), input) else { continue };
+        let mut entries = entries(&front.tables[0], &key);
+        let record = entries.lookup(&key).expect("just made");
+        for ((at, bytes), number) in shortcuts[0].1.params.iter().zip(followed.numbers) {
+            entries.record_store(record, *at, *bytes, number);
+        }
+        for (at, sample) in std::iter::once(first).chain(others).enumerate() {
+            let (packet, buffer) = sample.packet();
+            if LAYOUT.read(&packet, buffer.as_slice(), input) != Some(key) {
+                continue;
+            }
+            entries.record_store(record, entry::RENEW_NS, 8, NOW_NS + 1);
+            entries.record_store(record, entry::END_NS, 8, NOW_NS + 2);
+            entries.record_store(record, entry::SHORTCUT, 2, 0);
+            let mut copy = Runner { program: whole, cells: runner.cells.clone(), tables: runner.tables.copy() };
+            let quick = shortcut(&front, input, sample, copy.cells.clone(), &mut entries);
+            match quick {
+                Ok((exit, packet, cells)) => {
+                    let wanted = copy.run(input, sample, NOW_NS);
+                    let records = runner.tables.records();
+                    let found = Seen { exit, packet, cells, records, calls: wanted.calls.clone() };
+                    assert!(wanted == found, "{}\nof\n{}", told(&wanted, &found, sample), {
+                        format!("{}\n{}", text::print(whole), text::print(&front))
+                    });
+                    tried.taken += usize::from(at > 0);
+                }
+                Err(is_same) => {
+                    assert!(at > 0, "the packet itself does not take it:\n{}", text::print(&front));
+                    assert!(is_same, "a packet was changed that takes the whole program");
+                    tried.guarded += 1;
+                }
+            }
+        }
+    }
+    tried
+}
+
+fn told(wanted: &Seen, found: &Seen, sample: &Sample) -> String {
+    let bytes = match (&wanted.packet, &found.packet) {
+        (Some(wanted), Some(found)) => {
+            let pairs = wanted.0.iter().zip(&found.0).enumerate();
+            let other: Vec<_> = pairs.filter(|(_, (a, b))| a != b).take(12).collect();
+            let ends = [(wanted.2, wanted.3, wanted.4), (found.2, found.3, found.4)];
+            format!("bytes {other:?}, {ends:?}, annotations alike: {}", wanted.1 == found.1)
+        }
+        _ => String::new(),
+    };
+    let cells = (&wanted.cells, &found.cells);
+    format!(
+        "{:?} became {:?}\n{bytes}\ncells {cells:?}, records alike: {}\n{sample:?}",
+        wanted.exit,
+        found.exit,
+        wanted.records == found.records
+    )
+}
+
+fn entries(decl: &TableDecl, key: &[u64; KEY_WORDS]) -> Noting {
+    let mut entries = Noting::new(decl);
+    entries.make(key);
+    entries
+}
+
+type Quick = (Exit, Option<crate::fuzz::Left>, Vec<u64>);
+
+/// What the program of shortcuts does; or, of a packet that is to take the whole program, whether it is as it
+/// was.
+fn shortcut(
+    front: &Program,
+    input: usize,
+    sample: &Sample,
+    mut cells: Vec<u64>,
+    entries: &mut Noting,
+) -> Result<Quick, bool> {
+    let (mut packet, mut buffer) = sample.packet();
+    let before: (Packet, Vec<u8>) = (packet, buffer.clone());
+    let mut tables = All(vec![std::mem::replace(entries, Noting::new(&front.tables[0]))]);
+    let cells_before = cells.clone();
+    let mut state = State { cells: &mut cells, tables: &mut tables, now_ns: NOW_NS };
+    let exit = run(front, input, &mut packet, buffer.as_mut_slice(), &mut state)
+        .unwrap_or_else(|error| panic!("{error}\n{}", text::print(front)));
+    *entries = tables.0.remove(0);
+    if let Exit::Slow(_) = exit {
+        let is_same = Sample::left(&before.0, before.1) == Sample::left(&packet, buffer);
+        return Err(is_same && cells == cells_before);
+    }
+    let left = Sample::left(&packet, buffer);
+    Ok((exit, (!matches!(exit, Exit::Drop(_))).then_some(left), cells))
+}

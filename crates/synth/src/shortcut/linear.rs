@@ -1,0 +1,133 @@
+//! Values modulo 0xffff, as sums of the packet's bytes: what one's complement checksums see of them.
+
+use super::code::{Code, Is, Seen};
+use super::sum::Sums;
+use ir::program::Value;
+use ir::{BinOp, Inst};
+use packet::field::{Base, Field};
+
+const ONES: u64 = 0xffff;
+/// How deep values are looked into.
+const DEPTH: u32 = 24;
+
+/// A sum of bytes, each so often, and a number, modulo 0xffff. Bytes are named by their places in the packet as
+/// it came, in ascending order.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Linear {
+    bytes: Vec<(u16, u64)>,
+    number: u64,
+}
+
+impl Linear {
+    fn number(number: u64) -> Linear {
+        Linear { bytes: vec![], number: number % ONES }
+    }
+
+    pub fn add(&mut self, other: &Linear, times: u64) {
+        self.number = (self.number + other.number * times) % ONES;
+        for &(byte, often) in &other.bytes {
+            let often = often * times % ONES;
+            match self.bytes.binary_search_by_key(&byte, |(at, _)| *at) {
+                Ok(at) => self.bytes[at].1 = (self.bytes[at].1 + often) % ONES,
+                Err(at) => self.bytes.insert(at, (byte, often)),
+            }
+        }
+        self.bytes.retain(|(_, often)| *often != 0);
+    }
+
+    /// The bytes of a field that a mask of whole bytes lets through.
+    fn field(field: Field, mask: u64) -> Option<Linear> {
+        if field.base != Base::Data || !field.is_byte_aligned() {
+            return None;
+        }
+        let mut linear = Linear::default();
+        for at in 0..field.byte_len() {
+            let place = field.byte_len() - 1 - at;
+            match mask >> (8 * place) & 0xff {
+                0 => {}
+                0xff => linear.bytes.push((field.first_byte() + at, (1 << (8 * (place % 2))) % ONES)),
+                _ => return None,
+            }
+        }
+        Some(linear)
+    }
+}
+
+impl Sums {
+    /// A value as a sum of bytes; `None` where it is none.
+    pub fn linear(&self, code: &Code, seen: Seen) -> Option<Linear> {
+        match seen.is {
+            Is::Same | Is::Flow(_) => Some(Linear::number(seen.number)),
+            Is::Packet(value) => self.of_value(code, value, DEPTH),
+            Is::Time | Is::Record(_) => None,
+        }
+    }
+
+    fn of_value(&self, code: &Code, value: Value, depth: u32) -> Option<Linear> {
+        let depth = depth.checked_sub(1)?;
+        if let Some(known) = code.origin(value) {
+            return Some(Linear::number(known.number));
+        }
+        if let Some((a, k)) = self.addends(value) {
+            let mut sum = self.linear(code, a)?;
+            sum.add(&Linear::number(k.number), 1);
+            return Some(sum);
+        }
+        let of = |value: Value| self.of_value(code, value, depth);
+        let constant = |value: Value| match code.inst(value) {
+            Inst::Const(number) => Some(number),
+            _ => None,
+        };
+        match code.inst(value) {
+            Inst::Load(field) => Linear::field(field, u64::MAX),
+            Inst::Bin(BinOp::Add, x, y) if code.at(value).bits < 64 => {
+                let mut sum = of(x)?;
+                sum.add(&of(y)?, 1);
+                Some(sum)
+            }
+            // Only where it is known not to wrap it has fewer bits.
+            Inst::Bin(BinOp::Sub, x, y) if code.at(value).bits < 64 => {
+                let mut sum = of(x)?;
+                sum.add(&of(y)?, ONES - 1);
+                Some(sum)
+            }
+            Inst::Bin(BinOp::Xor, x, y) if constant(y) == Some(ONES) && code.bits(x) <= 16 => {
+                let mut sum = Linear::default();
+                sum.add(&of(x)?, ONES - 1);
+                Some(sum)
+            }
+            Inst::Bin(BinOp::And, x, y) => match code.inst(x) {
+                Inst::Load(field) => Linear::field(field, constant(y)?),
+                _ => None,
+            },
+            Inst::Bin(BinOp::Shl, x, y) if code.at(value).bits < 64 => {
+                let mut sum = Linear::default();
+                sum.add(&of(x)?, (1 << (constant(y)? % 16)) % ONES);
+                Some(sum)
+            }
+            Inst::Bin(BinOp::Or, x, y) if self.apart(code, x, y) || self.apart(code, y, x) => {
+                let mut sum = of(x)?;
+                sum.add(&of(y)?, 1);
+                Some(sum)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether two values never have the same bit set: the second one is masked so that the first one fits.
+    fn apart(&self, code: &Code, x: Value, y: Value) -> bool {
+        let low = match code.inst(x) {
+            Inst::Bin(BinOp::Shl, _, by) => code.origin(by).map_or(0, |by| by.number.min(63)),
+            _ => 0,
+        };
+        let below = |bits: u64| if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        let taken = below(code.bits(x).into()) & !below(low);
+        match code.inst(y) {
+            Inst::Bin(BinOp::And, _, mask) => match code.inst(mask) {
+                Inst::Const(mask) => mask & taken == 0,
+                _ => false,
+            },
+            _ => below(code.bits(y).into()) & taken == 0,
+        }
+    }
+}
