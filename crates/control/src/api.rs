@@ -293,6 +293,9 @@ pub struct FlowCache {
     pub flows: u64,
     /// Kinds of ways that packets take at once.
     pub shortcuts: u64,
+    /// Entries that ended because a record of theirs went early.
+    #[serde(default)]
+    pub ended: u64,
     /// How often all entries ended because a table had changed.
     pub cleared: u64,
 }

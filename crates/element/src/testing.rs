@@ -670,6 +670,15 @@ impl Rig {
         self.both(|instance| instance.element.write(handler, value, &mut instance.cells))
     }
 
+    /// Does something with the tables of that number.
+    pub fn table<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        number: usize,
+        mut what: impl FnMut(&mut dyn ir::Table) -> T,
+    ) -> T {
+        self.both(|instance| what(instance.element.table(number).expect("a table")))
+    }
+
     /// What the element found worth telling.
     pub fn findings(&mut self) -> Vec<String> {
         self.both(|instance| instance.element.take_findings())

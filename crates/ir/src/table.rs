@@ -17,12 +17,15 @@ pub enum Created {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
     /// For how long, nanoseconds from when a program last worked on the record, the key leads to this record
-    /// and its [`Lasting::Fixed`] numbers stay, unless `changes` grows.
+    /// and its [`Lasting::Fixed`] numbers stay, unless `changes` grows or it is
+    /// among those that went.
     pub ns: u64,
     /// Whether the same is promised of keys for which there is no record.
     pub misses: bool,
-    /// Grows when something that was found changes or goes before its time.
+    /// Grows when what was found changes before its time, nobody knows what.
     pub changes: u64,
+    /// Records that went or changed before their time, to be asked for by [`Table::take_gone`].
+    pub gone: usize,
 }
 
 /// What a number in a record does while the record lasts.
@@ -101,6 +104,11 @@ pub trait Table: Send {
     fn lasting(&self, offset: u16) -> Lasting {
         let _ = offset;
         Lasting::Moving
+    }
+
+    /// Appends the records that went or changed before their time since the last call.
+    fn take_gone(&mut self, gone: &mut Vec<u64>) {
+        let _ = gone;
     }
 
     /// Says that what is found is remembered for so many nanoseconds: [`Lasting::Time`]s may lag as much.

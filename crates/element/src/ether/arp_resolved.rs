@@ -138,7 +138,7 @@ impl Table for Resolved {
     }
 
     fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: false, changes: self.changes })
+        Some(Lease { ns: u64::MAX, misses: false, changes: self.changes, gone: 0 })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

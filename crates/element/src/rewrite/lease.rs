@@ -5,20 +5,25 @@
 //! that much longer, and a mapping that goes earlier, for whatever reason, counts as a change.
 
 use super::ageing::Timeouts;
-use super::flow::{Kind, at};
+use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
 use ir::{Lasting, Lease};
+use table::flow::RecordId;
 
+/// Lines that are noted.
+const MOST_GONE: usize = 8192;
 /// The longest lease.
 const LONGEST_NS: u64 = 2_000_000_000;
 
 /// What was promised.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct Lent {
     /// For how long mappings are remembered, nanoseconds.
     pub ns: u64,
-    /// Mappings that went or changed earlier.
-    pub broken: u64,
+    /// Lines of mappings that went or changed earlier; until somebody asks, not more than so many.
+    pub gone: Vec<u64>,
+    /// How often there were more.
+    pub lost_count: u64,
 }
 
 impl Timeouts {
@@ -30,7 +35,7 @@ impl Timeouts {
 impl Mappings {
     pub(super) fn lease(&self) -> Option<Lease> {
         let ns = self.settings.timeouts.lease_ns();
-        (ns > 0).then_some(Lease { ns, misses: false, changes: self.lent.broken })
+        (ns > 0).then_some(Lease { ns, misses: false, changes: self.lent.lost_count, gone: self.lent.gone.len() })
     }
 
     pub(super) fn lasting(&self, offset: u16) -> Lasting {
@@ -44,9 +49,15 @@ impl Mappings {
     }
 
     /// Notes that a mapping goes, which was last used then.
-    pub(super) fn note_going(&mut self, last_ns: u64) {
-        if self.lent.ns > 0 && last_ns.saturating_add(self.lent.ns) >= self.now_ns {
-            self.lent.broken += 1;
+    pub(super) fn note_going(&mut self, record: RecordId, last_ns: u64) {
+        if self.lent.ns == 0 || last_ns.saturating_add(self.lent.ns) < self.now_ns {
+            return;
         }
+        if self.lent.gone.len() >= MOST_GONE {
+            self.lent.gone.clear();
+            self.lent.lost_count += 1;
+        }
+        let first = self.flows.record_ptr(record) as u64;
+        self.lent.gone.extend([first, first + LINE_BYTES as u64]);
     }
 }

@@ -68,6 +68,10 @@ impl Table for SharedMappings {
         self.with(|mappings| mappings.lasting(offset)).unwrap_or(Lasting::Moving)
     }
 
+    fn take_gone(&mut self, gone: &mut Vec<u64>) {
+        self.with(|mappings| gone.append(&mut mappings.lent.gone));
+    }
+
     fn lend(&mut self, ns: u64) {
         self.with(|mappings| mappings.lent.ns = ns);
     }

@@ -5,11 +5,13 @@
 //! flows get entries: so many in a millisecond, and fewer while nothing comes of it. A new kind of shortcut
 //! has the program made again, on a thread of its own; its flows wait for that in the whole program.
 //!
-//! Entries end when a table changes what it had promised: all of them, since nobody knows whose it was.
+//! Entries end when a table changes what it had promised: those that hang on a record that went, or all, where
+//! nobody knows whose it was.
 
 use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
 use ir::eval::State;
 use ir::{Created, Program, Table, Tables};
+use rustc_hash::FxHashMap;
 use shm::Packet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use synth::shortcut::{Followed, Follower, KEY_WORDS, Layout, Leases, Shortcut, entry, program};
 use table::TableError;
-use table::flow::{FlowConfig, FlowTable};
+use table::flow::{FlowConfig, FlowTable, RecordId};
 
 /// When a flow cache is used.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -35,14 +37,19 @@ pub enum FlowCache {
 const CAPACITY: u32 = 1 << 20;
 /// Kinds of shortcuts, at most.
 const MOST_SHORTCUTS: usize = 64;
-/// How much of a millisecond following packets may take.
-const FOLLOWED: Duration = Duration::from_micros(150);
+/// How much of a millisecond following packets may take: while it makes entries, and to find out whether it does.
+const LEARNING: Duration = Duration::from_micros(400);
+const TRYING: Duration = Duration::from_micros(100);
 /// Milliseconds until more are, while nothing comes of it.
 const SLOWEST: u32 = 64;
 /// Entries whose end is looked at in a millisecond.
 const LOOKED_AT: usize = 512;
 /// What a shortcut must save, in the work of a lookup in a small table of prefixes.
 const WORTH: usize = 6;
+
+/// Notes of users that are kept: so many for each entry, and of so many entries at least.
+const MOST_LOOKUPS: usize = 32;
+const MOST_USERS: usize = 4096;
 
 /// The table of entries.
 #[derive(Debug)]
@@ -102,6 +109,39 @@ struct Front {
     knows: usize,
 }
 
+/// Whose entries hang on a record. What is noted of entries that have ended does no harm.
+#[derive(Default, Debug)]
+struct Users {
+    /// For each record, a place in the list.
+    heads: FxHashMap<u64, u32>,
+    /// Entries, and where the next one of the same record stands.
+    links: Vec<(RecordId, u32)>,
+}
+
+impl Users {
+    const NONE: u32 = u32::MAX;
+
+    fn add(&mut self, record: u64, entry: RecordId) {
+        let next = self.links.len() as u32;
+        let before = self.heads.insert(record, next).unwrap_or(Users::NONE);
+        self.links.push((entry, before));
+    }
+
+    /// Takes out those of a record.
+    fn take(&mut self, record: u64, mut each: impl FnMut(RecordId)) {
+        let mut at = self.heads.remove(&record).unwrap_or(Users::NONE);
+        while let Some((entry, next)) = self.links.get(at as usize) {
+            each(*entry);
+            at = *next;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.heads.clear();
+        self.links.clear();
+    }
+}
+
 /// What is known of an entry of the stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Input {
@@ -124,6 +164,8 @@ pub struct CacheCounts {
     pub flows: u64,
     /// Kinds of shortcuts.
     pub shortcuts: u64,
+    /// Entries that ended because a record went.
+    pub ended: u64,
     /// How often tables changed, so that all entries ended.
     pub cleared: u64,
 }
@@ -135,6 +177,7 @@ impl CacheCounts {
         self.whole += other.whole;
         self.flows += other.flows;
         self.shortcuts += other.shortcuts;
+        self.ended += other.ended;
         self.cleared += other.cleared;
     }
 }
@@ -150,12 +193,16 @@ pub struct Cache {
     front: Option<Front>,
     making: Option<JoinHandle<Result<Front, CodegenError>>>,
     entries: Option<Entries>,
+    users: Users,
+    /// Records that went; kept for its memory.
+    gone: Vec<u64>,
     entry_bytes: usize,
     leases: Option<Leases>,
     changes: u64,
     /// Time for following until there is more, and packets that got an entry in it.
     left: Duration,
     learnt: u32,
+    has_followed: bool,
     /// Milliseconds between, and since.
     pace: u32,
     waited: u32,
@@ -175,10 +222,13 @@ impl Cache {
             front: None,
             making: None,
             entries: None,
+            users: Users::default(),
+            gone: vec![],
             entry_bytes: 64,
             leases: None,
             changes: 0,
-            left: FOLLOWED,
+            left: TRYING,
+            has_followed: false,
             learnt: 0,
             pace: 1,
             waited: 0,
@@ -197,21 +247,44 @@ impl Cache {
         CacheCounts { flows, shortcuts: self.shortcuts.len() as u64, ..self.counts }
     }
 
-    /// Ends all entries if a table has changed what it had promised.
+    /// Ends the entries that hang on what a table has changed though it had promised not to: all, where it does
+    /// not say what.
     pub(super) fn heed(&mut self, tables: &mut dyn Tables) {
         let mut changes = 0u64;
         for number in 0..self.whole.tables.len() {
-            if let Some(lease) = tables.table(number).and_then(|table| table.lease()) {
-                changes = changes.wrapping_add(lease.changes);
+            let Some(table) = tables.table(number) else { continue };
+            let Some(lease) = table.lease() else { continue };
+            changes = changes.wrapping_add(lease.changes);
+            if lease.gone > 0 {
+                table.take_gone(&mut self.gone);
             }
+        }
+        if !self.gone.is_empty() {
+            self.end_users();
         }
         if changes != std::mem::replace(&mut self.changes, changes) {
             self.clear();
         }
     }
 
+    /// Ends the entries that hang on records that went.
+    fn end_users(&mut self) {
+        let Some(entries) = &mut self.entries else { return self.gone.clear() };
+        for record in self.gone.drain(..) {
+            self.users.take(record, |entry| {
+                if entries.0.is_live(entry) {
+                    let at = entries.0.record_ptr(entry) as u64;
+                    entries.0.store(at, usize::from(entry::RENEW_NS), 8, 0);
+                    entries.0.store(at, usize::from(entry::END_NS), 8, 0);
+                    self.counts.ended += 1;
+                }
+            });
+        }
+    }
+
     /// Ends all entries.
     pub(super) fn clear(&mut self) {
+        self.users.clear();
         if let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) {
             entries.0.clear();
             self.counts.cleared += 1;
@@ -248,6 +321,7 @@ impl Cache {
             if self.is_known(&key, state.now_ns) {
                 continue;
             }
+            self.has_followed = true;
             let start = Instant::now();
             let followed = self.follower.follow(&self.whole, input, layout, packet, &buffer, state);
             if let Ok(followed) = followed {
@@ -274,7 +348,7 @@ impl Cache {
         followed: Followed,
         state: &mut State<'_>,
     ) {
-        let Followed { shortcut, numbers, saved, .. } = followed;
+        let Followed { shortcut, numbers, records, saved, .. } = followed;
         let worth = 4 * saved.lookups + saved.prefixes + saved.decisions / 8;
         if self.how == FlowCache::Auto && worth < WORTH {
             if self.inputs[input] == Input::New {
@@ -294,6 +368,7 @@ impl Cache {
                 self.shortcuts.push((input, shortcut));
                 if bytes > self.entry_bytes {
                     self.entry_bytes = bytes.next_multiple_of(64);
+                    self.clear();
                     (self.entries, self.front) = (None, None);
                 }
                 if self.how == FlowCache::Eager {
@@ -309,6 +384,7 @@ impl Cache {
         let Some(entries) = &mut self.entries else { return };
         // Where there is no room, the flow stays in the whole program.
         let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
+        records.into_iter().for_each(|used| self.users.add(used, record));
         let at = entries.0.record_ptr(record) as u64;
         let now_ns = state.now_ns;
         entries.record_store(at, entry::RENEW_NS, 8, now_ns.saturating_add(leases.renew_ns));
@@ -323,14 +399,15 @@ impl Cache {
     pub(super) fn tick(&mut self, now_ns: u64) {
         self.waited += 1;
         if self.waited >= self.pace {
-            self.pace = match (self.learnt, self.left) {
-                (0, left) if left == FOLLOWED => self.pace,
-                (0, _) => (self.pace * 2).min(SLOWEST),
-                _ => 1,
+            (self.pace, self.left) = match self.learnt {
+                0 if self.has_followed => ((self.pace * 2).min(SLOWEST), TRYING),
+                0 => (self.pace, TRYING),
+                _ => (1, LEARNING),
             };
-            (self.left, self.learnt, self.waited) = (FOLLOWED, 0, 0);
+            (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
         }
         self.follow_shortcuts();
+        self.tidy();
         let Some(entries) = &mut self.entries else { return };
         let mut budget = LOOKED_AT;
         while let Some(record) = entries.0.step(&mut budget) {
@@ -340,6 +417,15 @@ impl Cache {
             }
         }
         entries.0.maintain();
+    }
+
+    /// Forgets who uses what, and so all entries, once most of it is of entries that have ended.
+    fn tidy(&mut self) {
+        let live = self.entries.as_ref().map_or(0, |entries| entries.0.len());
+        let most = (live.max(MOST_USERS) * MOST_LOOKUPS).min(u32::MAX as usize - 1);
+        if self.users.links.len() > most {
+            self.clear();
+        }
     }
 
     /// Has a program made that knows all shortcuts.

@@ -5,7 +5,7 @@
 //! of its own, when that changes; until then the stretch's elements run one by one.
 
 use super::Stretch;
-use super::cache::{Cache, FlowCache};
+use super::cache::{Cache, CacheCounts, FlowCache};
 use codegen::{CodeBuilder, CodegenError, Engine};
 use ir::{Inst, Program};
 use rustix::process::getpid;
@@ -88,12 +88,20 @@ impl Stretch {
         self.is_wanted
     }
 
+    fn end_cache(&mut self) {
+        if let Some(cache) = self.cache.take() {
+            self.before.add(CacheCounts { flows: 0, shortcuts: 0, ..cache.counts() });
+        }
+    }
+
     /// Has a flow cache while the program runs. Without it records may change in ways that it does not see.
     fn follow_cache(&mut self) {
         let is_wanted = self.is_ready && self.cache_wanted != FlowCache::Off;
         if is_wanted != self.cache.is_some() {
             let new = || Cache::new(self.cache_wanted, self.is_evaluated, Arc::clone(&self.made.program));
-            self.cache = is_wanted.then(|| Box::new(new()));
+            let cache = is_wanted.then(|| Box::new(new()));
+            self.end_cache();
+            self.cache = cache;
         }
     }
 
@@ -109,7 +117,7 @@ impl Stretch {
         match made {
             Some(Ok(made)) => {
                 self.made = made;
-                self.cache = None;
+                self.end_cache();
             }
             // The elements go on one by one, until something else changes.
             Some(Err(error)) => {
@@ -131,7 +139,7 @@ impl Stretch {
         if self.is_evaluated {
             self.made = Made::of(&linked.program, cells);
             self.is_ready = true;
-            self.cache = None;
+            self.end_cache();
             self.follow_cache();
             return;
         }

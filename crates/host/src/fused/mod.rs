@@ -112,6 +112,8 @@ pub struct Stretch {
     cache_wanted: FlowCache,
     /// The flow cache, while it runs as one program.
     cache: Option<Box<Cache>>,
+    /// What those did that it had before.
+    before: CacheCounts,
     /// For each input of the program, the part and its input.
     inputs: Vec<(usize, usize)>,
     /// Its cells among the worker's.
@@ -194,13 +196,16 @@ impl Stretch {
             is_evaluated: how.is_evaluated,
             cache_wanted: how.cache,
             cache: None,
+            before: CacheCounts::default(),
             parts,
         })
     }
 
     /// What its flow cache has done.
     pub fn cache_counts(&self) -> CacheCounts {
-        self.cache.as_ref().map_or(CacheCounts::default(), |cache| cache.counts())
+        let mut counts = self.before;
+        counts.add(self.cache.as_ref().map_or(CacheCounts::default(), |cache| cache.counts()));
+        counts
     }
 
     /// Where packets enter: nodes and their inputs, in the order of the program's.

@@ -1,4 +1,5 @@
-use super::fuzz_forms;
+use super::fuzz::run_changing;
+use super::{FlowCache, Wanted, fuzz_forms};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -26,4 +27,43 @@ fn seeds_and_regressions_of_fuzzing_hold() {
     crate::replay::replay("chain_forms", 4, |data| {
         fuzz_forms(data);
     });
+}
+
+/// Chains that a script changes, so that what was remembered is wrong from then on.
+const CHANGING: &[&str] = &[
+    // A route leads elsewhere; later there is none; later there is one again.
+    "FromDevice(in) -> MarkIPHeader(14) -> GetIPAddress(30) -> rt :: RadixIPLookup(10.0.0.0/8 0);
+     rt[0] -> zero :: Counter -> Discard; rt[1] -> one :: Counter -> Discard;
+     Script(wait 0.9, write rt.set 10.0.0.0/8 1, wait 0.8, write rt.remove 10.0.0.0/8, wait 0.8, write rt.add 10.0.0.0/9 1);",
+    // A prefix is split.
+    "FromDevice(in) -> MarkIPHeader(14) -> GetIPAddress(30) -> rt :: RadixIPLookup(0/0 0);
+     rt[0] -> zero :: Counter -> Discard; rt[1] -> one :: Counter -> Discard;
+     Script(wait 1.1, write rt.add 10.0.0.0/16 1, wait 0.7, write rt.add 10.193.0.0/16 1, wait 0.7, write rt.flush);",
+    // All mappings go, and the next ones get other ports.
+    "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1);
+     nat[0] -> low :: IPClassifier(src port < 1045, -);
+     low[0] -> few :: Counter -> Discard; low[1] -> many :: Counter -> Discard; nat[1] -> Discard;
+     Script(wait 1.2, write nat.clear, wait 1, write nat.clear);",
+    // What a handler sets is a constant of the program.
+    "FromDevice(in) -> Strip(14) -> CheckIPHeader -> p :: Paint(0) -> nat :: UDPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1)
+     -> s :: PaintSwitch; nat[1] -> Discard;
+     s[0] -> zero :: Counter -> Discard; s[1] -> one :: Counter -> Discard;
+     Script(wait 1.2, write p.color 1, wait 1, write p.color 0);",
+    // More flows than mappings: those that go make room for others.
+    "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1,
+     MAPPING_CAPACITY 5, UDP_GUARANTEE 0, TCP_GUARANTEE 0);
+     nat[0] -> low :: IPClassifier(src port < 1045, -);
+     low[0] -> few :: Counter -> Discard; low[1] -> many :: Counter -> Discard; nat[1] -> Discard;",
+];
+
+#[test]
+fn nothing_is_remembered_that_has_changed() {
+    for text in CHANGING {
+        let (wanted, _) = run_changing(text, Wanted::Nothing, true, FlowCache::Off);
+        for evaluator in [true, false] {
+            let (found, hits) = run_changing(text, Wanted::All, evaluator, FlowCache::Eager);
+            assert_eq!(wanted, found, "{text}");
+            assert!(hits > 20, "{hits} packets by the flow cache: {text}");
+        }
+    }
 }

@@ -58,8 +58,8 @@ fn flow_cache(running: Option<&Running>, outcome: Option<&Outcome>) -> FlowCache
         }
         (None, None) => CacheCounts::default(),
     };
-    let CacheCounts { hits, whole, flows, shortcuts, cleared } = counts;
-    FlowCache { hits, whole, flows, shortcuts, cleared }
+    let CacheCounts { hits, whole, flows, shortcuts, ended, cleared } = counts;
+    FlowCache { hits, whole, flows, shortcuts, ended, cleared }
 }
 
 /// Packets that are kept, as far as it is known at this moment.

@@ -23,7 +23,6 @@ pub struct Accounts {
 pub struct FlowCache {
     pub hits: u64,
     pub whole: u64,
-    pub flows: u64,
     pub shortcuts: u64,
 }
 

@@ -31,6 +31,8 @@ pub struct Followed {
     pub shortcut: Shortcut,
     /// This flow's numbers, for [`Shortcut::params`].
     pub numbers: Vec<u64>,
+    /// The records that were found.
+    pub records: Vec<u64>,
     /// For how long the tables promise it, nanoseconds.
     pub lease_ns: u64,
     /// What it saves.
@@ -146,13 +148,14 @@ fn follow<B: Buffer + ?Sized>(
     if !matches!(exit, Exit::Drop(_)) {
         walk.frame.effects(walk.code, &mut effects)?;
     }
-    let Walk { code, frame, lease_ns, saved, .. } = walk;
+    let Walk { code, frame, lease_ns, saved, records, .. } = walk;
+    let records = records.into_iter().map(|record| record.handle).collect();
     let saved = Saved { decisions: code.decided, ..saved };
     let (shortcut, numbers) = code.finish(frame.need, frame.room, effects, exit);
     if shortcut.entry_bytes() > super::entry::MOST_BYTES {
         return Err(Refusal::Never("it has too many numbers"));
     }
-    Ok(Followed { shortcut, numbers, lease_ns, saved })
+    Ok(Followed { shortcut, numbers, records, lease_ns, saved })
 }
 
 enum Step {

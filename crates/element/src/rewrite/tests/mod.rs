@@ -8,6 +8,7 @@ mod choice;
 mod endpoint;
 mod handlers;
 mod icmp;
+mod lease;
 mod napt;
 mod ping;
 mod property;
