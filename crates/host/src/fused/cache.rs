@@ -149,8 +149,8 @@ enum Input {
     New,
     /// Its packets' flow keys lie there.
     Cached(Layout),
-    /// The whole program is as quick.
-    Pointless,
+    /// There is no code for it.
+    Failed,
 }
 
 /// What a cache has done.
@@ -238,7 +238,7 @@ impl Cache {
 
     /// Whether packets of an entry have to do with it.
     pub(super) fn is_for(&self, input: usize) -> bool {
-        self.inputs.get(input).is_some_and(|input| *input != Input::Pointless)
+        self.inputs.get(input).is_some_and(|input| *input != Input::Failed)
     }
 
     /// What it has done.
@@ -250,6 +250,9 @@ impl Cache {
     /// Ends the entries that hang on what a table has changed though it had promised not to: all, where it does
     /// not say what.
     pub(super) fn heed(&mut self, tables: &mut dyn Tables) {
+        if self.entries.as_ref().is_none_or(|entries| entries.0.is_empty()) {
+            return;
+        }
         let mut changes = 0u64;
         for number in 0..self.whole.tables.len() {
             let Some(table) = tables.table(number) else { continue };
@@ -351,9 +354,6 @@ impl Cache {
         let Followed { shortcut, numbers, records, saved, .. } = followed;
         let worth = 4 * saved.lookups + saved.prefixes + saved.decisions / 8;
         if self.how == FlowCache::Auto && worth < WORTH {
-            if self.inputs[input] == Input::New {
-                self.inputs[input] = Input::Pointless;
-            }
             return;
         }
         let leases = *self.leases.get_or_insert_with(|| borrow(&self.whole, state.tables));
@@ -489,7 +489,7 @@ impl Cache {
             Ok(_) => {}
             Err(error) => {
                 tracing::error!("no code for a flow cache: {error}");
-                self.inputs.fill(Input::Pointless);
+                self.inputs.fill(Input::Failed);
             }
         }
     }
