@@ -66,7 +66,11 @@ fn whole(registry: &mut Registry, stats: &Stats) {
     counter("packets_merged", "Packets that went into others", stats.merged);
     counter("flow_cache_hits", "Packets that an entry of a flow cache decided", stats.flow_cache.hits);
     counter("flow_cache_misses", "Packets that took a whole stretch instead", stats.flow_cache.whole);
-    counter("flow_cache_cleared", "How often a change of a table ended all entries", stats.flow_cache.cleared);
+    counter(
+        "flow_cache_cleared",
+        "How often a change of a table ended all entries",
+        stats.flow_cache.cleared,
+    );
     let flows: Gauge = Gauge::default();
     flows.set(i64::try_from(stats.flow_cache.flows).unwrap_or(i64::MAX));
     registry.register("flow_cache_flows", "Flows that have an entry now", flows);

@@ -35,7 +35,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { workers: 1, evaluator: false, fused: Wanted::Nothing, cache: FlowCache::Auto, folder: PathBuf::from(".") }
+        Options {
+            workers: 1,
+            evaluator: false,
+            fused: Wanted::Nothing,
+            cache: FlowCache::Auto,
+            folder: PathBuf::from("."),
+        }
     }
 }
 

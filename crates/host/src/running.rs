@@ -11,8 +11,8 @@ use crossbeam_queue::ArrayQueue;
 use element::configure::Direction;
 use shm::pool::{PacketPool, Pool};
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 /// Packets that wait to be taken over by the worker that owns an element's state.

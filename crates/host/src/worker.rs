@@ -14,8 +14,8 @@ use element::{Progress, Vector, Work};
 use shm::pool::PacketPool;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Packets that are worked on at a time unless the user says otherwise. What a hop between elements costs

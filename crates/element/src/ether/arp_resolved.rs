@@ -42,7 +42,14 @@ impl Resolved {
     pub(super) fn new(source: [u8; 6], seed: u64) -> Result<Resolved, TableError> {
         let config = FlowConfig { capacity: CAPACITY, initial_keys: 64, seed, ..FlowConfig::default() };
         let records = Records::new(RECORD_BYTES);
-        Ok(Resolved { index: FlowTable::new(&config)?, records, numbers: vec![], source, seen: 0, changes: 0 })
+        Ok(Resolved {
+            index: FlowTable::new(&config)?,
+            records,
+            numbers: vec![],
+            source,
+            seen: 0,
+            changes: 0,
+        })
     }
 
     fn number(&self, ip: u64) -> Option<u32> {
@@ -73,7 +80,8 @@ impl Resolved {
         let at = self.records.address(number);
         let header = EtherHeader { dst: known.mac, src: self.source, ethertype: 0 };
         let (front, until_ns) = (header.front(), known.until_ns);
-        let stays = self.records.load(at, FRONT, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
+        let stays =
+            self.records.load(at, FRONT, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
         // Who goes on with what he read uses it for too short, not too long, while only the time grows.
         self.changes += u64::from(!stays || is_new);
         self.records.store(at, FRONT, 8, front);

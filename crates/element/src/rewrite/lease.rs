@@ -35,7 +35,12 @@ impl Timeouts {
 impl Mappings {
     pub(super) fn lease(&self) -> Option<Lease> {
         let ns = self.settings.timeouts.lease_ns();
-        (ns > 0).then_some(Lease { ns, misses: false, changes: self.lent.lost_count, gone: self.lent.gone.len() })
+        (ns > 0).then_some(Lease {
+            ns,
+            misses: false,
+            changes: self.lent.lost_count,
+            gone: self.lent.gone.len(),
+        })
     }
 
     pub(super) fn lasting(&self, offset: u16) -> Lasting {

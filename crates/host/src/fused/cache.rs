@@ -431,9 +431,11 @@ impl Cache {
     /// Has a program made that knows all shortcuts.
     fn follow_shortcuts(&mut self) {
         if let Some(made) = self.making.take_if(|making| making.is_finished()) {
-            self.take(made.join().unwrap_or_else(|_| {
-                Err(CodegenError::Machine("the thread that makes code broke".into()))
-            }));
+            self.take(
+                made.join().unwrap_or_else(|_| {
+                    Err(CodegenError::Machine("the thread that makes code broke".into()))
+                }),
+            );
         }
         let known = self.front.as_ref().map_or(0, |front| front.knows);
         let Some(leases) = self.leases.filter(|_| known < self.shortcuts.len()) else { return };

@@ -14,9 +14,9 @@ use crate::worker::Clock;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
 use packet::checksum;
-use port::{Moved, Port, PortInfo, PortStats};
 use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
+use port::{Moved, Port, PortInfo, PortStats};
 use shm::Packet;
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
@@ -349,7 +349,12 @@ fn without_ages(value: &str) -> String {
 /// Runs a chain that its scripts change while packets flow, every flow of a few again and again: what its
 /// handlers say at the end, and how many packets the flow cache decided.
 #[cfg(test)]
-pub(super) fn run_changing(text: &str, fused: Wanted, evaluator: bool, cache: FlowCache) -> (Vec<String>, u64) {
+pub(super) fn run_changing(
+    text: &str,
+    fused: Wanted,
+    evaluator: bool,
+    cache: FlowCache,
+) -> (Vec<String>, u64) {
     let mut seed: Vec<u8> = (0..=255).cycle().take(900).collect();
     seed.iter_mut().enumerate().for_each(|(at, byte)| *byte = byte.wrapping_mul(37) ^ (at / 7) as u8);
     let mut choices = Choices(&seed);

@@ -123,9 +123,9 @@ impl Code {
     /// Whether a guard says that a value is larger than a number, or not smaller.
     fn is_above(&self, value: Value, number: u64) -> bool {
         self.guards.iter().any(|(guard, is_set)| match (self.inst(*guard), is_set) {
-            (Inst::Bin(BinOp::Lt, low, high), true) if high == value => {
-                self.origin(low).is_some_and(|low| low.is == Is::Same && low.number.saturating_add(1) >= number)
-            }
+            (Inst::Bin(BinOp::Lt, low, high), true) if high == value => self
+                .origin(low)
+                .is_some_and(|low| low.is == Is::Same && low.number.saturating_add(1) >= number),
             (Inst::Bin(BinOp::Le, low, high), true) if high == value => {
                 self.origin(low).is_some_and(|low| low.is == Is::Same && low.number >= number)
             }
@@ -271,7 +271,11 @@ impl Code {
                 BinOp::Xor => match self.inst(x.on_packet()?) {
                     Inst::Bin(BinOp::Xor, inner, other) => {
                         let same = self.origin(other)?.is_same(constant);
-                        same.then_some(Seen { number: x.number ^ constant, is: Is::Packet(inner), bits: x.bits })
+                        same.then_some(Seen {
+                            number: x.number ^ constant,
+                            is: Is::Packet(inner),
+                            bits: x.bits,
+                        })
                     }
                     _ => None,
                 },

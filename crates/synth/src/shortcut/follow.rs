@@ -311,7 +311,8 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     fn rec_store(&mut self, record: Seen, offset: u16, bytes: u8, value: Seen) -> Result<(), Refusal> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
-        let own = self.code.flow(Source::Record(at, offset, bytes), number, bytes * 8, lasting != Lasting::Fixed);
+        let own =
+            self.code.flow(Source::Record(at, offset, bytes), number, bytes * 8, lasting != Lasting::Fixed);
         if own.is == value.is {
             return Ok(());
         }
@@ -432,4 +433,3 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         }
     }
 }
-

@@ -248,9 +248,8 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     pub fn load_anno(&mut self, code: &mut Code, anno: Anno) -> Result<Seen, Refusal> {
-        let meets = |other: Anno| {
-            other.offset < anno.offset + anno.len && anno.offset < other.offset + other.len
-        };
+        let meets =
+            |other: Anno| other.offset < anno.offset + anno.len && anno.offset < other.offset + other.len;
         match self.annos.iter().rev().find(|(other, _)| meets(*other)) {
             Some((other, value)) if *other == anno => return Ok(*value),
             Some(_) => return Err(Refusal::Never("annotations overlap")),

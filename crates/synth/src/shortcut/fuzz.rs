@@ -62,7 +62,8 @@ pub fn compare_shortcuts(whole: &Program, first: &Sample, others: &[Sample]) -> 
             entries.record_store(record, entry::RENEW_NS, 8, NOW_NS + 1);
             entries.record_store(record, entry::END_NS, 8, NOW_NS + 2);
             entries.record_store(record, entry::SHORTCUT, 2, 0);
-            let mut copy = Runner { program: whole, cells: runner.cells.clone(), tables: runner.tables.copy() };
+            let mut copy =
+                Runner { program: whole, cells: runner.cells.clone(), tables: runner.tables.copy() };
             let quick = shortcut(&front, input, sample, copy.cells.clone(), &mut entries);
             match quick {
                 Ok((exit, packet, cells)) => {

@@ -24,7 +24,8 @@ impl Layout {
     pub fn of<B: Buffer + ?Sized>(packet: &Packet, buffer: &B) -> Option<Layout> {
         let byte = |at: u16| {
             let mut byte = [0];
-            let is_there = u32::from(at) < packet.len && buffer.read(usize::from(packet.data + at), &mut byte);
+            let is_there =
+                u32::from(at) < packet.len && buffer.read(usize::from(packet.data + at), &mut byte);
             is_there.then_some(byte[0])
         };
         let word = |at: u16| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));

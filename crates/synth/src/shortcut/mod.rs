@@ -56,9 +56,9 @@ pub struct Shortcut {
 impl Shortcut {
     /// Bytes of an entry.
     pub fn entry_bytes(&self) -> usize {
-        self.params.last().map_or(usize::from(entry::PARAMS), |(at, bytes)| {
-            usize::from(*at) + usize::from(*bytes)
-        })
+        self.params
+            .last()
+            .map_or(usize::from(entry::PARAMS), |(at, bytes)| usize::from(*at) + usize::from(*bytes))
     }
 }
 

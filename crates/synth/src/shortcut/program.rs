@@ -1,7 +1,7 @@
 //! The program of a table of entries.
 
-use super::key::{KEY_WORDS, Layout};
 use super::Shortcut;
+use super::key::{KEY_WORDS, Layout};
 use ir::eval::Exit;
 use ir::program::{Block, BlockId, Matching, Program, TableDecl, Term, Value};
 use ir::verify::{VerifyError, verify};

@@ -170,12 +170,7 @@ impl Sums {
     }
 
     /// See [`Inst::CsumUpdate`].
-    pub fn update(
-        &mut self,
-        code: &mut Code,
-        [sum, old, new]: [Seen; 3],
-        bits: u8,
-    ) -> Result<Seen, Refusal> {
+    pub fn update(&mut self, code: &mut Code, [sum, old, new]: [Seen; 3], bits: u8) -> Result<Seen, Refusal> {
         let number = checksum_update(sum.number, old.number, new.number, bits);
         let (old, new) = (code.steady(old)?, code.steady(new)?);
         if old.on_packet().is_some() || new.on_packet().is_some() || code.steady(sum)?.bits > 16 {
