@@ -83,7 +83,7 @@ impl Resolved {
         let stays =
             self.records.load(at, FRONT, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
         // Who goes on with what he read uses it for too short, not too long, while only the time grows.
-        self.changes += u64::from(!stays || is_new);
+        self.changes += u64::from(!stays && !is_new);
         self.records.store(at, FRONT, 8, front);
         self.records.store(at, UNTIL_NS, 8, until_ns);
     }

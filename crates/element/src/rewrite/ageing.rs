@@ -177,7 +177,7 @@ impl Mappings {
             && let Some(record) = self.flows.step(&mut budget)
         {
             let age = self.age(record);
-            if age.guaranteed_ns > now_ns || self.is_condemned(record) {
+            if age.guaranteed_ns.saturating_add(self.lent.ns) > now_ns || self.is_condemned(record) {
                 continue;
             }
             seen += 1;

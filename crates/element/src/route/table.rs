@@ -68,7 +68,6 @@ impl Routes {
     /// # Errors
     /// When there is one and `replace` is false, or memory is short. Nothing is changed then.
     pub fn add(&mut self, line: &Line, replace: bool) -> Result<Option<Hop>, RouteError> {
-        self.changes += 1;
         let hop = line.hop().ok_or(RouteError::NoPort)?;
         let old = self.exact(line.prefix, line.len);
         if let Some(old) = old.filter(|_| !replace) {
@@ -77,6 +76,7 @@ impl Routes {
         let number = self.hops.take(hop);
         match self.trie.insert(line.prefix, line.len, number) {
             Ok(replaced) => {
+                self.changes += 1;
                 replaced.into_iter().for_each(|number| self.hops.release(number));
                 Ok(old)
             }
@@ -93,7 +93,6 @@ impl Routes {
     /// # Errors
     /// When there is no such route.
     pub fn remove(&mut self, line: &Line) -> Result<Hop, RouteError> {
-        self.changes += 1;
         let found = self.exact(line.prefix, line.len);
         let hop = found.filter(|hop| line.hop().is_none_or(|wanted| wanted == *hop));
         let Some(hop) = hop else {
@@ -106,6 +105,7 @@ impl Routes {
         };
         if let Some(number) = self.trie.remove(line.prefix, line.len) {
             self.hops.release(number);
+            self.changes += 1;
         }
         Ok(hop)
     }

@@ -47,6 +47,11 @@ const LOOKED_AT: usize = 512;
 /// What a shortcut must save, in the work of a lookup in a small table of prefixes.
 const WORTH: usize = 6;
 
+/// Entries that are taken out one by one.
+const FEW: usize = 1024;
+/// For how long an entry lasts without being renewed.
+const LONGEST_NS: u64 = 4_000_000_000;
+
 /// Notes of users that are kept: so many for each entry, and of so many entries at least.
 const MOST_LOOKUPS: usize = 32;
 const MOST_USERS: usize = 4096;
@@ -56,7 +61,8 @@ const MOST_USERS: usize = 4096;
 struct Entries(FlowTable<KEY_WORDS>);
 
 impl Entries {
-    fn new(entry_bytes: usize, seed: u64) -> Result<Entries, TableError> {
+    fn new(entry_bytes: usize) -> Result<Entries, TableError> {
+        let seed = RandomState::new().hash_one(entry_bytes);
         let config = FlowConfig {
             record_bytes: entry_bytes,
             capacity: CAPACITY,
@@ -288,10 +294,18 @@ impl Cache {
     /// Ends all entries.
     pub(super) fn clear(&mut self) {
         self.users.clear();
-        if let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) {
-            entries.0.clear();
-            self.counts.cleared += 1;
+        let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) else { return };
+        self.counts.cleared += 1;
+        if entries.0.len() <= FEW {
+            return entries.0.clear();
         }
+        // Emptying a large table, or giving back its memory, takes longer than packets may wait.
+        let Ok(empty) = Entries::new(self.entry_bytes) else { return entries.0.clear() };
+        let old = std::mem::replace(entries, empty);
+        let _ = std::thread::Builder::new().name("flow cache".into()).spawn(move || {
+            super::made::leave_packet_core();
+            drop(old);
+        });
     }
 
     /// The program of shortcuts, how it is run, and its table; `None` while there is none.
@@ -358,7 +372,6 @@ impl Cache {
         }
         let leases = *self.leases.get_or_insert_with(|| borrow(&self.whole, state.tables));
         self.inputs[input] = Input::Cached(layout);
-        self.learnt += 1;
         let bytes = shortcut.entry_bytes();
         let next = self.shortcuts.len();
         let known = self.shortcuts.iter().position(|(at, known)| *at == input && *known == shortcut);
@@ -366,6 +379,7 @@ impl Cache {
             Some(number) => number,
             None if next < MOST_SHORTCUTS => {
                 self.shortcuts.push((input, shortcut));
+                self.learnt += 1;
                 if bytes > self.entry_bytes {
                     self.entry_bytes = bytes.next_multiple_of(64);
                     self.clear();
@@ -384,6 +398,7 @@ impl Cache {
         let Some(entries) = &mut self.entries else { return };
         // Where there is no room, the flow stays in the whole program.
         let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
+        self.learnt += 1;
         records.into_iter().for_each(|used| self.users.add(used, record));
         let at = entries.0.record_ptr(record) as u64;
         let now_ns = state.now_ns;
@@ -483,8 +498,7 @@ impl Cache {
             // Entries of another size are not what the table has now.
             Ok(front) if usize::from(front.program.tables[0].record_bytes) == self.entry_bytes => {
                 if self.entries.is_none() {
-                    let seed = RandomState::new().hash_one(self.entry_bytes);
-                    self.entries = Entries::new(self.entry_bytes, seed).ok();
+                    self.entries = Entries::new(self.entry_bytes).ok();
                 }
                 self.front = Some(front);
             }
@@ -502,7 +516,8 @@ fn borrow(whole: &Program, tables: &mut dyn Tables) -> Leases {
     let numbers = 0..whole.tables.len();
     let leases = |tables: &mut dyn Tables, number| tables.table(number).and_then(|table| table.lease());
     let ns = numbers.clone().filter_map(|number| Some(leases(tables, number)?.ns)).min().unwrap_or(u64::MAX);
-    let leases = Leases::new(ns);
+    // Whoever promises for ever is not believed for longer: flows that have ended give their entries back.
+    let leases = Leases::new(ns.min(LONGEST_NS));
     for number in numbers {
         if let Some(table) = tables.table(number) {
             table.lend(leases.end_ns);

@@ -86,6 +86,14 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             _ => self.packet.trans,
         };
         let place = (at != NO_HEADER).then(|| i64::from(at) - i64::from(self.packet.data));
+        // One byte in front of the packet has the same offset as one that is not set.
+        if place == Some(-1) {
+            return Err(Refusal::Never("a header lies one byte in front of the packet"));
+        }
+        if place.is_none() {
+            let avail = code.seen(Inst::Avail(base), 0, 32)?;
+            code.pin(avail)?;
+        }
         let number = place.map_or(u64::MAX, |place| place as u64);
         let offset = code.seen(Inst::Offset(base), number, 64)?;
         code.pin(offset)?;
@@ -96,6 +104,13 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     pub fn set_base(&mut self, base: Base, place: Place) -> Result<(), Refusal> {
         if place.is_some_and(|place| !(-FAR..FAR).contains(&place)) {
             return Err(Refusal::Never("a header lies far away"));
+        }
+        // In front of the buffer it would not be set: so much room all packets must have.
+        if let Some(place) = place.filter(|place| *place < 0) {
+            if -place > i64::from(self.packet.data) {
+                return Err(Refusal::Never("a header lies in front of the buffer"));
+            }
+            self.room = self.room.max(place.unsigned_abs() as u16);
         }
         self.bases[base as usize] = Some(place);
         self.moved[base as usize] = true;
@@ -132,6 +147,9 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     pub fn take(&mut self, code: &mut Code, bytes: Seen) -> Result<(), Refusal> {
         if bytes.bits > 32 {
             return Err(Refusal::Never("it cuts the packet nobody knows where"));
+        }
+        if self.data < 0 {
+            return Err(Refusal::Never("it cuts the packet where it has put bytes in front"));
         }
         let end = code.bin(BinOp::Add, code.steady(bytes)?, Seen::same(self.data as u64))?;
         self.tail = Some(match self.tail {
@@ -233,7 +251,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         };
         let length = self.bits(code, net * 8 + 4, 4)?;
         let length = code.pin(length)?;
-        if length < 5 || !self.reach(net + length as i64 * 4)? {
+        if length < 5 || !self.is_there(code, net + length as i64 * 4)? {
             return Err(Refusal::Never("it sums a header that is not there"));
         }
         let mut words = vec![];
