@@ -177,7 +177,9 @@ impl Mappings {
             && let Some(record) = self.flows.step(&mut budget)
         {
             let age = self.age(record);
-            if age.guaranteed_ns.saturating_add(self.lent.ns) > now_ns || self.is_condemned(record) {
+            // Who remembers a mapping notes its use late; only a guarantee has to be kept all the same.
+            let late_ns = if age.guaranteed_ns > age.last_ns { self.lent.ns } else { 0 };
+            if age.guaranteed_ns.saturating_add(late_ns) > now_ns || self.is_condemned(record) {
                 continue;
             }
             seen += 1;

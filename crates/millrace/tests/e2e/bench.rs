@@ -14,8 +14,8 @@ fn workloads_are_measured() {
     let report: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
     let rows = report["rows"].as_array().expect("rows");
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
-    // Floor and forwarding have one form, the others two.
-    assert_eq!(names.len(), 8, "{names:?}");
+    // Floor and forwarding have one form, the others three.
+    assert_eq!(names.len(), 11, "{names:?}");
     for row in rows {
         assert!(row["skipped"].is_null(), "{row}");
         let sample = &row["samples"][0];
