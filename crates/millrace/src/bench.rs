@@ -52,6 +52,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
 
+    /// File with the rules of the workloads `isp-file*`, in ClassBench's format
+    #[arg(long, value_name = "FILE")]
+    acl: Option<PathBuf>,
+
     /// How NFs run that run in this process, each workload in all of these forms, side by side: modular, fused
     /// (without a flow cache), cached (with one)
     #[arg(long = "as", value_name = "FORM", value_delimiter = ',', default_value = "modular,fused,cached")]
@@ -129,6 +133,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         core: args.core,
         testpmd: !args.no_testpmd,
         table: args.table.clone(),
+        acl: args.acl.clone(),
         folder: scratch.folder.clone(),
         program: (program, vec!["bench".into()]),
     };

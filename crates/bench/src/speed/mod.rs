@@ -16,6 +16,7 @@
 pub mod child;
 pub mod core_time;
 pub mod full_table;
+pub mod isp;
 pub mod machine;
 pub mod measure;
 pub mod peers;

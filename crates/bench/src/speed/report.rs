@@ -64,6 +64,8 @@ pub struct Row {
     pub samples: Vec<Sample>,
     /// Why it was left out.
     pub skipped: Option<String>,
+    /// What differs from what was asked for.
+    pub note: Option<String>,
 }
 
 /// Whether the gate holds for a row.
@@ -90,6 +92,7 @@ impl Row {
             bess_cycles: None,
             samples: vec![],
             skipped: None,
+            note: None,
         }
     }
 
@@ -108,7 +111,7 @@ impl Row {
 
     /// What a reader has to know of the figures.
     fn notes(&self) -> String {
-        let mut notes = vec![];
+        let mut notes: Vec<String> = self.note.iter().cloned().collect();
         let worst = self.samples.iter().map(Sample::disturbed).fold(0.0, f64::max);
         if worst > DISTURBED {
             notes.push(format!("core taken away {:.0} %", worst * 100.0));

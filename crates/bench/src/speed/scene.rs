@@ -5,6 +5,7 @@
 //! capture (each received frame is copied once) and, without a file to write, drops what is sent;
 //! `net_null` makes frames of zeros and drops what is sent. `dpdk-testpmd` gets the same device.
 
+use super::isp;
 use super::workload::Workload;
 use crate::BenchError;
 use crate::capture::{Resolution, write_capture};
@@ -12,6 +13,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use table::acl::classbench::{Filter, write_filters};
 
 /// Packets that are under way or in a cache, beside those that a port keeps for itself.
 const SPARE_SLOTS: u32 = 16_384;
@@ -51,8 +53,8 @@ impl PortKind {
     }
 
     /// Packet slots that are enough: net_pcap keeps one for each frame that it replays.
-    pub fn slots(self, flows: u64) -> u32 {
-        let kept = if self == PortKind::Pcap { u32::try_from(flows).unwrap_or(u32::MAX) } else { 0 };
+    pub fn slots(self, frames: u64) -> u32 {
+        let kept = if self == PortKind::Pcap { u32::try_from(frames).unwrap_or(u32::MAX) } else { 0 };
         kept.saturating_add(SPARE_SLOTS)
     }
 
@@ -81,6 +83,8 @@ impl FromStr for PortKind {
 #[derive(Clone, Debug)]
 pub struct Stage {
     folder: PathBuf,
+    /// The rules that were given for workloads that need some.
+    rules: Option<Vec<Filter>>,
 }
 
 impl Stage {
@@ -98,7 +102,26 @@ impl Stage {
                 "{path}: DPDK takes no file whose name has a comma, a space or an equals sign"
             )));
         }
-        Ok(Stage { folder })
+        Ok(Stage { folder, rules: None })
+    }
+
+    /// The same with these rules for workloads that need some.
+    #[must_use]
+    pub fn with_rules(self, rules: Option<Vec<Filter>>) -> Stage {
+        Stage { rules, ..self }
+    }
+
+    /// What hits a workload's rules, and the file in which it lies; written if it is not there yet.
+    fn rules_to_hit(&self, workload: &Workload) -> Result<Option<PathBuf>, BenchError> {
+        let Some(rules) = workload.rules(self.rules.as_deref()) else { return Ok(None) };
+        let given = if workload.needs_rules() { "given".into() } else { rules.len().to_string() };
+        let path = self.folder.join(format!("{given}.rules"));
+        if !path.exists() {
+            let to_hit: Vec<Filter> = isp::with_ports(&rules).collect();
+            let failed = |cause| BenchError::File { action: "write", path: path.clone(), cause };
+            std::fs::write(&path, write_filters(&to_hit)).map_err(failed)?;
+        }
+        Ok(Some(path))
     }
 
     /// Writes the commands that fill a full table, and returns their file.
@@ -120,11 +143,12 @@ impl Stage {
     /// # Errors
     /// When it cannot be written.
     pub fn capture(&self, workload: &Workload, flows: u64) -> Result<PathBuf, BenchError> {
-        let table = if workload.needs_full_table() { "full-table-" } else { "" };
-        let path = self.folder.join(format!("{table}{flows}-flows.pcap"));
+        let rules = self.rules_to_hit(workload)?;
+        let traffic = workload.traffic(flows, rules.as_deref())?;
+        let path = self.folder.join(format!("{}-{flows}-flows.pcap", workload.traffic_name()));
         if !path.exists() {
-            let mut frames = workload.traffic(flows)?.frames()?;
-            write_capture(&path, Resolution::Microseconds, &mut frames, flows, &mut |_| {})?;
+            let count = workload.frames(flows);
+            write_capture(&path, Resolution::Microseconds, &mut traffic.frames()?, count, &mut |_| {})?;
         }
         Ok(path)
     }
@@ -137,12 +161,14 @@ impl Stage {
         let folder = self.folder.join(format!("{}-{kind}-{flows}", workload.name));
         let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        let layout = workload.layout();
+        let rules = workload.rules(self.rules.as_deref()).unwrap_or_default();
+        let layout = workload.layout(flows, &rules);
         let mut ports = toml::Table::new();
         let mut port = toml::Table::new();
         let out = match kind.device(&self.folder) {
             None => {
-                let traffic = toml::Value::try_from(workload.traffic(flows)?)
+                let traffic = workload.traffic(flows, self.rules_to_hit(workload)?.as_deref())?;
+                let traffic = toml::Value::try_from(traffic)
                     .map_err(|error| BenchError::Contradiction(error.to_string()))?;
                 port.insert("traffic".into(), traffic);
                 let sink = toml::Table::from_iter([("discard".to_string(), true.into())]);
@@ -201,7 +227,7 @@ mod tests {
     #[test]
     fn workloads_become_chains_without_mistakes() {
         let folder = tempfile::tempdir().expect("folder");
-        let stage = Stage::new(folder.path()).expect("folder");
+        let stage = Stage::new(folder.path()).expect("folder").with_rules(Some(isp::generated(50)));
         for (workload, kind) in workload::all().flat_map(|w| PortKind::ALL.map(|kind| (w, kind))) {
             let path = stage.lay_out(workload, kind, 100).expect("written");
             let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());

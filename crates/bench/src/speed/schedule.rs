@@ -10,7 +10,7 @@ use super::scene::{PortKind, Stage};
 use super::shape::Shape;
 use super::testpmd::{self, Mode, TestpmdOptions};
 use super::workload::{FULL_TABLE_HANDLER, Workload};
-use super::{full_table, peers};
+use super::{full_table, isp, peers};
 use crate::BenchError;
 use std::path::PathBuf;
 
@@ -37,6 +37,8 @@ pub struct Options {
     pub testpmd: bool,
     /// A file with the prefixes of the full table, instead of the made-up one.
     pub table: Option<PathBuf>,
+    /// A file with the rules of the workloads that need some that are given.
+    pub acl: Option<PathBuf>,
     /// Where chains and captures are laid out.
     pub folder: PathBuf,
     /// This program, and what stands in front of the arguments of [`child::arguments`].
@@ -67,7 +69,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     let core = options.core.or(machine.cores.last().copied()).unwrap_or(0);
     let main_core = machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core);
     let (mut jobs, mut rows) = (Vec::new(), Vec::new());
-    let stage = Stage::new(&options.folder)?;
+    let rules = options.acl.as_deref().map(isp::read).transpose()?;
+    let stage = Stage::new(&options.folder)?.with_rules(rules);
     let routes = routes(options, &stage)?;
     for &port in &options.ports {
         // What a port without contents receives has no flows.
@@ -104,11 +107,19 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
             for (workload, shape) in workloads.flat_map(|workload| shapes(workload, &options.shapes)) {
                 let mut row = Row::new(shown_name(workload, shape), port, shown);
                 (row.about, row.gated) = (workload.about.into(), workload.gated && port == PortKind::Pcap);
+                let asked = flows;
+                let flows = workload.flows(flows);
+                if flows < asked && shown.is_some() {
+                    row.note = Some(format!("{flows} flows"));
+                }
+                if workload.needs_rules() && options.acl.is_none() {
+                    row.skipped = Some("no rules: give --acl FILE".into());
+                }
                 let chain = stage.lay_out(workload, port, flows)?;
                 row.fastclick_share =
-                    (port == PortKind::Pcap).then(|| peers::fastclick_share(workload.name, flows)).flatten();
+                    (port == PortKind::Pcap).then(|| peers::fastclick_share(workload.name, asked)).flatten();
                 row.bess_cycles =
-                    (port == PortKind::Memory).then(|| peers::bess_cycles(workload.name, flows)).flatten();
+                    (port == PortKind::Memory).then(|| peers::bess_cycles(workload.name, asked)).flatten();
                 let full = workload.needs_full_table();
                 let writes =
                     routes.iter().filter(|_| full).map(|file| (FULL_TABLE_HANDLER.into(), file.clone()));
@@ -117,8 +128,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                     seconds: options.seconds,
                     burst: options.burst,
                     core,
-                    warm_packets: flows * 2,
-                    slots: port.slots(flows),
+                    warm_packets: workload.frames(flows) * 2,
+                    slots: port.slots(workload.frames(flows)),
                     shape,
                 };
                 jobs.push(Job::Chain { chain, options });

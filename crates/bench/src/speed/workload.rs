@@ -4,8 +4,11 @@
 //! 198.18.0.0/15, which every workload lets pass: one that drops something is not comparable, and
 //! [`super::report`] says so.
 
+use super::isp::{self, Load};
 use crate::BenchError;
-use crate::traffic::{SizeMix, TrafficSpec};
+use crate::traffic::{AclTraffic, ProtocolMix, SizeMix, TrafficSpec};
+use std::path::Path;
+use table::acl::classbench::Filter;
 
 macro_rules! example {
     ($file:literal) => {
@@ -40,6 +43,8 @@ enum Source {
     FullTable(&'static str),
     /// The chain of the SNF paper's figure 5.
     Chain,
+    /// An ISP's chain with so many rules, or those of a file.
+    Isp(Option<usize>, Load),
     /// So many NFs in a row, each in a process of its own, that read and write each packet's first bytes.
     Relays(u32, Relay),
 }
@@ -81,6 +86,12 @@ const fn row(name: &'static str, about: &'static str, text: &'static str, count:
 const ROUTER: &str = example!("bench/router.click");
 const LEAN: &str = example!("bench/lean-router.click");
 const NAPT: &str = example!("bench/napt.click");
+const MIXED: &str = example!("bench/mixed.click");
+
+/// What the NAPT of the demo chain can give ports to, towards the one address that the balancer stands for.
+const MOST_OF_CHAIN: u64 = 60_000;
+/// Frames of a capture in which flows come at random.
+const RANDOM_FRAMES: u64 = 65_536;
 
 static WORKLOADS: &[Workload] = &[
     Workload {
@@ -115,10 +126,22 @@ static WORKLOADS: &[Workload] = &[
     row("lean-router-2", "2 lean routers", LEAN, 2),
     row("lean-router-4", "4 lean routers", LEAN, 4),
     row("lean-router-10", "10 lean routers", LEAN, 10),
+    row("mixed-1", "10 rules, 10 routes, TTL, NAPT", MIXED, 1),
+    row("mixed-2", "the same twice", MIXED, 2),
+    row("mixed-4", "the same four times", MIXED, 4),
     row("router-1", "standards-compliant router", ROUTER, 1),
     row("router-2", "2 standards-compliant routers", ROUTER, 2),
     row("router-4", "4 standards-compliant routers", ROUTER, 4),
     row("router-10", "10 standards-compliant routers", ROUTER, 10),
+    isp("isp-251", "firewall of 251 rules, router, NAPT (SNF figure 9)", Some(251), Load::Established),
+    isp("isp-713", "the same with 713 rules", Some(713), Load::Established),
+    isp("isp-8550", "the same with 8,550 rules", Some(8_550), Load::Established),
+    isp("isp-8550-zipf", "the same, a few heavy flows and many light ones", Some(8_550), Load::Zipf),
+    isp("isp-8550-new", "the same, each packet of a flow unknown to the NAPT", Some(8_550), Load::New),
+    isp("isp-100000", "the same with 100,000 rules", Some(100_000), Load::Established),
+    isp("isp-file", "the same with the rules of --acl FILE", None, Load::Established),
+    isp("isp-file-zipf", "the same, a few heavy flows and many light ones", None, Load::Zipf),
+    isp("isp-file-new", "the same, each packet of a flow unknown to the NAPT", None, Load::New),
     relays("process-1", "1 NF in a process", 1, Relay::Together),
     relays("process-2", "2 NFs in processes, one trust group", 2, Relay::Together),
     relays("process-3", "3 NFs in processes, one trust group", 3, Relay::Together),
@@ -140,6 +163,10 @@ const fn relays(name: &'static str, about: &'static str, count: u32, relay: Rela
     Workload { any_frame: true, source: Source::Relays(count, relay), ..file(name, about, "") }
 }
 
+const fn isp(name: &'static str, about: &'static str, rules: Option<usize>, load: Load) -> Workload {
+    Workload { source: Source::Isp(rules, load), ..file(name, about, "") }
+}
+
 /// Elements that do what the program of the other relays does: read and write the first bytes of each packet.
 const RELAY: &str = "FromDevice(0) -> EtherMirror -> ToDevice(1);";
 
@@ -159,8 +186,36 @@ impl Workload {
         matches!(self.source, Source::FullTable(_))
     }
 
-    /// Its files and links.
-    pub fn layout(&self) -> Layout {
+    /// The rules that it needs: those that were given, or made up; `None` where it has no such list, or they
+    /// would have to be given.
+    pub fn rules(&self, given: Option<&[Filter]>) -> Option<Vec<Filter>> {
+        match self.source {
+            Source::Isp(Some(count), _) => Some(isp::generated(count)),
+            Source::Isp(None, _) => given.map(<[Filter]>::to_vec),
+            _ => None,
+        }
+    }
+
+    /// Whether it needs rules that nobody makes up.
+    pub fn needs_rules(&self) -> bool {
+        matches!(self.source, Source::Isp(None, _))
+    }
+
+    /// How many flows it gets where so many are asked for.
+    pub fn flows(&self, asked: u64) -> u64 {
+        if matches!(self.source, Source::Chain) { asked.min(MOST_OF_CHAIN) } else { asked }
+    }
+
+    /// How many frames show its traffic.
+    pub fn frames(&self, flows: u64) -> u64 {
+        match self.source {
+            Source::Isp(_, Load::Zipf) => flows.max(RANDOM_FRAMES),
+            _ => flows,
+        }
+    }
+
+    /// Its files and links for so many flows, with these rules where it needs some.
+    pub fn layout(&self, flows: u64, rules: &[Filter]) -> Layout {
         let one = |text: String| {
             let ends = text.contains("ToDevice(");
             let mut links = vec!["IN -> [in]nf".to_string()];
@@ -174,6 +229,7 @@ impl Workload {
                 one(format!("{class}\nFromDevice(in)\n{stages}    -> ToDevice(out);\n"))
             }
             Source::Relays(count, relay) => in_a_row(count, relay),
+            Source::Isp(_, load) => isp::layout(rules, load, flows),
             Source::Chain => Layout {
                 programs: vec![],
                 nfs: [
@@ -206,23 +262,43 @@ impl Workload {
         matches!(self.source, Source::Relays(_, relay) if relay != Relay::Modular)
     }
 
-    /// The traffic that it is given.
+    /// What its traffic is called: the same for workloads that are given the same.
+    pub fn traffic_name(&self) -> String {
+        match self.source {
+            Source::FullTable(_) => "full-table".into(),
+            Source::Chain => "one-address".into(),
+            Source::Isp(rules, load) => {
+                let rules = rules.map_or("given".into(), |count| count.to_string());
+                format!("{rules}-rules-{}", load.order().to_string().replace([':', '.'], "-"))
+            }
+            _ => "any".into(),
+        }
+    }
+
+    /// The traffic that it is given; `rules` is the file with those that it is to hit.
     ///
     /// # Errors
     /// None that a user could cause.
-    pub fn traffic(&self, flows: u64) -> Result<TrafficSpec, BenchError> {
+    pub fn traffic(&self, flows: u64, rules: Option<&Path>) -> Result<TrafficSpec, BenchError> {
+        let spec = TrafficSpec { size: SizeMix::fixed(64), flows, ..TrafficSpec::default() };
+        if let Source::Isp(_, load) = self.source {
+            let acl = AclTraffic { rules: rules.map(Path::to_owned), ..AclTraffic::default() };
+            return Ok(TrafficSpec { acl, order: load.order(), protocols: ProtocolMix::UDP_ONLY, ..spec });
+        }
         // No router of the workloads has one of these destination addresses for itself.
-        let dst =
-            if self.needs_full_table() { "1.0.0.0-223.255.255.255" } else { "198.18.1.0-198.19.254.255" };
+        let dst = match self.source {
+            Source::FullTable(_) => "1.0.0.0-223.255.255.255",
+            // A balancer stands for one address.
+            Source::Chain => "198.18.1.1",
+            _ => "198.18.1.0-198.19.254.255",
+        };
         Ok(TrafficSpec {
-            size: SizeMix::fixed(64),
-            flows,
             src: "10.0.0.0/16".parse()?,
             dst: dst.parse()?,
             src_port: "1024-65535".parse()?,
             // What the firewall of the chain lets pass.
             dst_port: "1234".parse()?,
-            ..TrafficSpec::default()
+            ..spec
         })
     }
 }
@@ -264,12 +340,12 @@ mod tests {
 
     #[test]
     fn a_row_has_its_stages_between_the_ports() {
-        let row = find("process-2").expect("there").layout();
+        let row = find("process-2").expect("there").layout(100, &[]);
         assert_eq!(
             (row.links.as_slice(), row.programs.len()),
             (&["IN -> [0]nf1[1] -> [0]nf2[1] -> OUT".into()][..], 2)
         );
-        let layout = find("napt-2").expect("there").layout();
+        let layout = find("napt-2").expect("there").layout(100, &[]);
         let text = &layout.nfs[0].1;
         assert!(text.ends_with("FromDevice(in)\n    -> Stage(1)\n    -> Stage(2)\n    -> ToDevice(out);\n"));
         assert_eq!(layout.links, ["IN -> [in]nf", "nf[out] -> OUT"]);
@@ -277,20 +353,20 @@ mod tests {
 
     #[test]
     fn the_floor_sends_nothing() {
-        assert_eq!(find("floor").expect("there").layout().links, ["IN -> [in]nf"]);
+        assert_eq!(find("floor").expect("there").layout(100, &[]).links, ["IN -> [in]nf"]);
     }
 
     #[test]
     fn the_full_table_has_an_element_to_go_to() {
-        let text = &find("l3-full").expect("there").layout().nfs[0].1;
+        let text = &find("l3-full").expect("there").layout(100, &[]).nfs[0].1;
         assert!(text.contains("routes :: RadixIPLookup("), "{text}");
         assert_eq!(FULL_TABLE_HANDLER, "nf/routes.ctrl");
     }
 
     #[test]
     fn frames_are_of_64_bytes_with_fcs_and_of_as_many_flows() {
-        for workload in all() {
-            let frames = workload.traffic(500).expect("valid").prepare(500).expect("frames");
+        for workload in all().filter(|workload| !matches!(workload.source, Source::Isp(..))) {
+            let frames = workload.traffic(500, None).expect("valid").prepare(500).expect("frames");
             assert!(frames.iter().all(|frame| frame.len() == 60));
             let mut tuples: Vec<&[u8]> = frames.iter().map(|frame| &frame[26..38]).collect();
             tuples.sort_unstable();
@@ -301,8 +377,9 @@ mod tests {
 
     #[test]
     fn files_parse() {
+        let few = isp::generated(20);
         for workload in all() {
-            for (name, text) in workload.layout().nfs {
+            for (name, text) in workload.layout(100, &few).nfs {
                 let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
                 let source = map.add(name, text);
                 click::parse(&mut map, source, &mut diags);

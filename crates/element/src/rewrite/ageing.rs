@@ -88,14 +88,17 @@ pub struct Reaper {
     last_ns: Option<u64>,
     /// Record looks earned but not used, in nanoseconds times records.
     credit: u128,
+    /// Mappings that a full table pushes out next, and their ends when they were chosen.
+    first_to_end: Vec<(u64, RecordId)>,
 }
 
 /// The longest round.
 const ROUND_NS: u64 = 10 * SECOND_NS;
 /// The most records that one tick looks at.
 const MOST_PER_TICK: usize = 4096;
-/// Mappings among which the one to push out is chosen, and where a search gives up.
-const SAMPLE: usize = 16;
+/// Mappings among which those to push out are chosen, how many are, and where a search gives up.
+const SAMPLE: usize = 64;
+const VICTIMS: usize = 16;
 const SEARCH: usize = 1024;
 
 impl Mappings {
@@ -168,26 +171,47 @@ impl Mappings {
         }
     }
 
-    /// The mapping to push out of a full table: of some, the one that ends first; none that is
-    /// guaranteed.
+    /// The mapping to push out of a full table: one of the first to end; none that is guaranteed.
+    ///
+    /// A look at many finds some at once, which go one after the other, so that a new flow costs a few looks.
     pub(super) fn best_effort_victim(&mut self) -> Option<RecordId> {
-        let now_ns = self.now_ns;
-        let (mut budget, mut seen, mut best) = (SEARCH, 0, None);
-        while seen < SAMPLE
-            && let Some(record) = self.flows.step(&mut budget)
-        {
-            let age = self.age(record);
-            // Who remembers a mapping notes its use late; only a guarantee has to be kept all the same.
-            let late_ns = if age.guaranteed_ns > age.last_ns { self.lent.ns } else { 0 };
-            if age.guaranteed_ns.saturating_add(late_ns) > now_ns || self.is_condemned(record) {
-                continue;
+        if self.reaper.first_to_end.is_empty() {
+            self.look_for_victims();
+        }
+        while let Some((due_ns, record)) = self.reaper.first_to_end.pop() {
+            // Its number may belong to another mapping by now, and a packet may have come since.
+            if self.flows.is_live(record) && self.may_go(record) == Some(due_ns) {
+                return Some(record);
             }
-            seen += 1;
-            if best.is_none_or(|(least, _)| age.due_ns < least) {
-                best = Some((age.due_ns, record));
+            if self.reaper.first_to_end.is_empty() {
+                self.look_for_victims();
             }
         }
-        best.map(|(_, record)| record)
+        None
+    }
+
+    /// When a mapping ends that may be pushed out.
+    fn may_go(&self, record: RecordId) -> Option<u64> {
+        let age = self.age(record);
+        // Who remembers a mapping notes its use late; only a guarantee has to be kept all the same.
+        let late_ns = if age.guaranteed_ns > age.last_ns { self.lent.ns } else { 0 };
+        let may = age.guaranteed_ns.saturating_add(late_ns) <= self.now_ns && !self.is_condemned(record);
+        may.then_some(age.due_ns)
+    }
+
+    fn look_for_victims(&mut self) {
+        let mut found = std::mem::take(&mut self.reaper.first_to_end);
+        let mut budget = SEARCH;
+        while found.len() < SAMPLE
+            && let Some(record) = self.flows.step(&mut budget)
+        {
+            found.extend(self.may_go(record).map(|due_ns| (due_ns, record)));
+        }
+        // The first to end is taken first, from the end.
+        found.sort_unstable_by_key(|(due_ns, _)| std::cmp::Reverse(*due_ns));
+        let many = found.len().div_ceil(SAMPLE / VICTIMS);
+        found.drain(..found.len() - many);
+        self.reaper.first_to_end = found;
     }
 
     /// Removes mappings until there are no more than the budget allows; between bursts only.

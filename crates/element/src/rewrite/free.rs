@@ -72,6 +72,11 @@ impl FreeSearch {
         FreeSearch { first, top, sequential, next: 0, crowds: HashMap::new() }
     }
 
+    /// Whether a value lies in the range.
+    pub fn holds(&self, value: u32) -> bool {
+        value.wrapping_sub(self.first) <= self.top
+    }
+
     /// A value for which `is_free` holds; `same` first, where it lies in the range.
     pub fn find(
         &mut self,

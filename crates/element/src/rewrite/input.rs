@@ -173,6 +173,11 @@ impl Spec {
         if let Spec::Pass(output) = self { Some(*output) } else { None }
     }
 
+    /// The pattern, where it is one.
+    pub fn pattern(&self) -> Option<&SharedPattern> {
+        if let Spec::Pattern(pattern, _) = self { Some(pattern) } else { None }
+    }
+
     /// What a new flow is to become; `None` where there is no way, or none is left.
     pub fn choose(
         &mut self,

@@ -55,7 +55,7 @@ With the mapping (SA, SP, DA, DP) => (SA', SP', DA', DP') [FOUTPUT] comes the on
 - **difference**: mappings go soon after their timeout (within a quarter of the shortest timeout, and
   within 10 seconds and the reap interval) instead of all at once at each reap interval, because a sweep
   of a large table would stop traffic
-- **difference**: when the table is full, the mapping that goes is the first to end among a sample of 16,
+- **difference**: when the table is full, the mapping that goes is of the first quarter to end among 64,
   not among all, and it goes at the end of the burst
 - **difference**: without MAPPING_CAPACITY a worker holds 1,048,576 mappings; raising the `capacity`
   handler beyond what was configured does not enlarge the table

@@ -233,6 +233,19 @@ impl PatternState {
         self.search.find(same, crowd, random, free).map(with)
     }
 
+    /// What a new flow becomes if nothing is in its way; `None` where that is left to chance.
+    pub fn first_choice(&self, flow: FlowId) -> Option<FlowId> {
+        let to = self.pattern.apply(flow);
+        match self.pattern.range_top {
+            0 => Some(to),
+            _ if self.pattern.same_first && self.pattern.has_ports => {
+                let sport = self.search.holds(u32::from(flow.sport)).then_some(flow.sport)?;
+                Some(FlowId { sport, ..to })
+            }
+            _ => None,
+        }
+    }
+
     fn rewritten(&self, flow: FlowId, kind: Kind) -> FlowId {
         let to = self.pattern.apply(flow);
         // An echo request has no destination port.

@@ -9,6 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use table::TableError;
 use table::flow::RecordId;
 
+/// Mappings whose memory is fetched together before they are removed.
+const TOGETHER: usize = 32;
+
 impl Mappings {
     /// Stores a new mapping.
     pub(super) fn insert(
@@ -114,12 +117,18 @@ impl Mappings {
     /// Housekeeping between bursts.
     pub fn tick(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
-        while let Some(record) = self.condemned.pop() {
-            // Its number may belong to a new mapping by now, if a handler removed it meanwhile.
-            if self.is_condemned(record) {
-                self.remove(record);
+        let condemned = std::mem::take(&mut self.condemned);
+        for part in condemned.chunks(TOGETHER) {
+            self.flows.fetch_for_removal(part);
+            for &record in part {
+                // Its number may belong to a new mapping by now, if a handler removed it meanwhile.
+                if self.is_condemned(record) {
+                    self.remove(record);
+                }
             }
         }
+        self.condemned = condemned;
+        self.condemned.clear();
         self.reap();
         self.flows.maintain();
         if let Some(endpoints) = &mut self.endpoints {

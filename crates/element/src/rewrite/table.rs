@@ -45,8 +45,10 @@ impl Table for SharedMappings {
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
         self.with(|mappings| {
             mappings.flows.lookup_batch_strided(keys, stride, list, records);
-            if mappings.settings.kind == Kind::Address {
-                fetch_replies(mappings, keys, stride, list, records);
+            match mappings.settings.kind {
+                Kind::Address => fetch_replies(mappings, keys, stride, list, records),
+                Kind::Ports => fetch_new(mappings, keys, stride, list, records),
+                _ => {}
             }
         });
     }
@@ -105,6 +107,22 @@ fn fetch_replies(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16],
     order.iter_mut().enumerate().for_each(|(at, place)| *place = at as u16);
     let mut found = [0u64; LIST_CAPACITY];
     mappings.flows.lookup_batch(&wanted, order.get(..count).unwrap_or_default(), &mut found);
+}
+
+/// Flows without a mapping get one next: this has the place fetched where their replies will be looked up, if
+/// they keep their port.
+fn fetch_new(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16], records: &[u64]) {
+    let mut missed = list.iter().map(|index| usize::from(*index)).filter(|at| records.get(*at) == Some(&0));
+    let Some(first) = missed.next() else { return };
+    let Some(pattern) = mappings.inputs.iter().find_map(|input| input.spec.pattern()) else { return };
+    let Ok(pattern) = pattern.lock() else { return };
+    for at in std::iter::once(first).chain(missed) {
+        let Some(key) = keys.get(at * stride..).and_then(read_key) else { continue };
+        let (flow, protocol, _) = Kind::Ports.read(key);
+        if let Some(to) = pattern.first_choice(flow) {
+            mappings.flows.fetch_place(&Kind::Ports.key(to.reversed(), protocol, true));
+        }
+    }
 }
 
 const _: () = assert!(at::CONDEMNED + 8 <= super::flow::LINE_BYTES as u16);

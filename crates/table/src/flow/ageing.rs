@@ -1,6 +1,10 @@
 //! Ageing: a clock's hand that walks the records at the caller's rhythm.
 
 use super::{FlowTable, RecordId};
+use std::num::NonZeroU32;
+
+/// How far ahead of the hand records are fetched.
+const AHEAD: u32 = 8;
 
 impl<const W: usize> FlowTable<W> {
     /// Moves the clock's hand past `budget` record numbers and removes the flows that are due.
@@ -65,6 +69,9 @@ impl<const W: usize> FlowTable<W> {
         while *budget > 0 && touched > 0 {
             *budget -= 1;
             self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
+            if let Some(ahead) = NonZeroU32::new(self.hand + AHEAD).filter(|ahead| ahead.get() <= touched) {
+                self.records.fetch(RecordId(ahead));
+            }
             if let Some(record) = self.records.live_at(self.hand) {
                 return Some(record);
             }

@@ -21,6 +21,7 @@
 
 mod ageing;
 mod any;
+mod fetch;
 mod fields;
 mod growth;
 mod hash;

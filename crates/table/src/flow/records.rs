@@ -6,6 +6,7 @@
 
 use super::RecordId;
 use crate::TableError;
+use crate::prefetch::prefetch;
 use crate::region::{Column, Region};
 use std::num::NonZeroU32;
 
@@ -217,6 +218,39 @@ impl<const W: usize> Records<W> {
             node = next;
             Some((key, (line - first_line) as usize * 64))
         })
+    }
+
+    /// Fetches a record's first two lines, and where its keys begin.
+    #[inline]
+    pub(super) fn fetch(&self, record: RecordId) {
+        let line = self.first_line(record);
+        prefetch(self.address(line));
+        prefetch(self.address(line + 1));
+        if let Some(head) = self.heads.get(record.0.get() as usize) {
+            prefetch(head);
+        }
+    }
+
+    /// Where the keys of a record in use begin; 0 for others.
+    pub(super) fn first_key(&self, record: RecordId) -> u32 {
+        self.heads.get(record.0.get() as usize).copied().filter(|head| head & FREE == 0).unwrap_or(0)
+    }
+
+    /// The key node behind one; 0 at the end.
+    pub(super) fn key_after(&self, node: u32) -> u32 {
+        if node == 0 { 0 } else { self.link(node).0 }
+    }
+
+    /// Fetches a key node.
+    pub(super) fn fetch_key(&self, node: u32) {
+        if let Some(row) = self.nodes.get(self.row(node)) {
+            prefetch(row);
+        }
+    }
+
+    /// The key in a node; none in node 0.
+    pub(super) fn key_at(&self, node: u32) -> Option<[u64; W]> {
+        (node != 0).then(|| self.node_key(node))
     }
 
     fn free_key(&mut self, node: u32) {

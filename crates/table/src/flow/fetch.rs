@@ -1,0 +1,30 @@
+//! Fetching what changes to a table will look at: several flows' cache misses at once instead of one after
+//! the other.
+
+use super::{FlowTable, RecordId};
+
+impl<const W: usize> FlowTable<W> {
+    /// Has everything that removing these flows looks at on its way into the cache: the first two lines of
+    /// their records, up to two keys each, and where those are looked up. A few dozen at a time are best.
+    pub fn fetch_for_removal(&self, records: &[RecordId]) {
+        let flows = &self.records;
+        records.iter().for_each(|&record| flows.fetch(record));
+        records.iter().for_each(|&record| flows.fetch_key(flows.first_key(record)));
+        for &record in records {
+            self.fetch_bucket(flows.first_key(record));
+            flows.fetch_key(flows.key_after(flows.first_key(record)));
+        }
+        records.iter().for_each(|&record| self.fetch_bucket(flows.key_after(flows.first_key(record))));
+    }
+
+    /// Fetches where a key is looked up.
+    pub fn fetch_place(&self, key: &[u64; W]) {
+        self.index.prefetch(self.index.home(self.seed.hash(key)));
+    }
+
+    fn fetch_bucket(&self, node: u32) {
+        if let Some(key) = self.records.key_at(node) {
+            self.fetch_place(&key);
+        }
+    }
+}
