@@ -28,4 +28,4 @@ pub use builder::Builder;
 pub use exits::{Exits, LIST_CAPACITY};
 pub use fuzz::fuzz_text;
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
-pub use table::{Created, Lasting, Lease, Table, Tables};
+pub use table::{Created, Lasting, Lease, Table, TableSize, Tables};

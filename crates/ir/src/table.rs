@@ -57,6 +57,19 @@ pub struct PrefixWalk {
     pub records: u64,
 }
 
+/// What a table takes.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct TableSize {
+    /// What is in it.
+    pub entries: u64,
+    /// Bytes of memory for that.
+    pub bytes: u64,
+    /// The most entries that it holds, and the bytes that they take.
+    pub most: Option<(u64, u64)>,
+    /// How it is made, for people.
+    pub how: String,
+}
+
 /// A lookup table as programs use it.
 pub trait Table: Send {
     /// Words of a key.
@@ -114,6 +127,11 @@ pub trait Table: Send {
     /// Says that what is found is remembered for so many nanoseconds: [`Lasting::Time`]s may lag as much.
     fn lend(&mut self, ns: u64) {
         let _ = ns;
+    }
+
+    /// What it takes, where it can tell.
+    fn size(&self) -> Option<TableSize> {
+        None
     }
 
     /// Housekeeping between bursts: ageing, growth. Does a bounded amount of work.

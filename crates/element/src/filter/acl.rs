@@ -5,7 +5,7 @@
 
 use super::boxes::{Boxer, Cuboid, DPORT, LARGEST, MAX_BITS, NO_PORTS, SIDES, SPORT};
 use super::expr::{Expr, Test};
-use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table};
+use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table, TableSize};
 use std::cell::RefCell;
 use std::sync::Arc;
 use table::acl::{AclError, Classifier, Limits, MISS, Rule, Schema};
@@ -24,8 +24,8 @@ pub const TESTS_BIT: u64 = 41;
 /// Numbers of a packet in the classifier.
 const LANES: usize = SIDES;
 
-/// What building may cost: no more than an operator waits for.
-const LIMITS: Limits = Limits { max_bytes: 64 << 20, max_build_ms: 1_500 };
+/// What building may cost where nothing else is said: no more than an operator waits for.
+pub const LIMITS: Limits = Limits { max_bytes: 64 << 20, max_build_ms: 1_500 };
 
 /// A list of rules, ready.
 #[derive(Debug)]
@@ -38,6 +38,7 @@ pub struct Acl {
     /// The tests behind the bits.
     tests: Vec<Test>,
     ports: bool,
+    limits: Limits,
 }
 
 /// Rules on their way to an [`Acl`].
@@ -59,8 +60,8 @@ impl AclBuilder {
     /// Builds the table.
     ///
     /// # Errors
-    /// When the list is too large for a classifier.
-    pub fn build(self) -> Result<Acl, AclError> {
+    /// When the list is too large for a classifier within the limits.
+    pub fn build(self, limits: Limits) -> Result<Acl, AclError> {
         let tests = self.boxer.tests;
         let widths = LARGEST.map(|largest| (u64::BITS - largest.leading_zeros()) as u8);
         // Bits that no rule asks for are no dimensions: the fewer there are, the faster it is.
@@ -83,8 +84,8 @@ impl AclBuilder {
         }
         let narrow = |cuboid: &Cuboid, side: usize| cuboid.0[side] != (0, LARGEST[side]);
         let ports = self.boxes.iter().any(|(cuboid, _)| narrow(cuboid, SPORT) || narrow(cuboid, DPORT));
-        let classifier = Classifier::build(&schema, &rules, LIMITS)?;
-        Ok(Acl { classifier, slots, decisions: decisions.into(), tests, ports })
+        let classifier = Classifier::build(&schema, &rules, limits)?;
+        Ok(Acl { classifier, slots, decisions: decisions.into(), tests, ports, limits })
     }
 }
 
@@ -115,6 +116,17 @@ impl Acl {
     /// Number of boxes, and bytes of memory.
     pub fn size(&self) -> (usize, usize) {
         (self.slots.len(), self.classifier.bytes())
+    }
+
+    /// How it is made.
+    pub fn how(&self) -> String {
+        let Limits { max_bytes, max_build_ms } = self.limits;
+        format!(
+            "{}; built in {} ms (limits: {max_build_ms} ms, {} MiB)",
+            self.classifier.shape(),
+            self.classifier.build_ms(),
+            max_bytes >> 20
+        )
     }
 
     fn base(&self) -> u64 {
@@ -209,6 +221,11 @@ impl Table for AclTable {
 
     fn lasting(&self, _offset: u16) -> Lasting {
         Lasting::Fixed
+    }
+
+    fn size(&self) -> Option<TableSize> {
+        let (boxes, bytes) = self.acl.size();
+        Some(TableSize { entries: boxes as u64, bytes: bytes as u64, most: None, how: self.acl.how() })
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

@@ -1,5 +1,6 @@
 //! `IPClassifier`: IP packets to outputs by tcpdump-like patterns.
 
+use super::acl::LIMITS;
 use super::expr;
 use super::sorter::{Sorter, ip_plan};
 use crate::class::{Class, StateScope};
@@ -74,7 +75,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     if cx.diags.errors() > errors {
         return None;
     }
-    let plan = ip_plan(cx, &rules);
+    let plan = ip_plan(cx, &rules, LIMITS)?;
     for (output, text) in patterns.iter().enumerate() {
         if !plan.decides(output as u32) {
             cx.diags

@@ -1,5 +1,6 @@
 //! `IPFilter`: IP packets let through or dropped by tcpdump-like patterns.
 
+use super::acl::LIMITS;
 use super::expr::{self, Expr, parse::first_word};
 use super::plan::DENIED;
 use super::sorter::{Sorter, ip_plan};
@@ -8,6 +9,7 @@ use crate::configure::Configure;
 use crate::element::Element;
 use click::config::{parse, unquote};
 use diag::{Spanned, did_you_mean};
+use table::acl::Limits;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -23,11 +25,14 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
 - **ports**: 1 input, push; any number of outputs
 - **arguments**: `ACTION`: `allow` (output 0), an output's number, `deny` or `drop`. `file NAME` stands
   for the lines of a file, each `ACTION PATTERN`; empty lines and those that start with `#` or `//` do
-  not count. `CACHING` (bool) is understood and has no effect
+  not count. `CACHING` (bool) is understood and has no effect. `TABLE_MEMORY` (MiB, 64): the most that the
+  tables of long lists may take; more rules are refused. `TABLE_TIME` (seconds, 1.5): how long a table is
+  refined while it is built; past that it is finished as it is, right but slower
 - **handlers**: `program` (read): the steps that decide, for people
 - **drop reasons**: `denied` by a rule; `no-match`
 - **long lists**: of more than 32 rules, those over addresses, protocol and ports (and up to three other
-  tests) become a lookup table, whose cost hardly grows with their number
+  tests) become a lookup table, whose cost hardly grows with their number. It is grown in up to three ways,
+  and the one stays in which sample headers are found soonest; `millrace synth` tells which
 - **difference**: `program` lists decisions over header fields, because that is what runs
 - **difference**: no `cache_...` handlers, because nothing is cached
 ",
@@ -44,10 +49,17 @@ const MAX_RULES: usize = 1_000_000;
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut args = cx.args();
     args.keyword("CACHING", parse::bool);
+    let memory_mib = args.keyword("TABLE_MEMORY", parse::u32);
+    let seconds = args.keyword("TABLE_TIME", parse::seconds_ns);
     let texts = args.rest();
     if !args.finish() {
         return None;
     }
+    let memory_mib = memory_mib.map_or(LIMITS.max_bytes >> 20, |mib| mib as usize);
+    let limits = Limits {
+        max_bytes: memory_mib << 20,
+        max_build_ms: seconds.map_or(LIMITS.max_build_ms, |ns: u64| ns / 1_000_000),
+    };
     let errors = cx.diags.errors();
     let mut rules = vec![];
     for text in &texts {
@@ -57,10 +69,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             _ => rules.extend(rule(cx, &text)),
         }
     }
-    (cx.diags.errors() == errors).then(|| {
-        let plan = ip_plan(cx, &rules);
-        Box::new(Sorter::new("IPFilter", plan)) as Box<dyn Element>
-    })
+    if cx.diags.errors() > errors {
+        return None;
+    }
+    let plan = ip_plan(cx, &rules, limits)?;
+    Some(Box::new(Sorter::new("IPFilter", plan)))
 }
 
 /// Reads `ACTION PATTERN`.

@@ -17,6 +17,7 @@ use ir::verify::VerifyError;
 use ir::{BinOp, BlockId, Builder, Inst, Program, Term, Value};
 use packet::field::{self, Base};
 use std::sync::Arc;
+use table::acl::{AclError, Limits};
 
 /// The decision of a rule that drops.
 pub const DENIED: u32 = u32::MAX;
@@ -50,7 +51,7 @@ enum Stage {
 /// A stretch of a long list.
 enum Stretch {
     Other(Vec<(Expr, u32)>),
-    Table(AclBuilder, Vec<(Expr, u32)>),
+    Table(AclBuilder),
 }
 
 /// One graph for rules, whichever way is best.
@@ -75,9 +76,9 @@ fn stretches(rules: &[(Expr, u32)]) -> Vec<Stretch> {
     };
     let (mut builder, mut run) = (AclBuilder::default(), vec![]);
     let close = |found: &mut Vec<Stretch>, builder: AclBuilder, run: Vec<(Expr, u32)>| {
-        let tables = found.iter().filter(|stretch| matches!(stretch, Stretch::Table(..))).count();
+        let tables = found.iter().filter(|stretch| matches!(stretch, Stretch::Table(_))).count();
         if run.len() >= TABLE_RULES && tables < MAX_TABLES {
-            found.push(Stretch::Table(builder, run));
+            found.push(Stretch::Table(builder));
         } else {
             other(found, run);
         }
@@ -108,7 +109,10 @@ impl Plan {
 
     /// Makes rules over IP packets ready. The header is made sure of first; where there is none, all
     /// tests fail.
-    pub fn ip(rules: &[(Expr, u32)]) -> Plan {
+    ///
+    /// # Errors
+    /// When a list does not fit into the limits.
+    pub fn ip(rules: &[(Expr, u32)], limits: Limits) -> Result<Plan, AclError> {
         let headless = rules.iter().find(|(expr, _)| expr.matches(&Headers::default()));
         let headless = Some(headless.map_or(NO_MATCH, |(_, decision)| *decision));
         // Nothing gets past a rule for all packets.
@@ -116,20 +120,17 @@ impl Plan {
         let default = end.and_then(|end| rules.get(end)).map_or(NO_MATCH, |(_, decision)| *decision);
         let rules = rules.get(..end.unwrap_or(rules.len())).unwrap_or(rules);
         if rules.len() <= SHORT {
-            return Plan { stages: vec![Stage::Graph(ip_graph(rules, default))], headless };
+            return Ok(Plan { stages: vec![Stage::Graph(ip_graph(rules, default))], headless });
         }
         let mut stages: Vec<Stage> = vec![];
         for stretch in stretches(rules) {
             stages.push(match stretch {
                 Stretch::Other(rules) => Stage::Graph(ip_graph(&rules, NEXT)),
-                Stretch::Table(builder, rules) => match builder.build() {
-                    Ok(acl) => Stage::Table(Arc::new(acl)),
-                    Err(_) => Stage::Graph(ip_graph(&rules, NEXT)),
-                },
+                Stretch::Table(builder) => Stage::Table(Arc::new(builder.build(limits)?)),
             });
         }
         stages.push(Stage::Graph(Graph { nodes: vec![], root: To::Leaf(default) }));
-        Plan { stages, headless }
+        Ok(Plan { stages, headless })
     }
 
     /// Whether some packet may get this decision.
@@ -186,7 +187,8 @@ impl Plan {
             Stage::Table(acl) => {
                 let (boxes, bytes) = acl.size();
                 let decisions: Vec<String> = acl.decisions().map(decision_name).collect();
-                format!("table of {boxes} boxes, {bytes} bytes: {}, else [next]", decisions.join(" or "))
+                let decisions = decisions.join(" or ");
+                format!("table of {boxes} boxes, {bytes} bytes: {decisions}, else [next]")
             }
         });
         stages.collect::<Vec<_>>().join("\n")

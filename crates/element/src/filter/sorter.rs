@@ -10,6 +10,7 @@ use ir::verify::VerifyError;
 use ir::{Program, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use table::acl::{AclError, Limits};
 
 /// An element that sorts packets by rules.
 pub struct Sorter {
@@ -26,14 +27,30 @@ impl Sorter {
     }
 }
 
-/// The plan of rules over IP packets; elements of all workers share it.
-pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)]) -> Arc<Plan> {
+/// The plan of rules over IP packets; elements of all workers share it. `None` when they do not fit into the
+/// limits: that is told.
+pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) -> Option<Arc<Plan>> {
     let mut hasher = DefaultHasher::new();
     rules.hash(&mut hasher);
+    (limits.max_bytes, limits.max_build_ms).hash(&mut hasher);
     // Other rules under the same name, in a configuration that replaces this one, are another plan.
     let key = format!("{} {:016x}", cx.name, hasher.finish());
-    let plan = cx.shared(Scope::AllWorkers, &key, || Plan::ip(rules));
-    plan.unwrap_or_else(|| Arc::new(Plan::ip(rules)))
+    let made = cx.shared(Scope::AllWorkers, &key, || Plan::ip(rules, limits).map(Arc::new));
+    let made = made.unwrap_or_else(|| Arc::new(Plan::ip(rules, limits).map(Arc::new)));
+    match &*made {
+        Ok(plan) => Some(plan.clone()),
+        Err(AclError::OutOfBytes { rules, needed, limit }) => {
+            let (needed, limit) = (needed.div_ceil(1 << 20), limit >> 20);
+            let message = format!("{rules} boxes of rules take {needed} MiB at least, more than {limit}");
+            cx.error(cx.span, message)
+                .help(format!("write `TABLE_MEMORY {needed}` among an IPFilter's arguments"));
+            None
+        }
+        Err(error) => {
+            cx.error(cx.span, error.to_string());
+            None
+        }
+    }
 }
 
 impl Element for Sorter {

@@ -6,7 +6,7 @@ use super::address::halves;
 use super::line::{Hop, Network};
 use crate::record::Records;
 use crate::route::hops::{Hops, Next};
-use ir::{Created, Lasting, Lease, Table};
+use ir::{Created, Lasting, Lease, Table, TableSize};
 use std::net::Ipv6Addr;
 use table::TableError;
 use table::lpm::{Lpm6, MISS};
@@ -133,6 +133,12 @@ impl Table for Routes {
 
     fn lasting(&self, _offset: u16) -> Lasting {
         Lasting::Fixed
+    }
+
+    fn size(&self) -> Option<TableSize> {
+        let bytes = self.trie.lookup_bytes() as u64;
+        let how = "looked up for a burst at once".into();
+        Some(TableSize { entries: self.trie.len() as u64, bytes, most: None, how })
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

@@ -5,7 +5,7 @@
 
 use super::flow::{Kind, at};
 use super::mappings::Mappings;
-use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table};
+use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table, TableSize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The mappings of a rewriter on one worker; empty until the rewriter is made.
@@ -76,6 +76,22 @@ impl Table for SharedMappings {
 
     fn lend(&mut self, ns: u64) {
         self.with(|mappings| mappings.lent.ns = ns);
+    }
+
+    fn size(&self) -> Option<TableSize> {
+        self.with(|mappings| {
+            let flows = &mappings.flows;
+            let limit = mappings.budget.limit.load(std::sync::atomic::Ordering::Relaxed) as usize;
+            let most = (flows.capacity() - super::mappings::SLACK as usize).min(limit);
+            // A mapping has a key for each direction.
+            let full = flows.bytes_for(most, 2);
+            TableSize {
+                entries: flows.len() as u64,
+                bytes: flows.bytes() as u64,
+                most: Some((most as u64, full as u64)),
+                how: "grows as flows come".into(),
+            }
+        })
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

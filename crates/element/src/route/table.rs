@@ -7,7 +7,7 @@ use super::hops::{Hops, Next};
 use super::line::{Hop, Line, Shown};
 use crate::record::Records;
 use ir::table::PrefixWalk;
-use ir::{Created, Lasting, Lease, Table};
+use ir::{Created, Lasting, Lease, Table, TableSize};
 use std::hint::select_unpredictable;
 use table::TableError;
 use table::lpm::{Lpm4, MISS};
@@ -196,6 +196,12 @@ impl Table for Routes {
 
     fn lasting(&self, _offset: u16) -> Lasting {
         Lasting::Fixed
+    }
+
+    fn size(&self) -> Option<TableSize> {
+        let bytes = self.trie.lookup_bytes() as u64;
+        let how = if self.walk().is_some() { "walked in place" } else { "looked up for a burst at once" };
+        Some(TableSize { entries: self.trie.len() as u64, bytes, most: None, how: how.into() })
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {

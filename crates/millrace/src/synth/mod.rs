@@ -16,7 +16,7 @@ use host::node::Node;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use stretch::StretchShown;
+use stretch::{Sizes, StretchShown};
 
 /// Shows what becomes of a chain when it runs fused: which elements run as one function, and the classes of
 /// traffic that it tells apart. Runs nothing.
@@ -103,7 +103,7 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
         None => None,
     };
     check::show(&loaded.map, &loaded.diags, false);
-    let Some(assembly) = assembly.filter(|_| !loaded.diags.has_errors()) else {
+    let Some(mut assembly) = assembly.filter(|_| !loaded.diags.has_errors()) else {
         return Ok(ExitCode::from(2));
     };
     if args.prove {
@@ -114,8 +114,11 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
         text::print(&emit(&assembly, args.emit)?).context("standard output")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (shown, name) =
-        (synthesis(&assembly, args.max_classes.unwrap_or(MAX_CLASSES))?, args.chain.display().to_string());
+    let sizes = sizes(&mut assembly);
+    let (shown, name) = (
+        synthesis(&assembly, &sizes, args.max_classes.unwrap_or(MAX_CLASSES))?,
+        args.chain.display().to_string(),
+    );
     if let Some(file) = &args.svg {
         std::fs::write(file, svg::picture(&name, &assembly, &shown.stretches))
             .with_context(|| format!("{} cannot be written", file.display()))?;
@@ -129,14 +132,28 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn synthesis(assembly: &Assembly, max_classes: usize) -> anyhow::Result<Synthesis> {
+/// What the tables of the elements take.
+fn sizes(assembly: &mut Assembly) -> Sizes {
+    let mut sizes = Sizes::new();
+    for stretch in &assembly.stretches[0] {
+        for &(part, index) in &stretch.linked.tables {
+            let node = stretch.parts[part];
+            let element = assembly.graphs[0][node].element.as_mut();
+            let table = element.and_then(|element| element.table(index));
+            sizes.extend(table.and_then(|table| table.size()).map(|size| ((node, index), size.into())));
+        }
+    }
+    sizes
+}
+
+fn synthesis(assembly: &Assembly, sizes: &Sizes, max_classes: usize) -> anyhow::Result<Synthesis> {
     let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
     let shown = stretches
         .iter()
         .map(|stretch| {
             let leaves = stretch::leaves(stretch, nodes, &assembly.cuts);
             let walked = Walked::of(stretch, nodes, &leaves, max_classes);
-            stretch::describe(stretch, nodes, &assembly.cuts, &walked)
+            stretch::describe(stretch, nodes, &assembly.cuts, &walked, sizes)
         })
         .collect::<anyhow::Result<_>>()?;
     let is_part = |at: usize| stretches.iter().any(|stretch| stretch.parts.contains(&at));

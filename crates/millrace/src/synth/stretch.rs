@@ -91,6 +91,47 @@ struct TableShown {
     /// How many classes ask it, and where their packets enter: these share it.
     classes: usize,
     entries: Vec<String>,
+    /// What it takes.
+    size: Option<SizeShown>,
+}
+
+/// What a table takes.
+#[derive(Clone, Debug, Serialize)]
+pub struct SizeShown {
+    entries: u64,
+    bytes: u64,
+    most_entries: Option<u64>,
+    most_bytes: Option<u64>,
+    how: String,
+}
+
+impl From<ir::TableSize> for SizeShown {
+    fn from(size: ir::TableSize) -> SizeShown {
+        SizeShown {
+            entries: size.entries,
+            bytes: size.bytes,
+            most_entries: size.most.map(|most| most.0),
+            most_bytes: size.most.map(|most| most.1),
+            how: size.how,
+        }
+    }
+}
+
+impl SizeShown {
+    fn text(&self) -> String {
+        let mib = |bytes: u64| match bytes {
+            bytes if bytes < 1 << 20 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+            bytes => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        };
+        let most = self.most_entries.zip(self.most_bytes).map(|(entries, bytes)| {
+            format!(
+                " ({entries} at most in {}, {:.0} bytes each)",
+                mib(bytes),
+                bytes as f64 / entries.max(1) as f64
+            )
+        });
+        format!("entries: {} in {}{}; {}", self.entries, mib(self.bytes), most.unwrap_or_default(), self.how)
+    }
 }
 
 /// What it took to make it.
@@ -129,6 +170,9 @@ pub fn leaves(stretch: &Stretch, nodes: &[Node], cuts: &[Cut]) -> Vec<String> {
     shown.collect()
 }
 
+/// What tables take, by the number of their element and their own.
+pub type Sizes = BTreeMap<(usize, usize), SizeShown>;
+
 /// Describes a stretch.
 ///
 /// # Errors
@@ -138,6 +182,7 @@ pub fn describe(
     nodes: &[Node],
     cuts: &[Cut],
     walked: &Walked,
+    sizes: &Sizes,
 ) -> anyhow::Result<StretchShown> {
     let linked = &stretch.linked;
     let name = |part: usize| nodes[stretch.parts[part]].name.clone();
@@ -153,7 +198,7 @@ pub fn describe(
     builder.finish()?;
     let code_ms = ms(start);
     let tables =
-        linked.tables.iter().zip(&linked.program.tables).enumerate().map(|(at, (&(part, _), table))| {
+        linked.tables.iter().zip(&linked.program.tables).enumerate().map(|(at, (&(part, index), table))| {
             let (classes, entries) = walked.users(at);
             TableShown {
                 name: format!("{}.{}", name(part), table.name),
@@ -162,6 +207,7 @@ pub fn describe(
                 owner: scope(nodes[stretch.parts[part]].class.state),
                 classes,
                 entries,
+                size: sizes.get(&(stretch.parts[part], index)).cloned(),
             }
         });
     let classes = walked.shown();
@@ -339,13 +385,14 @@ fn readable(name: &str, value: &str) -> String {
 impl TableShown {
     fn text(&self) -> String {
         format!(
-            "{}: keys of {} bytes, records of {}; {}; {} from {} share it",
+            "{}: keys of {} bytes, records of {}; {}; {} from {} share it{}",
             self.name,
             self.key_bytes,
             self.record_bytes,
             self.owner,
             plural(self.classes, "class", "classes"),
             if self.entries.is_empty() { "nowhere".into() } else { self.entries.join(" and ") },
+            self.size.as_ref().map(|size| format!("\n             {}", size.text())).unwrap_or_default(),
         )
     }
 }

@@ -13,6 +13,7 @@ pub struct Classifier {
     dims: usize,
     body: Body,
     vectors: Vectors,
+    build_ms: u64,
 }
 
 #[derive(Debug)]
@@ -87,6 +88,7 @@ impl Classifier {
         if rules.len() > super::forest::MAX_LEAF_ROWS {
             return Err(AclError::TooManyRules(rules.len()));
         }
+        let start = std::time::Instant::now();
         for (index, rule) in rules.iter().enumerate() {
             schema.check(index, rule)?;
         }
@@ -103,7 +105,8 @@ impl Classifier {
         } else {
             Body::Forest(super::build::grow(schema, rules, limits)?)
         };
-        Ok(Self { dims: schema.dims(), body, vectors: Vectors::detect() })
+        let build_ms = start.elapsed().as_millis() as u64;
+        Ok(Self { dims: schema.dims(), body, vectors: Vectors::detect(), build_ms })
     }
 
     /// The same classifier restricted to plain Rust or to AVX2, for tests and comparisons.
@@ -165,6 +168,12 @@ impl Classifier {
         }
     }
 
+    /// Milliseconds that building took.
+    #[must_use]
+    pub fn build_ms(&self) -> u64 {
+        self.build_ms
+    }
+
     /// Bytes of memory held.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -200,6 +209,20 @@ impl Classifier {
             }
         }
         shape
+    }
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.trees == 0 {
+            return f.write_str("a plain list");
+        }
+        let Shape { trees, hash_nodes, rank_nodes, leaves, longest_leaf, .. } = self;
+        write!(
+            f,
+            "trees: {trees}, nodes that hash: {hash_nodes}, that compare: {rank_nodes}, leaves: {leaves}, rules \
+             in the longest: {longest_leaf}"
+        )
     }
 }
 

@@ -22,6 +22,9 @@ pub(super) struct Index<const W: usize> {
     used: usize,
 }
 
+/// Buckets from which on an index is large: 64 MiB of them.
+const LARGE_BUCKETS: usize = 1 << 20;
+
 impl<const W: usize> Index<W> {
     const BUCKET_BYTES: usize = if W <= 2 { 64 } else { 128 };
     const SLOTS: usize = (Self::BUCKET_BYTES - 4) / (8 * W + 4);
@@ -57,9 +60,23 @@ impl<const W: usize> Index<W> {
 
     /// Entries at which growth should begin: half of the slots. At two thirds one entry in
     /// seven lives outside its home bucket and a lookup costs a third more; at half it is one
-    /// in seventeen.
+    /// in seventeen. A large index waits for two thirds: it is memory that lookups wait for then.
     pub(super) fn comfortable(&self) -> usize {
-        self.buckets() * Self::SLOTS / 2
+        Self::comfortable_in(self.buckets())
+    }
+
+    fn comfortable_in(buckets: usize) -> usize {
+        let slots = buckets * Self::SLOTS;
+        if buckets >= LARGE_BUCKETS { slots * 2 / 3 } else { slots / 2 }
+    }
+
+    /// Bytes of an index that has grown until so many keys were comfortable.
+    pub(super) fn bytes_for(keys: usize) -> usize {
+        let mut buckets = 2;
+        while Self::comfortable_in(buckets) < keys {
+            buckets *= 2;
+        }
+        buckets * Self::BUCKET_BYTES
     }
 
     /// Entries beyond which nothing is added.

@@ -173,6 +173,16 @@ impl<const W: usize> FlowTable<W> {
             }
     }
 
+    /// Bytes that are in use: index, records and keys.
+    pub fn bytes(&self) -> usize {
+        self.index_bytes() + self.records.bytes()
+    }
+
+    /// Bytes that so many flows with so many keys each take, once growth is over.
+    pub fn bytes_for(&self, flows: usize, keys_each: usize) -> usize {
+        Index::<W>::bytes_for(flows * keys_each) + flows * self.records.bytes_each(keys_each)
+    }
+
     /// Address of a record: 64-byte aligned, `record_bytes` long, the same until the table is
     /// dropped. Content is the caller's; a removed record's memory is zeroed when it is reused.
     #[inline]

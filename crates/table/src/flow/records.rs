@@ -92,6 +92,16 @@ impl<const W: usize> Records<W> {
         self.memory.bytes()
     }
 
+    /// Bytes of a record, with its part of what lies beside it.
+    pub(super) fn bytes_each(&self, keys: usize) -> usize {
+        self.record_bytes() + size_of::<u32>() + keys * (W + 1) * size_of::<u64>()
+    }
+
+    /// Bytes that were ever in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.touched as usize * self.bytes_each(0) + self.nodes_touched as usize * (W + 1) * size_of::<u64>()
+    }
+
     /// Backs the memory of all records and of what lies beside them.
     pub(super) fn touch_all(&mut self) {
         self.memory.touch_all();

@@ -1,7 +1,7 @@
 //! Long lists: boxes, tables, and what stands between them.
 
 use super::{expr, headers, packets};
-use crate::filter::acl::{Acl, AclBuilder, AclTable};
+use crate::filter::acl::{Acl, AclBuilder, AclTable, LIMITS};
 use crate::filter::boxes::{Boxer, NO_PORTS, SIDES};
 use crate::filter::classbench::configuration;
 use crate::filter::expr::{Expr, Headers};
@@ -175,7 +175,7 @@ fn acl(rules: &[&str]) -> Acl {
     for (at, rule) in rules.iter().enumerate() {
         assert!(builder.add(&super::read(rule).unwrap(), at as u32 % 3), "{rule}");
     }
-    builder.build().unwrap()
+    builder.build(LIMITS).unwrap()
 }
 
 #[test]
@@ -194,4 +194,28 @@ fn a_table_finds_records_of_decisions_and_nothing_else() {
     assert_eq!(table.lookup(&[0]), None);
     assert_eq!(table.create(&[0, 0], &[], 0), ir::Created::Refused);
     assert_eq!((table.record_load(0, 0, 8), table.record_load(u64::MAX, 7, 1)), (0, 0));
+}
+
+#[test]
+fn more_rules_than_the_memory_holds_are_refused() {
+    // A rule takes 64 bytes at least.
+    let rules = configuration(&filters(Profile::Acl, 40_000, 7), |_| "allow");
+    let mistakes =
+        Rig::try_new("IPFilter", &format!("TABLE_MEMORY 2, {rules} deny all"), 1, 1).err().unwrap();
+    assert!(mistakes.contains("boxes of rules take 3 MiB at least, more than 2"), "{mistakes}");
+    assert!(mistakes.contains("`TABLE_MEMORY 3`"), "{mistakes}");
+    let fits = Rig::try_new("IPFilter", &format!("TABLE_MEMORY 4, TABLE_TIME 0.1, {rules} deny all"), 1, 1);
+    assert!(fits.is_ok(), "{:?}", fits.err());
+}
+
+#[test]
+fn a_table_tells_what_it_takes() {
+    let rules: Vec<String> = filters(Profile::Acl, 500, 3)
+        .iter()
+        .map(|filter| crate::filter::classbench::rule("", filter).trim().to_string())
+        .collect();
+    let table = acl(&rules.iter().map(String::as_str).collect::<Vec<_>>());
+    let size = AclTable::new(Arc::new(table)).size().expect("told");
+    assert!(size.entries >= 400 && size.bytes >= size.entries * 64, "{size:?}");
+    assert!(size.how.starts_with("trees: ") && size.how.contains("limits: 1500 ms, 64 MiB"), "{size:?}");
 }
