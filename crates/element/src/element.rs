@@ -1,6 +1,7 @@
 //! What an element does.
 
 use crate::configure::Shape;
+use crate::filter::acl::FirstMatch;
 use crate::handler::Handler;
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
@@ -44,6 +45,11 @@ pub trait Element: Send {
 
     /// The table with that number in the program's declarations.
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        None
+    }
+
+    /// The list of rules that it goes by, where it can be put elsewhere: into a switch.
+    fn first_match(&self) -> Option<FirstMatch> {
         None
     }
 

@@ -31,6 +31,8 @@ pub const LIMITS: Limits = Limits { max_bytes: 64 << 20, max_build_ms: 1_500 };
 #[derive(Debug)]
 pub struct Acl {
     classifier: Classifier,
+    /// The list itself, for who wants to put it elsewhere.
+    rules: Vec<Rule>,
     /// The record of each box.
     slots: Vec<u16>,
     /// What is decided, by record.
@@ -39,6 +41,30 @@ pub struct Acl {
     tests: Vec<Test>,
     ports: bool,
     limits: Limits,
+}
+
+/// Packets by their addresses, ports and protocol: first and last value of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FiveBox {
+    /// Source address.
+    pub src: (u32, u32),
+    /// Destination address.
+    pub dst: (u32, u32),
+    /// Source port; 65,536 where there are no ports.
+    pub sport: (u32, u32),
+    /// Destination port.
+    pub dport: (u32, u32),
+    /// Protocol.
+    pub proto: (u32, u32),
+}
+
+/// A list of boxes: the first that a packet is in decides.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct FirstMatch {
+    /// The boxes, and whether their packets are dropped.
+    pub boxes: Vec<(FiveBox, bool)>,
+    /// Whether packets in none of them are; `None` where that is not so simple.
+    pub others_dropped: Option<bool>,
 }
 
 /// Rules on their way to an [`Acl`].
@@ -85,7 +111,7 @@ impl AclBuilder {
         let narrow = |cuboid: &Cuboid, side: usize| cuboid.0[side] != (0, LARGEST[side]);
         let ports = self.boxes.iter().any(|(cuboid, _)| narrow(cuboid, SPORT) || narrow(cuboid, DPORT));
         let classifier = Classifier::build(&schema, &rules, limits)?;
-        Ok(Acl { classifier, slots, decisions: decisions.into(), tests, ports, limits })
+        Ok(Acl { classifier, rules, slots, decisions: decisions.into(), tests, ports, limits })
     }
 }
 
@@ -115,7 +141,20 @@ impl Acl {
 
     /// Number of boxes, and bytes of memory.
     pub fn size(&self) -> (usize, usize) {
-        (self.slots.len(), self.classifier.bytes())
+        (self.slots.len(), self.classifier.bytes() + size_of_val(self.rules.as_slice()))
+    }
+
+    /// The boxes with their decisions, in order; `None` where rules ask more than addresses, protocol and ports.
+    pub fn boxes(&self) -> Option<impl Iterator<Item = (FiveBox, u32)> + '_> {
+        self.tests.is_empty().then(|| {
+            let decision = |slot: &u16| self.decisions.get(usize::from(*slot)).map_or(0, |it| *it as u32);
+            self.rules.iter().zip(&self.slots).map(move |(rule, slot)| {
+                let side = |at: usize| (rule.ranges[at].lo, rule.ranges[at].hi);
+                let five =
+                    FiveBox { src: side(0), dst: side(1), sport: side(2), dport: side(3), proto: side(4) };
+                (five, decision(slot))
+            })
+        })
     }
 
     /// How it is made.

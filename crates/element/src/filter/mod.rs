@@ -10,7 +10,7 @@
 
 use crate::class::Class;
 
-mod acl;
+pub mod acl;
 mod boxes;
 mod chain;
 pub mod classbench;

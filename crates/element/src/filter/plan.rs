@@ -6,7 +6,7 @@
 //!
 //! Rules are numbered by what they decide: an output port, [`DENIED`] or [`NO_MATCH`].
 
-use super::acl::{self, Acl, AclBuilder};
+use super::acl::{self, Acl, AclBuilder, FirstMatch};
 use super::chain::chain;
 use super::diagram::diagram;
 use super::emit::emit;
@@ -147,6 +147,20 @@ impl Plan {
             Stage::Graph(_) => None,
             Stage::Table(acl) => Some(acl),
         })
+    }
+
+    /// The first list, where it is one of boxes and nothing stands before it.
+    pub fn first_match(&self) -> Option<FirstMatch> {
+        let drops = |decision: u32| decision == DENIED || decision == NO_MATCH;
+        let (Some(Stage::Table(acl)), rest) = (self.stages.first(), self.stages.get(1..)?) else {
+            return None;
+        };
+        let others_dropped = match rest {
+            [Stage::Graph(Graph { root: To::Leaf(decision), .. })] => Some(drops(*decision)),
+            _ => None,
+        };
+        let boxes = acl.boxes()?.map(|(five, decision)| (five, drops(decision))).collect();
+        Some(FirstMatch { boxes, others_dropped })
     }
 
     /// The program of an element.

@@ -1,6 +1,6 @@
 //! The element behind the three classes: it runs a [`Plan`].
 
-use super::acl::AclTable;
+use super::acl::{AclTable, FirstMatch};
 use super::expr::Expr;
 use super::plan::Plan;
 use crate::configure::{Configure, Scope, Shape};
@@ -60,6 +60,10 @@ impl Element for Sorter {
 
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
         self.tables.get_mut(index).map(|table| -> &mut dyn Table { table })
+    }
+
+    fn first_match(&self) -> Option<FirstMatch> {
+        self.plan.first_match()
     }
 
     fn handlers(&self) -> &'static [Handler] {

@@ -35,7 +35,7 @@ struct Said {
 }
 
 /// What a class is to the front.
-enum Kind {
+pub enum Kind {
     /// Frames that carry no IPv4.
     NotIp,
     /// Those whose header is wrong.
@@ -268,7 +268,8 @@ fn has(conditions: &[Asked], holds: &dyn Fn(&Asked) -> bool) -> bool {
     })
 }
 
-fn kind(class: &ClassShown) -> Option<Kind> {
+/// What a class is to somebody who looks at the IP header first; `None` where it is asked for something else.
+pub fn kind(class: &ClassShown) -> Option<Kind> {
     let text =
         |wanted: &'static str| move |asked: &Asked| matches!(asked, Asked::Is { text, .. } if text == wanted);
     let is = |of: &'static str, good: fn(&[(u64, u64)]) -> bool| move |asked: &Asked| matches!(asked, Asked::Is { of: own, intervals, .. } if own == of && good(intervals));
@@ -319,7 +320,7 @@ fn say(class: &ClassShown, nodes: &[Node]) -> Result<Said, String> {
 }
 
 /// The first question to a table.
-fn table_asked(conditions: &[Asked]) -> Option<&str> {
+pub fn table_asked(conditions: &[Asked]) -> Option<&str> {
     conditions.iter().find_map(|asked| match asked {
         Asked::Any { any } => any.iter().find_map(|list| table_asked(list)),
         Asked::Is { text, .. } => (text.contains(" found as ") || text.ends_with(" missing")).then_some(text),
@@ -365,13 +366,15 @@ fn steps(class: &ClassShown) -> Result<Vec<String>, String> {
 
 /// What is known where a condition is asked.
 #[derive(Clone, Copy, Default)]
-struct Known {
+pub struct Known {
     /// It is TCP or UDP, and no later fragment: only such packets have ports.
-    ports: (bool, bool),
+    pub ports: (bool, bool),
+    /// It is ICMP.
     icmp: bool,
 }
 
-fn note(known: &mut Known, conditions: &[Asked]) {
+/// Notes what conditions say.
+pub fn note(known: &mut Known, conditions: &[Asked]) {
     for asked in conditions {
         let Asked::Is { of, intervals, .. } = asked else { continue };
         match of.as_str() {
@@ -406,24 +409,33 @@ fn patterns(conditions: &[Asked], known: &Known) -> Result<Vec<String>, String> 
     Ok(all)
 }
 
+/// What a check of the IP header asks.
+const CHECKED: [&str; 7] = [
+    "eth.type ip",
+    "ip.version 4",
+    "ip.hl > 4",
+    "4*ip.hl <= ip.len",
+    "packet length >= ip.len + 14",
+    "ip header sum right",
+    "other segments 0",
+];
+
+/// Whether a check of the IP header has asked it.
+pub fn is_checked(of: &str, intervals: &[(u64, u64)], text: &str) -> bool {
+    match (of, text) {
+        _ if CHECKED.contains(&text) => true,
+        ("first segment", _) => intervals.first().is_some_and(|one| one.0 <= 34),
+        ("net[0:8]", text) => text == "net[0:8] 69-79",
+        _ => false,
+    }
+}
+
 /// A condition as a pattern; nothing where the front's header check has asked it.
 fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<Option<String>, String> {
-    const CHECKED: [&str; 7] = [
-        "eth.type ip",
-        "ip.version 4",
-        "ip.hl > 4",
-        "4*ip.hl <= ip.len",
-        "packet length >= ip.len + 14",
-        "ip header sum right",
-        "other segments 0",
-    ];
     let have_ports = known.ports == (true, true);
     let no = || format!("a pattern cannot ask `{text}`");
-    match (of, text) {
-        _ if CHECKED.contains(&text) => return Ok(None),
-        ("first segment", _) if intervals.first().is_some_and(|one| one.0 <= 34) => return Ok(None),
-        ("net[0:8]", "net[0:8] 69-79") => return Ok(None),
-        _ => {}
+    if is_checked(of, intervals, text) {
+        return Ok(None);
     }
     // How much is behind the IP header: both ends of it are one condition.
     let ends: Vec<&str> = text.split(", ").filter(|end| !CHECKED.contains(end)).collect();
@@ -492,7 +504,7 @@ fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Res
 }
 
 /// The numbers up to `max` that are in none of the intervals.
-fn complement(intervals: &[(u64, u64)], max: u64) -> Vec<(u64, u64)> {
+pub fn complement(intervals: &[(u64, u64)], max: u64) -> Vec<(u64, u64)> {
     let (mut at, mut all) = (0, vec![]);
     for (first, last) in intervals {
         if at < *first {

@@ -2,6 +2,7 @@
 
 pub mod classes;
 mod click;
+mod openflow;
 pub mod stretch;
 mod svg;
 
@@ -45,6 +46,10 @@ pub struct SynthArgs {
     #[arg(long, conflicts_with_all = ["json", "emit", "classes"])]
     click: bool,
 
+    /// Shows it in another language instead: Click, or OpenFlow 1.3 rules for a switch in front of the server
+    #[arg(long, value_enum, value_name = "LANGUAGE", conflicts_with_all = ["json", "emit", "classes", "click"])]
+    to: Option<Language>,
+
     /// Writes a picture of it
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -70,6 +75,15 @@ const MAX_PROVEN_CLASSES: usize = 20_000;
 /// A count of at least one.
 fn most(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on is expected".into())
+}
+
+/// Languages of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Language {
+    /// A Click configuration, the same as `--click`
+    Click,
+    /// OpenFlow 1.3 rules
+    Openflow,
 }
 
 /// What a stretch is made into.
@@ -124,7 +138,12 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     let out = match (&loaded.chain, args.json) {
-        (Some(chain), _) if args.click => click::configuration(&name, chain, &assembly, &shown.stretches)?,
+        (Some(chain), _) if args.to == Some(Language::Openflow) => {
+            openflow::rules(&name, chain, &assembly, &shown.stretches)
+        }
+        (Some(chain), _) if args.click || args.to.is_some() => {
+            click::configuration(&name, chain, &assembly, &shown.stretches)?
+        }
         (_, true) => serde_json::to_string_pretty(&shown)? + "\n",
         (_, false) => shown.text(&name, args.classes),
     };

@@ -22,6 +22,7 @@ mod handlers;
 mod library;
 mod namespaces;
 mod napt;
+mod openflow;
 mod packets;
 mod process;
 mod program;

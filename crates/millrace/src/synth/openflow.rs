@@ -1,0 +1,306 @@
+//! A chain's classification as OpenFlow 1.3 rules (SNF paper, hardware-accelerated section): a switch in front of
+//! the server drops what the chain is sure to drop, and lets everything else through unchanged.
+//!
+//! What the switch may drop is taken from the traffic classes, and from the list of rules that is asked first, if
+//! there is one. A class that asks state, or anything that a switch does not see, is the server's; so are fragments
+//! and tagged frames, of which a switch sees other fields than the chain does, and packets from port 0, which is
+//! how a switch shows that it found no ports. So the chain behind the switch does to each packet what it
+//! does without; its counters miss what the switch dropped, whose counters have it.
+//!
+//! Ranges of ports become numbers in the metadata: two tables cut the ports where ranges begin and end, and a range
+//! is a few prefixes of these numbers. The order of a list is priorities; neighbours that decide the same share one.
+
+mod class;
+mod matches;
+mod ports;
+
+use super::StretchShown;
+use super::classes::{ClassShown, is_fed_by_port};
+use class::{Said, Switch};
+use element::filter::acl::{FirstMatch, FiveBox};
+use host::Assembly;
+use host::chain::Chain;
+use host::node::Node;
+use matches::{Match, crossed};
+use ports::PortTables;
+use std::fmt::Write;
+
+/// What leads to the server's port has this much more than what leads to the network's.
+const SERVER: usize = 100;
+/// The table that decides.
+const DECIDES: usize = 3;
+/// Priorities: of classes, of the first and last of a list, of frames that are not IP, of what is left.
+const OF_CLASS: u16 = 60_000;
+const OF_LIST: (u16, u16) = (50_000, 1_000);
+const OF_TYPE: u16 = 200;
+const OF_OTHER_TYPES: u16 = 100;
+
+/// A rule of the table that decides.
+struct Rule {
+    priority: u16,
+    class: usize,
+    what: Match,
+    drop: bool,
+}
+
+/// An entry's part.
+struct Part {
+    /// The switch's port.
+    port: usize,
+    /// Where it enters.
+    enters: String,
+    rules: Vec<Rule>,
+    /// What is left to the server, and why.
+    left: Vec<String>,
+}
+
+/// The rules, as `ovs-ofctl add-flows -O OpenFlow13` reads them.
+pub fn rules(name: &str, chain: &Chain, assembly: &Assembly, shown: &[StretchShown]) -> String {
+    let nodes = &assembly.graphs[0];
+    let mut numbers: Vec<String> = chain.ports.iter().map(|port| port.name.clone()).collect();
+    let (mut parts, mut others) = (vec![], vec![]);
+    for (stretch, shown) in assembly.stretches[0].iter().zip(shown) {
+        for (entry, end) in stretch.entries().enumerate() {
+            let enters = format!("[{}]{}", end.1, nodes[end.0].name);
+            if !is_fed_by_port(nodes, end) {
+                others.push(format!("What enters at {enters} comes from other elements."));
+                continue;
+            }
+            let classes: Vec<&ClassShown> =
+                shown.classes.iter().filter(|class| class.entry == entry).collect();
+            for source in sources(nodes, end) {
+                let at = numbers.iter().position(|known| *known == source).unwrap_or_else(|| {
+                    numbers.push(source);
+                    numbers.len() - 1
+                });
+                parts.push(part(at + 1, &enters, &classes, nodes, shown.not_covered.is_empty()));
+            }
+        }
+    }
+    text(name, &numbers, &parts, &others)
+}
+
+/// The ports that deliver what enters at a node's input.
+fn sources(nodes: &[Node], entry: (usize, usize)) -> Vec<String> {
+    let feeds = |node: &&Node| node.outputs.iter().flatten().any(|end| (end.node, end.port) == entry);
+    let word = |node: &Node| node.config.split([',', ' ']).next().unwrap_or_default().to_string();
+    nodes.iter().filter(feeds).map(word).collect()
+}
+
+/// The rules for what comes in by a port.
+fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_whole: bool) -> Part {
+    let mut part = Part { port, enters: enters.into(), rules: vec![], left: vec![] };
+    if !is_whole {
+        part.left.push("not all of its classes are known: raise --max-classes".into());
+        return part;
+    }
+    let switch = Switch::of(classes);
+    if let Some(why) = &switch.nothing {
+        part.left.push(why.clone());
+        return part;
+    }
+    let list = switch.list.as_ref().and_then(|name| {
+        let node = nodes.iter().find(|node| node.name == *name)?;
+        node.element.as_ref()?.first_match().map(|list| (name, list))
+    });
+    // Of classes that a switch cannot see, why, and which.
+    let mut unseen: Vec<(String, Vec<usize>)> = vec![];
+    // What does not ask the list must be told from what does, or the list cannot be asked here.
+    let mut not_list = None;
+    for (class, said) in classes.iter().zip(&switch.said) {
+        let why = match said {
+            Said::Frames(Ok(frames)) => {
+                part.rules.extend(frames.rules(class.number, OF_TYPE, OF_OTHER_TYPES));
+                continue;
+            }
+            Said::Packets(seen) => {
+                let drop = class.ends == "drop";
+                // Where there is no list, the server is where packets go anyway.
+                if drop || list.is_some() {
+                    let rule =
+                        |what: &Match| Rule { priority: OF_CLASS, class: class.number, what: *what, drop };
+                    part.rules.extend(seen.all.iter().map(rule));
+                }
+                let Some(but) = &seen.but else { continue };
+                not_list.get_or_insert(format!("class {} does not ask it, and in it {but}", class.number));
+                but
+            }
+            Said::AsksList | Said::Unseen => continue,
+            Said::Frames(Err(why)) => why,
+            Said::Not(why) => {
+                not_list.get_or_insert(format!("class {} does not ask it, and of it {why}", class.number));
+                why
+            }
+        };
+        if class.ends != "drop" {
+            continue;
+        }
+        match unseen.iter_mut().find(|known| known.0 == *why) {
+            Some((_, of)) => of.push(class.number),
+            None => unseen.push((why.clone(), vec![class.number])),
+        }
+    }
+    part.left.extend(unseen.iter().map(|(why, of)| {
+        let numbers = of.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        format!("class{} {numbers}: {why}", if of.len() == 1 { "" } else { "es" })
+    }));
+    match (list, not_list) {
+        (None, _) => {}
+        (Some((name, list)), None) => match listed(&list) {
+            Ok(rules) => part.rules.extend(rules),
+            Err(at) => part.left.push(format!(
+                "the rules of {name}: from number {} of {} on there are no priorities left",
+                at + 1,
+                list.boxes.len()
+            )),
+        },
+        (Some((name, _)), Some(why)) => part.left.push(format!("the rules of {name}: {why}")),
+    }
+    part
+}
+
+/// A list of boxes as rules, in order; the number of the box that there is no priority for.
+fn listed(list: &FirstMatch) -> Result<Vec<Rule>, usize> {
+    let (mut priority, mut last) = (OF_LIST.0, None);
+    let mut rules = vec![];
+    let mut left = [false; 256];
+    for (at, (five, drop)) in list.boxes.iter().enumerate() {
+        let whats = boxed(five).into_iter().map(|what| (what, *drop));
+        for (what, drop) in whats.chain(unseen(five, &mut left)) {
+            if last.is_some_and(|last| last != drop) {
+                priority -= 1;
+            }
+            if priority <= OF_LIST.1 {
+                return Err(at);
+            }
+            last = Some(drop);
+            rules.push(Rule { priority, class: 0, what, drop });
+        }
+    }
+    if list.others_dropped == Some(true) {
+        rules.push(Rule {
+            priority: OF_LIST.1,
+            class: 0,
+            what: Match { ip: true, ..Match::ALL },
+            drop: true,
+        });
+    }
+    Ok(rules)
+}
+
+fn asks_ports(five: &FiveBox) -> bool {
+    five.sport.0 > 0 || five.sport.1 < 0x1_0000 || five.dport != (0, 0xffff)
+}
+
+fn has_ports(proto: u32) -> bool {
+    ports::WITH_PORTS.iter().any(|(number, _)| u32::from(*number) == proto)
+}
+
+/// What a switch sees of a box.
+fn boxed(five: &FiveBox) -> Vec<Match> {
+    // Packets without ports are not seen.
+    if five.sport.0 > 0xffff {
+        return vec![];
+    }
+    let mut found = vec![Match { ip: true, ..Match::ALL }];
+    found = crossed(&found, &Match::of_addresses(five.src, true));
+    found = crossed(&found, &Match::of_addresses(five.dst, false));
+    if !asks_ports(five) {
+        let proto = (u64::from(five.proto.0), u64::from(five.proto.1));
+        return crossed(&found, &Match::of_protocols(&[proto]));
+    }
+    let protocols: Vec<(u64, u64)> = (five.proto.0..=five.proto.1)
+        .filter(|proto| has_ports(*proto))
+        .map(|proto| (u64::from(proto), u64::from(proto)))
+        .collect();
+    found = crossed(&found, &Match::of_protocols(&protocols));
+    let port = |range: (u32, u32)| (range.0.min(0xffff) as u16, range.1.min(0xffff) as u16);
+    for what in &mut found {
+        (what.sport, what.dport) = (Some(port(five.sport)), Some(port(five.dport)));
+    }
+    found
+}
+
+/// Protocols of a box that asks for ports which a switch does not see: from there on they are the server's, whatever
+/// the list says.
+fn unseen(five: &FiveBox, left: &mut [bool; 256]) -> Vec<(Match, bool)> {
+    if !asks_ports(five) {
+        return vec![];
+    }
+    let mut found = vec![];
+    for proto in (five.proto.0..=five.proto.1).filter(|proto| !has_ports(*proto)) {
+        if left.get(proto as usize) == Some(&false) {
+            left[proto as usize] = true;
+            found.push((Match { ip: true, proto: Some(proto as u8), ..Match::ALL }, false));
+        }
+    }
+    found
+}
+
+fn text(name: &str, numbers: &[String], parts: &[Part], others: &[String]) -> String {
+    let whats = || parts.iter().flat_map(|part| part.rules.iter().map(|rule| &rule.what));
+    let tables = PortTables::of(whats());
+    let mut out = format!(
+        "# What {name} is sure to drop, for a switch in front of its server.\n\
+         # ovs-ofctl -O OpenFlow13 add-flows BRIDGE FILE; ports are numbered:\n"
+    );
+    // Writing to a string cannot fail.
+    for (at, port) in numbers.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "#   {}: the network of `{port}`; {}: the server's `{port}`",
+            at + 1,
+            at + 1 + SERVER
+        );
+    }
+    out += "# Cookies are numbers of classes (`millrace synth --classes`), 0 is of lists and what is left.\n\
+            # Masks of ports (tables 1, 2) are Open vSwitch's, and OpenFlow 1.5's.\n";
+    for line in others {
+        let _ = writeln!(out, "# {line}");
+    }
+    for part in parts {
+        let drops = part.rules.iter().filter(|rule| rule.drop).count();
+        let _ = writeln!(
+            out,
+            "# In front of {}: {} rules, {drops} of them drop; left to the server:{}",
+            part.enters,
+            part.rules.len(),
+            if part.left.is_empty() { " what they let through" } else { " what they let through, and" },
+        );
+        part.left.iter().for_each(|left| out += &format!("#   {left}\n"));
+    }
+    out += "\n# What the server sends, and what a switch sees otherwise than the chain does.\n";
+    for at in 1..=numbers.len() {
+        let server = at + SERVER;
+        let _ = writeln!(out, "table=0,priority=400,in_port={server},actions=output:{at}");
+        for what in ["vlan_tci=0x1000/0x1000", "ip,nw_frag=yes"] {
+            let _ = writeln!(out, "table=0,priority=300,in_port={at},{what},actions=output:{server}");
+        }
+        for (_, protocol) in ports::WITH_PORTS {
+            let _ = writeln!(
+                out,
+                "table=0,priority=200,in_port={at},{protocol},{protocol}_src=0,actions=output:{server}"
+            );
+        }
+    }
+    out += "table=0,priority=100,actions=goto_table:1\n";
+    out += "\n# Ranges of ports, as numbers.\n";
+    out += &tables.text();
+    out += "\n# What is dropped.\n";
+    for part in parts {
+        for rule in &part.rules {
+            let action = if rule.drop { "drop".into() } else { format!("output:{}", part.port + SERVER) };
+            for what in rule.what.text(&tables) {
+                let _ = writeln!(
+                    out,
+                    "table={DECIDES},priority={},cookie={},in_port={}{what},actions={action}",
+                    rule.priority, rule.class, part.port
+                );
+            }
+        }
+    }
+    for at in 1..=numbers.len() {
+        let _ = writeln!(out, "table={DECIDES},priority=1,in_port={at},actions=output:{}", at + SERVER);
+    }
+    out
+}

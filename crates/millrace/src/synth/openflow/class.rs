@@ -1,0 +1,263 @@
+//! What a switch can see of a class.
+
+use super::super::classes::ClassShown;
+use super::super::click::{Kind, Known, complement, is_checked, kind, note, table_asked};
+use super::matches::{MOST, Match, crossed};
+use super::{OF_TYPE, Rule};
+use synth::classes::show::Asked;
+
+/// A class as a switch sees it.
+pub enum Said {
+    /// Frames of some types.
+    Frames(Result<Frames, String>),
+    /// IPv4 packets.
+    Packets(Seen),
+    /// Those that ask the list of rules first: it stands in the switch.
+    AsksList,
+    /// What a switch never gets to decide: fragments, packets of several buffers, wrong headers.
+    Unseen,
+    /// What it cannot see.
+    Not(String),
+}
+
+/// What a switch sees of a class.
+pub struct Seen {
+    /// Packets of the class, no others.
+    pub all: Vec<Match>,
+    /// Why these are not all that it ever gets to decide about.
+    pub but: Option<String>,
+}
+
+/// Frames by their type.
+pub struct Frames {
+    /// These types, or all but these.
+    types: Result<Vec<u16>, Vec<u16>>,
+    drop: bool,
+}
+
+impl Frames {
+    /// Its rules: a switch knows one type, or all.
+    pub fn rules(&self, class: usize, of_type: u16, of_others: u16) -> Vec<Rule> {
+        let rule = |priority: u16, ethertype: Option<u16>, drop: bool| {
+            let what = match ethertype {
+                Some(0x800) => Match { ip: true, ..Match::ALL },
+                ethertype => Match { ethertype, ..Match::ALL },
+            };
+            Rule { priority, class: if drop { class } else { 0 }, what, drop }
+        };
+        match &self.types {
+            _ if !self.drop => vec![],
+            Ok(these) => these.iter().map(|one| rule(of_type, Some(*one), true)).collect(),
+            Err(but) => {
+                let others = but.iter().map(|one| rule(OF_TYPE - 50, Some(*one), false));
+                others.chain([rule(of_others, None, true)]).collect()
+            }
+        }
+    }
+}
+
+/// The classes of an entry.
+pub struct Switch {
+    /// Of each class.
+    pub said: Vec<Said>,
+    /// The element whose list is asked first.
+    pub list: Option<String>,
+    /// Why nothing may be dropped.
+    pub nothing: Option<String>,
+}
+
+/// What the keys of a list are while nothing was written.
+const KEYS: [&str; 2] =
+    ["[ip.pair, ip.proto << 32 | l4.ports] ", "[ip.pair, ip.proto << 32 | 0x10000000000] "];
+/// Lengths instead of types: such frames may carry IPv4 for a switch, and never do for the chain.
+const LENGTHS: u64 = 0x5ff;
+
+impl Switch {
+    /// Looks at the classes of an entry.
+    pub fn of(classes: &[&ClassShown]) -> Switch {
+        let mut switch = Switch { said: vec![], list: None, nothing: None };
+        let mut nothing = |why: String| {
+            switch.nothing.get_or_insert(why);
+        };
+        for class in classes {
+            let own_code = class.ends != "drop";
+            match kind(class) {
+                Some(Kind::BadHeader) if own_code => {
+                    nothing(format!("class {} keeps packets whose header is wrong", class.number));
+                }
+                Some(Kind::NotIp) if own_code && has_lengths(&class.conditions) => {
+                    nothing(format!("class {} keeps frames without a type", class.number));
+                }
+                _ => {}
+            }
+        }
+        let asked = classes.iter().find_map(|class| list_asked(class));
+        for class in classes {
+            let said = match kind(class) {
+                _ if class.filter.contains("other segments > 0") => Said::Unseen,
+                _ if is_fragments(&class.conditions) => Said::Unseen,
+                Some(Kind::BadHeader) => Said::Unseen,
+                Some(Kind::NotIp) if is_runt(&class.conditions) => Said::Unseen,
+                Some(Kind::NotIp) => Said::Frames(frames(class)),
+                Some(Kind::Ip) if asked.is_some() && list_asked(class) == asked => Said::AsksList,
+                Some(Kind::Ip) => packets(class).map_or_else(Said::Not, Said::Packets),
+                None => Said::Not("something is asked before the IP header is checked".into()),
+            };
+            switch.said.push(said);
+        }
+        switch.list = asked.map(str::to_string);
+        switch
+    }
+}
+
+/// The element whose list a class asks first, by what came in.
+fn list_asked(class: &ClassShown) -> Option<&str> {
+    let asked = table_asked(&class.conditions)?;
+    let (name, rest) = asked.split_once(".rules")?;
+    KEYS.iter().any(|key| rest.starts_with(key)).then_some(name)
+}
+
+fn has_lengths(conditions: &[Asked]) -> bool {
+    let types = conditions.iter().find_map(|asked| match asked {
+        Asked::Is { of, intervals, .. } if of == "eth.type" => Some(intervals),
+        _ => None,
+    });
+    types.is_none_or(|types| types.iter().any(|(first, _)| *first <= LENGTHS))
+}
+
+/// Whether only later fragments are meant.
+fn is_fragments(conditions: &[Asked]) -> bool {
+    conditions.iter().any(|asked| match asked {
+        Asked::Is { of, intervals, .. } => of == "ip.frag" && intervals.iter().all(|(first, _)| *first > 0),
+        Asked::Any { .. } => false,
+    })
+}
+
+/// Whether only frames are meant that are too short for a type: they do not come from a network.
+fn is_runt(conditions: &[Asked]) -> bool {
+    conditions.iter().any(|asked| match asked {
+        Asked::Is { of, intervals, .. } => {
+            of == "first segment" && intervals.last().is_some_and(|(_, last)| *last < 14)
+        }
+        Asked::Any { .. } => false,
+    })
+}
+
+/// Frames that are told by their type alone.
+fn frames(class: &ClassShown) -> Result<Frames, String> {
+    let mut types: Option<Vec<(u64, u64)>> = None;
+    for asked in &class.conditions {
+        match asked {
+            Asked::Is { of, intervals, .. } if of == "eth.type" => types = Some(intervals.clone()),
+            // Shorter ones do not come from a network.
+            Asked::Is { of, intervals, .. } if of == "first segment" => {
+                if intervals.first().is_none_or(|one| one.0 > 14) {
+                    return Err("it goes by the frame's length".into());
+                }
+            }
+            Asked::Is { text, .. } => return Err(format!("a switch cannot ask `{text}`")),
+            Asked::Any { .. } => return Err("it is told in several ways".into()),
+        }
+    }
+    let types = types.ok_or("it goes by the frame's length")?;
+    let list = |of: &[(u64, u64)]| -> Option<Vec<u16>> {
+        let all = of.iter().flat_map(|(first, last)| *first..=*last).take(9).collect::<Vec<u64>>();
+        (all.len() < 9).then(|| all.into_iter().map(|one| one as u16).collect())
+    };
+    let types = match (list(&types), list(&complement(&types, 0xffff))) {
+        (Some(these), _) => Ok(these),
+        (None, Some(but)) => Err(but),
+        (None, None) => return Err("a switch matches one type at a time".into()),
+    };
+    Ok(Frames { types, drop: class.ends == "drop" })
+}
+
+/// Packets that are told by their addresses, protocol and ports.
+fn packets(class: &ClassShown) -> Result<Seen, String> {
+    if let Some(asked) = table_asked(&class.conditions) {
+        let table = asked.split_once('[').map_or(asked, |asked| asked.0);
+        return Err(format!("asked is {table}"));
+    }
+    let found = all_of(&class.conditions, &Known::default())?;
+    Ok(Seen { all: crossed(&[Match { ip: true, ..Match::ALL }], &found.all), but: found.but })
+}
+
+/// What meets all of the conditions, as matches of which one is met.
+fn all_of(conditions: &[Asked], known: &Known) -> Result<Seen, String> {
+    let mut known = *known;
+    note(&mut known, conditions);
+    let mut found = Seen { all: vec![Match::ALL], but: None };
+    for asked in conditions {
+        let of = match asked {
+            Asked::Any { any } => {
+                let mut some = Seen { all: vec![], but: None };
+                for list in any {
+                    match all_of(list, &known) {
+                        Ok(more) => {
+                            some.all.extend(more.all);
+                            some.but = some.but.or(more.but);
+                        }
+                        // What can be told from the others is worth having.
+                        Err(why) => some.but = some.but.or(Some(why)),
+                    }
+                }
+                some
+            }
+            Asked::Is { of, intervals, text } => Seen { all: one(of, intervals, text, &known)?, but: None },
+        };
+        found = Seen { all: crossed(&found.all, &of.all), but: found.but.or(of.but) };
+        if found.all.len() > MOST {
+            return Err(format!("it takes more than {MOST} rules"));
+        }
+    }
+    match (found.all.is_empty(), found.but) {
+        (true, Some(why)) => Err(why),
+        (_, but) => Ok(Seen { all: found.all, but }),
+    }
+}
+
+/// What meets a condition.
+fn one(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<Vec<Match>, String> {
+    let no = || format!("a switch cannot ask `{text}`");
+    let have_ports = known.ports == (true, true);
+    if is_checked(of, intervals, text) || text.split(", ").all(|end| is_checked("", &[], end)) {
+        return Ok(vec![Match::ALL]);
+    }
+    // A switch that finds no ports says port 0, and what comes from there is not decided here.
+    let ends: Vec<&str> = text.split(", ").filter(|end| !is_checked("", &[], end)).collect();
+    if have_ports && ends == ["4*ip.hl + 4 <= ip.len"] {
+        return Ok(vec![Match::ALL]);
+    }
+    let (field, intervals) = match of.strip_suffix(']').and_then(|of| of.split_once("[0:")) {
+        Some((field @ ("ip.src" | "ip.dst"), bits)) => {
+            let low = 32 - bits.parse::<u32>().ok().filter(|bits| (1..32).contains(bits)).ok_or_else(no)?;
+            let fill = (1u64 << low) - 1;
+            (field, intervals.iter().map(|(first, last)| (first << low, last << low | fill)).collect())
+        }
+        _ => (of, intervals.to_vec()),
+    };
+    let port = |(first, last): &(u64, u64)| Some((*first as u16, *last as u16));
+    match field {
+        "ip.src" | "ip.dst" => {
+            let of = |(first, last): &(u64, u64)| {
+                Match::of_addresses((*first as u32, *last as u32), field == "ip.src")
+            };
+            Ok(intervals.iter().flat_map(of).take(MOST + 1).collect())
+        }
+        "ip.proto" => Ok(Match::of_protocols(&intervals)),
+        "ip.frag" if intervals.first().is_some_and(|one| one.0 == 0) => Ok(vec![Match::ALL]),
+        // Fragments are not decided here.
+        "ip.frag" => Ok(vec![]),
+        "ip.dscp" => {
+            let all = intervals.iter().flat_map(|(first, last)| *first..=*last);
+            Ok(all.map(|dscp| Match { dscp: Some(dscp as u8), ..Match::ALL }).collect())
+        }
+        "l4.sport" | "tcp.sport" | "udp.sport" if have_ports => {
+            Ok(intervals.iter().map(|one| Match { sport: port(one), ..Match::ALL }).collect())
+        }
+        "l4.dport" | "tcp.dport" | "udp.dport" if have_ports => {
+            Ok(intervals.iter().map(|one| Match { dport: port(one), ..Match::ALL }).collect())
+        }
+        _ => Err(no()),
+    }
+}

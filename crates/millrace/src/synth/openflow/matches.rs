@@ -1,0 +1,168 @@
+//! What a rule matches, and how that is written.
+
+use super::ports::PortTables;
+use std::net::Ipv4Addr;
+
+/// Most matches that one class or box may take.
+pub const MOST: usize = 4_000;
+
+/// Frames of some type, or IPv4 packets; all that is said must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Match {
+    /// The Ethernet type, of what is not IPv4.
+    pub ethertype: Option<u16>,
+    /// IPv4.
+    pub ip: bool,
+    /// Prefixes: address and length.
+    pub src: (u32, u8),
+    /// The destination's.
+    pub dst: (u32, u8),
+    /// The protocol.
+    pub proto: Option<u8>,
+    /// First and last port; of protocols that have some.
+    pub sport: Option<(u16, u16)>,
+    /// The destination's.
+    pub dport: Option<(u16, u16)>,
+    /// The six bits of the DSCP.
+    pub dscp: Option<u8>,
+}
+
+impl Match {
+    /// Every frame.
+    pub const ALL: Match = Match {
+        ethertype: None,
+        ip: false,
+        src: (0, 0),
+        dst: (0, 0),
+        proto: None,
+        sport: None,
+        dport: None,
+        dscp: None,
+    };
+
+    /// Packets with an address from an interval.
+    pub fn of_addresses(interval: (u32, u32), src: bool) -> Vec<Match> {
+        let with = |prefix| match src {
+            true => Match { src: prefix, ..Match::ALL },
+            false => Match { dst: prefix, ..Match::ALL },
+        };
+        prefixes(interval.0.into(), interval.1.into(), 32)
+            .map(|(first, len)| with((first as u32, len)))
+            .take(MOST + 1)
+            .collect()
+    }
+
+    /// Packets of these protocols.
+    pub fn of_protocols(intervals: &[(u64, u64)]) -> Vec<Match> {
+        if intervals == [(0, 255)] {
+            return vec![Match::ALL];
+        }
+        let all = intervals.iter().flat_map(|(first, last)| *first..=*last);
+        all.map(|proto| Match { proto: Some(proto as u8), ..Match::ALL }).collect()
+    }
+
+    /// Both.
+    pub fn and(&self, other: &Match) -> Option<Match> {
+        fn same<T: PartialEq>(one: Option<T>, other: Option<T>) -> Option<Option<T>> {
+            match (one, other) {
+                (Some(one), Some(other)) if one != other => None,
+                (one, other) => Some(one.or(other)),
+            }
+        }
+        let narrower = |one: (u32, u8), other: (u32, u8)| {
+            let (wide, narrow) = if one.1 < other.1 { (one, other) } else { (other, one) };
+            let mask = u32::MAX.checked_shl(32 - u32::from(wide.1)).unwrap_or(0);
+            (narrow.0 & mask == wide.0 & mask).then_some(narrow)
+        };
+        let range = |one: Option<(u16, u16)>, other: Option<(u16, u16)>| match (one, other) {
+            (Some(one), Some(other)) => {
+                let both = (one.0.max(other.0), one.1.min(other.1));
+                (both.0 <= both.1).then_some(Some(both))
+            }
+            (one, other) => Some(one.or(other)),
+        };
+        Some(Match {
+            ethertype: same(self.ethertype, other.ethertype)?,
+            ip: self.ip || other.ip,
+            src: narrower(self.src, other.src)?,
+            dst: narrower(self.dst, other.dst)?,
+            proto: same(self.proto, other.proto)?,
+            sport: range(self.sport, other.sport)?,
+            dport: range(self.dport, other.dport)?,
+            dscp: same(self.dscp, other.dscp)?,
+        })
+    }
+
+    /// As Open vSwitch reads it, with a comma in front: several, where a range of ports is several prefixes.
+    pub fn text(&self, tables: &PortTables) -> Vec<String> {
+        let mut text = String::new();
+        if let Some(ethertype) = self.ethertype {
+            text += &format!(",dl_type={ethertype:#06x}");
+        }
+        match self.proto {
+            Some(proto) => text += &format!(",ip,nw_proto={proto}"),
+            None if self.ip => text += ",ip",
+            None => {}
+        }
+        for (name, (address, len)) in [("nw_src", self.src), ("nw_dst", self.dst)] {
+            if len > 0 {
+                text += &format!(",{name}={}/{len}", Ipv4Addr::from(address));
+            }
+        }
+        if let Some(dscp) = self.dscp {
+            text += &format!(",ip_dscp={dscp}");
+        }
+        let ports = tables.matches(self.proto, self.sport, self.dport);
+        ports.into_iter().map(|ports| format!("{text}{ports}")).collect()
+    }
+}
+
+/// Every pair that has packets in common.
+pub fn crossed(some: &[Match], others: &[Match]) -> Vec<Match> {
+    some.iter().flat_map(|one| others.iter().filter_map(move |other| one.and(other))).collect()
+}
+
+/// The prefixes that an interval of numbers of so many bits is made of: first number and length.
+pub fn prefixes(first: u64, last: u64, bits: u8) -> impl Iterator<Item = (u64, u8)> {
+    let mut at = first;
+    std::iter::from_fn(move || {
+        if at > last {
+            return None;
+        }
+        let mut low = if at == 0 { u32::from(bits) } else { at.trailing_zeros().min(u32::from(bits)) };
+        while at + (1u64 << low) - 1 > last {
+            low -= 1;
+        }
+        let found = (at, bits - low as u8);
+        at += 1u64 << low;
+        Some(found)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_prefixes_without_gaps() {
+        for (first, last) in [(0, 65_535), (1, 65_534), (1024, 65_535), (80, 80), (5, 9)] {
+            let mut next = first;
+            for (at, len) in prefixes(first, last, 16) {
+                assert_eq!(at, next);
+                next = at + (1 << (16 - len));
+            }
+            assert_eq!(next, last + 1);
+        }
+    }
+
+    #[test]
+    fn what_two_matches_have_in_common() {
+        let net = |src: u32, len| Match { ip: true, src: (src, len), ..Match::ALL };
+        let (wide, narrow) = (net(0x0a00_0000, 8), net(0x0a01_0000, 16));
+        assert_eq!(wide.and(&narrow), Some(narrow));
+        assert_eq!(narrow.and(&net(0x0b00_0000, 8)), None);
+        let ports = |first, last| Match { dport: Some((first, last)), ..Match::ALL };
+        assert_eq!(ports(1, 10).and(&ports(5, 20)).and_then(|both| both.dport), Some((5, 10)));
+        assert_eq!(ports(1, 4).and(&ports(5, 20)), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Ranges of ports as numbers in the metadata: OpenFlow 1.3 matches ports one by one.
+//!
+//! The ports are cut where a range begins or ends; the pieces are numbered in order. So a range is some
+//! neighbouring numbers, which are few prefixes, and one rule's ranges do not multiply another's.
+
+use super::matches::{Match, prefixes};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Protocols whose ports a switch sees.
+pub const WITH_PORTS: [(u8, &str); 3] = [(6, "tcp"), (17, "udp"), (132, "sctp")];
+
+/// The pieces that ports are cut into.
+pub struct PortTables {
+    sides: [Side; 2],
+}
+
+/// Source or destination.
+#[derive(Default)]
+struct Side {
+    /// Where each piece begins.
+    pieces: BTreeSet<u32>,
+    /// Protocols that ranges are asked of.
+    protocols: BTreeSet<u8>,
+}
+
+impl Side {
+    /// The number of the piece that a port is in.
+    fn number(&self, port: u16) -> u64 {
+        self.pieces.range(..=u32::from(port)).count() as u64 - 1
+    }
+}
+
+fn is_whole(range: (u16, u16)) -> bool {
+    range == (0, u16::MAX)
+}
+
+impl PortTables {
+    /// For the ranges of these matches.
+    pub fn of<'a>(whats: impl Iterator<Item = &'a Match>) -> PortTables {
+        let mut sides: [Side; 2] = Default::default();
+        for what in whats {
+            for (side, range) in sides.iter_mut().zip([what.sport, what.dport]) {
+                // One port is matched as it is.
+                if let Some(range) = range.filter(|range| !is_whole(*range) && range.0 < range.1) {
+                    side.pieces.extend([u32::from(range.0), u32::from(range.1) + 1]);
+                    side.protocols.extend(what.proto);
+                }
+            }
+        }
+        for side in &mut sides {
+            side.pieces.insert(0);
+            side.pieces.remove(&(u32::from(u16::MAX) + 1));
+        }
+        PortTables { sides }
+    }
+
+    /// The two tables.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for (at, (side, name)) in self.sides.iter().zip(["src", "dst"]).enumerate() {
+            let (table, shift) = (at + 1, at * 16);
+            let pieces: Vec<u32> = side.pieces.iter().copied().collect();
+            // Piece 0 is what the metadata says anyway.
+            for (number, first) in pieces.iter().enumerate().skip(1) {
+                let last = pieces.get(number + 1).map_or(u32::from(u16::MAX), |next| next - 1);
+                for (value, len) in prefixes((*first).into(), last.into(), 16) {
+                    let mask = (u16::MAX as u32) << (16 - u32::from(len)) & 0xffff;
+                    for (_, protocol) in WITH_PORTS.iter().filter(|known| side.protocols.contains(&known.0)) {
+                        // Writing to a string cannot fail.
+                        let _ = writeln!(
+                            out,
+                            "table={table},priority=100,{protocol},{protocol}_{name}={value:#x}/{mask:#x},\
+                             actions=write_metadata:{:#x}/{:#x},goto_table:{}",
+                            number << shift,
+                            0xffffu64 << shift,
+                            table + 1
+                        );
+                    }
+                }
+            }
+            let _ = writeln!(out, "table={table},priority=1,actions=goto_table:{}", table + 1);
+        }
+        out
+    }
+
+    /// Ranges as text, with a comma in front.
+    pub fn matches(
+        &self,
+        proto: Option<u8>,
+        sport: Option<(u16, u16)>,
+        dport: Option<(u16, u16)>,
+    ) -> Vec<String> {
+        let protocol = WITH_PORTS.iter().find(|known| Some(known.0) == proto).map_or("tcp", |known| known.1);
+        let mut exact = String::new();
+        // Numbers of both sides, and their masks.
+        let mut numbers = vec![(0u32, 0u32)];
+        for (at, (range, name)) in [(sport, "src"), (dport, "dst")].into_iter().enumerate() {
+            let Some(range) = range.filter(|range| !is_whole(*range)) else { continue };
+            if range.0 == range.1 {
+                exact += &format!(",{protocol}_{name}={}", range.0);
+                continue;
+            }
+            let side = &self.sides[at];
+            let prefixes: Vec<(u64, u8)> = prefixes(side.number(range.0), side.number(range.1), 16).collect();
+            numbers = numbers
+                .iter()
+                .flat_map(|(value, mask)| {
+                    prefixes.iter().map(move |(first, len)| {
+                        let own = (u16::MAX as u32) << (16 - u32::from(*len)) & 0xffff;
+                        (value | (*first as u32) << (16 * at), mask | own << (16 * at))
+                    })
+                })
+                .collect();
+        }
+        let text = |(value, mask): (u32, u32)| match mask {
+            0 => exact.clone(),
+            mask => format!("{exact},metadata={value:#x}/{mask:#x}"),
+        };
+        numbers.into_iter().map(text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_numbers_of_its_pieces() {
+        let what = |dport| Match { proto: Some(6), dport: Some(dport), ..Match::ALL };
+        let ranges = [(0, 1023), (1024, 65_535), (500, 2000), (80, 80)];
+        let tables = PortTables::of(ranges.map(what).iter());
+        let text = |range| tables.matches(Some(6), None, Some(range));
+        // Pieces: 0, 500, 1024, 2001.
+        assert_eq!(text((0, 1023)), [",metadata=0x0/0xfffe0000"]);
+        assert_eq!(text((500, 2000)), [",metadata=0x10000/0xffff0000", ",metadata=0x20000/0xffff0000"]);
+        assert_eq!(text((80, 80)), [",tcp_dst=80"]);
+        assert_eq!(text((0, 65_535)), [""]);
+        let rules = tables.text();
+        assert!(
+            !rules.contains("udp") && rules.contains("tcp_dst=0x400/0xfe00,actions=write_metadata:0x20000"),
+            "{rules}"
+        );
+    }
+}
