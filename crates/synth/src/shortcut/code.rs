@@ -120,17 +120,27 @@ impl Code {
         self.yields[value.0 as usize - 1].1
     }
 
-    /// Whether a guard says that a value is larger than a number, or not smaller.
+    /// The number, the same for all packets, that a condition asks a value to reach.
+    fn bound(&self, condition: Value) -> Option<(Value, u64)> {
+        let Inst::Bin(op @ (BinOp::Lt | BinOp::Le), low, high) = self.inst(condition) else { return None };
+        let low = self.origin(low).filter(|low| low.is == Is::Same)?;
+        Some((high, if op == BinOp::Lt { low.number.checked_add(1)? } else { low.number }))
+    }
+
+    /// Whether a guard says that a value is a number or more.
     fn is_above(&self, value: Value, number: u64) -> bool {
-        self.guards.iter().any(|(guard, is_set)| match (self.inst(*guard), is_set) {
-            (Inst::Bin(BinOp::Lt, low, high), true) if high == value => self
-                .origin(low)
-                .is_some_and(|low| low.is == Is::Same && low.number.saturating_add(1) >= number),
-            (Inst::Bin(BinOp::Le, low, high), true) if high == value => {
-                self.origin(low).is_some_and(|low| low.is == Is::Same && low.number >= number)
-            }
-            _ => false,
-        })
+        let says = |guard: Value| self.bound(guard).is_some_and(|(of, least)| of == value && least >= number);
+        self.guards.iter().any(|(guard, is_set)| *is_set && says(*guard))
+    }
+
+    /// `a < b` and `a <= b` where `b` is what is left of a value after a number was taken from it, as a question to the
+    /// value: so that ten routers' questions to the TTL become one.
+    fn of_whole(&self, op: BinOp, a: Seen, b: Seen) -> Option<(Seen, Seen)> {
+        let (BinOp::Lt | BinOp::Le, Is::Same, Is::Packet(left)) = (op, a.is, b.is) else { return None };
+        let Inst::Bin(BinOp::Sub, whole, taken) = self.inst(left) else { return None };
+        let taken = self.origin(taken).filter(|taken| taken.is == Is::Same)?.number;
+        let number = a.number.checked_add(taken)?;
+        self.is_above(whole, taken).then(|| (Seen::same(number), self.at(whole)))
     }
 
     /// An instruction's value; the same for the same instruction.
@@ -210,9 +220,23 @@ impl Code {
 
     /// Goes on only where a value is as it was seen: other than 0, or 0.
     pub fn guard(&mut self, value: Value, is_set: bool) {
-        if !self.guards.contains(&(value, is_set)) {
-            self.guards.push((value, is_set));
+        if self.guards.contains(&(value, is_set)) {
+            return;
         }
+        // Of guards that ask how large a value is, the one that asks most is enough.
+        if let Some((of, least)) = self.bound(value).filter(|_| is_set) {
+            if self.is_above(of, least) {
+                return;
+            }
+            let lower = |(guard, is_set): &(Value, bool)| {
+                *is_set && self.bound(*guard).is_some_and(|(other, _)| other == of)
+            };
+            if let Some(at) = self.guards.iter().position(lower) {
+                self.guards[at].0 = value;
+                return;
+            }
+        }
+        self.guards.push((value, is_set));
     }
 
     /// The number as a part of the shortcut.
@@ -236,6 +260,7 @@ impl Code {
     }
 
     pub fn bin(&mut self, op: BinOp, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+        let (a, b) = self.of_whole(op, a, b).unwrap_or((a, b));
         let number = op.apply(a.number, b.number);
         if let (Is::Same | Is::Flow(_), Is::Same | Is::Flow(_)) = (a.is, b.is) {
             if a.is == Is::Same && b.is == Is::Same {
