@@ -24,8 +24,9 @@ pub struct Lease {
     pub misses: bool,
     /// Grows when what was found changes before its time, nobody knows what.
     pub changes: u64,
-    /// Records that went or changed before their time, to be asked for by [`Table::take_gone`].
-    pub gone: usize,
+    /// Records that went or changed before their time, to be asked for by [`Table::take_gone`]; `None` from tables
+    /// that tell of none, and count changes only.
+    pub gone: Option<usize>,
 }
 
 /// What a number in a record does while the record lasts.

@@ -82,7 +82,7 @@ impl Table for Noting {
 
     /// Nothing changes while somebody remembers what was found.
     fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: true, changes: 0, gone: 0 })
+        Some(Lease { ns: u64::MAX, misses: true, changes: 0, gone: None })
     }
 
     fn lasting(&self, offset: u16) -> Lasting {

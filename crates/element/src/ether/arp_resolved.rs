@@ -146,7 +146,7 @@ impl Table for Resolved {
     }
 
     fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: false, changes: self.changes, gone: 0 })
+        Some(Lease { ns: u64::MAX, misses: false, changes: self.changes, gone: None })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

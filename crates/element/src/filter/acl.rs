@@ -255,7 +255,7 @@ impl Table for AclTable {
     }
 
     fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: true, changes: 0, gone: 0 })
+        Some(Lease { ns: u64::MAX, misses: true, changes: 0, gone: None })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

@@ -128,7 +128,7 @@ impl Table for Routes {
     }
 
     fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: true, changes: self.changes, gone: 0 })
+        Some(Lease { ns: u64::MAX, misses: true, changes: self.changes, gone: None })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

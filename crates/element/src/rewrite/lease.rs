@@ -39,7 +39,7 @@ impl Mappings {
             ns,
             misses: false,
             changes: self.lent.lost_count,
-            gone: self.lent.gone.len(),
+            gone: Some(self.lent.gone.len()),
         })
     }
 

@@ -8,10 +8,10 @@
 //! Entries end when a table changes what it had promised: those that hang on a record that went, or all, where
 //! nobody knows whose it was.
 
+use super::users::{Ending, Users, live};
 use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
 use ir::eval::State;
 use ir::{Created, Program, Table, Tables};
-use rustc_hash::FxHashMap;
 use shm::Packet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use synth::shortcut::{Followed, Follower, KEY_WORDS, Layout, Leases, Shortcut, entry, program};
 use table::TableError;
-use table::flow::{FlowConfig, FlowTable, RecordId};
+use table::flow::{FlowConfig, FlowTable};
 
 /// When a flow cache is used.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -51,10 +51,6 @@ const WORTH: usize = 6;
 const FEW: usize = 1024;
 /// For how long an entry lasts without being renewed.
 const LONGEST_NS: u64 = 4_000_000_000;
-
-/// Notes of users that are kept: so many for each entry, and of so many entries at least.
-const MOST_LOOKUPS: usize = 32;
-const MOST_USERS: usize = 4096;
 
 /// The table of entries.
 #[derive(Debug)]
@@ -113,39 +109,6 @@ struct Front {
     engine: Engine,
     /// Shortcuts that it knows: those before the others.
     knows: usize,
-}
-
-/// Whose entries hang on a record. What is noted of entries that have ended does no harm.
-#[derive(Default, Debug)]
-struct Users {
-    /// For each record, a place in the list.
-    heads: FxHashMap<u64, u32>,
-    /// Entries, and where the next one of the same record stands.
-    links: Vec<(RecordId, u32)>,
-}
-
-impl Users {
-    const NONE: u32 = u32::MAX;
-
-    fn add(&mut self, record: u64, entry: RecordId) {
-        let next = self.links.len() as u32;
-        let before = self.heads.insert(record, next).unwrap_or(Users::NONE);
-        self.links.push((entry, before));
-    }
-
-    /// Takes out those of a record.
-    fn take(&mut self, record: u64, mut each: impl FnMut(RecordId)) {
-        let mut at = self.heads.remove(&record).unwrap_or(Users::NONE);
-        while let Some((entry, next)) = self.links.get(at as usize) {
-            each(*entry);
-            at = *next;
-        }
-    }
-
-    fn clear(&mut self) {
-        self.heads.clear();
-        self.links.clear();
-    }
 }
 
 /// What is known of an entry of the stretch.
@@ -264,7 +227,7 @@ impl Cache {
             let Some(table) = tables.table(number) else { continue };
             let Some(lease) = table.lease() else { continue };
             changes = changes.wrapping_add(lease.changes);
-            if lease.gone > 0 {
+            if lease.gone.is_some_and(|gone| gone > 0) {
                 table.take_gone(&mut self.gone);
             }
         }
@@ -279,23 +242,29 @@ impl Cache {
     /// Ends the entries that hang on records that went.
     fn end_users(&mut self) {
         let Some(entries) = &mut self.entries else { return self.gone.clear() };
+        let mut ending = Ending::Told;
         for record in self.gone.drain(..) {
-            self.users.take(record, |entry| {
-                if entries.0.is_live(entry) {
-                    let at = entries.0.record_ptr(entry) as u64;
+            let of_record = self.users.take(record, |at| {
+                if live(&entries.0, at).is_some() {
                     entries.0.store(at, usize::from(entry::RENEW_NS), 8, 0);
                     entries.0.store(at, usize::from(entry::END_NS), 8, 0);
                     self.counts.ended += 1;
                 }
             });
+            if of_record == Ending::All {
+                ending = Ending::All;
+            }
+        }
+        if ending == Ending::All {
+            self.clear();
         }
     }
 
     /// Ends all entries.
     pub(super) fn clear(&mut self) {
-        self.users.clear();
         let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) else { return };
         self.counts.cleared += 1;
+        let users = self.users.give_away();
         if entries.0.len() <= FEW {
             return entries.0.clear();
         }
@@ -304,7 +273,7 @@ impl Cache {
         let old = std::mem::replace(entries, empty);
         let _ = std::thread::Builder::new().name("flow cache".into()).spawn(move || {
             super::made::leave_packet_core();
-            drop(old);
+            drop((old, users));
         });
     }
 
@@ -399,8 +368,12 @@ impl Cache {
         // Where there is no room, the flow stays in the whole program.
         let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
         self.learnt += 1;
-        records.into_iter().for_each(|used| self.users.add(used, record));
         let at = entries.0.record_ptr(record) as u64;
+        let is_live = |at: u64| live(&entries.0, at).is_some();
+        if !records.into_iter().all(|used| self.users.add(used, at, is_live)) {
+            entries.0.remove(record);
+            return;
+        }
         let now_ns = state.now_ns;
         entries.record_store(at, entry::RENEW_NS, 8, now_ns.saturating_add(leases.renew_ns));
         entries.record_store(at, entry::END_NS, 8, now_ns.saturating_add(leases.end_ns));
@@ -422,7 +395,6 @@ impl Cache {
             (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
         }
         self.follow_shortcuts();
-        self.tidy();
         let Some(entries) = &mut self.entries else { return };
         let mut budget = LOOKED_AT;
         while let Some(record) = entries.0.step(&mut budget) {
@@ -432,15 +404,7 @@ impl Cache {
             }
         }
         entries.0.maintain();
-    }
-
-    /// Forgets who uses what, and so all entries, once most of it is of entries that have ended.
-    fn tidy(&mut self) {
-        let live = self.entries.as_ref().map_or(0, |entries| entries.0.len());
-        let most = (live.max(MOST_USERS) * MOST_LOOKUPS).min(u32::MAX as usize - 1);
-        if self.users.links.len() > most {
-            self.clear();
-        }
+        self.users.sweep(|at| live(&entries.0, at).is_some());
     }
 
     /// Has a program made that knows all shortcuts.

@@ -226,3 +226,4 @@ impl Stretch {
 
 #[cfg(test)]
 mod tests;
+mod users;

@@ -31,7 +31,7 @@ pub struct Followed {
     pub shortcut: Shortcut,
     /// This flow's numbers, for [`Shortcut::params`].
     pub numbers: Vec<u64>,
-    /// The records that were found.
+    /// The records that were found, of tables that tell when one goes.
     pub records: Vec<u64>,
     /// For how long the tables promise it, nanoseconds.
     pub lease_ns: u64,
@@ -55,6 +55,8 @@ pub struct Saved {
 struct Record {
     table: usize,
     handle: u64,
+    /// Whether its table tells when it goes.
+    is_told: bool,
 }
 
 /// Memory that following needs, kept from packet to packet.
@@ -149,7 +151,8 @@ fn follow<B: Buffer + ?Sized>(
         walk.frame.effects(walk.code, &mut effects)?;
     }
     let Walk { code, frame, lease_ns, saved, records, .. } = walk;
-    let records = records.into_iter().map(|record| record.handle).collect();
+    let told = records.into_iter().filter(|record| record.is_told);
+    let records = told.map(|record| record.handle).collect();
     let saved = Saved { decisions: code.decided, ..saved };
     let (shortcut, numbers) = code.finish(frame.need, frame.room, effects, exit);
     if shortcut.entry_bytes() > super::entry::MOST_BYTES {
@@ -424,7 +427,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         match (table.lookup(&words), miss) {
             (Some(handle), _) => {
                 let at = self.records.len() as u32;
-                self.records.push(Record { table: index, handle });
+                self.records.push(Record { table: index, handle, is_told: lease.gone.is_some() });
                 self.values[rec.0 as usize] = Seen { number: handle, is: Is::Record(at), bits: 64 };
                 Ok(Step::Goto(hit))
             }

@@ -26,7 +26,7 @@ fn the_reaper_waits_for_the_end_of_leases() {
     rig.push_one(0, &udp(INSIDE, REMOTE, b""));
     let lease = rig.table(0, |table| table.lease()).expect("a lease");
     // An eighth of the shortest timeout that a mapping can have, and at most this.
-    assert_eq!((lease.ns, lease.misses, lease.gone), (2 * SECOND_NS, false, 0));
+    assert_eq!((lease.ns, lease.misses, lease.gone), (2 * SECOND_NS, false, Some(0)));
     lend(&mut rig);
     // Whoever remembers the mapping may have used it two seconds after its last note.
     rig.advance(81 * SECOND_NS);
