@@ -1,7 +1,7 @@
 //! Machine code against the evaluator, on programs made at random and on packets made at random.
 
 use codegen::{Burst, CodeBuilder, Engine, Exits, Scratch};
-use ir::eval::State;
+use ir::eval::{Buffer, State};
 use ir::{BinOp, Builder, Created, Inst, Program, Table, Term, Value};
 use packet::access::Access;
 use packet::anno;
@@ -181,7 +181,8 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
                 f.at(miss);
                 let fail = f.bad_block(1, "refused");
                 let new = f.create(made, &[x, y], &[y], fail);
-                let old = f.value(Inst::RecLoad(new, 8, 4));
+                // The first word is made of the arguments.
+                let old = f.value(Inst::RecLoad(new, if a % 2 == 0 { 0 } else { 8 }, 4));
                 f.act(Inst::StoreAnno(anno::AGGREGATE, old));
                 f.act(Inst::RecStore(new, 8, 4, y));
                 f.emit(outputs - 1);
@@ -378,4 +379,41 @@ fn what_was_asked_holds_no_longer_than_the_packet_stays_as_it_was() {
         let expected = run(&program, &Engine::Evaluator, &frames, false);
         assert_eq!(run(&program, &native, &frames, false), expected, "pull {pull}, skip {skip:?}");
     }
+}
+
+#[test]
+#[should_panic(expected = "list names Some(2) of 2")]
+fn a_list_names_packets_of_the_vector_only() {
+    let mut f = Builder::new("All", 1);
+    f.emit(0);
+    let program = f.finish().expect("a valid program");
+    let mut builder = CodeBuilder::new().expect("this machine");
+    let id = builder.add(&program).expect("compiles");
+    let engine = Engine::Native(builder.finish().expect("memory"), id);
+    let (mut packets, mut tables) = ([Packet::EMPTY; 2], ());
+    let mut state = State { cells: &mut [], tables: &mut tables, now_ns: 0 };
+    let burst = Burst { input: 0, packets: &mut packets, list: &[0, 2] };
+    let mut exits = Exits::with_capacity(1);
+    codegen::run(&engine, &program, burst, &mut state, &mut Scratch::default(), &mut exits);
+}
+
+/// The evaluator's view of a packet is its first buffer, whatever the packet says is in it, and ends with that.
+#[test]
+fn a_buffer_is_read_as_a_whole() {
+    let region = Region::create(RegionOptions::slots(64)).expect("memory");
+    let mut pool = SharedPool::new(region).worker();
+    let mut packets = [Packet::EMPTY];
+    assert_eq!(pool.alloc(&mut packets), 1);
+    packets[0].len = 10;
+    packets[0].total = 10;
+    let mut buffer = codegen::SlotBuffer(packets[0]);
+    let end = shm::descriptor::BUF_BYTES;
+    let mut read = [0; 4];
+    for at in [0, usize::from(packets[0].data) + 8, end - 4] {
+        assert!(buffer.write(at, b"here") && buffer.read(at, &mut read), "at {at}");
+        assert_eq!(&read, b"here");
+    }
+    assert!(!buffer.read(end - 3, &mut read) && !buffer.write(end - 3, b"gone"));
+    assert!(!buffer.read_packet(&packets[0], 8, &mut read), "the packet ends there");
+    pool.free_all(&packets);
 }
