@@ -1,8 +1,7 @@
 //! The workloads: Click files, how they are linked, and the traffic that they are given.
 //!
 //! The files lie in `examples/bench/` and are built in. Traffic is 64-byte UDP from 10.0.0.0/16 to
-//! 198.18.0.0/15, which every workload lets pass: one that drops something is not comparable, and
-//! [`super::report`] says so.
+//! 198.18.0.0/15, which every workload lets pass but those that are about drops: [`super::report`] says so.
 
 use super::isp::{self, Load};
 use crate::BenchError;
@@ -41,8 +40,8 @@ enum Source {
     Row(&'static str, u32),
     /// One file whose element `routes` gets a full table.
     FullTable(&'static str),
-    /// The chain of the SNF paper's figure 5.
-    Chain,
+    /// The chain of the SNF paper's figure 5, and the port that packets go to.
+    Chain(&'static str),
     /// An ISP's chain with so many rules, or those of a file.
     Isp(Option<usize>, Load),
     /// So many NFs in a row, each in a process of its own, that read and write each packet's first bytes.
@@ -119,8 +118,12 @@ static WORKLOADS: &[Workload] = &[
     row("napt-4", "4 NAPTs", NAPT, 4),
     row("napt-10", "10 NAPTs", NAPT, 10),
     Workload {
-        source: Source::Chain,
+        source: Source::Chain("1234"),
         ..file("nat-firewall-balancer", "NAPT, firewall, load balancer (SNF figure 5)", "")
+    },
+    Workload {
+        source: Source::Chain("80"),
+        ..file("nat-firewall-denies", "the same, where the firewall drops all", "")
     },
     row("lean-router-1", "lean router", LEAN, 1),
     row("lean-router-2", "2 lean routers", LEAN, 2),
@@ -203,7 +206,7 @@ impl Workload {
 
     /// How many flows it gets where so many are asked for.
     pub fn flows(&self, asked: u64) -> u64 {
-        if matches!(self.source, Source::Chain) { asked.min(MOST_OF_CHAIN) } else { asked }
+        if matches!(self.source, Source::Chain(_)) { asked.min(MOST_OF_CHAIN) } else { asked }
     }
 
     /// How many frames show its traffic.
@@ -230,7 +233,7 @@ impl Workload {
             }
             Source::Relays(count, relay) => in_a_row(count, relay),
             Source::Isp(_, load) => isp::layout(rules, load, flows),
-            Source::Chain => Layout {
+            Source::Chain(_) => Layout {
                 programs: vec![],
                 nfs: [
                     ("nat", example!("nat-firewall-balancer/nat.click")),
@@ -266,7 +269,7 @@ impl Workload {
     pub fn traffic_name(&self) -> String {
         match self.source {
             Source::FullTable(_) => "full-table".into(),
-            Source::Chain => "one-address".into(),
+            Source::Chain(port) => format!("one-address-port-{port}"),
             Source::Isp(rules, load) => {
                 let rules = rules.map_or("given".into(), |count| count.to_string());
                 format!("{rules}-rules-{}", load.order().to_string().replace([':', '.'], "-"))
@@ -289,7 +292,7 @@ impl Workload {
         let dst = match self.source {
             Source::FullTable(_) => "1.0.0.0-223.255.255.255",
             // A balancer stands for one address.
-            Source::Chain => "198.18.1.1",
+            Source::Chain(_) => "198.18.1.1",
             _ => "198.18.1.0-198.19.254.255",
         };
         Ok(TrafficSpec {
@@ -297,7 +300,7 @@ impl Workload {
             dst: dst.parse()?,
             src_port: "1024-65535".parse()?,
             // What the firewall of the chain lets pass.
-            dst_port: "1234".parse()?,
+            dst_port: if let Source::Chain(port) = self.source { port } else { "1234" }.parse()?,
             ..spec
         })
     }
