@@ -116,7 +116,8 @@ impl Stage {
         let Some(rules) = workload.rules(self.rules.as_deref()) else { return Ok(None) };
         let given = if workload.needs_rules() { "given".into() } else { rules.len().to_string() };
         let path = self.folder.join(format!("{given}.rules"));
-        if !path.exists() {
+        // Others may have been given last time.
+        if workload.needs_rules() || !path.exists() {
             let to_hit: Vec<Filter> = isp::with_ports(&rules).collect();
             let failed = |cause| BenchError::File { action: "write", path: path.clone(), cause };
             std::fs::write(&path, write_filters(&to_hit)).map_err(failed)?;
@@ -146,7 +147,7 @@ impl Stage {
         let rules = self.rules_to_hit(workload)?;
         let traffic = workload.traffic(flows, rules.as_deref())?;
         let path = self.folder.join(format!("{}-{flows}-flows.pcap", workload.traffic_name()));
-        if !path.exists() {
+        if workload.needs_rules() || !path.exists() {
             let count = workload.frames(flows);
             write_capture(&path, Resolution::Microseconds, &mut traffic.frames()?, count, &mut |_| {})?;
         }

@@ -90,15 +90,17 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                         (PortKind::Pcap, Some(workload)) => stage.capture(workload, flows)?,
                         _ => PathBuf::new(),
                     };
+                    let frames = options.workloads.first().map_or(flows, |workload| workload.frames(flows));
+                    let buffers = port.slots(frames);
                     jobs.push(Job::Testpmd(TestpmdOptions {
                         mode,
                         device: port.device(&capture).unwrap_or_default(),
                         seconds: options.seconds,
                         burst: options.burst,
-                        buffers: port.slots(flows),
+                        buffers,
                         core,
                         main_core,
-                        huge_pages: machine.free_huge_mib >= EAL_MIB + slots_mib(port.slots(flows)),
+                        huge_pages: machine.free_huge_mib >= EAL_MIB + slots_mib(buffers),
                     }));
                     rows.push(row);
                 }

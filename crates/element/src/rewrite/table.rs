@@ -83,8 +83,8 @@ impl Table for SharedMappings {
             let flows = &mappings.flows;
             let limit = mappings.budget.limit.load(std::sync::atomic::Ordering::Relaxed) as usize;
             let most = (flows.capacity() - super::mappings::SLACK as usize).min(limit);
-            // A mapping has a key for each direction.
-            let full = flows.bytes_for(most, 2);
+            // A mapping has a key for each direction; some wait to be removed.
+            let full = flows.bytes_for(most + super::mappings::SLACK as usize, 2);
             TableSize {
                 entries: flows.len() as u64,
                 bytes: flows.bytes() as u64,

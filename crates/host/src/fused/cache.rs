@@ -264,12 +264,13 @@ impl Cache {
     pub(super) fn clear(&mut self) {
         let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) else { return };
         self.counts.cleared += 1;
-        let users = self.users.give_away();
+        // Notes of entries that have ended do no harm.
         if entries.0.len() <= FEW {
             return entries.0.clear();
         }
         // Emptying a large table, or giving back its memory, takes longer than packets may wait.
         let Ok(empty) = Entries::new(self.entry_bytes) else { return entries.0.clear() };
+        let users = self.users.give_away();
         let old = std::mem::replace(entries, empty);
         let _ = std::thread::Builder::new().name("flow cache".into()).spawn(move || {
             super::made::leave_packet_core();

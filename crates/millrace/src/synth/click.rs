@@ -420,11 +420,19 @@ const CHECKED: [&str; 7] = [
     "other segments 0",
 ];
 
+/// Whether lengths are all that are so long, of frames that lie in one buffer.
+pub fn is_long_enough(intervals: &[(u64, u64)], from: u64) -> bool {
+    matches!(intervals, [(first, last)] if *first <= from && *last >= LONGEST)
+}
+
+/// Longer ones lie in several.
+const LONGEST: u64 = 2_048;
+
 /// Whether a check of the IP header has asked it.
 pub fn is_checked(of: &str, intervals: &[(u64, u64)], text: &str) -> bool {
     match (of, text) {
         _ if CHECKED.contains(&text) => true,
-        ("first segment", _) => intervals.first().is_some_and(|one| one.0 <= 34),
+        ("first segment", _) => is_long_enough(intervals, 34),
         ("net[0:8]", text) => text == "net[0:8] 69-79",
         _ => false,
     }

@@ -19,13 +19,13 @@ use super::classes::{ClassShown, is_fed_by_port};
 use class::{Said, Switch};
 use element::filter::acl::{FirstMatch, FiveBox};
 use host::Assembly;
-use host::chain::Chain;
+use host::chain::{Chain, device_name};
 use host::node::Node;
 use matches::{Match, crossed};
 use ports::PortTables;
 use std::fmt::Write;
 
-/// What leads to the server's port has this much more than what leads to the network's.
+/// What leads to the server's port has this much more than what leads to the network's, or a multiple of it.
 const SERVER: usize = 100;
 /// The table that decides.
 const DECIDES: usize = 3;
@@ -68,7 +68,7 @@ pub fn rules(name: &str, chain: &Chain, assembly: &Assembly, shown: &[StretchSho
             }
             let classes: Vec<&ClassShown> =
                 shown.classes.iter().filter(|class| class.entry == entry).collect();
-            for source in sources(nodes, end) {
+            for source in sources(chain, nodes, end) {
                 let at = numbers.iter().position(|known| *known == source).unwrap_or_else(|| {
                     numbers.push(source);
                     numbers.len() - 1
@@ -81,10 +81,14 @@ pub fn rules(name: &str, chain: &Chain, assembly: &Assembly, shown: &[StretchSho
 }
 
 /// The ports that deliver what enters at a node's input.
-fn sources(nodes: &[Node], entry: (usize, usize)) -> Vec<String> {
-    let feeds = |node: &&Node| node.outputs.iter().flatten().any(|end| (end.node, end.port) == entry);
-    let word = |node: &Node| node.config.split([',', ' ']).next().unwrap_or_default().to_string();
-    nodes.iter().filter(feeds).map(word).collect()
+fn sources(chain: &Chain, nodes: &[Node], entry: (usize, usize)) -> Vec<String> {
+    let feeds = |node: &Node| node.outputs.iter().flatten().any(|end| (end.node, end.port) == entry);
+    let elements = chain.graph.elements.iter().zip(nodes).filter(|(_, node)| feeds(node));
+    elements
+        .map(|(element, node)| {
+            device_name(&element.config).map_or_else(|| node.name.clone(), |name| name.text)
+        })
+        .collect()
 }
 
 /// The rules for what comes in by a port.
@@ -240,6 +244,7 @@ fn unseen(five: &FiveBox, left: &mut [bool; 256]) -> Vec<(Match, bool)> {
 fn text(name: &str, numbers: &[String], parts: &[Part], others: &[String]) -> String {
     let whats = || parts.iter().flat_map(|part| part.rules.iter().map(|rule| &rule.what));
     let tables = PortTables::of(whats());
+    let to_server = numbers.len().next_multiple_of(SERVER).max(SERVER);
     let mut out = format!(
         "# What {name} is sure to drop, for a switch in front of its server.\n\
          # ovs-ofctl -O OpenFlow13 add-flows BRIDGE FILE; ports are numbered:\n"
@@ -250,11 +255,12 @@ fn text(name: &str, numbers: &[String], parts: &[Part], others: &[String]) -> St
             out,
             "#   {}: the network of `{port}`; {}: the server's `{port}`",
             at + 1,
-            at + 1 + SERVER
+            at + 1 + to_server
         );
     }
     out += "# Cookies are numbers of classes (`millrace synth --classes`), 0 is of lists and what is left.\n\
-            # Masks of ports (tables 1, 2) are Open vSwitch's, and OpenFlow 1.5's.\n";
+            # Masks of ports (tables 1, 2) are Open vSwitch's, and OpenFlow 1.5's. The switch has to end packets where\n\
+            # their IP length does, as Open vSwitch's own datapath: not to read ports from the padding behind.\n";
     for line in others {
         let _ = writeln!(out, "# {line}");
     }
@@ -271,7 +277,7 @@ fn text(name: &str, numbers: &[String], parts: &[Part], others: &[String]) -> St
     }
     out += "\n# What the server sends, and what a switch sees otherwise than the chain does.\n";
     for at in 1..=numbers.len() {
-        let server = at + SERVER;
+        let server = at + to_server;
         let _ = writeln!(out, "table=0,priority=400,in_port={server},actions=output:{at}");
         for what in ["vlan_tci=0x1000/0x1000", "ip,nw_frag=yes"] {
             let _ = writeln!(out, "table=0,priority=300,in_port={at},{what},actions=output:{server}");
@@ -289,7 +295,7 @@ fn text(name: &str, numbers: &[String], parts: &[Part], others: &[String]) -> St
     out += "\n# What is dropped.\n";
     for part in parts {
         for rule in &part.rules {
-            let action = if rule.drop { "drop".into() } else { format!("output:{}", part.port + SERVER) };
+            let action = if rule.drop { "drop".into() } else { format!("output:{}", part.port + to_server) };
             for what in rule.what.text(&tables) {
                 let _ = writeln!(
                     out,
@@ -300,7 +306,7 @@ fn text(name: &str, numbers: &[String], parts: &[Part], others: &[String]) -> St
         }
     }
     for at in 1..=numbers.len() {
-        let _ = writeln!(out, "table={DECIDES},priority=1,in_port={at},actions=output:{}", at + SERVER);
+        let _ = writeln!(out, "table={DECIDES},priority=1,in_port={at},actions=output:{}", at + to_server);
     }
     out
 }

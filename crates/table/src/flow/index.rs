@@ -60,20 +60,20 @@ impl<const W: usize> Index<W> {
 
     /// Entries at which growth should begin: half of the slots. At two thirds one entry in
     /// seven lives outside its home bucket and a lookup costs a third more; at half it is one
-    /// in seventeen. A large index waits for two thirds: it is memory that lookups wait for then.
+    /// in seventeen. A large index waits for seven tenths: it is memory that lookups wait for then.
     pub(super) fn comfortable(&self) -> usize {
         Self::comfortable_in(self.buckets())
     }
 
     fn comfortable_in(buckets: usize) -> usize {
         let slots = buckets * Self::SLOTS;
-        if buckets >= LARGE_BUCKETS { slots * 2 / 3 } else { slots / 2 }
+        if buckets >= LARGE_BUCKETS { slots * 7 / 10 } else { slots / 2 }
     }
 
     /// Bytes of an index that has grown until so many keys were comfortable.
     pub(super) fn bytes_for(keys: usize) -> usize {
         let mut buckets = 2;
-        while Self::comfortable_in(buckets) < keys {
+        while Self::comfortable_in(buckets) <= keys {
             buckets *= 2;
         }
         buckets * Self::BUCKET_BYTES

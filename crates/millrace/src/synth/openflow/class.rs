@@ -1,7 +1,7 @@
 //! What a switch can see of a class.
 
 use super::super::classes::ClassShown;
-use super::super::click::{Kind, Known, complement, is_checked, kind, note, table_asked};
+use super::super::click::{Kind, Known, complement, is_checked, is_long_enough, kind, note, table_asked};
 use super::matches::{MOST, Match, crossed};
 use super::{OF_TYPE, Rule};
 use synth::classes::show::Asked;
@@ -69,6 +69,8 @@ pub struct Switch {
 /// What the keys of a list are while nothing was written.
 const KEYS: [&str; 2] =
     ["[ip.pair, ip.proto << 32 | l4.ports] ", "[ip.pair, ip.proto << 32 | 0x10000000000] "];
+/// Bytes of the shortest frames, which no rule is about: their headers may be cut off. (Ethernet's are of 60.)
+const SHORTEST: u64 = 42;
 /// Lengths instead of types: such frames may carry IPv4 for a switch, and never do for the chain.
 const LENGTHS: u64 = 0x5ff;
 
@@ -82,11 +84,18 @@ impl Switch {
         for class in classes {
             let own_code = class.ends != "drop";
             match kind(class) {
+                _ if own_code && is_runt(&class.conditions) => {
+                    nothing(format!("class {} keeps frames that are too short for a network", class.number));
+                }
                 Some(Kind::BadHeader) if own_code => {
                     nothing(format!("class {} keeps packets whose header is wrong", class.number));
                 }
                 Some(Kind::NotIp) if own_code && has_lengths(&class.conditions) => {
                     nothing(format!("class {} keeps frames without a type", class.number));
+                }
+                // Its packets may have any header, and a switch sees other addresses in wrong ones.
+                None if own_code && !class.filter.contains("other segments > 0") => {
+                    nothing(format!("class {} keeps packets whose header nobody checked", class.number));
                 }
                 _ => {}
             }
@@ -133,11 +142,11 @@ fn is_fragments(conditions: &[Asked]) -> bool {
     })
 }
 
-/// Whether only frames are meant that are too short for a type: they do not come from a network.
+/// Whether only frames are meant that are too short for a network.
 fn is_runt(conditions: &[Asked]) -> bool {
     conditions.iter().any(|asked| match asked {
         Asked::Is { of, intervals, .. } => {
-            of == "first segment" && intervals.last().is_some_and(|(_, last)| *last < 14)
+            of == "first segment" && intervals.last().is_some_and(|(_, last)| *last < SHORTEST)
         }
         Asked::Any { .. } => false,
     })
@@ -149,9 +158,8 @@ fn frames(class: &ClassShown) -> Result<Frames, String> {
     for asked in &class.conditions {
         match asked {
             Asked::Is { of, intervals, .. } if of == "eth.type" => types = Some(intervals.clone()),
-            // Shorter ones do not come from a network.
             Asked::Is { of, intervals, .. } if of == "first segment" => {
-                if intervals.first().is_none_or(|one| one.0 > 14) {
+                if !is_long_enough(intervals, SHORTEST) {
                     return Err("it goes by the frame's length".into());
                 }
             }
