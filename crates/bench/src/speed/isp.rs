@@ -4,7 +4,7 @@
 //! in ClassBench's format. All of them let packets through; what none matches is dropped. Each flow's
 //! header is one that its rule decides about, so that flows meet all rules one after the other.
 
-use super::workload::Layout;
+use super::workload::{Layout, example};
 use crate::BenchError;
 use crate::traffic::FlowOrder;
 use element::filter::classbench::configuration;
@@ -76,12 +76,9 @@ pub(super) fn layout(filters: &[Filter], load: Load, flows: u64) -> Layout {
     Layout {
         programs: vec![],
         nfs: vec![
-            (
-                "firewall".into(),
-                include_str!("../../../../examples/bench/isp-firewall.click").replace("$RULES", &rules),
-            ),
-            ("router".into(), include_str!("../../../../examples/bench/isp-router.click").into()),
-            ("nat".into(), include_str!("../../../../examples/bench/isp-nat.click").replace("$ROOM", &room)),
+            ("firewall".into(), example!("bench/isp-firewall.click").replace("$RULES", &rules)),
+            ("router".into(), example!("bench/isp-router.click").into()),
+            ("nat".into(), example!("bench/isp-nat.click").replace("$ROOM", &room)),
         ],
         links: vec!["IN -> [0]firewall[1] -> [0]router[1] -> [0]nat[1] -> OUT".into()],
     }

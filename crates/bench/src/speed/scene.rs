@@ -11,6 +11,7 @@ use crate::BenchError;
 use crate::capture::{Resolution, write_capture};
 use serde::Serialize;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use table::acl::classbench::{Filter, write_filters};
@@ -84,7 +85,7 @@ impl FromStr for PortKind {
 pub struct Stage {
     folder: PathBuf,
     /// The rules that were given for workloads that need some.
-    rules: Option<Vec<Filter>>,
+    given_rules: Option<Vec<Filter>>,
 }
 
 impl Stage {
@@ -102,27 +103,34 @@ impl Stage {
                 "{path}: DPDK takes no file whose name has a comma, a space or an equals sign"
             )));
         }
-        Ok(Stage { folder, rules: None })
+        Ok(Stage { folder, given_rules: None })
     }
 
     /// The same with these rules for workloads that need some.
     #[must_use]
-    pub fn with_rules(self, rules: Option<Vec<Filter>>) -> Stage {
-        Stage { rules, ..self }
+    pub fn with_rules(self, given_rules: Option<Vec<Filter>>) -> Stage {
+        Stage { given_rules, ..self }
     }
 
-    /// What hits a workload's rules, and the file in which it lies; written if it is not there yet.
-    fn rules_to_hit(&self, workload: &Workload) -> Result<Option<PathBuf>, BenchError> {
-        let Some(rules) = workload.rules(self.rules.as_deref()) else { return Ok(None) };
-        let given = if workload.needs_rules() { "given".into() } else { rules.len().to_string() };
-        let path = self.folder.join(format!("{given}.rules"));
-        // Others may have been given last time.
-        if workload.needs_rules() || !path.exists() {
-            let to_hit: Vec<Filter> = isp::with_ports(&rules).collect();
+    /// The file with what flows of a workload are to hit of its rules; written if it is not there yet.
+    fn rules_to_hit(&self, rules: &[Filter]) -> Result<PathBuf, BenchError> {
+        let to_hit = write_filters(&isp::with_ports(rules).collect::<Vec<_>>());
+        // Other rules are another file, and other traffic.
+        let mut hasher = DefaultHasher::new();
+        to_hit.hash(&mut hasher);
+        let path = self.folder.join(format!("{}-rules-{:016x}.txt", rules.len(), hasher.finish()));
+        if !path.exists() {
             let failed = |cause| BenchError::File { action: "write", path: path.clone(), cause };
-            std::fs::write(&path, write_filters(&to_hit)).map_err(failed)?;
+            std::fs::write(&path, to_hit).map_err(failed)?;
         }
-        Ok(Some(path))
+        Ok(path)
+    }
+
+    /// The rules of a workload that has some, and the file with what its flows are to hit of them.
+    fn rules_of(&self, workload: &Workload) -> Result<(Vec<Filter>, Option<PathBuf>), BenchError> {
+        let rules = workload.rules(self.given_rules.as_deref());
+        let to_hit = rules.as_deref().map(|rules| self.rules_to_hit(rules)).transpose()?;
+        Ok((rules.unwrap_or_default(), to_hit))
     }
 
     /// Writes the commands that fill a full table, and returns their file.
@@ -144,10 +152,19 @@ impl Stage {
     /// # Errors
     /// When it cannot be written.
     pub fn capture(&self, workload: &Workload, flows: u64) -> Result<PathBuf, BenchError> {
-        let rules = self.rules_to_hit(workload)?;
-        let traffic = workload.traffic(flows, rules.as_deref())?;
-        let path = self.folder.join(format!("{}-{flows}-flows.pcap", workload.traffic_name()));
-        if workload.needs_rules() || !path.exists() {
+        let (_, to_hit) = self.rules_of(workload)?;
+        self.captured(workload, flows, to_hit.as_deref())
+    }
+
+    fn captured(
+        &self,
+        workload: &Workload,
+        flows: u64,
+        to_hit: Option<&Path>,
+    ) -> Result<PathBuf, BenchError> {
+        let path = self.folder.join(format!("{}-{flows}-flows.pcap", workload.traffic_name(to_hit)));
+        if !path.exists() {
+            let traffic = workload.traffic(flows, to_hit)?;
             let count = workload.frames(flows);
             write_capture(&path, Resolution::Microseconds, &mut traffic.frames()?, count, &mut |_| {})?;
         }
@@ -162,14 +179,13 @@ impl Stage {
         let folder = self.folder.join(format!("{}-{kind}-{flows}", workload.name));
         let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
         std::fs::create_dir_all(&folder).map_err(failed)?;
-        let rules = workload.rules(self.rules.as_deref()).unwrap_or_default();
+        let (rules, to_hit) = self.rules_of(workload)?;
         let layout = workload.layout(flows, &rules);
         let mut ports = toml::Table::new();
         let mut port = toml::Table::new();
         let out = match kind.device(&self.folder) {
             None => {
-                let traffic = workload.traffic(flows, self.rules_to_hit(workload)?.as_deref())?;
-                let traffic = toml::Value::try_from(traffic)
+                let traffic = toml::Value::try_from(workload.traffic(flows, to_hit.as_deref())?)
                     .map_err(|error| BenchError::Contradiction(error.to_string()))?;
                 port.insert("traffic".into(), traffic);
                 let sink = toml::Table::from_iter([("discard".to_string(), true.into())]);
@@ -178,7 +194,7 @@ impl Stage {
             }
             Some(_) => {
                 let capture = match kind {
-                    PortKind::Pcap => self.capture(workload, flows)?,
+                    PortKind::Pcap => self.captured(workload, flows, to_hit.as_deref())?,
                     _ => PathBuf::new(),
                 };
                 port.insert("device".into(), kind.device(&capture).unwrap_or_default().into());

@@ -14,6 +14,7 @@ macro_rules! example {
         include_str!(concat!("../../../../examples/", $file))
     };
 }
+pub(super) use example;
 
 /// The handler that takes the routes of a full table.
 pub const FULL_TABLE_HANDLER: &str = "nf/routes.ctrl";
@@ -265,14 +266,14 @@ impl Workload {
         matches!(self.source, Source::Relays(_, relay) if relay != Relay::Modular)
     }
 
-    /// What its traffic is called: the same for workloads that are given the same.
-    pub fn traffic_name(&self) -> String {
+    /// What its traffic is called: the same for workloads that are given the same. `rules` as in [`Workload::traffic`].
+    pub fn traffic_name(&self, rules: Option<&Path>) -> String {
         match self.source {
             Source::FullTable(_) => "full-table".into(),
             Source::Chain(port) => format!("one-address-port-{port}"),
-            Source::Isp(rules, load) => {
-                let rules = rules.map_or("given".into(), |count| count.to_string());
-                format!("{rules}-rules-{}", load.order().to_string().replace([':', '.'], "-"))
+            Source::Isp(_, load) => {
+                let rules = rules.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
+                format!("{rules}-{}", load.order().to_string().replace([':', '.'], "-"))
             }
             _ => "any".into(),
         }

@@ -8,7 +8,7 @@
 //! Entries end when a table changes what it had promised: those that hang on a record that went, or all, where
 //! nobody knows whose it was.
 
-use super::users::{Ending, Users, live};
+use super::users::{Ending, Users};
 use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
 use ir::eval::State;
 use ir::{Created, Program, Table, Tables};
@@ -67,6 +67,11 @@ impl Entries {
             ..FlowConfig::default()
         };
         Ok(Entries(FlowTable::new(&config)?))
+    }
+
+    /// Whether an entry is at an address.
+    fn is_live(&self, at: u64) -> bool {
+        self.0.record_at(at).is_some()
     }
 }
 
@@ -245,7 +250,7 @@ impl Cache {
         let mut ending = Ending::Told;
         for record in self.gone.drain(..) {
             let of_record = self.users.take(record, |at| {
-                if live(&entries.0, at).is_some() {
+                if entries.is_live(at) {
                     entries.0.store(at, usize::from(entry::RENEW_NS), 8, 0);
                     entries.0.store(at, usize::from(entry::END_NS), 8, 0);
                     self.counts.ended += 1;
@@ -370,8 +375,7 @@ impl Cache {
         let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
         self.learnt += 1;
         let at = entries.0.record_ptr(record) as u64;
-        let is_live = |at: u64| live(&entries.0, at).is_some();
-        if !records.into_iter().all(|used| self.users.add(used, at, is_live)) {
+        if !records.into_iter().all(|used| self.users.add(used, at, |at| entries.is_live(at))) {
             entries.0.remove(record);
             return;
         }
@@ -405,7 +409,7 @@ impl Cache {
             }
         }
         entries.0.maintain();
-        self.users.sweep(|at| live(&entries.0, at).is_some());
+        self.users.sweep(|at| entries.is_live(at));
     }
 
     /// Has a program made that knows all shortcuts.

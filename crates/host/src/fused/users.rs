@@ -6,7 +6,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use table::TableError;
-use table::flow::{FlowConfig, FlowTable, RecordId};
+use table::flow::{FlowConfig, FlowTable};
 
 /// Records of which is known what hangs on them, at most.
 const CAPACITY: u32 = 1 << 22;
@@ -104,11 +104,6 @@ impl Users {
     pub(super) fn give_away(&mut self) -> impl Send + use<> {
         self.0.take()
     }
-}
-
-/// The entry at an address, where it is still one.
-pub(super) fn live<const W: usize>(entries: &FlowTable<W>, address: u64) -> Option<RecordId> {
-    entries.record_at(address)
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@
 //! never wrong.
 
 use super::classes::ClassShown;
+use super::conditions::{
+    Kind, Known, complement, is_checked, kind, note, prefixes, table_asked, unchecked, whole_field,
+};
 use host::Assembly;
 use host::chain::Chain;
 use host::node::Node;
@@ -32,16 +35,6 @@ struct Said {
     steps: Vec<String>,
     /// The node and its input; nowhere, where packets are dropped.
     to: Option<(usize, usize)>,
-}
-
-/// What a class is to the front.
-pub enum Kind {
-    /// Frames that carry no IPv4.
-    NotIp,
-    /// Those whose header is wrong.
-    BadHeader,
-    /// Packets with a right header.
-    Ip,
 }
 
 /// The configuration.
@@ -260,44 +253,6 @@ fn is_trim(write: &(String, String)) -> bool {
     write.0 == "end" && write.1 == "headroom + ip.len + 14"
 }
 
-/// What a condition says, by its text: those of header checks are no fields.
-fn has(conditions: &[Asked], holds: &dyn Fn(&Asked) -> bool) -> bool {
-    conditions.iter().any(|asked| match asked {
-        Asked::Any { any } => any.iter().all(|list| has(list, holds)),
-        asked => holds(asked),
-    })
-}
-
-/// What a class is to somebody who looks at the IP header first; `None` where it is asked for something else.
-pub fn kind(class: &ClassShown) -> Option<Kind> {
-    let text =
-        |wanted: &'static str| move |asked: &Asked| matches!(asked, Asked::Is { text, .. } if text == wanted);
-    let is = |of: &'static str, good: fn(&[(u64, u64)]) -> bool| move |asked: &Asked| matches!(asked, Asked::Is { of: own, intervals, .. } if own == of && good(intervals));
-    let conditions = &class.conditions;
-    let says = |holds: &dyn Fn(&Asked) -> bool| has(conditions, holds);
-    let short_frame = is("first segment", |of| of.last().is_some_and(|last| last.1 < 14));
-    let other_type = is("eth.type", |of| of.iter().all(|(first, last)| *last < 0x800 || *first > 0x800));
-    if says(&|asked| short_frame(asked) || other_type(asked)) {
-        return Some(Kind::NotIp);
-    }
-    if !says(&is("eth.type", |of| of == [(0x800, 0x800)])) {
-        return None;
-    }
-    if says(&text("ip header sum right")) {
-        return says(&text("other segments 0")).then_some(Kind::Ip);
-    }
-    let short = is("first segment", |of| of.last().is_some_and(|last| last.1 < 34));
-    let other_first = is("net[0:8]", |of| of.iter().all(|(first, last)| *last < 69 || *first > 79));
-    let version = is("ip.version", |of| of.iter().all(|(first, last)| *last < 4 || *first > 4));
-    let length = is("ip.hl", |of| of.last().is_some_and(|last| last.1 < 5));
-    let texts = ["ip header sum wrong", "4*ip.hl >= ip.len + 1", "packet length <= ip.len + 13"];
-    let is_bad = |asked: &Asked| {
-        let by_text = matches!(asked, Asked::Is { text, .. } if texts.contains(&text.as_str()));
-        by_text || short(asked) || other_first(asked) || version(asked) || length(asked)
-    };
-    says(&is_bad).then_some(Kind::BadHeader)
-}
-
 /// A class in Click's words, or why not.
 fn say(class: &ClassShown, nodes: &[Node]) -> Result<Said, String> {
     if class.ends == "slow" {
@@ -317,14 +272,6 @@ fn say(class: &ClassShown, nodes: &[Node]) -> Result<Said, String> {
         return Err(format!("it goes on to {}", nodes[to.0].name));
     }
     Ok(Said { pattern, steps: steps(class)?, to: Some(to) })
-}
-
-/// The first question to a table.
-pub fn table_asked(conditions: &[Asked]) -> Option<&str> {
-    conditions.iter().find_map(|asked| match asked {
-        Asked::Any { any } => any.iter().find_map(|list| table_asked(list)),
-        Asked::Is { text, .. } => (text.contains(" found as ") || text.ends_with(" missing")).then_some(text),
-    })
 }
 
 /// Its writes as elements.
@@ -364,30 +311,6 @@ fn steps(class: &ClassShown) -> Result<Vec<String>, String> {
     Ok(steps)
 }
 
-/// What is known where a condition is asked.
-#[derive(Clone, Copy, Default)]
-pub struct Known {
-    /// It is TCP or UDP, and no later fragment: only such packets have ports.
-    pub ports: (bool, bool),
-    /// It is ICMP.
-    icmp: bool,
-}
-
-/// Notes what conditions say.
-pub fn note(known: &mut Known, conditions: &[Asked]) {
-    for asked in conditions {
-        let Asked::Is { of, intervals, .. } = asked else { continue };
-        match of.as_str() {
-            "ip.proto" => {
-                known.ports.0 |= intervals.iter().all(|one| [(6, 6), (17, 17)].contains(one));
-                known.icmp |= intervals == &[(1, 1)];
-            }
-            "ip.frag" => known.ports.1 |= intervals == &[(0, 0)],
-            _ => {}
-        }
-    }
-}
-
 /// Conditions as patterns that must all match.
 fn patterns(conditions: &[Asked], known: &Known) -> Result<Vec<String>, String> {
     let mut known = *known;
@@ -409,35 +332,6 @@ fn patterns(conditions: &[Asked], known: &Known) -> Result<Vec<String>, String> 
     Ok(all)
 }
 
-/// What a check of the IP header asks.
-const CHECKED: [&str; 7] = [
-    "eth.type ip",
-    "ip.version 4",
-    "ip.hl > 4",
-    "4*ip.hl <= ip.len",
-    "packet length >= ip.len + 14",
-    "ip header sum right",
-    "other segments 0",
-];
-
-/// Whether lengths are all that are so long, of frames that lie in one buffer.
-pub fn is_long_enough(intervals: &[(u64, u64)], from: u64) -> bool {
-    matches!(intervals, [(first, last)] if *first <= from && *last >= LONGEST)
-}
-
-/// Longer ones lie in several.
-const LONGEST: u64 = 2_048;
-
-/// Whether a check of the IP header has asked it.
-pub fn is_checked(of: &str, intervals: &[(u64, u64)], text: &str) -> bool {
-    match (of, text) {
-        _ if CHECKED.contains(&text) => true,
-        ("first segment", _) => is_long_enough(intervals, 34),
-        ("net[0:8]", text) => text == "net[0:8] 69-79",
-        _ => false,
-    }
-}
-
 /// A condition as a pattern; nothing where the front's header check has asked it.
 fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<Option<String>, String> {
     let have_ports = known.ports == (true, true);
@@ -446,8 +340,7 @@ fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Res
         return Ok(None);
     }
     // How much is behind the IP header: both ends of it are one condition.
-    let ends: Vec<&str> = text.split(", ").filter(|end| !CHECKED.contains(end)).collect();
-    match ends.as_slice() {
+    match unchecked(text).as_slice() {
         ["4*ip.hl + 4 <= ip.len"] if have_ports => return Ok(Some(HAS_PORTS.into())),
         ["4*ip.hl + 3 >= ip.len"] if have_ports => return Ok(Some(format!("!({HAS_PORTS})"))),
         // Of other protocols, bytes as such.
@@ -455,15 +348,7 @@ fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Res
         ["4*ip.hl + 3 >= ip.len"] if known.ports.1 => return Ok(Some(format!("!({HAS_BYTES})"))),
         _ => {}
     }
-    // The first bits of a field are a range of it.
-    let (field, intervals) = match of.strip_suffix(']').and_then(|of| of.split_once("[0:")) {
-        Some((field @ ("ip.src" | "ip.dst"), bits)) => {
-            let low = 32 - bits.parse::<u32>().ok().filter(|bits| (1..32).contains(bits)).ok_or_else(no)?;
-            let fill = (1u64 << low) - 1;
-            (field, intervals.iter().map(|(first, last)| (first << low, last << low | fill)).collect())
-        }
-        _ => (of, intervals.to_vec()),
-    };
+    let (field, intervals) = whole_field(of, intervals);
     let ports = |name: &str| -> Result<Option<String>, String> {
         let ranges = intervals.iter().map(|(first, last)| match first == last {
             true => format!("{name} {first}"),
@@ -485,8 +370,10 @@ fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Res
         "ip.src" | "ip.dst" => {
             let side = field.trim_start_matches("ip.");
             let nets = |intervals: &[(u64, u64)]| -> Vec<String> {
-                let nets = intervals.iter().flat_map(|(first, last)| prefixes(*first, *last));
-                nets.map(|net| format!("{side} net {net}")).take(MOST_PREFIXES + 1).collect()
+                let nets = intervals.iter().flat_map(|(first, last)| prefixes(*first, *last, 32));
+                let nets = nets
+                    .map(|(first, len)| format!("{side} net {}/{len}", Ipv4Addr::from_bits(first as u32)));
+                nets.take(MOST_PREFIXES + 1).collect()
             };
             let (these, others) = (nets(&intervals), nets(&complement(&intervals, u32::MAX.into())));
             let (sign, nets) = if others.len() < these.len() { ("!", others) } else { ("", these) };
@@ -508,52 +395,5 @@ fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Res
         "l4.dport" | "tcp.dport" | "udp.dport" if have_ports => ports("dst port"),
         "icmp.type" if known.icmp => ports("icmp type"),
         _ => Err(no()),
-    }
-}
-
-/// The numbers up to `max` that are in none of the intervals.
-pub fn complement(intervals: &[(u64, u64)], max: u64) -> Vec<(u64, u64)> {
-    let (mut at, mut all) = (0, vec![]);
-    for (first, last) in intervals {
-        if at < *first {
-            all.push((at, first - 1));
-        }
-        at = last.saturating_add(1);
-    }
-    if at <= max {
-        all.push((at, max));
-    }
-    all
-}
-
-/// The prefixes that an interval of addresses is made of.
-fn prefixes(first: u64, last: u64) -> Vec<String> {
-    let (mut at, mut all) = (first, vec![]);
-    while at <= last && all.len() <= MOST_PREFIXES {
-        let mut bits = if at == 0 { 32 } else { at.trailing_zeros().min(32) };
-        while at + (1u64 << bits) - 1 > last {
-            bits -= 1;
-        }
-        all.push(format!("{}/{}", Ipv4Addr::from_bits(at as u32), 32 - bits));
-        at += 1u64 << bits;
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{complement, prefixes};
-
-    #[test]
-    fn what_intervals_leave_out() {
-        assert_eq!(complement(&[(0, 4), (6, 9)], 255), [(5, 5), (10, 255)]);
-        assert!(complement(&[(0, 255)], 255).is_empty());
-    }
-
-    #[test]
-    fn intervals_become_prefixes() {
-        assert_eq!(prefixes(0x0a00_0000, 0x0aff_ffff), ["10.0.0.0/8"]);
-        assert_eq!(prefixes(0, 0xffff_ffff), ["0.0.0.0/0"]);
-        assert_eq!(prefixes(0x0a00_0001, 0x0a00_0004), ["10.0.0.1/32", "10.0.0.2/31", "10.0.0.4/32"]);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod classes;
 mod click;
+mod conditions;
 mod openflow;
 pub mod stretch;
 mod svg;

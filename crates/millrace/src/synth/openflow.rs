@@ -29,10 +29,12 @@ use std::fmt::Write;
 const SERVER: usize = 100;
 /// The table that decides.
 const DECIDES: usize = 3;
-/// Priorities: of classes, of the first and last of a list, of frames that are not IP, of what is left.
+/// Priorities: of classes, of the first and last of a list, of frames by their type, of types that another rule leaves
+/// out, of all other types.
 const OF_CLASS: u16 = 60_000;
 const OF_LIST: (u16, u16) = (50_000, 1_000);
 const OF_TYPE: u16 = 200;
+const OF_TYPE_LEFT: u16 = 150;
 const OF_OTHER_TYPES: u16 = 100;
 
 /// A rule of the table that decides.
@@ -114,7 +116,7 @@ fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_w
     for (class, said) in classes.iter().zip(&switch.said) {
         let why = match said {
             Said::Frames(Ok(frames)) => {
-                part.rules.extend(frames.rules(class.number, OF_TYPE, OF_OTHER_TYPES));
+                part.rules.extend(frames.rules(class.number));
                 continue;
             }
             Said::Packets(seen) => {

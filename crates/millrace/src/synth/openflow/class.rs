@@ -1,9 +1,11 @@
 //! What a switch can see of a class.
 
 use super::super::classes::ClassShown;
-use super::super::click::{Kind, Known, complement, is_checked, is_long_enough, kind, note, table_asked};
+use super::super::conditions::{
+    Kind, Known, complement, is_checked, is_long_enough, kind, note, table_asked, unchecked, whole_field,
+};
 use super::matches::{MOST, Match, crossed};
-use super::{OF_TYPE, Rule};
+use super::{OF_OTHER_TYPES, OF_TYPE, OF_TYPE_LEFT, Rule};
 use synth::classes::show::Asked;
 
 /// A class as a switch sees it.
@@ -37,7 +39,7 @@ pub struct Frames {
 
 impl Frames {
     /// Its rules: a switch knows one type, or all.
-    pub fn rules(&self, class: usize, of_type: u16, of_others: u16) -> Vec<Rule> {
+    pub fn rules(&self, class: usize) -> Vec<Rule> {
         let rule = |priority: u16, ethertype: Option<u16>, drop: bool| {
             let what = match ethertype {
                 Some(0x800) => Match { ip: true, ..Match::ALL },
@@ -47,10 +49,10 @@ impl Frames {
         };
         match &self.types {
             _ if !self.drop => vec![],
-            Ok(these) => these.iter().map(|one| rule(of_type, Some(*one), true)).collect(),
+            Ok(these) => these.iter().map(|one| rule(OF_TYPE, Some(*one), true)).collect(),
             Err(but) => {
-                let others = but.iter().map(|one| rule(OF_TYPE - 50, Some(*one), false));
-                others.chain([rule(of_others, None, true)]).collect()
+                let others = but.iter().map(|one| rule(OF_TYPE_LEFT, Some(*one), false));
+                others.chain([rule(OF_OTHER_TYPES, None, true)]).collect()
             }
         }
     }
@@ -228,22 +230,13 @@ fn all_of(conditions: &[Asked], known: &Known) -> Result<Seen, String> {
 fn one(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<Vec<Match>, String> {
     let no = || format!("a switch cannot ask `{text}`");
     let have_ports = known.ports == (true, true);
-    if is_checked(of, intervals, text) || text.split(", ").all(|end| is_checked("", &[], end)) {
-        return Ok(vec![Match::ALL]);
-    }
+    let asked = unchecked(text);
     // A switch that finds no ports says port 0, and what comes from there is not decided here.
-    let ends: Vec<&str> = text.split(", ").filter(|end| !is_checked("", &[], end)).collect();
-    if have_ports && ends == ["4*ip.hl + 4 <= ip.len"] {
+    let has_ports = have_ports && asked == ["4*ip.hl + 4 <= ip.len"];
+    if is_checked(of, intervals, text) || asked.is_empty() || has_ports {
         return Ok(vec![Match::ALL]);
     }
-    let (field, intervals) = match of.strip_suffix(']').and_then(|of| of.split_once("[0:")) {
-        Some((field @ ("ip.src" | "ip.dst"), bits)) => {
-            let low = 32 - bits.parse::<u32>().ok().filter(|bits| (1..32).contains(bits)).ok_or_else(no)?;
-            let fill = (1u64 << low) - 1;
-            (field, intervals.iter().map(|(first, last)| (first << low, last << low | fill)).collect())
-        }
-        _ => (of, intervals.to_vec()),
-    };
+    let (field, intervals) = whole_field(of, intervals);
     let port = |(first, last): &(u64, u64)| Some((*first as u16, *last as u16));
     match field {
         "ip.src" | "ip.dst" => {

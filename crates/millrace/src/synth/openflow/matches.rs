@@ -1,5 +1,6 @@
 //! What a rule matches, and how that is written.
 
+use super::super::conditions::prefixes;
 use super::ports::PortTables;
 use std::net::Ipv4Addr;
 
@@ -122,38 +123,9 @@ pub fn crossed(some: &[Match], others: &[Match]) -> Vec<Match> {
     some.iter().flat_map(|one| others.iter().filter_map(move |other| one.and(other))).collect()
 }
 
-/// The prefixes that an interval of numbers of so many bits is made of: first number and length.
-pub fn prefixes(first: u64, last: u64, bits: u8) -> impl Iterator<Item = (u64, u8)> {
-    let mut at = first;
-    std::iter::from_fn(move || {
-        if at > last {
-            return None;
-        }
-        let mut low = if at == 0 { u32::from(bits) } else { at.trailing_zeros().min(u32::from(bits)) };
-        while at + (1u64 << low) - 1 > last {
-            low -= 1;
-        }
-        let found = (at, bits - low as u8);
-        at += 1u64 << low;
-        Some(found)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_are_prefixes_without_gaps() {
-        for (first, last) in [(0, 65_535), (1, 65_534), (1024, 65_535), (80, 80), (5, 9)] {
-            let mut next = first;
-            for (at, len) in prefixes(first, last, 16) {
-                assert_eq!(at, next);
-                next = at + (1 << (16 - len));
-            }
-            assert_eq!(next, last + 1);
-        }
-    }
 
     #[test]
     fn what_two_matches_have_in_common() {

@@ -3,7 +3,8 @@
 //! The ports are cut where a range begins or ends; the pieces are numbered in order. So a range is some
 //! neighbouring numbers, which are few prefixes, and one rule's ranges do not multiply another's.
 
-use super::matches::{Match, prefixes};
+use super::super::conditions::prefixes;
+use super::matches::Match;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -18,8 +19,8 @@ pub struct PortTables {
 /// Source or destination.
 #[derive(Default)]
 struct Side {
-    /// Where each piece begins.
-    pieces: BTreeSet<u32>,
+    /// Where each piece begins, in order.
+    pieces: Vec<u32>,
     /// Protocols that ranges are asked of.
     protocols: BTreeSet<u8>,
 }
@@ -27,7 +28,7 @@ struct Side {
 impl Side {
     /// The number of the piece that a port is in.
     fn number(&self, port: u16) -> u64 {
-        self.pieces.range(..=u32::from(port)).count() as u64 - 1
+        self.pieces.partition_point(|first| *first <= u32::from(port)) as u64 - 1
     }
 }
 
@@ -49,8 +50,10 @@ impl PortTables {
             }
         }
         for side in &mut sides {
-            side.pieces.insert(0);
-            side.pieces.remove(&(u32::from(u16::MAX) + 1));
+            side.pieces.push(0);
+            side.pieces.retain(|first| *first <= u32::from(u16::MAX));
+            side.pieces.sort_unstable();
+            side.pieces.dedup();
         }
         PortTables { sides }
     }
@@ -60,10 +63,9 @@ impl PortTables {
         let mut out = String::new();
         for (at, (side, name)) in self.sides.iter().zip(["src", "dst"]).enumerate() {
             let (table, shift) = (at + 1, at * 16);
-            let pieces: Vec<u32> = side.pieces.iter().copied().collect();
             // Piece 0 is what the metadata says anyway.
-            for (number, first) in pieces.iter().enumerate().skip(1) {
-                let last = pieces.get(number + 1).map_or(u32::from(u16::MAX), |next| next - 1);
+            for (number, first) in side.pieces.iter().enumerate().skip(1) {
+                let last = side.pieces.get(number + 1).map_or(u32::from(u16::MAX), |next| next - 1);
                 for (value, len) in prefixes((*first).into(), last.into(), 16) {
                     let mask = (u16::MAX as u32) << (16 - u32::from(len)) & 0xffff;
                     for (_, protocol) in WITH_PORTS.iter().filter(|known| side.protocols.contains(&known.0)) {
