@@ -4,6 +4,7 @@
 //! transparent elements are compiled once; equal programs share their code.
 
 use crate::fused::{self, Cut, FlowCache, How, Stretch, Wanted};
+use crate::live::Live;
 use crate::node::{Books, End, Lowered, Node};
 use crate::packages;
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
@@ -53,6 +54,8 @@ pub struct Assembly {
     pub stretches: Vec<Vec<Stretch>>,
     /// Wires that leave one and enter it again.
     pub cuts: Vec<Cut>,
+    /// What it takes to give elements other configurations while they run.
+    pub live: Arc<Live>,
     /// Bytes of machine code made, where known; and what it took.
     pub programs: usize,
 }
@@ -177,7 +180,9 @@ fn assemble_all(
     }
     let (mut stretches, cuts) = fuse(&mut graphs, options)?;
     let programs = compile(&mut graphs, &mut stretches, options)?;
-    Ok(Some(Assembly { graphs, stretches, cuts, programs }))
+    let workers = options.workers.max(1);
+    let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
+    Ok(Some(Assembly { graphs, stretches, cuts, live: Arc::new(live), programs }))
 }
 
 #[expect(clippy::too_many_arguments, reason = "one caller; each is a different thing")]

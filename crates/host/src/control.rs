@@ -3,19 +3,25 @@
 //! Other threads put requests into a worker's [`Mailbox`]; the worker answers them between bursts. It
 //! looks at one flag in each turn, so that nobody pays for handlers that nobody calls.
 
+use crate::live::Replacement;
 use crate::worker::Worker;
 use element::HandlerAccess;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What another thread wants of a worker.
-pub struct Request {
-    node: usize,
-    handler: String,
-    /// The value to write; a read where there is none.
-    value: Option<String>,
-    reply: Sender<Result<String, String>>,
+enum Request {
+    /// Of a handler.
+    Call {
+        node: usize,
+        handler: String,
+        /// The value to write; a read where there is none.
+        value: Option<String>,
+        reply: Sender<Result<String, String>>,
+    },
+    /// That an element takes the place of another one, which goes to who asked.
+    Replace { node: usize, by: Replacement, old: Sender<Replacement> },
 }
 
 /// Requests that wait for a worker.
@@ -50,29 +56,65 @@ impl Mailbox {
     pub fn ask(&self, node: usize, handler: &str, value: Option<&str>) -> Result<String, String> {
         let (reply, answer) = channel();
         let value = value.map(str::to_string);
-        {
-            let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-            if self.closed.load(Ordering::SeqCst) {
-                return Err("the run has ended".into());
-            }
-            requests.push(Request { node, handler: handler.to_string(), value, reply });
-        }
-        self.waiting.store(true, Ordering::Relaxed);
+        self.leave(Request::Call { node, handler: handler.to_string(), value, reply })?;
         answer.recv().unwrap_or_else(|_| Err("the run has ended".into()))
+    }
+
+    /// Leaves an element for the place of another one, which comes back when the worker has taken it in.
+    ///
+    /// # Errors
+    /// When the worker has ended.
+    pub(crate) fn replace(&self, node: usize, by: Replacement) -> Result<Receiver<Replacement>, String> {
+        let (old, answer) = channel();
+        self.leave(Request::Replace { node, by, old })?;
+        Ok(answer)
+    }
+
+    fn leave(&self, request: Request) -> Result<(), String> {
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.closed.load(Ordering::SeqCst) {
+            return Err("the run has ended".into());
+        }
+        requests.push(request);
+        drop(requests);
+        self.waiting.store(true, Ordering::Relaxed);
+        Ok(())
     }
 }
 
 impl Worker {
     pub(crate) fn answer_requests(&mut self) {
-        let mailbox = std::sync::Arc::clone(&self.mailbox);
-        for Request { node, handler, value, reply } in mailbox.take() {
-            let answer = match value {
-                None => self.read_here(node, &handler),
-                Some(value) => self.write_here(node, &handler, &value).map(|()| String::new()),
-            };
+        let mailbox = Arc::clone(&self.mailbox);
+        for request in mailbox.take() {
             // Who asked may have given up waiting.
-            let _ = reply.send(answer);
+            let _gone = match request {
+                Request::Call { node, handler, value, reply } => {
+                    let answer = match value {
+                        None => self.read_here(node, &handler),
+                        Some(value) => self.write_here(node, &handler, &value).map(|()| String::new()),
+                    };
+                    reply.send(answer).is_err()
+                }
+                Request::Replace { node, by, old } => old.send(self.replace_here(node, by)).is_err(),
+            };
         }
+    }
+
+    /// Puts an element of its class into a node's place; what was there.
+    fn replace_here(&mut self, node: usize, mut by: Replacement) -> Replacement {
+        let this = &mut self.nodes[node];
+        std::mem::swap(&mut this.config, &mut by.config);
+        if let (Some(element), Some(lowered)) = (&mut this.element, &mut this.lowered) {
+            let cells = by.lowered.program.cells.iter().map(|cell| cell.init);
+            self.cells[this.cells.clone()].iter_mut().zip(cells).for_each(|(cell, init)| *cell = init);
+            std::mem::swap(element, &mut by.element);
+            std::mem::swap(lowered, &mut by.lowered);
+            let program = Arc::clone(&lowered.program);
+            self.stretches.iter_mut().for_each(|stretch| stretch.replace(node, &program));
+        }
+        self.with_element(node, |element, work| element.start(work));
+        self.follow_cells();
+        by
     }
 
     /// Finds `element.handler`, looked up from a node's compound outwards, or a handler of the node
@@ -115,7 +157,9 @@ impl Worker {
             "config" => Some(this.config.clone()),
             "drops" => Some(this.books.dropped.iter().map(super::node::Count::get).sum::<u64>().to_string()),
             "handlers" => {
-                let mut text = "name\tr\nclass\tr\nconfig\tr\nhandlers\tr".to_string();
+                let config =
+                    if self.exchange.as_ref().is_some_and(|it| it.is_live(node)) { "rw" } else { "r" };
+                let mut text = format!("name\tr\nclass\tr\nconfig\t{config}\nhandlers\tr");
                 for handler in this.element.as_ref().map_or(&[][..], |element| element.handlers()) {
                     let access = match handler.access {
                         HandlerAccess::Read => "r",
@@ -133,6 +177,14 @@ impl Worker {
 
     /// Writes a handler of a node of this worker.
     pub(crate) fn write_here(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String> {
+        if handler == "config"
+            && let Some(exchange) = self.exchange.clone()
+        {
+            // A script of this thread: packets wait for it.
+            let by = exchange.replace_from(self.number, node, value)?;
+            drop(self.replace_here(node, by));
+            return Ok(());
+        }
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let element = this.element.as_mut().ok_or("an element cannot write its own handlers")?;
         let written = element.write(handler, value, &mut self.cells[this.cells.clone()]);

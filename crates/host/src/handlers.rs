@@ -4,6 +4,7 @@
 //! waits for the answer, and is no packet thread.
 
 use crate::control::Mailbox;
+use crate::live::Exchange;
 use crate::nf::handlers::{LastWords, NfHandler, NfHandlers};
 use crate::node::Node;
 use crate::worker::Worker;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 pub struct Handlers {
     mailboxes: Vec<Arc<Mailbox>>,
     elements: Vec<ElementHandlers>,
+    exchange: Arc<Exchange>,
     nfs: NfHandlers,
 }
 
@@ -45,19 +47,20 @@ fn split(name: &str) -> Result<(&str, &str), String> {
 }
 
 impl Handlers {
-    /// Of a graph, and of NFs in processes; mailboxes are added by [`Handlers::add_worker`].
-    pub(crate) fn new(graph: &[Node], nfs: NfHandlers) -> Handlers {
+    /// Of a graph whose workers have these mailboxes, and of NFs in processes.
+    pub(crate) fn new(
+        graph: &[Node],
+        mailboxes: Vec<Arc<Mailbox>>,
+        exchange: Arc<Exchange>,
+        nfs: NfHandlers,
+    ) -> Handlers {
         let of = |node: &Node| ElementHandlers {
             name: node.name.clone(),
             merges: node.element.as_ref().map_or(vec![], |element| {
                 element.handlers().iter().map(|handler| (handler.name, handler.merge)).collect()
             }),
         };
-        Handlers { mailboxes: vec![], elements: graph.iter().map(of).collect(), nfs }
-    }
-
-    pub(crate) fn add_worker(&mut self, mailbox: Arc<Mailbox>) {
-        self.mailboxes.push(mailbox);
+        Handlers { mailboxes, elements: graph.iter().map(of).collect(), exchange, nfs }
     }
 
     fn find(&self, element: &str, handler: &str) -> Result<Place<'_>, String> {
@@ -85,6 +88,10 @@ impl Handlers {
         match self.find(element, handler)? {
             Place::There(there) => there.call(value),
             Place::Here(node) => {
+                if let ("config", Some(config)) = (handler, value) {
+                    self.exchange.replace(node, config)?;
+                    return Ok((Merge::First, String::new()));
+                }
                 let ask = |mailbox: &Arc<Mailbox>| mailbox.ask(node, handler, value);
                 let values = self.mailboxes.iter().map(ask).collect::<Result<Vec<String>, String>>()?;
                 Ok(self.as_one(node, element, handler, &values))

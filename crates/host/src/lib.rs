@@ -12,6 +12,7 @@
 //! - [`fused`]: stretches of elements that run as one program
 //! - [`control`]: handlers and stops, from other threads
 //! - [`handlers`]: the same for a whole chain, NFs in processes too
+//! - [`live`]: other configurations for elements that run
 //! - [`running`]: a chain that runs
 //! - [`nf`]: NFs in processes of their own
 //! - [`report`]: what went where
@@ -24,6 +25,7 @@ pub mod control;
 pub mod forward;
 pub mod fused;
 pub mod handlers;
+pub mod live;
 pub mod nf;
 pub mod node;
 pub mod packages;

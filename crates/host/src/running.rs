@@ -2,8 +2,10 @@
 
 use crate::assemble::Assembly;
 use crate::chain::device_direction;
+use crate::control::Mailbox;
 use crate::fused::{CacheCounts, FormWanted};
 use crate::handlers::{Asked, Handlers, Last};
+use crate::live::Exchange;
 use crate::nf::handlers::NfHandlers;
 use crate::report::{Ledger, PortReport, Report};
 use crate::worker::{Clock, Finish, Pulse, Worker};
@@ -121,25 +123,29 @@ impl Running {
         mut pool: impl FnMut(usize) -> PacketPool,
     ) -> std::io::Result<Running> {
         let ledger = Ledger::new(&assembly.graphs);
-        let mut handlers = Handlers::new(&assembly.graphs[0], plan.nfs.clone());
         let stop: Arc<AtomicBool> = Arc::default();
         let finish = Arc::new(Finish::new(assembly.graphs.len()));
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
+        let mailboxes: Vec<Arc<Mailbox>> = assembly.graphs.iter().map(|_| Arc::default()).collect();
+        let exchange = Arc::new(Exchange::new(assembly.live, mailboxes.clone()));
+        let handlers =
+            Handlers::new(&assembly.graphs[0], mailboxes.clone(), Arc::clone(&exchange), plan.nfs.clone());
         let (mut threads, mut pulses, mut forms) = (vec![], vec![], vec![]);
-        let graphs = assembly.graphs.into_iter().zip(assembly.stretches);
-        for (number, (nodes, stretches)) in graphs.enumerate() {
+        let graphs = assembly.graphs.into_iter().zip(assembly.stretches).zip(mailboxes);
+        for (number, ((nodes, stretches), mailbox)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, stretches, pool(number), plan.clock.clone());
             worker.burst = plan.burst.clamp(1, ir::LIST_CAPACITY);
             worker.stop = Arc::clone(&stop);
             worker.finish = Arc::clone(&finish);
             worker.print = plan.print;
+            worker.mailbox = mailbox;
+            worker.exchange = Some(Arc::clone(&exchange));
             // All start alike.
             forms.push((Arc::clone(&worker.form), worker.stretches.len()));
             worker.home = Arc::clone(&home);
             if number == 0 {
                 worker.incoming = Arc::clone(&home);
             }
-            handlers.add_worker(Arc::clone(&worker.mailbox));
             pulses.push(Arc::clone(&worker.pulse));
             let (on_thread, core) = (Arc::clone(&plan.on_thread), plan.cores.get(number).copied());
             let thread = std::thread::Builder::new()

@@ -7,6 +7,7 @@
 use crate::control::Mailbox;
 use crate::forward::{Handed, Outbox};
 use crate::fused::{CacheCounts, FormWanted, Stretch};
+use crate::live::Exchange;
 use crate::node::Node;
 use codegen::{Exits, Scratch};
 use crossbeam_queue::ArrayQueue;
@@ -120,6 +121,8 @@ pub struct Worker {
     pub now_ns: u64,
     /// Requests from other threads.
     pub mailbox: Arc<Mailbox>,
+    /// Gives elements other configurations.
+    pub(crate) exchange: Option<Arc<Exchange>>,
     /// Packets handed over to this worker by others.
     pub incoming: Arc<ArrayQueue<Handed>>,
     /// The same of the worker that owns state of [`element::StateScope::OneWorker`].
@@ -179,6 +182,7 @@ impl Worker {
             now_ns: clock.now_ns(),
             clock,
             mailbox: Arc::default(),
+            exchange: None,
             incoming: Arc::clone(&ring),
             home: ring,
             stop: Arc::default(),
@@ -369,8 +373,11 @@ impl Worker {
 
     /// Has stretches follow what their cells hold.
     pub(crate) fn follow_cells(&mut self) {
-        let is_fused = self.form.is_fused();
-        self.stretches.iter_mut().for_each(|stretch| stretch.follow(&self.cells, is_fused));
+        let (is_fused, under_way) = (self.form.is_fused(), self.depth > 0);
+        if !under_way {
+            self.settle_books();
+        }
+        self.stretches.iter_mut().for_each(|stretch| stretch.follow(&self.cells, is_fused, under_way));
         let ready = self.stretches.iter().filter(|stretch| stretch.is_ready()).count();
         self.pulse.fused.store(ready, Ordering::Relaxed);
     }

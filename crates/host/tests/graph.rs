@@ -259,3 +259,112 @@ fn a_run_ends_though_an_element_asks_on_and_nobody_is_left_to_answer() {
     let stopped = querier.dropped.iter().find(|(reason, _)| reason == "arp-stopped");
     assert_eq!(stopped.map(|(_, count)| *count), Some(1), "{:?}", querier.dropped);
 }
+
+/// UDP packets of eight hosts of 10.0.0.0/16.
+fn udp_frames() -> FrameSet {
+    let frame = |host: u8| {
+        let mut frame = [vec![2; 12], vec![8, 0, 0x45, 0, 0, 46, 0, 0, 0x40, 0, 64, 17, 0, 0]].concat();
+        frame.extend([10, 0, 0, host, 10, 1, 0, 1, 4, 0, 0, 53, 0, 26, 0, 0]);
+        frame.resize(60, 0);
+        assert!(packet::checksum::set_ipv4_header(frame.as_mut_slice(), 14, 20));
+        frame
+    };
+    FrameSet::new((0..8).map(frame).collect::<Vec<_>>()).expect("frames")
+}
+
+/// Rules of `count` sources, each with another decision about its UDP; what else there is, is denied.
+fn rules(count: usize, action: &str) -> String {
+    let rules = (0..count).map(|at| format!("{action} src host 10.9.{}.{} and udp", at / 250, at % 250));
+    rules.chain([format!("{action} src net 10.0.0.0/16"), "deny all".into()]).collect::<Vec<_>>().join(", ")
+}
+
+/// Rules are exchanged at all workers while packets flow, few of them or so many that they lie in a table; no packet is
+/// lost, and none goes by the old rules once the handler was written.
+#[test]
+fn rules_are_exchanged_while_packets_flow() {
+    for (evaluator, fused, count) in [
+        (false, Wanted::All, 3),
+        (false, Wanted::All, 300),
+        (false, Wanted::Nothing, 300),
+        (true, Wanted::All, 300),
+    ] {
+        let told = format!("evaluator {evaluator}, {count} rules, {fused:?}");
+        let frames = Arc::new(udp_frames());
+        let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
+        let is_fused = fused != Wanted::Nothing;
+        let options = Options { workers: 2, evaluator, fused, ..Options::default() };
+        let text = format!(
+            "FromDevice(in) -> Strip(14) -> CheckIPHeader -> f :: IPFilter({}) -> a :: Counter -> d :: Discard;
+             f[1] -> b :: Counter -> d;",
+            rules(count, "allow")
+        );
+        let assembly = build(&text, &mut ports, &options).expect("a valid configuration");
+        let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+        let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+        let running = running.expect("threads");
+        let count_of = |name: &str| running.read(name).expect("a count").parse::<u64>().expect("a number");
+        let goes_on = |name: &str| {
+            let (from, start) = (count_of(name), std::time::Instant::now());
+            while count_of(name) < from + 50_000 {
+                assert!(start.elapsed().as_secs() < 60, "{told}: {name} stays at {from}");
+            }
+        };
+        goes_on("a.count");
+        assert_eq!((count_of("b.count"), count_of("f.drops")), (0, 0), "{told}");
+        // The other output, by a program or table of other decisions.
+        running.write("f.config", &rules(count, "1")).expect("rules");
+        let before = count_of("a.count");
+        goes_on("b.count");
+        assert_eq!(count_of("a.count"), before, "{told}");
+        assert_eq!(running.read("f.config"), Ok(rules(count, "1")));
+        // All are denied: none matches.
+        running.write("f.config", &rules(count, "1").replace("10.0.0.0", "10.77.0.0")).expect("rules");
+        let before = count_of("b.count");
+        goes_on("f.drops");
+        assert_eq!(count_of("b.count"), before, "{told}");
+        // Mistakes change nothing, and are told where they are.
+        let mistakes = running.write("f.config", "allow tcp, alow udp, 7 icmp").expect_err("mistakes");
+        assert!(
+            mistakes.contains("f.config:1:12: error: `alow`") && mistakes.contains("no output 7"),
+            "{mistakes}"
+        );
+        goes_on("f.drops");
+        // A single rule, where the program is another one.
+        running.write("f.config", "allow all").expect("rules");
+        let before = count_of("f.drops");
+        goes_on("a.count");
+        assert_eq!(count_of("f.drops"), before, "{told}");
+        assert!(running.read("f.handlers").expect("handlers").contains("config\trw"));
+        let refused = running.write("a.config", "COUNT_CALL 7 f.x").expect_err("it counts");
+        assert!(refused.contains("it keeps state"), "{refused}");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        running.stop();
+        let outcome = running.wait();
+        assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0), "{told}");
+        assert_eq!(outcome.report.unbalanced().next(), None, "{told}");
+        let ready = outcome.workers.iter().flat_map(|worker| &worker.stretches).map(|one| one.is_ready());
+        assert!(ready.clone().count() > 0 && ready.clone().all(|ready| ready == is_fused), "{told}");
+    }
+}
+
+/// A stretch whose program stays the same is not made again: other rules are another table.
+#[test]
+fn other_rules_in_a_table_need_no_other_program() {
+    let frames = Arc::new(udp_frames());
+    let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
+    let options = Options { fused: Wanted::All, ..Options::default() };
+    let text = format!(
+        "FromDevice(in) -> Strip(14) -> CheckIPHeader -> f :: IPFilter({}) -> a :: Counter -> d :: Discard;",
+        rules(300, "allow")
+    );
+    let assembly = build(&text, &mut ports, &options).expect("a valid configuration");
+    let made = Arc::clone(&assembly.stretches[0][0].made.program);
+    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let running = running.expect("threads");
+    running.write("f.config", &rules(400, "allow").replace("10.0.0.0/16", "10.0.0.0/15")).expect("rules");
+    assert_eq!(running.fused(), (1, 1), "it never ran element by element");
+    running.stop();
+    let outcome = running.wait();
+    assert!(Arc::ptr_eq(&made, &outcome.workers[0].stretches[0].made.program));
+}

@@ -28,7 +28,8 @@ is a digit that does not matter. `!` before a clause turns it around. The patter
 everything. A packet too short for a clause does not match it.
 
 - **ports**: 1 input, push; as many outputs as patterns
-- **handlers**: `program` (read): the steps that decide, for people
+- **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
+  place of these while packets flow
 - **drop reasons**: `no-match`
 - **difference**: `program` lists decisions over runs of bits, because that is what runs
 

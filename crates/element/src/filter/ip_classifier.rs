@@ -49,12 +49,13 @@ alone repeats the qualifiers before it: `src port 80 or 81`. Words may be left o
 A test of bytes that the packet does not have fails. On a packet without an IP header all tests fail.
 
 - **ports**: 1 input, push; as many outputs as patterns
-- **handlers**: `program` (read): the steps that decide, for people
+- **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
+  place of these while packets flow
 - **drop reasons**: `no-match`
 - **difference**: ports are tested only where both are there (4 bytes), because they are read together
 - **difference**: ranges, `net 10` and `net 10 mask ...` are understood, because tcpdump does so
 - **difference**: `program` lists decisions over header fields, because that is what runs
-- **difference**: no `pattern` write handlers, because a configuration is replaced as a whole
+- **difference**: no `pattern` write handlers: `config` replaces them as a whole
 ",
     ports: "1/-",
     processing: "h/h",

@@ -28,7 +28,8 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
   not count. `CACHING` (bool) is understood and has no effect. `TABLE_MEMORY` (MiB, 64): the most that the
   tables of long lists may take; more rules are refused. `TABLE_TIME` (seconds, 1.5): how long a table is
   refined while it is built; past that it is finished as it is, right but slower
-- **handlers**: `program` (read): the steps that decide, for people
+- **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
+  place of these while packets flow
 - **drop reasons**: `denied` by a rule; `no-match`
 - **long lists**: of more than 32 rules, those over addresses, protocol and ports (and up to three other
   tests) become a lookup table, whose cost hardly grows with their number. It is grown in up to three ways,

@@ -169,6 +169,11 @@ impl Plan {
     /// What the verifier found.
     pub fn program(&self, name: &str, outputs: usize) -> Result<Program, VerifyError> {
         let mut f = Builder::new(name, outputs);
+        // The same for all rules: others may take their place while packets flow.
+        f.reason("no-match");
+        if name == "IPFilter" {
+            f.reason("denied");
+        }
         let mut there = [0; 4];
         let headless = self.headless.filter(|headless| match self.stages.as_slice() {
             [Stage::Graph(only)] => only.root != To::Leaf(*headless),

@@ -6,6 +6,7 @@
 
 use super::Stretch;
 use super::cache::{Cache, CacheCounts, FlowCache};
+use super::sources::Sources;
 use codegen::{CodeBuilder, CodegenError, Engine};
 use ir::{Inst, Program};
 use rustix::process::getpid;
@@ -13,6 +14,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use synth::link::{LinkError, Linked};
 use synth::optimize::{Known, Report, optimize_with};
 
 /// A program to run, and what it was made for.
@@ -30,8 +32,17 @@ pub struct Made {
 /// Cells and what they hold.
 pub(super) type Config = BTreeMap<u16, u64>;
 
-/// A program that a thread makes.
-pub(super) type Making = JoinHandle<Result<Made, CodegenError>>;
+/// A program that a thread makes, of what it is made, and what that is linked to.
+pub(super) type Making = JoinHandle<Result<(Arc<Sources>, Arc<Linked>, Made), CannotMake>>;
+
+/// Why a stretch has no program of its own.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CannotMake {
+    #[error(transparent)]
+    Code(#[from] CodegenError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
+}
 
 impl Made {
     /// The program of a stretch whose cells hold `cells`; it is evaluated until there is code.
@@ -88,7 +99,7 @@ impl Stretch {
         self.is_wanted
     }
 
-    fn end_cache(&mut self) {
+    pub(super) fn end_cache(&mut self) {
         if let Some(cache) = self.cache.take() {
             self.before.add(CacheCounts { flows: 0, shortcuts: 0, ..cache.counts() });
         }
@@ -106,52 +117,70 @@ impl Stretch {
     }
 
     /// Sees to it that the program is one for these cells, where one is `wanted`: after a handler was written, and
-    /// from time to time while one is being made. No packet waits for it.
-    pub(crate) fn follow(&mut self, cells: &[u64], wanted: bool) {
+    /// from time to time while one is being made. No packet waits for it. While a burst is `under_way` it is still the
+    /// old one that packets leave.
+    pub(crate) fn follow(&mut self, cells: &[u64], wanted: bool, under_way: bool) {
         self.is_wanted = wanted;
         let cells = &cells[self.cells.clone()];
-        let made = self.next.take_if(|next| next.is_finished()).map(|next| {
-            let failed = |_| CodegenError::Machine("the thread that makes code broke".into());
-            next.join().map_err(failed).and_then(|made| made)
-        });
-        match made {
-            Some(Ok(made)) => {
-                self.made = made;
-                self.end_cache();
-            }
-            // The elements go on one by one, until something else changes.
-            Some(Err(error)) => {
-                tracing::error!("no code for a stretch of elements: {error}");
-                self.failed = config_cells(&self.linked.program, cells);
-            }
-            None => {}
+        if !under_way {
+            self.take_made(cells);
         }
-        self.is_ready = wanted && self.made.is_for(cells);
+        self.is_ready = wanted && !self.is_stale && self.made.is_for(cells);
         self.follow_cache();
-        if !wanted
-            || self.is_ready
-            || self.next.is_some()
-            || (!self.failed.is_empty() && holds(cells, &self.failed))
-        {
+        let has_failed = self
+            .failed
+            .as_ref()
+            .is_some_and(|(sources, config)| Arc::ptr_eq(sources, &self.sources) && holds(cells, config));
+        if !wanted || self.is_ready || under_way || self.next.is_some() || has_failed {
             return;
         }
-        let linked = Arc::clone(&self.linked);
-        if self.is_evaluated {
-            self.made = Made::of(&linked.program, cells);
-            self.is_ready = true;
-            self.end_cache();
+        let (sources, cells) = (Arc::clone(&self.sources), cells.to_vec());
+        let linked = (!self.is_stale).then(|| Arc::clone(&self.linked));
+        let is_evaluated = self.is_evaluated;
+        let make = move || {
+            let linked = linked.map_or_else(|| sources.link().map(Arc::new), Ok)?;
+            let mut made = Made::of(&linked.program, &cells);
+            if !is_evaluated {
+                let mut builder = CodeBuilder::new()?;
+                let id = builder.add(&made.program)?;
+                made.engine = Engine::Native(builder.finish()?, id);
+            }
+            Ok((sources, linked, made))
+        };
+        if is_evaluated {
+            self.take(make(), &[]);
+            self.is_ready = !self.is_stale;
             self.follow_cache();
             return;
         }
-        let cells = cells.to_vec();
         let make = move || {
             leave_packet_core();
-            let mut made = Made::of(&linked.program, &cells);
-            let mut builder = CodeBuilder::new()?;
-            let id = builder.add(&made.program)?;
-            made.engine = Engine::Native(builder.finish()?, id);
-            Ok(made)
+            make()
         };
         self.next = std::thread::Builder::new().name("synthesis".into()).spawn(make).ok();
+    }
+
+    /// Takes in what a thread has made.
+    fn take_made(&mut self, cells: &[u64]) {
+        if let Some(next) = self.next.take_if(|next| next.is_finished()) {
+            let broke = |_| CodegenError::Machine("the thread that makes code broke".into());
+            self.take(next.join().map_err(broke).map_err(CannotMake::from).and_then(|made| made), cells);
+        }
+    }
+
+    fn take(&mut self, made: Result<(Arc<Sources>, Arc<Linked>, Made), CannotMake>, cells: &[u64]) {
+        match made {
+            Ok((sources, linked, made)) if Arc::ptr_eq(&sources, &self.sources) => {
+                (self.linked, self.made, self.is_stale) = (linked, made, false);
+                self.end_cache();
+            }
+            // A program has changed meanwhile.
+            Ok(_) => {}
+            // The elements go on one by one, until something else changes.
+            Err(error) => {
+                tracing::error!("no code for a stretch of elements: {error}");
+                self.failed = Some((Arc::clone(&self.sources), config_cells(&self.linked.program, cells)));
+            }
+        }
     }
 }

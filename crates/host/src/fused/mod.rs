@@ -15,6 +15,7 @@ mod find;
 mod fuzz;
 mod made;
 mod run;
+mod sources;
 
 pub use cache::{CacheCounts, FlowCache};
 pub use find::{Cut, find};
@@ -23,12 +24,12 @@ pub use made::Made;
 
 use crate::node::Node;
 use cache::Cache;
-use ir::Program;
 use made::{Config, Making};
+use sources::{Source, Sources};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use synth::link::{LinkError, Linked, Part, link};
+use synth::link::{LinkError, Linked};
 
 /// Which elements are to run as a part of a stretch where they can.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -97,14 +98,18 @@ pub struct How {
 pub struct Stretch {
     /// The nodes of its parts.
     pub parts: Vec<usize>,
+    /// What it is linked of.
+    sources: Arc<Sources>,
     /// The linked program as its elements are written, and where each thing of it came from.
     pub linked: Arc<Linked>,
+    /// Whether `linked` and `made` are of other programs than those in `sources`.
+    is_stale: bool,
     /// What is run: the same with less to do.
     pub made: Made,
     /// Another one that is being made, because a handler changed what this one was made for.
     next: Option<Making>,
-    /// What cells held for which no program could be made.
-    failed: Config,
+    /// Programs, and what cells held, for which none could be made.
+    failed: Option<(Arc<Sources>, Config)>,
     /// Whether the program is wanted and for the cells as they are.
     is_ready: bool,
     is_wanted: bool,
@@ -150,26 +155,21 @@ impl Stretch {
             .into_iter()
             .filter_map(|(node, input)| Some((place(node)?, input)))
             .collect();
-        let programs: Vec<Arc<Program>> = parts
-            .iter()
-            .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))
-            .collect();
-        let of: Vec<Part<'_>> = parts
-            .iter()
-            .zip(&programs)
-            .map(|(node, program)| {
-                let next = |(port, end): (usize, &Option<crate::node::End>)| {
-                    let end = end.filter(|_| !cuts.contains(&Cut { node: *node, port }))?;
-                    places[end.node].map(|part| (part, end.port))
-                };
-                Part {
-                    name: &nodes[*node].name,
-                    program,
-                    next: nodes[*node].outputs.iter().enumerate().map(next).collect(),
-                }
+        let source = |node: &usize| {
+            let next = |(port, end): (usize, &Option<crate::node::End>)| {
+                let end = end.filter(|_| !cuts.contains(&Cut { node: *node, port }))?;
+                places[end.node].map(|part| (part, end.port))
+            };
+            let this = &nodes[*node];
+            let program = Arc::clone(&this.lowered.as_ref()?.program);
+            Some(Source {
+                name: this.name.clone(),
+                program,
+                next: this.outputs.iter().enumerate().map(next).collect(),
             })
-            .collect();
-        let linked = link("stretch", &of, &entries)?;
+        };
+        let sources = Sources { parts: parts.iter().filter_map(source).collect(), entries: entries.clone() };
+        let linked = sources.link()?;
         let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
         let made = match how.is_wanted {
             true => Made::of(&linked.program, &start),
@@ -187,10 +187,12 @@ impl Stretch {
             passed: vec![],
             cells: 0..0,
             is_due: false,
+            sources: Arc::new(sources),
             linked: Arc::new(linked),
+            is_stale: false,
             made,
             next: None,
-            failed: Config::new(),
+            failed: None,
             is_ready: how.is_wanted,
             is_wanted: how.is_wanted,
             is_evaluated: how.is_evaluated,

@@ -49,6 +49,12 @@ const CHANGING: &[&str] = &[
      -> s :: PaintSwitch; nat[1] -> Discard;
      s[0] -> zero :: Counter -> Discard; s[1] -> one :: Counter -> Discard;
      Script(wait 1.2, write p.color 1, wait 1, write p.color 0);",
+    // Other rules, few of them: another program.
+    "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1)
+     -> f :: IPFilter(allow dst port 53 or 443, deny all) -> a :: Counter -> Discard; nat[1] -> Discard;
+     f[1] -> b :: Counter -> Discard;
+     Script(wait 0.9, write f.config '1 dst port 53, allow all', wait 0.8, write f.config 'deny all', wait 0.8,
+     write f.config 'allow dst port 53 or 443, deny all');",
     // More flows than mappings: those that go make room for others.
     "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1,
      MAPPING_CAPACITY 5, UDP_GUARANTEE 0, TCP_GUARANTEE 0);
@@ -56,9 +62,30 @@ const CHANGING: &[&str] = &[
      low[0] -> few :: Counter -> Discard; low[1] -> many :: Counter -> Discard; nat[1] -> Discard;",
 ];
 
+/// Many rules about addresses and ports, so that they lie in a table: for each port what becomes of it.
+fn long_list(decisions: [&str; 4]) -> String {
+    let of = |(port, action): (&str, &str)| {
+        (0..12)
+            .map(|at| format!("{action} dst port {port} and dst net 10.{}.0.0/12", at * 16))
+            .collect::<Vec<_>>()
+    };
+    let rules = ["53", "80", "443", "1025"].into_iter().zip(decisions).flat_map(of);
+    rules.chain(["deny all".into()]).collect::<Vec<_>>().join(", ")
+}
+
 #[test]
 fn nothing_is_remembered_that_has_changed() {
-    for text in CHANGING {
+    let [first, second, third] =
+        [["allow", "1", "deny", "1"], ["1", "1", "allow", "deny"], ["deny", "allow", "1", "deny"]]
+            .map(long_list);
+    let table = format!(
+        "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1)
+         -> f :: IPFilter({first}) -> a :: Counter -> Discard; nat[1] -> Discard;
+         f[1] -> b :: Counter -> Discard;
+         Script(wait 0.9, write f.config '{second}', wait 0.8, write f.config '{third}', wait 0.8,
+         write f.config '{first}');"
+    );
+    for text in CHANGING.iter().copied().chain([table.as_str()]) {
         let (wanted, _) = run_changing(text, Wanted::Nothing, true, FlowCache::Off);
         for evaluator in [true, false] {
             let (found, hits) = run_changing(text, Wanted::All, evaluator, FlowCache::Eager);

@@ -50,6 +50,11 @@ impl Daemon {
         }
     }
 
+    /// Writes a file into its folder.
+    pub fn write(&self, name: &str, text: &str) {
+        self.folder.write(name, text);
+    }
+
     /// Runs a command that steers it.
     pub fn ask(&self, arguments: &[&str]) -> Finished {
         let mut all = arguments.to_vec();

@@ -229,3 +229,58 @@ fn an_nf_that_is_stopped_or_killed_holds_up_nobody_but_who_asks() {
     assert!(told.stderr.contains("NF `nf` is stopped"), "{}", told.stderr);
     daemon.stop();
 }
+
+/// Rules of an NF are exchanged while packets flow, in any form; a file of rules is read again. Mistakes are told where
+/// they are, and change nothing.
+#[test]
+fn rules_are_exchanged_while_packets_flow() {
+    for form in ["runs = \"modular\"", "runs = \"fused\"", "runs = \"process\"\nreads = [\"list\"]"] {
+        let chain = format!(
+            "links = [\"in -> [0]fw[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 100, size = \"64\" }} }}\n\
+             out = {{ discard = true }}\n[nf.fw]\n{form}\n\
+             inline = \"FromDevice(0) -> CheckIPHeader(14) -> f :: IPFilter(allow all) -> c :: Counter -> ToDevice(1);\"\n"
+        );
+        let rules = |action: &str| {
+            let many =
+                (0..500).map(|at| format!("{action} src net 10.{}.{}.0/24 and udp\n", at / 250, at % 250));
+            many.collect::<String>() + action + " all\n"
+        };
+        let mut daemon = Daemon::of(&chain, &["chain.toml"]);
+        daemon.write("list", &rules("deny"));
+        let number =
+            |name: &str| daemon.ask(&["chain", "handler", name]).sound().text().trim().parse::<u64>();
+        let moves = |name: &str, does: bool| {
+            let before = number(name).expect("a number");
+            let end = Instant::now() + Duration::from_secs(if does { 20 } else { 0 });
+            let mut now = before;
+            while now == before && Instant::now() < end {
+                now = number(name).expect("a number");
+            }
+            assert_eq!(now > before, does, "{form}: {name} {before} {now}");
+        };
+        let write = |value: &str| daemon.ask(&["chain", "handler", "fw/f.config", value]);
+        let end = Instant::now() + Duration::from_secs(20);
+        while daemon.ask(&["chain", "handler", "fw/c.count"]).code != Some(0) {
+            assert!(Instant::now() < end, "{form}: the NF does not come up");
+        }
+        moves("fw/c.count", true);
+        write("file list").sound();
+        moves("fw/c.count", false);
+        moves("fw/f.drops", true);
+        daemon.write("list", &rules("allow").replace("allow all", "allw all"));
+        let refused = write("file list");
+        assert_eq!(refused.code, Some(2), "{form}");
+        let told = refused.stderr;
+        assert!(told.contains("list, line 501: `allw` is no action"), "{form}: {told}");
+        let told = write("allow all, deny dst prt 7").stderr;
+        assert!(told.contains("fw/f.config:1:21: error: "), "{form}: {told}");
+        moves("fw/f.drops", true);
+        daemon.write("list", &rules("allow"));
+        write("file list").sound();
+        moves("fw/f.drops", false);
+        moves("fw/c.count", true);
+        let said = daemon.ask(&["chain", "handler", "fw/f.config"]).sound().text();
+        assert_eq!(said.trim(), "file list");
+        daemon.stop().sound();
+    }
+}

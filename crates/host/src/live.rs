@@ -1,0 +1,244 @@
+//! Other configurations for elements that run: rules are exchanged while packets flow.
+//!
+//! Writing the handler `config` of an element that keeps no state makes another element of its class, on the thread of
+//! who writes, with program and tables; workers take it in between two bursts. Until then packets meet the old one.
+//! Nothing else is made anew, but for the stretch that the element is a part of, and that only where its program is
+//! another one ([`crate::fused`]): tables of other rules come without a new program.
+
+use crate::control::Mailbox;
+use crate::node::{Lowered, Node};
+use crate::services::SharedState;
+use click::config::NameTable;
+use codegen::{CodeBuilder, Engine};
+use diag::{Diagnostics, SourceMap, Spanned};
+use element::configure::Direction;
+use element::{Class, Configure, Element, Scope, Services, Shape, StateScope};
+use ir::Program;
+use port::Port;
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+/// What it takes to make elements of a chain again.
+pub struct Live {
+    names: NameTable,
+    folder: PathBuf,
+    workers: usize,
+    is_evaluated: bool,
+    elements: Vec<Option<LiveElement>>,
+}
+
+/// An element that another one of its class can take the place of.
+struct LiveElement {
+    name: String,
+    class: &'static Class,
+    shape: Shape,
+    /// The first program: others have to fit what was made for it.
+    program: Arc<Program>,
+}
+
+/// An element for the place of another.
+pub struct Replacement {
+    pub(crate) config: String,
+    pub(crate) element: Box<dyn Element>,
+    pub(crate) lowered: Lowered,
+}
+
+/// Exchanges elements at all workers.
+pub(crate) struct Exchange {
+    live: Arc<Live>,
+    mailboxes: Vec<Arc<Mailbox>>,
+    /// One exchange at a time: all workers end up with the same.
+    turn: Mutex<()>,
+}
+
+/// What elements get that are made while others run.
+struct Late<'a> {
+    folder: &'a Path,
+    shared: SharedState,
+    worker: usize,
+}
+
+impl Services for Late<'_> {
+    fn open_port(&mut self, name: &str, _direction: Direction) -> Result<Box<dyn Port>, String> {
+        Err(format!("port `{name}` cannot be opened while the chain runs"))
+    }
+
+    fn path(&self, name: &Path) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn shared_any(
+        &mut self,
+        scope: Scope,
+        key: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        let owner = (scope == Scope::Worker).then_some(self.worker);
+        self.shared.entry((owner, key.to_string())).or_insert_with(make).clone()
+    }
+
+    fn element(&self, _from: &str, _name: &str) -> Option<(String, &'static str)> {
+        None
+    }
+}
+
+impl Live {
+    /// For a graph whose elements stand in `folder` under these names.
+    pub(crate) fn new(
+        nodes: &[Node],
+        names: NameTable,
+        folder: &Path,
+        workers: usize,
+        evaluator: bool,
+    ) -> Live {
+        let live = |node: &Node| {
+            let program = Arc::clone(&node.lowered.as_ref()?.program);
+            let can = node.class.state == StateScope::None && !program.entries.is_empty() && !node.has_task;
+            let shape = Shape { inputs: node.inputs.len(), outputs: node.outputs.len() };
+            can.then(|| LiveElement { name: node.name.clone(), class: node.class, shape, program })
+        };
+        Live {
+            elements: nodes.iter().map(live).collect(),
+            names,
+            folder: folder.to_path_buf(),
+            workers,
+            is_evaluated: evaluator,
+        }
+    }
+
+    /// Whether an element can be given another configuration.
+    pub(crate) fn is_live(&self, node: usize) -> bool {
+        self.elements.get(node).is_some_and(Option::is_some)
+    }
+
+    /// Makes an element for each worker from another configuration.
+    ///
+    /// # Errors
+    /// The mistakes of the configuration, a line each.
+    fn make(&self, node: usize, config: &str) -> Result<Vec<Replacement>, String> {
+        let Some(Some(live)) = self.elements.get(node) else {
+            return Err("its configuration is read only: it keeps state. Change the chain's text, and `millrace chain swap`".into());
+        };
+        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+        let source = map.add(format!("{}.config", live.name), config);
+        let spanned = Spanned::verbatim(config, map.whole(source));
+        let mut services = Late { folder: &self.folder, shared: SharedState::new(), worker: 0 };
+        let mut made: Vec<(Box<dyn Element>, Program)> = vec![];
+        for worker in 0..self.workers {
+            services.worker = worker;
+            let mut cx = Configure {
+                name: &live.name,
+                config: &spanned,
+                span: map.whole(source),
+                shape: live.shape,
+                worker,
+                workers: self.workers,
+                names: &self.names.scoped(&live.name),
+                diags: &mut diags,
+                services: &mut services,
+            };
+            let element = (live.class.make)(&mut cx);
+            let Some(element) = element.filter(|_| !diags.has_errors()) else {
+                return Err(diags.render_short(&map).trim_end().to_string());
+            };
+            let program = match element.lower(live.shape) {
+                Some(Ok(program)) => program,
+                Some(Err(error)) => {
+                    panic!("{}: {} lowers to an invalid program: {error}", live.name, live.class.name)
+                }
+                None => return Err(does_not_fit(live)),
+            };
+            if !fits(&live.program, &program) {
+                return Err(does_not_fit(live));
+            }
+            made.push((element, program));
+        }
+        // The programs of all workers are alike.
+        let Some((_, program)) = made.first() else { return Ok(vec![]) };
+        let engine = self.engine(program).map_err(|error| error.to_string())?;
+        let own_reasons = program.reasons.len();
+        let program = Arc::new(program.clone());
+        let replacement = |(element, _)| Replacement {
+            config: config.to_string(),
+            element,
+            lowered: Lowered { program: Arc::clone(&program), engine: engine.clone(), own_reasons },
+        };
+        Ok(made.into_iter().map(replacement).collect())
+    }
+
+    fn engine(&self, program: &Program) -> Result<Engine, codegen::CodegenError> {
+        if self.is_evaluated {
+            return Ok(Engine::Evaluator);
+        }
+        let mut builder = CodeBuilder::new()?;
+        let id = builder.add(program)?;
+        Ok(Engine::Native(builder.finish()?, id))
+    }
+}
+
+/// Whether a program can run where another one did: books, cells and slow paths are as they were, and who was told that
+/// nobody writes packets was told the truth.
+fn fits(old: &Program, new: &Program) -> bool {
+    old.reasons == new.reasons
+        && old.cells.len() == new.cells.len()
+        && old.slow == new.slow
+        && old.outputs == new.outputs
+        && old.entries.len() == new.entries.len()
+        && (old.writes() || !new.writes())
+}
+
+fn does_not_fit(live: &LiveElement) -> String {
+    let class = live.class.name;
+    format!(
+        "this {class} counts or writes what the other one did not: change the chain's text, and `millrace chain swap`"
+    )
+}
+
+impl Exchange {
+    /// For the workers behind these mailboxes.
+    pub fn new(live: Arc<Live>, mailboxes: Vec<Arc<Mailbox>>) -> Exchange {
+        Exchange { live, mailboxes, turn: Mutex::new(()) }
+    }
+
+    /// Whether an element can be given another configuration.
+    pub fn is_live(&self, node: usize) -> bool {
+        self.live.is_live(node)
+    }
+
+    /// Gives an element another configuration, and waits until all workers go by it.
+    ///
+    /// # Errors
+    /// The mistakes of the configuration. Then nothing has changed.
+    pub fn replace(&self, node: usize, config: &str) -> Result<(), String> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.live.make(node, config)?;
+        let asked: Vec<_> =
+            self.mailboxes.iter().zip(made).map(|(mailbox, made)| mailbox.replace(node, made)).collect();
+        // What was in their place goes here, and not on a packet thread: tables may be large.
+        asked
+            .into_iter()
+            .try_for_each(|old| old?.recv().map(drop).map_err(|_| "the run has ended".to_string()))
+    }
+
+    /// The same for who is the thread of worker `own` and cannot wait for itself: what it is to take in.
+    pub fn replace_from(&self, own: usize, node: usize, config: &str) -> Result<Replacement, String> {
+        let _turn = match self.turn.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(_)) => None,
+            Err(TryLockError::WouldBlock) => {
+                return Err("its configuration is being changed by somebody else".into());
+            }
+        };
+        let mut mine = Err("the run has ended".to_string());
+        for (worker, made) in self.live.make(node, config)?.into_iter().enumerate() {
+            match self.mailboxes.get(worker) {
+                _ if worker == own => mine = Ok(made),
+                // One that has ended needs none.
+                Some(mailbox) => drop(mailbox.replace(node, made)),
+                None => {}
+            }
+        }
+        mine
+    }
+}
