@@ -3,6 +3,7 @@
 use crate::configure::Shape;
 use crate::filter::acl::FirstMatch;
 use crate::handler::Handler;
+use crate::steer::owner::Spread;
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use ir::verify::VerifyError;
@@ -126,6 +127,11 @@ pub trait Element: Send {
     /// is told once.
     fn take_findings(&mut self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Where its task leaves packets that may belong to other workers: who tells.
+    fn spread(&self) -> Option<Spread> {
+        None
     }
 
     /// The port behind it, for the report of what went in and out.

@@ -247,6 +247,7 @@ fn make_node(
         name: declared.name.clone(),
         class,
         config: declared.config.as_str().to_string(),
+        spread: element.spread().filter(|_| element.has_task()),
         has_task: element.has_task() && (shape.inputs == 0 || pulls || element.works_alone()) && !elsewhere,
         element: Some(element),
         lowered: lowered.map(|program| Lowered {

@@ -103,8 +103,8 @@ impl Worker {
     /// Puts an element of its class into a node's place; what was there.
     fn replace_here(&mut self, node: usize, mut by: Replacement) -> Replacement {
         let this = &mut self.nodes[node];
-        std::mem::swap(&mut this.config, &mut by.config);
         if let (Some(element), Some(lowered)) = (&mut this.element, &mut this.lowered) {
+            std::mem::swap(&mut this.config, &mut by.config);
             let cells = by.lowered.program.cells.iter().map(|cell| cell.init);
             self.cells[this.cells.clone()].iter_mut().zip(cells).for_each(|(cell, init)| *cell = init);
             std::mem::swap(element, &mut by.element);
@@ -181,6 +181,9 @@ impl Worker {
             && let Some(exchange) = self.exchange.clone()
         {
             // A script of this thread: packets wait for it.
+            if self.nodes.get(node).is_some_and(|this| this.element.is_none()) {
+                return Err("an element cannot write its own handlers".into());
+            }
             let by = exchange.replace_from(self.number, node, value)?;
             drop(self.replace_here(node, by));
             return Ok(());

@@ -17,7 +17,12 @@ use ir::Program;
 use port::Port;
 use std::any::Any;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::Duration;
+
+/// How long a worker may take from burst to burst: it is broken when it takes longer.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What it takes to make elements of a chain again.
 pub struct Live {
@@ -144,9 +149,7 @@ impl Live {
             };
             let program = match element.lower(live.shape) {
                 Some(Ok(program)) => program,
-                Some(Err(error)) => {
-                    panic!("{}: {} lowers to an invalid program: {error}", live.name, live.class.name)
-                }
+                Some(Err(error)) => return Err(format!("{}: its program is invalid: {error}", live.name)),
                 None => return Err(does_not_fit(live)),
             };
             if !fits(&live.program, &program) {
@@ -216,9 +219,14 @@ impl Exchange {
         let asked: Vec<_> =
             self.mailboxes.iter().zip(made).map(|(mailbox, made)| mailbox.replace(node, made)).collect();
         // What was in their place goes here, and not on a packet thread: tables may be large.
-        asked
-            .into_iter()
-            .try_for_each(|old| old?.recv().map(drop).map_err(|_| "the run has ended".to_string()))
+        asked.into_iter().try_for_each(|old| match old?.recv_timeout(PATIENCE) {
+            Ok(old) => {
+                drop(old);
+                Ok(())
+            }
+            Err(RecvTimeoutError::Timeout) => Err("a worker does not answer".to_string()),
+            Err(RecvTimeoutError::Disconnected) => Err("the run has ended".to_string()),
+        })
     }
 
     /// The same for who is the thread of worker `own` and cannot wait for itself: what it is to take in.

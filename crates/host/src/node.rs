@@ -5,6 +5,7 @@
 //! are written by the worker alone and read by anybody.
 
 use crate::fused::Entry;
+use element::steer::owner::Spread;
 use element::work::Account;
 use element::{Class, Element};
 use ir::Program;
@@ -104,6 +105,8 @@ pub struct Node {
     pub has_task: bool,
     /// Whether another worker owns its state.
     pub elsewhere: bool,
+    /// Where its task leaves packets of several workers: whose they are.
+    pub spread: Option<Spread>,
     /// Its books.
     pub books: Arc<Books>,
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
-/// Packets that wait to be taken over by the worker that owns an element's state.
+/// Packets that wait to be taken over by another worker, at least.
 const HANDOFF_PACKETS: usize = 1024;
 /// Stack of a packet thread: a packet that passes a thousand elements in a row needs a call for each.
 const STACK_BYTES: usize = 16 << 20;
@@ -125,7 +125,10 @@ impl Running {
         let ledger = Ledger::new(&assembly.graphs);
         let stop: Arc<AtomicBool> = Arc::default();
         let finish = Arc::new(Finish::new(assembly.graphs.len()));
+        let workers = assembly.graphs.len();
+        let packets = HANDOFF_PACKETS.max(2 * workers * ir::LIST_CAPACITY);
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
+        let rings: Vec<_> = (0..workers).map(|_| Arc::new(ArrayQueue::new(packets))).collect();
         let mailboxes: Vec<Arc<Mailbox>> = assembly.graphs.iter().map(|_| Arc::default()).collect();
         let exchange = Arc::new(Exchange::new(assembly.live, mailboxes.clone()));
         let handlers =
@@ -142,10 +145,7 @@ impl Running {
             worker.exchange = Some(Arc::clone(&exchange));
             // All start alike.
             forms.push((Arc::clone(&worker.form), worker.stretches.len()));
-            worker.home = Arc::clone(&home);
-            if number == 0 {
-                worker.incoming = Arc::clone(&home);
-            }
+            (worker.home, worker.rings) = (Arc::clone(&home), rings.clone());
             pulses.push(Arc::clone(&worker.pulse));
             let (on_thread, core) = (Arc::clone(&plan.on_thread), plan.cores.get(number).copied());
             let thread = std::thread::Builder::new()
@@ -237,9 +237,7 @@ impl Running {
             Err(panic) => std::panic::resume_unwind(panic),
         });
         let mut workers: Vec<Worker> = workers.collect();
-        if let Some(home) = workers.first_mut() {
-            home.drop_handed();
-        }
+        workers.iter_mut().for_each(Worker::drop_handed);
         let (mut ports, mut findings): (Vec<PortReport>, Vec<String>) = (vec![], vec![]);
         for worker in &mut workers {
             // Where the report of a port in a direction stands: a worker's elements share its queue.

@@ -89,15 +89,39 @@ pub struct Pulse {
 #[derive(Debug)]
 pub struct Finish {
     /// Workers of the run.
-    pub workers: usize,
+    workers: usize,
     /// Those that have nothing left to do.
-    pub done: AtomicUsize,
+    done: AtomicUsize,
+    /// How often one of them got something to do again.
+    woken: AtomicUsize,
+    /// Packets on their way from worker to worker, until who took them is through with them.
+    under_way: AtomicUsize,
 }
 
 impl Finish {
     /// For so many workers.
     pub fn new(workers: usize) -> Finish {
-        Finish { workers, done: AtomicUsize::new(0) }
+        let none = || AtomicUsize::new(0);
+        Finish { workers, done: none(), woken: none(), under_way: none() }
+    }
+
+    /// Says that so many packets are about to be handed over.
+    pub(crate) fn hand(&self, packets: usize) {
+        self.under_way.fetch_add(packets, Ordering::AcqRel);
+    }
+
+    /// Says that so many of them were taken, and went as far as they go; or were not handed over after all.
+    pub(crate) fn take(&self, packets: usize) {
+        self.under_way.fetch_sub(packets, Ordering::AcqRel);
+    }
+
+    /// Whether nobody has anything left to do, and nobody will.
+    fn is_over(&self) -> bool {
+        // All are done at one moment at which nothing is under way: nobody has been woken in between.
+        let woken = self.woken.load(Ordering::Acquire);
+        self.done.load(Ordering::Acquire) >= self.workers
+            && self.under_way.load(Ordering::Acquire) == 0
+            && self.woken.load(Ordering::Acquire) == woken
     }
 }
 
@@ -123,10 +147,10 @@ pub struct Worker {
     pub mailbox: Arc<Mailbox>,
     /// Gives elements other configurations.
     pub(crate) exchange: Option<Arc<Exchange>>,
-    /// Packets handed over to this worker by others.
-    pub incoming: Arc<ArrayQueue<Handed>>,
-    /// The same of the worker that owns state of [`element::StateScope::OneWorker`].
+    /// Packets for the worker that owns state of [`element::StateScope::OneWorker`], the first one.
     pub home: Arc<ArrayQueue<Handed>>,
+    /// For each worker, what sources of others have received for it.
+    pub rings: Vec<Arc<ArrayQueue<Handed>>>,
     /// Set when any worker wants the run to end.
     pub stop: Arc<AtomicBool>,
     /// How many workers have nothing left to do.
@@ -149,6 +173,8 @@ pub struct Worker {
     pub(crate) sources_wait: bool,
     /// Whether an element's slow path is under way.
     pub(crate) is_slow: bool,
+    /// Whether it is counted among those that have nothing left to do.
+    pub(crate) is_done: bool,
 }
 
 impl Worker {
@@ -183,8 +209,9 @@ impl Worker {
             clock,
             mailbox: Arc::default(),
             exchange: None,
-            incoming: Arc::clone(&ring),
-            home: ring,
+            home: Arc::clone(&ring),
+            rings: vec![ring],
+            is_done: false,
             stop: Arc::default(),
             finish: Arc::new(Finish::new(1)),
             pulse: Arc::default(),
@@ -208,7 +235,7 @@ impl Worker {
         }
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
         let mut finished = vec![false; tasks.len()];
-        let (mut idle_turns, mut next_tick_ns, mut first_ns, mut done) = (0u32, 0, None, false);
+        let (mut idle_turns, mut next_tick_ns, mut first_ns) = (0u32, 0, None);
         // Turns in which no task did anything. Timers do not count: an element that asks again and again for
         // an answer that nobody is left to give must not keep the run from ending.
         let (mut stale_turns, mut last_held, mut idle_since_ns) = (0u32, i64::MAX, None);
@@ -217,9 +244,13 @@ impl Worker {
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
             let sources_wait = std::mem::take(&mut self.sources_wait);
-            let mut worked = self.take_handed();
+            let mut worked = self.take_handed(sources_wait);
             for (at, &node) in tasks.iter().enumerate() {
                 if finished[at] || (sources_wait && self.nodes[node].inputs.is_empty()) {
+                    continue;
+                }
+                if self.nodes[node].spread.is_some() && !self.can_spread() {
+                    worked = true;
                     continue;
                 }
                 match self.run_task(node) {
@@ -270,12 +301,10 @@ impl Worker {
                 }
                 let nobody_comes = stale_turns > GIVE_UP_TURNS || slept > GIVE_UP_SLEPT;
                 let is_over = if held == 0 { stale_turns > 2 } else { nobody_comes };
-                if is_over && !std::mem::replace(&mut done, true) {
+                if is_over && !std::mem::replace(&mut self.is_done, true) {
                     self.finish.done.fetch_add(1, Ordering::AcqRel);
                 }
-                // Whoever saw all others done has seen all that they handed over.
-                let all_done = self.finish.done.load(Ordering::Acquire) >= self.finish.workers;
-                if is_over && all_done && self.incoming.is_empty() {
+                if is_over && self.finish.is_over() {
                     break;
                 }
             }
@@ -300,7 +329,7 @@ impl Worker {
         }
         self.settle_books();
         // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
-        self.take_handed();
+        self.take_handed(false);
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));
         }
@@ -308,6 +337,14 @@ impl Worker {
         self.mailbox.close();
         self.answer_requests();
         self.pulse.ended.store(true, Ordering::Release);
+    }
+
+    /// Says that there is something to do again.
+    pub(crate) fn wake(&mut self) {
+        if std::mem::take(&mut self.is_done) {
+            self.finish.woken.fetch_add(1, Ordering::AcqRel);
+            self.finish.done.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 
     /// Whether all sources of the graph have ended.
@@ -330,6 +367,9 @@ impl Worker {
         let outbox_start = self.outbox.len();
         let mut progress = Progress::Finished;
         self.with_element(node, |element, work| progress = element.task(&mut vector, work));
+        if self.nodes[node].spread.is_some() {
+            self.spread(node, &mut vector);
+        }
         if !vector.is_empty() {
             let (packets, list) = vector.parts();
             self.leave(node, 0, packets, list);

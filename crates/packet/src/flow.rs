@@ -16,7 +16,7 @@ mod toeplitz;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-pub use toeplitz::{SYMMETRIC_KEY, toeplitz};
+pub use toeplitz::{SYMMETRIC_KEY, symmetric, toeplitz};
 
 use crate::view::ipv6::Ipv6;
 use crate::view::{icmp, icmp6, protocol};
@@ -81,6 +81,15 @@ impl FlowKey {
         let words = (words >> 32) as u32 ^ words as u32;
         let ports = if protocol::has_ports(self.protocol) { self.src_port ^ self.dst_port } else { 0 };
         toeplitz::symmetric((words >> 16) as u16 ^ words as u16 ^ ports)
+    }
+
+    /// [`FlowKey::rss_hash`], and for messages of ICMP with an identifier that of it, too: what chooses a worker in
+    /// software. Equal for both directions.
+    #[inline]
+    pub fn steering_hash(&self) -> u32 {
+        let has_id = matches!(self.protocol, protocol::ICMP | protocol::ICMP6);
+        // Hashes are linear: the identifier is one word more.
+        self.rss_hash() ^ if has_id { toeplitz::symmetric(self.src_port) } else { 0 }
     }
 
     /// A 64-bit hash for tables, equal for both directions and different for different seeds.

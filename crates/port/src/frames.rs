@@ -65,6 +65,11 @@ impl FrameSet {
         self.places.len()
     }
 
+    /// The frames, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.iter().map(|place| self.frame(*place))
+    }
+
     /// Memory that the frames take, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.len()

@@ -1,11 +1,12 @@
 //! Lookup structures for the packet path: flow tables, longest-prefix match, rule sets,
 //! timers and port pools.
 //!
-//! Everything here is owned by one core: nothing locks, nothing reads a clock (time is an
+//! Everything here but [`directory`] is owned by one core: nothing locks, nothing reads a clock (time is an
 //! argument), and nothing allocates in a lookup. Structures that grow do so in bounded steps.
 //! Figures: `cargo run --release -p millrace-table --example lookup_cycles`.
 
 pub mod acl;
+pub mod directory;
 mod error;
 pub mod flow;
 pub mod lpm;

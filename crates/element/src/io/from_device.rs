@@ -6,11 +6,13 @@ use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Direction};
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
+use crate::steer::owner::{Owners, Spread};
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::parse;
 use ir::LIST_CAPACITY;
 use port::{Port, PortStats};
+use std::sync::Arc;
 
 /// The class.
 pub const FROM_DEVICE: Class = Class {
@@ -28,6 +30,7 @@ Receives packets from a port and pushes them out.
   destination annotations set. `SNIFFER`, `PROMISC`, `SNAPLEN`, `METHOD`, `CAPTURE`, `PROTOCOL`, `HEADROOM`,
   `OUTBOUND`, `TIMESTAMP` are taken and have no effect
 - **annotations**: the MAC header, timestamp and packet type are set by the port
+- **workers**: each receives from a queue of its own, and hands packets to the worker that has their flow's state
 - **handlers**: `count`, `byte_count`, `encap` (read), `active` (read/write), `reset_counts` (write)
 - **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
 - **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket.
@@ -68,6 +71,8 @@ struct FromDevice {
     /// The link type, where packets that are not IP are sorted out.
     force_ip: Option<u32>,
     second_output: bool,
+    /// Whose packets they are, where there are several workers.
+    owners: Option<Arc<Owners>>,
     count: u64,
     byte_count: u64,
 }
@@ -138,7 +143,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let (force_ip, second_output) = (force_ip.then_some(link_type), cx.shape.outputs > 1);
     fine.then(|| {
         let (count, byte_count) = (0, 0);
-        Box::new(FromDevice { port, burst, active, force_ip, second_output, count, byte_count })
+        let owners = Owners::of(cx);
+        Box::new(FromDevice { port, burst, active, force_ip, second_output, owners, count, byte_count })
             as Box<dyn Element>
     })
 }
@@ -170,6 +176,10 @@ impl Element for FromDevice {
 
     fn has_task(&self) -> bool {
         true
+    }
+
+    fn spread(&self) -> Option<Spread> {
+        Some(Spread::new(Arc::clone(self.owners.as_ref()?), self.port.info().link_type))
     }
 
     fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {

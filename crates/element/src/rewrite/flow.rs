@@ -9,9 +9,11 @@
 //! Keys are two words: source and destination address; ports, a mark and the protocol. The mark keeps
 //! replies apart where ports do not: echo replies, and the replies of [`Kind::Address`].
 
+use crate::steer::owner::Whose;
+use packet::FlowKey;
 use packet::checksum::Delta;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A key of the flow table.
 pub type Key = [u64; 2];
@@ -89,6 +91,37 @@ impl Kind {
             Kind::Ping => [flow.pair(), u64::from(flow.ports()) << 16 | mark | u64::from(protocol)],
             Kind::Pair => [flow.pair(), 0],
             Kind::Address => [flow.pair(), mark],
+        }
+    }
+
+    /// What replies to packets are known by that became `to`; `None` where ports and identifiers do not matter.
+    pub fn reply_key(self, to: FlowId, protocol: u8) -> Option<FlowKey> {
+        let (src_port, dst_port) = match self {
+            Kind::Ports => (to.dport, to.sport),
+            Kind::Ping => (to.sport, to.sport),
+            Kind::Pair | Kind::Address => return None,
+        };
+        let address = |bits: u32| IpAddr::V4(Ipv4Addr::from_bits(bits));
+        Some(FlowKey { src: address(to.dst), dst: address(to.src), protocol, src_port, dst_port })
+    }
+
+    /// What they are known by in any case.
+    pub fn replies_to(self, to: FlowId, protocol: u8) -> Whose {
+        let address = Ipv4Addr::from_bits;
+        match self.reply_key(to, protocol) {
+            Some(flow) => Whose::Flow(flow),
+            None if self == Kind::Pair => Whose::Pair(address(to.dst), address(to.src)),
+            None => Whose::Address(address(to.src)),
+        }
+    }
+
+    /// What packets of `flow` are known by, where more of them than one flow's share a mapping.
+    pub fn shared_by(self, flow: FlowId) -> Option<Whose> {
+        let address = Ipv4Addr::from_bits;
+        match self {
+            Kind::Ports | Kind::Ping => None,
+            Kind::Pair => Some(Whose::Pair(address(flow.src), address(flow.dst))),
+            Kind::Address => Some(Whose::Source(address(flow.src))),
         }
     }
 

@@ -90,11 +90,35 @@ impl FreeSearch {
             Some(offset) if is_free(self.first + offset) => Some(offset),
             _ => self.search(crowd, random, &is_free),
         }?;
+        self.take(found, crowd);
+        Some(self.first.wrapping_add(found))
+    }
+
+    /// A value for which `suits` holds, where one is found soon; `same` first.
+    pub fn probe(
+        &mut self,
+        same: Option<u32>,
+        crowd: Key,
+        random: &mut Random,
+        suits: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let first = self.first;
+        let suits = |offset: &u32| suits(first.wrapping_add(*offset));
+        let offset = same.map(|same| same.wrapping_sub(first)).filter(|offset| *offset <= self.top);
+        let from = if self.sequential { self.next.min(self.top) } else { random.up_to(self.top) };
+        let values = u64::from(self.top) + 1;
+        let mut others = (0..PROBES.min(self.top.saturating_add(1)))
+            .map(|count| ((u64::from(from) + u64::from(count)) % values) as u32);
+        let found = offset.filter(suits).or_else(|| others.find(suits))?;
+        self.take(found, crowd);
+        Some(first.wrapping_add(found))
+    }
+
+    fn take(&mut self, found: u32, crowd: Key) {
         if let Some(crowd) = self.crowds.get_mut(&crowd) {
             crowd.pool.reserve(found as u16);
         }
         self.next = if found == self.top { 0 } else { found + 1 };
-        Some(self.first.wrapping_add(found))
     }
 
     /// An offset whose value is free.

@@ -38,8 +38,8 @@ mended: of both IP headers, of the inner transport header as far as it is there,
 - **annotations**: sets `DST_IP`
 - **drop reasons**: `no-ip-header`, `not-icmp`, `not-an-error`, `unmapped`, `cut-off` (the inner IP header
   is not all there)
-- **workers**: each looks at the mappings of its own; the dispatcher has to bring errors to the worker of
-  the flow that they speak of
+- **workers**: each looks at the mappings of its own; errors are brought to the worker of the flow
+  that they speak of
 - **difference**: the error's own source address is translated too when the error comes from inside (its
   inner packet was sent by a remote end), because a private address would leak out (RFC 5508 REQ-5)
 - **difference**: Click sends packets that are not ICMP behind its last output, which drops them; here

@@ -6,6 +6,7 @@ use super::mapper::{MapperCell, SharedMapper};
 use super::named::{self, NamedPatterns};
 use super::pattern::{Pattern, PatternState, SharedPattern};
 use crate::configure::{Configure, Scope};
+use crate::steer::owner::Home;
 use click::config::{Names, parse, split_words};
 use diag::Spanned;
 use std::sync::{Arc, Mutex};
@@ -68,6 +69,8 @@ pub struct SpecReader<'a> {
     pub outputs: usize,
     /// The worker, and how many there are.
     pub worker: (usize, usize),
+    /// The worker's place, where there are several.
+    pub home: Option<Home>,
 }
 
 /// A mistake: what is wrong, and where.
@@ -95,6 +98,7 @@ impl SpecReader<'_> {
         let values = pattern.range_top + 1;
         let (worker, workers) = self.worker;
         PatternState::new(pattern, worker, workers)
+            .map(|state| state.at_home(self.home.clone()))
             .ok_or_else(|| (place, format!("{values} values are too few for {workers} workers")))
     }
 }
@@ -139,7 +143,9 @@ pub fn read_plain(text: &Spanned, reader: &SpecReader<'_>) -> Result<Option<Spec
 /// # Errors
 /// What is wrong.
 pub fn read(text: &Spanned, cx: &mut Configure<'_>) -> Result<Spec, Mistake> {
-    let reader = SpecReader { names: cx.names, outputs: cx.shape.outputs, worker: (cx.worker, cx.workers) };
+    let home = Home::of(cx);
+    let reader =
+        SpecReader { names: cx.names, outputs: cx.shape.outputs, worker: (cx.worker, cx.workers), home };
     if let Some(spec) = read_plain(text, &reader)? {
         return Ok(spec);
     }

@@ -7,6 +7,7 @@ use super::pattern::SharedPattern;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
+use crate::steer::owner::Home;
 use click::config::{parse, split_words};
 use diag::Spanned;
 use std::sync::{Arc, Mutex};
@@ -188,7 +189,8 @@ fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Entry
     };
     let (pattern, ports) = words.split_at(at);
     // Which outputs there are depends on the rewriter that asks.
-    let reader = SpecReader { names: cx.names, outputs: 256, worker: (cx.worker, cx.workers) };
+    let home = Home::of(cx);
+    let reader = SpecReader { names: cx.names, outputs: 256, worker: (cx.worker, cx.workers), home };
     let outputs = reader.outputs(ports, text.span);
     let state = if let [name] = pattern {
         let registry = super::named::registry(cx);

@@ -13,6 +13,7 @@ use super::free::Random;
 use super::input::{Choice, Outputs, Request, Spec};
 use super::lease::Lent;
 use super::pattern::SharedPattern;
+use crate::steer::owner::{Home, Whose};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -85,6 +86,8 @@ pub struct Settings {
     pub seed: u64,
     /// Mappings that the table must hold.
     pub capacity: u32,
+    /// The worker whose they are, where there are several.
+    pub home: Option<Home>,
 }
 
 /// The mappings.
@@ -273,6 +276,9 @@ impl Mappings {
             let Outputs { forward, reply } = choice.outputs;
             let inside = Inside { address: flow.src, port: flow.sport, forward, reply, input };
             let endpoint = endpoints.hold(flow, external, protocol, inside, number);
+            if let (Some(home), true) = (&self.settings.home, endpoint != 0 && self.settings.open_filter) {
+                home.note(Whose::Endpoint(external.src.into(), external.sport, protocol));
+            }
             self.flows.store(address, usize::from(at::ENDPOINT), 8, endpoint);
         }
     }

@@ -8,8 +8,8 @@
 //! - [`rewriter`], [`class`], [`page`]: the rewriter elements
 //! - [`icmp`]: errors that speak of translated packets
 //!
-//! State is kept per worker: nothing here is seen by two workers. Not here: steering replies to the
-//! worker that has their mapping.
+//! State is kept per worker: nothing here is seen by two workers. Replies are brought to the worker that has their
+//! mapping by what it notes in [`crate::steer::owner`].
 
 use crate::class::Class;
 

@@ -5,6 +5,7 @@ use super::pattern::SharedPattern;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
+use crate::steer::owner::Home;
 use click::config::split_words;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -76,7 +77,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     for text in rest {
         let words = split_words(&text);
         let Some((name, words)) = words.split_first() else { continue };
-        let reader = SpecReader { names: cx.names, outputs: 0, worker: (cx.worker, cx.workers) };
+        let home = Home::of(cx);
+        let reader = SpecReader { names: cx.names, outputs: 0, worker: (cx.worker, cx.workers), home };
         let made = match words {
             [] | [_] => Err((text.span, "expected `NAME SADDR SPORT DADDR DPORT`".to_string())),
             words => reader.pattern(words, text.span),

@@ -51,7 +51,8 @@ With the mapping (SA, SP, DA, DP) => (SA', SP', DA', DP') [FOUTPUT] comes the on
   `mapping-conflict` (another mapping has the reply flow and cannot make way before the burst ends: the
   next packet succeeds), `no-such-output`
 - **workers**: each has mappings of its own, an equal and contiguous part of every range, and of the
-  capacity; the dispatcher sees to it that replies reach the worker whose range holds their port
+  capacity; replies are brought to the worker that has the mapping. With `#` and `?` values are preferred whose
+  replies come there by themselves
 - **difference**: mappings go soon after their timeout (within a quarter of the shortest timeout, and
   within 10 seconds and the reap interval) instead of all at once at each reap interval, because a sweep
   of a large table would stop traffic
@@ -107,8 +108,8 @@ TCP, UDP, UDP-Lite and DCCP are mended; later fragments are rewritten too.
 - **handlers**: `table`, `mappings`, and those of `IPRewriter` that are not about protocols
 - **drop reasons**: `no-ip-header`, `no-mapping`, `port-exhausted` (no address left), `table-full`,
   `mapping-conflict`, `no-such-output`
-- **workers, differences**: as `IPRewriter`; the mappings of a source are one worker's, so the dispatcher
-  has to keep an internal address on one worker
+- **workers, differences**: as `IPRewriter`; a source's flows may be several workers', of which each
+  maps it by itself
 ";
 
 /// `IPAddrPairRewriter`.

@@ -10,6 +10,7 @@
 use super::flow::{FlowId, Key, Kind};
 use super::free::{FreeSearch, Random};
 use super::input::Request;
+use crate::steer::owner::Home;
 use click::config::{Names, parse};
 use diag::Spanned;
 use std::fmt;
@@ -185,6 +186,8 @@ pub struct PatternState {
     /// As written.
     pub pattern: Pattern,
     search: FreeSearch,
+    /// The worker whose mappings they are, where there are several.
+    home: Option<Home>,
     /// Reply flows of all mappings made with it, when several elements may make some.
     taken: Option<FlowTable<2>>,
 }
@@ -197,7 +200,13 @@ impl PatternState {
     pub fn new(pattern: Pattern, worker: usize, workers: usize) -> Option<PatternState> {
         let (first, top) = pattern.share(worker, workers)?;
         let search = FreeSearch::new(first, top, pattern.sequential);
-        Some(PatternState { pattern, search, taken: None })
+        Some(PatternState { pattern, search, home: None, taken: None })
+    }
+
+    /// Values are preferred for which replies come to that worker.
+    pub fn at_home(mut self, home: Option<Home>) -> PatternState {
+        self.home = home;
+        self
     }
 
     /// Watches over the pattern's mappings across elements.
@@ -230,6 +239,16 @@ impl PatternState {
         };
         let same = (self.pattern.same_first && has_ports).then_some(u32::from(flow.sport));
         let crowd = crowd_of(with(0), protocol, exclusive);
+        if let Some(home) = &self.home {
+            // The packet's own port is worth more than replies that come here by themselves.
+            let is_near = |value: u32| {
+                let is_home = || kind.reply_key(with(value), protocol).is_some_and(|reply| home.has(&reply));
+                (same == Some(value) || is_home()) && free(value)
+            };
+            if let Some(value) = self.search.probe(same, crowd, random, is_near) {
+                return Some(with(value));
+            }
+        }
         self.search.find(same, crowd, random, free).map(with)
     }
 

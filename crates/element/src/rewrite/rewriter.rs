@@ -11,6 +11,7 @@ use super::table::SharedMappings;
 use crate::configure::{Configure, Scope, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::steer::owner::Home;
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::{Names, NoNames, parse};
@@ -175,6 +176,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn E
         open_filter: arguments.open_filter,
         seed: Random::new(seed.wrapping_add(cx.worker as u64)).next(),
         capacity,
+        home: Home::of(cx),
     };
     let mappings = match Mappings::new(settings, specs, budget) {
         Ok(mappings) => mappings,
@@ -283,7 +285,8 @@ impl Element for Rewriter {
         let mut map = SourceMap::new();
         let source = map.add("handler", value);
         let text = Spanned::verbatim(value, map.whole(source));
-        let reader = SpecReader { names: &NoNames, outputs: self.outputs, worker: self.worker };
+        let home = self.mappings.with(|mappings| mappings.settings.home.clone()).flatten();
+        let reader = SpecReader { names: &NoNames, outputs: self.outputs, worker: self.worker, home };
         let spec = input::read_plain(&text, &reader)
             .and_then(|spec| {
                 spec.ok_or((text.span, "names of patterns and elements cannot be given here".into()))

@@ -5,6 +5,7 @@ use super::ageing::Age;
 use super::flow::{Key, Kind, LINE_BYTES, at, deltas};
 use super::input::Choice;
 use super::mappings::{Mappings, Refusal, SLACK};
+use crate::steer::owner::Whose;
 use std::sync::atomic::Ordering::Relaxed;
 use table::TableError;
 use table::flow::RecordId;
@@ -59,6 +60,10 @@ impl Mappings {
             }
         }
         self.flows.store(first, usize::from(at::LAST_NS), 8, self.now_ns);
+        if let Some(home) = &self.settings.home {
+            kind.shared_by(flow).into_iter().for_each(|whose| home.note(whose));
+            home.note(kind.replies_to(choice.to, protocol));
+        }
         self.budget.used.fetch_add(1, Relaxed);
         if let Some(input) = self.inputs.get_mut(input) {
             input.count += 1;
@@ -162,6 +167,16 @@ impl Mappings {
             && let Ok(mut pattern) = pattern.lock()
         {
             pattern.release(source, protocol, true);
+        }
+        if let Some(home) = &self.settings.home {
+            if self.settings.open_filter && endpoint != 0 {
+                home.forget(Whose::Endpoint(to.src.into(), to.sport, protocol));
+            }
+            // The last is the one that made it.
+            let key = self.flows.keys_of(record).last().map_or([0; 2], |(key, _)| key);
+            let (from, ..) = kind.read(key);
+            kind.shared_by(from).into_iter().for_each(|whose| home.forget(whose));
+            home.forget(kind.replies_to(to, protocol));
         }
         self.flows.remove(record);
         self.budget.used.fetch_sub(1, Relaxed);

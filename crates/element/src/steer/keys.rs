@@ -40,7 +40,7 @@ fn mac<A: Access + ?Sized>(frame: &A, at: usize) -> IpAddr {
 
 /// The flow that an ICMP error tells of: whoever has the flow has to hear it.
 #[inline]
-fn told_of<A: Access + ?Sized>(frame: &A, layers: &Layers) -> Option<FlowKey> {
+pub(super) fn told_of<A: Access + ?Sized>(frame: &A, layers: &Layers) -> Option<FlowKey> {
     let (is_error, kind): (fn(u8) -> bool, u16) = match layers.ip_proto? {
         protocol::ICMP => (icmp::is_error, 0x0800),
         protocol::ICMP6 => (icmp6::is_error, 0x86dd),

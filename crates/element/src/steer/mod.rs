@@ -1,8 +1,9 @@
-//! Several instances of one NF share its packets.
+//! Several instances of one NF share its packets, several workers those of a chain.
 //!
 //! - `switch`: the element that chooses an instance for each packet
 //! - [`buckets`]: which instance has which flows, and who takes them over
 //! - `keys`: what of a frame says where it goes
+//! - [`owner`]: which worker a packet belongs to, where there are several
 //! - [`instances`]: what the instances tell: who takes packets, and how many each has
 
 use crate::class::Class;
@@ -10,6 +11,7 @@ use crate::class::Class;
 pub mod buckets;
 pub mod instances;
 mod keys;
+pub mod owner;
 mod switch;
 
 pub use switch::Policy;

@@ -100,8 +100,10 @@ impl Stretch {
     }
 
     pub(super) fn end_cache(&mut self) {
-        if let Some(cache) = self.cache.take() {
+        if let Some(mut cache) = self.cache.take() {
             self.before.add(CacheCounts { flows: 0, shortcuts: 0, ..cache.counts() });
+            // A large one goes beside the packets.
+            cache.clear();
         }
     }
 

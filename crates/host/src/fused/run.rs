@@ -98,8 +98,13 @@ impl Worker {
             Some(_) => &[][..],
             None => {
                 let misses = exits.other(misses_list);
-                all[..misses.len()].copy_from_slice(misses);
-                &all[..misses.len()]
+                let all = &mut all[..misses.len()];
+                all.copy_from_slice(misses);
+                // Those without an entry come before those whose guards failed: all take the program in their order.
+                if !all.is_sorted() {
+                    all.sort_unstable();
+                }
+                all
             }
         };
         cache.count(list.len() - misses.len(), misses.len());

@@ -55,6 +55,10 @@ const CHANGING: &[&str] = &[
      f[1] -> b :: Counter -> Discard;
      Script(wait 0.9, write f.config '1 dst port 53, allow all', wait 0.8, write f.config 'deny all', wait 0.8,
      write f.config 'allow dst port 53 or 443, deny all');",
+    // Packets that have no entry and packets that their flow's entry is not for take the program in their order.
+    "FromDevice(in) -> CheckLength(90) -> r :: RoundRobinSwitch;
+     r[0] -> a :: CheckIPHeader(14) -> Discard; r[1] -> b :: IPClassifier(udp, -) -> Discard; b[1] -> Discard;
+     r[2] -> c :: Counter -> Discard;",
     // More flows than mappings: those that go make room for others.
     "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1,
      MAPPING_CAPACITY 5, UDP_GUARANTEE 0, TCP_GUARANTEE 0);

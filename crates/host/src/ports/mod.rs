@@ -9,6 +9,7 @@
 //! would mean a copy for each packet.
 
 mod handle;
+mod share;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
 use port::file::{same_file, whole_name};
 use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
+use share::share;
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::collections::{BTreeMap, HashMap};
@@ -355,11 +357,12 @@ impl Ports {
                 };
                 let workers = self.workers;
                 self.share(Key::Source(number, worker), name, direction, |_| {
-                    let start = worker * frames.count() / workers;
-                    let generator = MemoryPort::generator(name.as_str(), frames).start_at(start);
-                    Ok(Box::new(match traffic.count {
-                        // Together they make as many as are asked for.
-                        Some(count) => generator.limit(share_of(count, worker, workers)),
+                    let Some((frames, count)) = share(&frames, traffic.count, worker, workers) else {
+                        return Ok(Box::new(MemoryPort::sink(name.as_str())));
+                    };
+                    let generator = MemoryPort::generator(name.as_str(), frames);
+                    Ok(Box::new(match count {
+                        Some(count) => generator.limit(count),
                         None => generator,
                     }))
                 })
@@ -402,7 +405,7 @@ impl Ports {
         self.share(Key::Read(key), name, Direction::Receive, |ports| {
             let port = CapturePort::open(name, &options).map_err(|error| error.to_string())?;
             if workers > 1 {
-                ports.notes.push(format!("{name}: a capture is read by one worker, the others wait"));
+                ports.notes.push(format!("{name}: a capture is read by one worker, which gives the others the packets of their flows"));
             }
             Ok(Box::new(port))
         })
@@ -483,12 +486,6 @@ fn stations(chain: &Chain) -> HashMap<String, Arc<Station>> {
         Some((name.clone(), Arc::new(Station::new(name, addresses))))
     };
     ports.chain(devices).filter_map(station).collect()
-}
-
-/// A worker's share of a number of packets.
-fn share_of(count: u64, worker: usize, workers: usize) -> u64 {
-    let (worker, workers) = (worker as u64, workers.max(1) as u64);
-    count / workers + u64::from(worker < count % workers)
 }
 
 impl PortOpener for Ports {

@@ -1,0 +1,269 @@
+//! Several workers: both directions of a flow meet the same state, whoever receives its packets.
+
+use diag::{Diagnostics, SourceMap};
+use element::configure::Direction;
+use host::assemble::KnownClasses;
+use host::fused::Wanted;
+use host::running::{Plan, Running};
+use host::{Options, PortOpener, assemble};
+use packet::access::Access;
+use port::{Moved, Port, PortInfo, PortStats};
+use shm::pool::{PacketPool, Pool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use shm::{Packet, PacketBytes, PacketBytesMut};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+type Frames = Arc<Mutex<VecDeque<Vec<u8>>>>;
+
+/// What is sent to it waits in a queue, and what comes from it is what waits in one: any worker gets some of it.
+struct Line {
+    name: String,
+    from: Option<Frames>,
+    to: Option<Frames>,
+    /// Whether nothing comes any more once nothing waits.
+    ends: bool,
+    stats: PortStats,
+}
+
+fn lock(frames: &Frames) -> std::sync::MutexGuard<'_, VecDeque<Vec<u8>>> {
+    frames.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Port for Line {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn info(&self) -> PortInfo {
+        PortInfo::default()
+    }
+
+    fn set_origin(&mut self, _origin: u16) {}
+
+    fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
+        let Some(from) = &self.from else { return Moved::default() };
+        // A few at a time, so that others get some.
+        let frames: Vec<Vec<u8>> = {
+            let mut waiting = lock(from);
+            let count = waiting.len().min(5).min(out.len());
+            waiting.drain(..count).collect()
+        };
+        let got = pool.alloc(&mut out[..frames.len()]);
+        assert_eq!(got, frames.len(), "enough slots");
+        for (packet, frame) in out.iter_mut().zip(&frames) {
+            let len = frame.len() as u32;
+            (packet.len, packet.total, packet.mac) = (len, len, packet.data);
+            assert!(PacketBytesMut::new(packet).copy_in(0, frame));
+        }
+        let bytes = frames.iter().map(|frame| frame.len() as u64).sum();
+        self.stats.rx_packets += got as u64;
+        Moved { packets: got, bytes }
+    }
+
+    fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
+        let to = self.to.as_ref().expect("an output");
+        for &index in list {
+            lock(to).push_back(PacketBytes::new(&packets[usize::from(index)]).to_vec());
+        }
+        pool.free(packets, list);
+        self.stats.tx_packets += list.len() as u64;
+        Moved { packets: list.len(), bytes: 0 }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.ends && self.from.as_ref().is_none_or(|from| lock(from).is_empty())
+    }
+
+    fn stats(&self) -> PortStats {
+        self.stats
+    }
+}
+
+/// Ports by name: `name` has a line that is received from, `name` one that is sent to.
+#[derive(Default)]
+struct Lines {
+    from: HashMap<String, Frames>,
+    to: HashMap<String, Frames>,
+    /// Who gets what, where it is not anybody: the only queue that a device has filled.
+    reader: HashMap<String, usize>,
+    /// Whether the run ends when nothing is left.
+    ends: bool,
+}
+
+impl PortOpener for Lines {
+    fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
+        let (from, to) = match direction {
+            Direction::Receive if self.reader.get(name).is_some_and(|reader| *reader != worker) => {
+                (None, None)
+            }
+            Direction::Receive => (self.from.get(name).cloned(), None),
+            Direction::Send => (None, Some(self.to.get(name).cloned().ok_or("no such line")?)),
+        };
+        Ok(Box::new(Line { name: name.into(), from, to, ends: self.ends, stats: PortStats::default() }))
+    }
+}
+
+const HOSTS: u8 = 40;
+const PACKETS: u8 = 8;
+
+/// From each of some hosts packets of a flow, each with its number; hosts by turns.
+fn frames(protocol: u8) -> VecDeque<Vec<u8>> {
+    let frame = |(number, host): (u8, u8)| {
+        let mut frame =
+            [vec![2; 12], vec![8, 0, 0x45, 0, 0, 46, 0, number, 0x40, 0, 64, protocol, 0, 0]].concat();
+        frame.extend([10, 0, 0, host, 203, 0, 113, 80]);
+        match protocol {
+            // An echo request.
+            1 => frame.extend([8, 0, 0, 0, 7, host % 3, 0, number]),
+            _ => frame.extend([4, host % 3, 0, 53, 0, 26, 0, 0]),
+        }
+        frame.resize(60, number);
+        assert!(packet::checksum::set_ipv4_header(frame.as_mut_slice(), 14, 20));
+        if protocol == 1 {
+            let sum = packet::checksum::icmp(&frame, 34, 26).expect("a message");
+            frame[36..38].copy_from_slice(&sum.to_be_bytes());
+        }
+        frame
+    };
+    (0..PACKETS).flat_map(|number| (0..HOSTS).map(move |host| (number, host))).map(frame).collect()
+}
+
+/// Runs a chain until as many packets came out at `back` as went in at `inside`; those, and how many packets of `nat`
+/// each worker had.
+fn round_trip(
+    text: &str,
+    protocol: u8,
+    workers: usize,
+    fused: Wanted,
+    in_order: bool,
+) -> (Vec<Vec<u8>>, Vec<u64>) {
+    let mut ports = Lines::default();
+    let (wire, back) = (Frames::default(), Frames::default());
+    ports.from.insert("inside".into(), Arc::new(Mutex::new(frames(protocol))));
+    ports.from.insert("wire".into(), Arc::clone(&wire));
+    ports.to.insert("wire".into(), wire);
+    ports.to.insert("back".into(), Arc::clone(&back));
+    if in_order {
+        ports.reader = HashMap::from([("inside".into(), 0), ("wire".into(), workers - 1)]);
+    }
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let source = map.add("test.click", text);
+    let ast = click::parse(&mut map, source, &mut diags);
+    let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
+    let options = Options { workers, fused, ..Options::default() };
+    let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");
+    let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let running = running.expect("threads");
+    let (start, all) = (Instant::now(), usize::from(HOSTS) * usize::from(PACKETS));
+    while lock(&back).len() < all {
+        if start.elapsed() > Duration::from_secs(20) {
+            panic!("{} of {all} came back: {:#?}\n{text}", lock(&back).len(), running.report());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    running.stop();
+    let outcome = running.wait();
+    assert!(outcome.is_sound(), "{:?}", outcome.report.unbalanced().collect::<Vec<_>>());
+    let of_worker = |worker: &host::worker::Worker| {
+        let nat = worker.nodes.iter().find(|node| node.name == "nat").expect("a NAT");
+        nat.books.input.get()
+    };
+    let shares = outcome.workers.iter().map(of_worker).collect();
+    let back = lock(&back).drain(..).collect();
+    (back, shares)
+}
+
+/// What comes back and goes out again, as Ethernet.
+const WAYS: &str = "FromDevice(inside) -> Strip(14) -> in :: CheckIPHeader; out :: EtherEncap(0x0800, 2:2:2:2:2:2, 4:4:4:4:4:4) -> ToDevice(wire);
+    FromDevice(wire) -> Strip(14) -> reply :: CheckIPHeader; home :: EtherEncap(0x0800, 4:4:4:4:4:4, 2:2:2:2:2:2) -> ToDevice(back);";
+
+#[test]
+fn both_directions_of_a_flow_meet_one_state() {
+    let chains = [
+        // A NAPT.
+        (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
+        // Ports in order: the next one may lead elsewhere.
+        (6, "in -> nat :: TCPRewriter(pattern 203.0.113.1 2000-2099# - - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
+        // Hardly more ports than flows: nobody can choose.
+        (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-1103 - - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
+        // An endpoint that anybody may send to.
+        (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop, MAPPING ENDPOINT_INDEPENDENT, FILTERING ENDPOINT_INDEPENDENT); nat[0] -> IPMirror -> StoreIPAddress(198.51.100.9, src) -> SetIPChecksum -> out; reply -> [1]nat; nat[1] -> home"),
+        // A load balancer behind no NAT: replies have another address than requests.
+        (17, "m :: RoundRobinIPMapper(- - 10.9.0.1 - 0 1, - - 10.9.0.2 - 0 1, - - 10.9.0.3 - 0 1);
+              in -> nat :: IPRewriter(m, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
+        // A NAPT whose packets a load balancer changes.
+        (17, "m :: RoundRobinIPMapper(- - 10.9.0.1 - 0 1, - - 10.9.0.2 - 0 1, - - 10.9.0.3 - 0 1);
+              in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); nat[0] -> lb :: IPRewriter(m, drop);
+              lb[0] -> IPMirror -> out; reply -> [1]lb; lb[1] -> [1]nat; nat[1] -> home"),
+        // Addresses for addresses.
+        (17, "in -> nat :: IPAddrRewriter(pattern 198.51.100.1-198.51.100.200 - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
+        (17, "in -> nat :: IPAddrPairRewriter(pattern 198.51.100.1-198.51.100.200 - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
+        // Echo requests, which have an identifier in the place of ports.
+        (1, "in -> nat :: ICMPPingRewriter(pattern 203.0.113.1 1024-65535# - - 0 1, drop); nat[0] -> ICMPPingResponder -> out; reply -> [1]nat; nat[1] -> home"),
+        // Errors about packets that were translated.
+        (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1); nat[0] -> ICMPError(203.0.113.80, unreachable, port) -> out;
+              reply -> errors :: ICMPRewriter(nat); errors[0] -> home; nat[1] -> Discard"),
+    ];
+    for (protocol, chain) in chains {
+        for (workers, fused, in_order) in
+            [(2, Wanted::Nothing, true), (3, Wanted::All, true), (3, Wanted::All, false)]
+        {
+            let (back, shares) = round_trip(&format!("{WAYS} {chain};"), protocol, workers, fused, in_order);
+            let told = format!("{workers} workers: {chain}");
+            assert!(shares.iter().all(|packets| *packets >= 20), "{shares:?}, {told}");
+            // Where the number of a packet stands: in its IP header, or in that of the packet that an error is about.
+            let number_at = match protocol {
+                1 => 41,
+                _ if chain.contains("ICMPError") => 14 + 20 + 8 + 5,
+                _ => 19,
+            };
+            let mut next = HashMap::new();
+            for frame in &back {
+                assert_eq!(frame[30..33], [10, 0, 0], "{told}");
+                let number = next.entry(frame[33]).or_insert(0);
+                assert!(!in_order || frame[number_at] == *number, "flows keep their order: {told}");
+                *number += 1;
+            }
+            assert!(
+                next.len() == usize::from(HOSTS) && next.values().all(|count| *count == PACKETS),
+                "{told}"
+            );
+        }
+    }
+}
+
+/// What one worker reads and others work on comes to the one that owns a file, up to the last packet, when a run ends by
+/// itself.
+#[test]
+fn nothing_is_left_between_workers_at_the_end() {
+    for workers in [2, 3, 4] {
+        for round in 0..10 {
+            let folder = tempfile::tempdir().expect("a folder");
+            let mut ports = Lines::default();
+            let frames: VecDeque<Vec<u8>> = frames(17);
+            let all = frames.len() as u64;
+            ports.from.insert("inside".into(), Arc::new(Mutex::new(frames)));
+            ports.reader.insert("inside".into(), 0);
+            ports.ends = true;
+            let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+            let text =
+                "FromDevice(inside) -> Queue(1000) -> Unqueue -> c :: Counter -> out :: ToDump(out.pcap);";
+            let source = map.add("test.click", text);
+            let ast = click::parse(&mut map, source, &mut diags);
+            let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
+            let options = Options { workers, folder: folder.path().into(), ..Options::default() };
+            let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");
+            let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+            let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+            let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+            let outcome = running.expect("threads").wait();
+            assert!(outcome.is_sound(), "{:?}", outcome.report.unbalanced().collect::<Vec<_>>());
+            let out = outcome.report.nodes.iter().find(|node| node.name == "out").expect("a file");
+            assert_eq!((out.sent, outcome.report.dropped()), (all, 0), "{workers} workers, round {round}");
+        }
+    }
+}

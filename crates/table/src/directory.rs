@@ -1,0 +1,203 @@
+//! Which worker keeps what, for all workers to look up: few bits for each key, no locks.
+//!
+//! A key is a 64-bit hash, and an entry its upper 48 bits, the worker's number, and how often it was said: that another
+//! key has the same bits happens once in 2^44 or so, and then a packet is at a worker that does not know it, as without
+//! an entry. An entry lies in one of two lines of eight words. Both are looked through whole, so that entries can go
+//! without a trace.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Words of a line: what a cache line holds.
+const LINE: usize = 8;
+/// The most workers that an entry can tell apart.
+pub const MOST_WORKERS: usize = 255;
+/// The bits of an entry that hold the worker's number, plus one.
+const WORKER: u64 = 0xff;
+/// One more time that it was said.
+const ONCE: u64 = 0x100;
+/// The bits that count that. What was said so often stays for good.
+const TIMES: u64 = 0xff00;
+
+/// A cache line of entries.
+pub type Line = [AtomicU64; LINE];
+
+/// The directory.
+#[derive(Debug)]
+pub struct Directory {
+    lines: OnceLock<Box<[Line]>>,
+    line_count: usize,
+    used: AtomicUsize,
+    refused: AtomicU64,
+}
+
+/// The two lines of a hash, whose bits that lead there are other ones than those of the entry.
+fn places(hash: u64, lines: usize) -> [usize; 2] {
+    let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    [(spread >> 32) as usize % lines, (spread as u32 ^ 0x5bd1_e995) as usize % lines]
+}
+
+fn entry(hash: u64, worker: usize) -> u64 {
+    hash & !(WORKER | TIMES) | ONCE | (worker as u64 + 1).min(WORKER)
+}
+
+fn is_of(word: u64, hash: u64) -> bool {
+    word & WORKER != 0 && (word ^ hash) & !(WORKER | TIMES) == 0
+}
+
+impl Directory {
+    /// With room for about that many entries; some fewer before the first is refused.
+    pub fn new(entries: usize) -> Directory {
+        Directory {
+            lines: OnceLock::new(),
+            line_count: (entries / LINE).max(2),
+            used: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// Entries that there are.
+    pub fn len(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Entries for which there was no room.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    fn lines_of<'a>(&self, lines: &'a [Line], hash: u64) -> impl Iterator<Item = &'a AtomicU64> + use<'a> {
+        let [one, other] = places(hash, self.line_count);
+        let second = (other != one).then_some(other);
+        std::iter::once(one).chain(second).filter_map(|at| lines.get(at)).flatten()
+    }
+
+    /// The worker that keeps what has that hash.
+    #[inline]
+    pub fn find(&self, hash: u64) -> Option<usize> {
+        if self.is_empty() {
+            return None;
+        }
+        let lines = self.lines.get()?;
+        self.lines_of(lines, hash).find_map(|word| {
+            let found = word.load(Ordering::Relaxed);
+            is_of(found, hash).then(|| (found & WORKER) as usize - 1)
+        })
+    }
+
+    /// Takes its memory, so that the first entry does not have to.
+    pub fn prepare(&self) -> &[Line] {
+        self.lines.get_or_init(|| (0..self.line_count).map(|_| Line::default()).collect())
+    }
+
+    /// Says that `worker` keeps it; whether there was room. What others said before is forgotten.
+    pub fn insert(&self, hash: u64, worker: usize) -> bool {
+        let lines = self.prepare();
+        let new = entry(hash, worker);
+        // One that goes at this moment makes room for a new one below.
+        let again = |found: u64| match found {
+            _ if !is_of(found, hash) => None,
+            _ if (found ^ new) & WORKER != 0 => Some(new),
+            _ if found & TIMES == TIMES => Some(found),
+            _ => Some(found + ONCE),
+        };
+        let said = |word: &AtomicU64| word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, again).is_ok();
+        if self.lines_of(lines, hash).any(said) {
+            return true;
+        }
+        let put =
+            |word: &AtomicU64| word.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let is_in = self.lines_of(lines, hash).any(put);
+        if is_in {
+            self.used.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        is_in
+    }
+
+    /// Takes back once what a worker said. What another one says by now stays.
+    pub fn remove(&self, hash: u64, worker: usize) {
+        let Some(lines) = self.lines.get().filter(|_| !self.is_empty()) else { return };
+        let said = entry(hash, worker);
+        let less = |found: u64| match found {
+            _ if !is_of(found, hash) || (found ^ said) & WORKER != 0 || found & TIMES == TIMES => None,
+            _ if found & TIMES == ONCE => Some(0),
+            _ => Some(found - ONCE),
+        };
+        let take = |word: &AtomicU64| word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok();
+        if self.lines_of(lines, hash).find_map(take).is_some_and(|found| found & TIMES == ONCE) {
+            self.used.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    proptest! {
+        #[test]
+        fn it_says_what_a_map_would(steps in prop::collection::vec((0..3u8, 0..40u64, 0..5usize), 1..400)) {
+            let (directory, mut map) = (Directory::new(4096), HashMap::new());
+            for (what, key, worker) in steps {
+                let hash = key.wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(17);
+                match what {
+                    0 => {
+                        prop_assert!(directory.insert(hash, worker));
+                        let said = map.entry(hash).or_insert((worker, 0));
+                        *said = (worker, if said.0 == worker { said.1 + 1 } else { 1 });
+                    }
+                    1 => {
+                        directory.remove(hash, worker);
+                        if let Some((_, times)) = map.get_mut(&hash).filter(|said| said.0 == worker) {
+                            *times -= 1;
+                        }
+                        map.retain(|_, (_, times)| *times > 0);
+                    }
+                    _ => prop_assert_eq!(directory.find(hash), map.get(&hash).map(|said| said.0)),
+                }
+                prop_assert_eq!(directory.len(), map.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_one_refuses_and_says_so() {
+        let directory = Directory::new(64);
+        let hash = |at: u64| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let taken = (0..100).filter(|at| directory.insert(hash(*at), 3)).count();
+        assert_eq!((taken, taken as u64), (directory.len(), 100 - directory.refused()));
+        assert!((48..=64).contains(&taken), "{taken}");
+        assert_eq!((0..100).filter(|at| directory.find(hash(*at)) == Some(3)).count(), taken);
+        (0..100).for_each(|at| directory.remove(hash(at), 3));
+        assert!(directory.is_empty());
+    }
+
+    #[test]
+    fn workers_write_at_the_same_time() {
+        let directory = Arc::new(Directory::new(1 << 14));
+        let workers = (0..4).map(|worker| {
+            let directory = Arc::clone(&directory);
+            std::thread::spawn(move || {
+                let hash = |at: u64| (at << 8 | worker as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
+                for round in 0..20 {
+                    (0..1_000).for_each(|at| assert!(directory.insert(hash(at), worker)));
+                    assert!((0..1_000).all(|at| directory.find(hash(at)) == Some(worker)), "{round}");
+                    (0..1_000).for_each(|at| directory.remove(hash(at), worker));
+                }
+            })
+        });
+        workers.collect::<Vec<_>>().into_iter().for_each(|worker| worker.join().expect("no panic"));
+        assert!(directory.is_empty());
+    }
+}
