@@ -289,8 +289,10 @@ impl Worker {
         let (mut own, mut count) = ([0; LIST_CAPACITY], 0);
         let mut announced = 0;
         let (mut lost, mut lost_count) = ([0; LIST_CAPACITY], 0);
-        for &index in list {
-            let owner = spread.owner(&packets[usize::from(index)]);
+        let mut owners = [0; LIST_CAPACITY];
+        spread.owners(packets, list, &mut owners);
+        for (&index, &owner) in list.iter().zip(&owners) {
+            let owner = usize::from(owner);
             own[count] = index;
             if owner == self.number {
                 count += 1;

@@ -2,9 +2,11 @@
 //!
 //! A key is a 64-bit hash, and an entry its upper 48 bits, the worker's number, and how often it was said: that another
 //! key has the same bits happens once in 2^44 or so, and then a packet is at a worker that does not know it, as without
-//! an entry. An entry lies in one of two lines of eight words. Both are looked through whole, so that entries can go
-//! without a trace.
+//! an entry. An entry lies in the line that its hash leads to, or, where that is full, in a second one; the first word of
+//! a line counts those, so that nearly always one line is looked at. Lines are looked through whole, so that entries can
+//! go without a trace.
 
+use crate::prefetch::prefetch;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -19,7 +21,10 @@ const ONCE: u64 = 0x100;
 /// The bits that count that. What was said so often stays for good.
 const TIMES: u64 = 0xff00;
 
-/// A cache line of entries.
+/// The word of a line that counts entries which lie elsewhere because it was full.
+const MOVED: usize = 0;
+
+/// A cache line: a count and seven entries.
 pub type Line = [AtomicU64; LINE];
 
 /// The directory.
@@ -28,13 +33,7 @@ pub struct Directory {
     lines: OnceLock<Box<[Line]>>,
     line_count: usize,
     used: AtomicUsize,
-    refused: AtomicU64,
-}
-
-/// The two lines of a hash, whose bits that lead there are other ones than those of the entry.
-fn places(hash: u64, lines: usize) -> [usize; 2] {
-    let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    [(spread >> 32) as usize % lines, (spread as u32 ^ 0x5bd1_e995) as usize % lines]
+    refused: AtomicUsize,
 }
 
 fn entry(hash: u64, worker: usize) -> u64 {
@@ -50,9 +49,9 @@ impl Directory {
     pub fn new(entries: usize) -> Directory {
         Directory {
             lines: OnceLock::new(),
-            line_count: (entries / LINE).max(2),
+            line_count: (entries / (LINE - 1)).max(2),
             used: AtomicUsize::new(0),
-            refused: AtomicU64::new(0),
+            refused: AtomicUsize::new(0),
         }
     }
 
@@ -68,27 +67,42 @@ impl Directory {
     }
 
     /// Entries for which there was no room.
-    pub fn refused(&self) -> u64 {
+    pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
     }
 
-    fn lines_of<'a>(&self, lines: &'a [Line], hash: u64) -> impl Iterator<Item = &'a AtomicU64> + use<'a> {
-        let [one, other] = places(hash, self.line_count);
-        let second = (other != one).then_some(other);
-        std::iter::once(one).chain(second).filter_map(|at| lines.get(at)).flatten()
+    /// Asks for the memory in which [`Directory::find`] will look.
+    #[inline]
+    pub fn fetch(&self, hash: u64) {
+        let line = self.lines.get().and_then(|lines| lines.get(self.places(hash)[0]));
+        if let Some(line) = line {
+            prefetch(line);
+        }
     }
 
     /// The worker that keeps what has that hash.
     #[inline]
     pub fn find(&self, hash: u64) -> Option<usize> {
-        if self.is_empty() {
+        let lines = self.lines.get()?;
+        let [first, second] = self.places(hash);
+        let line = lines.get(first)?;
+        if let Some(worker) = find_in(line, hash) {
+            return Some(worker);
+        }
+        if line[MOVED].load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let lines = self.lines.get()?;
-        self.lines_of(lines, hash).find_map(|word| {
-            let found = word.load(Ordering::Relaxed);
-            is_of(found, hash).then(|| (found & WORKER) as usize - 1)
-        })
+        find_in(lines.get(second)?, hash)
+    }
+
+    /// The two lines of a hash, by other bits than those of the entry.
+    #[inline]
+    fn places(&self, hash: u64) -> [usize; 2] {
+        let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let at = |bits: u64| (((bits & 0xffff_ffff) * self.line_count as u64) >> 32) as usize;
+        let (first, second) = (at(spread >> 32), at(spread));
+        let next = if first + 1 == self.line_count { 0 } else { first + 1 };
+        [first, if second == first { next } else { second }]
     }
 
     /// Takes its memory, so that the first entry does not have to.
@@ -107,18 +121,26 @@ impl Directory {
             _ if found & TIMES == TIMES => Some(found),
             _ => Some(found + ONCE),
         };
-        let said = |word: &AtomicU64| word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, again).is_ok();
-        if self.lines_of(lines, hash).any(said) {
+        let [first, second] = self.places(hash).map(|at| lines.get(at));
+        if let Some(first) = first
+            && (change(first, again).is_some()
+                || second.is_some_and(|second| change(second, again).is_some()))
+        {
             return true;
         }
-        let put =
-            |word: &AtomicU64| word.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        let is_in = self.lines_of(lines, hash).any(put);
-        if is_in {
-            self.used.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.refused.fetch_add(1, Ordering::Relaxed);
-        }
+        let put = |line: &Line| change(line, |found| (found == 0).then_some(new)).is_some();
+        let is_in = first.is_some_and(put)
+            || first.zip(second).is_some_and(|(first, second)| {
+                // Whoever finds it there has to know before that it may be.
+                first[MOVED].fetch_add(1, Ordering::AcqRel);
+                let is_in = put(second);
+                if !is_in {
+                    first[MOVED].fetch_sub(1, Ordering::AcqRel);
+                }
+                is_in
+            });
+        let count = if is_in { &self.used } else { &self.refused };
+        count.fetch_add(1, Ordering::Relaxed);
         is_in
     }
 
@@ -131,11 +153,35 @@ impl Directory {
             _ if found & TIMES == ONCE => Some(0),
             _ => Some(found - ONCE),
         };
-        let take = |word: &AtomicU64| word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok();
-        if self.lines_of(lines, hash).find_map(take).is_some_and(|found| found & TIMES == ONCE) {
+        let [first, second] = self.places(hash).map(|at| lines.get(at));
+        let Some(first) = first else { return };
+        if let Some(was) = change(first, less) {
+            if was & TIMES == ONCE {
+                self.used.fetch_sub(1, Ordering::Relaxed);
+            }
+        } else if let Some(was) = second.and_then(|second| change(second, less))
+            && was & TIMES == ONCE
+        {
             self.used.fetch_sub(1, Ordering::Relaxed);
+            first[MOVED].fetch_sub(1, Ordering::AcqRel);
         }
     }
+}
+
+/// Changes the first entry of a line for which there is a change; what it was.
+fn change(line: &Line, how: impl Fn(u64) -> Option<u64>) -> Option<u64> {
+    line[1..].iter().find_map(|word| word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, &how).ok())
+}
+
+#[inline]
+fn find_in(line: &Line, hash: u64) -> Option<usize> {
+    for word in &line[1..] {
+        let found = word.load(Ordering::Relaxed);
+        if is_of(found, hash) {
+            return Some((found & WORKER) as usize - 1);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -173,11 +219,11 @@ mod tests {
 
     #[test]
     fn a_full_one_refuses_and_says_so() {
-        let directory = Directory::new(64);
+        let directory = Directory::new(56);
         let hash = |at: u64| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let taken = (0..100).filter(|at| directory.insert(hash(*at), 3)).count();
-        assert_eq!((taken, taken as u64), (directory.len(), 100 - directory.refused()));
-        assert!((48..=64).contains(&taken), "{taken}");
+        assert_eq!((taken, taken), (directory.len(), 100 - directory.refused()));
+        assert!((40..=56).contains(&taken), "{taken}");
         assert_eq!((0..100).filter(|at| directory.find(hash(*at)) == Some(3)).count(), taken);
         (0..100).for_each(|at| directory.remove(hash(at), 3));
         assert!(directory.is_empty());

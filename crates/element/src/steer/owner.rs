@@ -6,6 +6,7 @@
 
 use super::keys::told_of;
 use crate::configure::{Configure, Scope};
+use ir::LIST_CAPACITY;
 use packet::access::Access;
 use packet::flow::symmetric;
 use packet::view::protocol;
@@ -14,6 +15,7 @@ use port::{LINK_ETHERNET, LINK_RAW_IP};
 use shm::{Packet, PacketBytes};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use table::directory::{Directory, MOST_WORKERS};
 
 /// Hashes share out so many places to workers: as many as the tables of most NICs have.
@@ -28,6 +30,9 @@ const WIDE: usize = 1 << 17;
 pub struct Owners {
     /// The worker of each place.
     places: [u8; PLACES],
+    /// For each hash of 16 bits, how many of `flows` have it. Small enough to stay near: most packets need not be looked
+    /// up for it.
+    noted: Box<[AtomicU32]>,
     flows: Directory,
     wide: Directory,
 }
@@ -68,7 +73,8 @@ impl Owners {
     /// For so many workers.
     pub fn new(workers: usize) -> Owners {
         let places = std::array::from_fn(|place| (place % workers.clamp(1, MOST_WORKERS)) as u8);
-        Owners { places, flows: Directory::new(FLOWS), wide: Directory::new(WIDE) }
+        let noted = (0..=u16::MAX).map(|_| AtomicU32::default()).collect();
+        Owners { places, noted, flows: Directory::new(FLOWS), wide: Directory::new(WIDE) }
     }
 
     /// Those of the chain that an element is made for; `None` where one worker has all.
@@ -95,6 +101,9 @@ impl Owners {
 
     /// Says that a worker has the state for such packets.
     pub fn note(&self, whose: Whose, worker: usize) {
+        if let Whose::Flow(flow) = whose {
+            self.noted[usize::from(flow.steering_hash() as u16)].fetch_add(1, Ordering::Release);
+        }
         // Without room they go by their hash, and are new there.
         let _ = self.directory(whose).insert(whose.hash(), worker);
     }
@@ -102,20 +111,27 @@ impl Owners {
     /// Takes that back.
     pub fn forget(&self, whose: Whose, worker: usize) {
         self.directory(whose).remove(whose.hash(), worker);
+        if let Whose::Flow(flow) = whose {
+            self.noted[usize::from(flow.steering_hash() as u16)].fetch_sub(1, Ordering::Release);
+        }
     }
 
     /// The worker of a flow.
     #[inline]
     pub fn of_flow(&self, flow: &FlowKey) -> usize {
-        if let Some(worker) = self.flows.find(flow.table_hash(SEEDS[0])) {
-            return worker;
-        }
-        self.of_wide(flow).unwrap_or_else(|| self.by_hash(flow))
+        let hash = flow.steering_hash();
+        let noted = self.may_be_noted(hash).then(|| self.flows.find(flow.table_hash(SEEDS[0]))).flatten();
+        noted.or_else(|| self.of_wide(flow)).unwrap_or_else(|| self.at_place(hash))
     }
 
     #[inline]
     fn is_empty(&self) -> bool {
         self.flows.is_empty() && self.wide.is_empty()
+    }
+
+    #[inline]
+    fn may_be_noted(&self, steering_hash: u32) -> bool {
+        self.noted[usize::from(steering_hash as u16)].load(Ordering::Acquire) > 0
     }
 
     fn of_wide(&self, flow: &FlowKey) -> Option<usize> {
@@ -140,6 +156,10 @@ pub fn worker_of(frame: &[u8], workers: usize) -> usize {
     told.map_or(0, |flow| flow.steering_hash() as usize % PLACES % workers.clamp(1, MOST_WORKERS))
 }
 
+fn listed<'a>(packets: &'a [Packet], list: &'a [u16]) -> impl Iterator<Item = &'a Packet> {
+    list.iter().filter_map(|index| packets.get(usize::from(*index)))
+}
+
 /// How a port's packets are shared out.
 #[derive(Clone, Debug)]
 pub struct Spread {
@@ -153,9 +173,40 @@ impl Spread {
         Spread { owners, link_type }
     }
 
+    /// The workers that packets belong to: in `owners`, by their place in the list.
+    pub fn owners(&self, packets: &[Packet], list: &[u16], owners: &mut [u8; LIST_CAPACITY]) {
+        let directory = &self.owners.flows;
+        if directory.is_empty() || !self.owners.wide.is_empty() || self.link_type != LINK_ETHERNET {
+            for (owner, packet) in owners.iter_mut().zip(listed(packets, list)) {
+                *owner = self.owner(packet) as u8;
+            }
+            return;
+        }
+        // Memory that they will be looked up in is asked for for all before it is for the first.
+        let mut hashes = [0; LIST_CAPACITY];
+        for ((owner, hash), packet) in owners.iter_mut().zip(&mut hashes).zip(listed(packets, list)) {
+            match Plain::of(&PacketBytes::new(packet)) {
+                Some(plain) => {
+                    let steering = plain.hash();
+                    *owner = self.owners.at_place(steering) as u8;
+                    if self.owners.may_be_noted(steering) {
+                        *hash = plain.flow().table_hash(SEEDS[0]);
+                        directory.fetch(*hash);
+                    }
+                }
+                None => *owner = self.owner(packet) as u8,
+            }
+        }
+        for (owner, hash) in owners.iter_mut().zip(&hashes).take(list.len()).filter(|(_, hash)| **hash != 0) {
+            if let Some(worker) = directory.find(*hash) {
+                *owner = worker as u8;
+            }
+        }
+    }
+
     /// The worker that a packet belongs to. What is not IP is the first one's.
     #[inline]
-    pub fn owner(&self, packet: &Packet) -> usize {
+    fn owner(&self, packet: &Packet) -> usize {
         let bytes = PacketBytes::new(packet);
         if self.link_type == LINK_ETHERNET
             && let Some(plain) = Plain::of(&bytes)
@@ -255,7 +306,10 @@ impl Home {
 
     /// Takes that back.
     pub fn forget(&self, whose: Whose) {
-        self.owners.forget(whose, self.worker);
+        match whose {
+            Whose::Flow(flow) if self.has(&flow) => {}
+            _ => self.owners.forget(whose, self.worker),
+        }
     }
 }
 
@@ -325,5 +379,6 @@ mod tests {
         let own = Home { owners: Arc::clone(&owners), worker: hashed };
         own.note(Whose::Flow(flow(1, 2, 3, 4)));
         assert!(owners.is_empty());
+        assert!(owners.noted.iter().all(|count| count.load(Ordering::Relaxed) == 0));
     }
 }
