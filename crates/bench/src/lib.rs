@@ -5,11 +5,14 @@
 //! here, so a figure measured in memory can be repeated from a file.
 //!
 //! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
+//! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
 //!
 //! What this crate does not do: send anything. Ports do.
 
 pub mod capture;
 mod error;
+pub mod load;
+pub mod search;
 pub mod speed;
 pub mod traffic;
 

@@ -3,9 +3,11 @@
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
 use crate::text::print;
+mod throughput;
+
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,7 +17,11 @@ use std::process::ExitCode;
 /// 64-byte frames, one core. Every measurement is a process of its own; the workloads take turns, round by
 /// round. Build in release mode, and let nothing else run meanwhile.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
 pub struct BenchArgs {
+    #[command(subcommand)]
+    experiment: Option<Experiment>,
+
     /// Workloads, such as `l2 napt-1`, or the front of their names, such as `napt`; all by default
     #[arg(value_name = "WORKLOAD")]
     workloads: Vec<String>,
@@ -95,6 +101,12 @@ pub struct BenchArgs {
     write: Vec<(String, PathBuf)>,
 }
 
+/// Experiments on a chain of the user's.
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    Throughput(throughput::ThroughputArgs),
+}
+
 /// A handler, and the file with what is written to it.
 fn write(text: &str) -> Result<(String, PathBuf), String> {
     let (handler, file) = text.split_once('=').ok_or("HANDLER=FILE")?;
@@ -111,6 +123,10 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// # Errors
 /// When there is no such workload, or nothing can be laid out or started.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+    match &args.experiment {
+        Some(Experiment::Throughput(args)) => return throughput::run(args),
+        None => {}
+    }
     if let Some(chain) = &args.one {
         return one(args, chain);
     }

@@ -96,14 +96,7 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
     let memory = RegionOptions::slots(options.slots);
     let kept = frames.clone();
     let made = move |_: &TrafficDecl, _: &mut Diagnostics| kept.clone();
-    let burst = options.burst;
-    let starter = move |nf: &ProcessNf| {
-        let output = NfOutput::Inherit;
-        match &nf.body {
-            Body::Program(program) => NfSpec::of_program(nf, program, burst, output),
-            Body::Click(_) | Body::Visitor(_) => NfSpec::of(nf, None, vec![], burst, output),
-        }
-    };
+    let starter = starter_of(options.burst);
     let mut ports = host::ports::Ports::new(&chain, 1, memory, Box::new(made))
         .start_by(Box::new(starter), Arc::default());
     let wanted = host::Options {
@@ -143,12 +136,23 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
     Ok(sample)
 }
 
-fn failed(error: impl std::fmt::Display) -> BenchError {
+/// Starts NFs in processes, which write where this one does.
+pub(crate) fn starter_of(burst: usize) -> impl Fn(&ProcessNf) -> NfSpec + Send {
+    move |nf: &ProcessNf| {
+        let output = NfOutput::Inherit;
+        match &nf.body {
+            Body::Program(program) => NfSpec::of_program(nf, program, burst, output),
+            Body::Click(_) | Body::Visitor(_) => NfSpec::of(nf, None, vec![], burst, output),
+        }
+    }
+}
+
+pub(crate) fn failed(error: impl std::fmt::Display) -> BenchError {
     BenchError::Measurement(error.to_string())
 }
 
 /// The frames of the chain's port with made-up traffic: each flow once.
-fn made_frames(chain: &Chain) -> Option<Result<Arc<FrameSet>, Diagnostics>> {
+pub(crate) fn made_frames(chain: &Chain) -> Option<Result<Arc<FrameSet>, Diagnostics>> {
     let declared = chain.ports.iter().find_map(|port| match &port.kind {
         PortKind::Local(Source::Traffic(traffic), _) => Some(traffic),
         _ => None,

@@ -11,7 +11,7 @@
 //! Cycles are those of the time-stamp counter, over the time that the packet thread had its core: time
 //! in which it was ready and another thread ran is left out, and told ([`core_time`]).
 //!
-//! What this module does not do: rate searches, latency, several cores.
+//! What this module does not do: rate searches ([`crate::search`] does), latency, several cores.
 
 pub mod child;
 pub mod core_time;

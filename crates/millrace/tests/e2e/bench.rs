@@ -25,3 +25,33 @@ fn workloads_are_measured() {
         assert_eq!(drops > 0, row["name"] == "floor", "{row}");
     }
 }
+
+/// A chain that lets a set rate through: that is what it carries, and all packets are accounted for.
+#[test]
+fn the_rate_that_a_chain_carries_is_found() {
+    let folder = Folder::with_examples(&["throughput"]);
+    let limited = "
+links = [\"in -> [0]nf[1] -> out\"]
+[ports]
+in = { traffic = { flows = 50, size = \"64\" } }
+out = { discard = true }
+[nf.nf]
+inline = \"FromDevice(0) -> Queue(64) -> RatedUnqueue(20000, BURST_SIZE 16) -> ToDevice(1);\"
+";
+    folder.write("limited.toml", limited);
+    let measure = |chain: &str, options: &[&str]| -> serde_json::Value {
+        let mut arguments = vec!["bench", "throughput", chain, "--json", "--trials", "1", "--width", "5"];
+        arguments.extend(options);
+        serde_json::from_slice(&folder.millrace(&arguments).sound().stdout).expect("JSON")
+    };
+    let found = measure("limited.toml", &["--trial", "0.2", "--loss", "2", "--most", "1"]);
+    let carried = found["goals"][1]["result"]["lower"].as_f64().expect("a rate");
+    assert!((2_000.0..22_000.0).contains(&carried), "{found:#}");
+    assert_eq!(found["sound"], true);
+    // One that is limited by nothing but the machine.
+    let found = measure("throughput/chain.toml", &["--trial", "0.05"]);
+    let partial = found["goals"][1]["result"]["throughput"].as_f64().expect("a rate");
+    assert!(partial > 100_000.0, "{found:#}");
+    let missing = folder.millrace(&["bench", "throughput", "missing.toml"]);
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+}

@@ -1,0 +1,78 @@
+//! What trials at a load say of it (RFC 9971, section 4.8 and its appendices on load classification and conditional
+//! throughput).
+
+use super::goal::Goal;
+use serde::{Deserialize, Serialize};
+
+/// A trial at a load.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// Frames a second that were offered.
+    pub load: f64,
+    /// Seconds for which they were.
+    pub duration_s: f64,
+    /// Frames that came through, as a share of those offered, taken from 1. A generator that cannot offer as many as
+    /// it should loses those too.
+    pub loss_ratio: f64,
+}
+
+/// What a load is for a goal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bound {
+    /// It is carried, whatever further trials say.
+    Lower,
+    /// It is not, whatever they say.
+    Upper,
+    /// Further trials decide.
+    Open,
+}
+
+/// What trials at one load say of it.
+///
+/// Full-length trials count for their time, those with much loss against the load. Shorter ones count only as far as
+/// they lose more often than the exceed ratio allows. The load is a lower bound where even the worst outcome of what is
+/// left to be tried would leave it one, and an upper bound where the best would.
+pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
+    let sum = |is_full: bool, is_lossy: bool| -> f64 {
+        let of = |trial: &&Trial| {
+            (trial.duration_s >= goal.final_trial_s * (1.0 - 1e-9)) == is_full
+                && (trial.loss_ratio > goal.loss_ratio) == is_lossy
+        };
+        trials.iter().filter(of).map(|trial| trial.duration_s).sum()
+    };
+    let (full_good, full_bad) = (sum(true, false), sum(true, true));
+    let (short_good, short_bad) = (sum(false, false), sum(false, true));
+    let balance = short_good * goal.exceed_ratio / (1.0 - goal.exceed_ratio);
+    let bad = full_bad + (short_bad - balance).max(0.0);
+    let whole = (full_good + bad).max(goal.duration_sum_s);
+    // Sums of durations are not exact.
+    let allowed = whole * goal.exceed_ratio + whole * 1e-9;
+    let is_lower_at_best = bad <= allowed;
+    let is_lower_at_worst = whole - full_good <= allowed;
+    match (is_lower_at_best, is_lower_at_worst) {
+        (_, true) => Bound::Lower,
+        (false, _) => Bound::Upper,
+        (true, false) => Bound::Open,
+    }
+}
+
+/// Frames a second that come through at a load: what is lost at the quantile that the exceed ratio allows is lost.
+pub fn conditional_throughput(goal: &Goal, trials: &[Trial]) -> f64 {
+    let is_full = |trial: &&Trial| trial.duration_s >= goal.final_trial_s * (1.0 - 1e-9);
+    let mut full: Vec<Trial> = trials.iter().filter(is_full).copied().collect();
+    let Some(load) = full.first().map(|trial| trial.load) else { return 0.0 };
+    full.sort_by(|one, other| one.loss_ratio.total_cmp(&other.loss_ratio));
+    let all: f64 = full.iter().map(|trial| trial.duration_s).sum::<f64>().max(goal.duration_sum_s);
+    let mut left = all * (1.0 - goal.exceed_ratio) * (1.0 - 1e-9);
+    let mut lost = None;
+    for trial in &full {
+        if lost.is_some() && left <= 0.0 {
+            break;
+        }
+        lost = Some(trial.loss_ratio);
+        left -= trial.duration_s;
+    }
+    // What was not tried is lost.
+    let lost = if left > 0.0 { 1.0 } else { lost.unwrap_or(1.0) };
+    load * (1.0 - lost)
+}

@@ -1,0 +1,119 @@
+//! What is searched for, and what is found.
+
+use serde::{Deserialize, Serialize};
+
+/// A search goal (RFC 9971, section 4.6): which loads count as carried, and how narrow the answer is to be.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Goal {
+    /// Loss that is borne, as a share of the frames of a trial: 0 for NDR.
+    pub loss_ratio: f64,
+    /// How much of the time, as a share, may lose more than that: what a disturbed trial is forgiven by.
+    pub exceed_ratio: f64,
+    /// Seconds that a full-length trial takes.
+    pub final_trial_s: f64,
+    /// Seconds of full-length trials that settle a load.
+    pub duration_sum_s: f64,
+    /// Distance of what is carried and what is not, relative to the latter, at which the search ends.
+    pub width: f64,
+}
+
+impl Goal {
+    /// The throughput of RFC 2544: no loss in one trial of 60 s. (Its section 26.1 and 24.)
+    pub const RFC2544: Goal =
+        Goal { loss_ratio: 0.0, exceed_ratio: 0.0, final_trial_s: 60.0, duration_sum_s: 60.0, width: 0.005 };
+
+    /// The non-drop rate, by many short trials (as FD.io's CSIT has it, RFC 9971 section 4.6.1).
+    pub const NDR: Goal =
+        Goal { loss_ratio: 0.0, exceed_ratio: 0.5, final_trial_s: 1.0, duration_sum_s: 21.0, width: 0.005 };
+
+    /// The partial drop rate: half a percent is borne.
+    pub const PDR: Goal = Goal { loss_ratio: 0.005, ..Goal::NDR };
+
+    /// The same with shorter trials and fewer of them.
+    #[must_use]
+    pub fn quick(self, trial_s: f64, trials: u32) -> Goal {
+        Goal { final_trial_s: trial_s, duration_sum_s: trial_s * f64::from(trials), ..self }
+    }
+
+    /// Whether a load that meets it meets RFC 2544, too.
+    pub fn conforms_to_rfc2544(&self) -> bool {
+        self.loss_ratio == 0.0 && self.exceed_ratio == 0.0 && self.final_trial_s >= 60.0
+    }
+
+    /// Whether it can be searched for.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), MistakenGoal> {
+        let is_share = |share: f64| (0.0..1.0).contains(&share);
+        match () {
+            () if !is_share(self.loss_ratio) => Err(MistakenGoal::LossRatio(self.loss_ratio)),
+            () if !is_share(self.exceed_ratio) => Err(MistakenGoal::ExceedRatio(self.exceed_ratio)),
+            () if !(self.final_trial_s > 0.0 && self.final_trial_s.is_finite()) => {
+                Err(MistakenGoal::Trial(self.final_trial_s))
+            }
+            () if self.duration_sum_s < self.final_trial_s || !self.duration_sum_s.is_finite() => {
+                Err(MistakenGoal::Sum(self.duration_sum_s, self.final_trial_s))
+            }
+            () if !(self.width > 0.0 && self.width < 1.0) => Err(MistakenGoal::Width(self.width)),
+            () => Ok(()),
+        }
+    }
+}
+
+/// A goal that cannot be searched for.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+pub enum MistakenGoal {
+    /// No share.
+    #[error("a loss ratio of {0}: it is a share, from 0 up to and without 1")]
+    LossRatio(f64),
+    /// No share.
+    #[error("an exceed ratio of {0}: it is a share, from 0 up to and without 1")]
+    ExceedRatio(f64),
+    /// No time.
+    #[error("trials of {0} s: they take time")]
+    Trial(f64),
+    /// Less than one trial.
+    #[error("{0} s of trials that take {1} s each: at least one is needed")]
+    Sum(f64, f64),
+    /// No distance.
+    #[error("a width of {0}: it is a share of the load, above 0 and below 1")]
+    Width(f64),
+}
+
+/// What was found for a goal. Loads are in frames a second.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum GoalResult {
+    /// Between these lies what is carried.
+    Regular {
+        /// The highest load that is carried, with no load below it that is not (relevant lower bound).
+        lower: f64,
+        /// The lowest load above that is not carried (relevant upper bound).
+        upper: f64,
+        /// Frames that come through at the lower bound (conditional throughput).
+        throughput: f64,
+    },
+    /// All that could be offered was carried.
+    AllCarried {
+        /// The highest load that was offered.
+        highest: f64,
+        /// Frames that come through.
+        throughput: f64,
+    },
+    /// Not even the least load was carried.
+    NoneCarried {
+        /// The lowest load that was offered.
+        lowest: f64,
+    },
+}
+
+impl GoalResult {
+    /// Frames a second that come through; 0 where nothing is carried.
+    pub fn throughput(&self) -> f64 {
+        match *self {
+            GoalResult::Regular { throughput, .. } | GoalResult::AllCarried { throughput, .. } => throughput,
+            GoalResult::NoneCarried { .. } => 0.0,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `millrace bench throughput`: the rate that a chain carries.
+
+use crate::text::print;
+use ::bench::load::{ChainOptions, ChainUnderTest};
+use ::bench::search::{Goal, GoalResult, Limits, search};
+use ::bench::speed::Shape;
+use ::bench::speed::machine::Machine;
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Seconds after which a search is given up.
+const PATIENCE_S: f64 = 3_600.0;
+
+/// Finds the rate that a chain carries: without loss (NDR), and with half a percent (PDR).
+///
+/// Frames arrive at the chain's ports with made-up traffic at a set rate, whether it fetches them or not, and are lost
+/// where a port's ring is full. The search is that of RFC 9971 (MLRsearch). The chain runs in this process, on one core.
+#[derive(Debug, Args)]
+pub struct ThroughputArgs {
+    /// Chain file with made-up traffic at a port, and a port that discards
+    chain: PathBuf,
+
+    /// One trial of 60 s without loss decides, as RFC 2544 has it; the search takes half an hour or more
+    #[arg(long, conflicts_with_all = ["trial", "trials"])]
+    rfc2544: bool,
+
+    /// Seconds that a full-length trial takes
+    #[arg(long, default_value_t = 0.2, value_parser = positive)]
+    trial: f64,
+
+    /// Full-length trials that settle a load, of which half may lose more than the goal bears
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    trials: u32,
+
+    /// Loss that the partial drop rate bears, in percent
+    #[arg(long, default_value_t = 0.5, value_parser = percent)]
+    loss: f64,
+
+    /// How narrow the answers are to be, in percent of the load
+    #[arg(long, default_value_t = 1.0, value_parser = percent)]
+    width: f64,
+
+    /// The most that is offered, in millions of frames a second, at all ports together
+    #[arg(long, default_value_t = 200.0, value_parser = positive)]
+    most: f64,
+
+    /// Frames that wait for the chain at a port, at most
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    ring: u64,
+
+    /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
+    #[arg(long = "as", value_name = "FORM", default_value = "cached")]
+    shape: Shape,
+
+    /// Packets that are worked on at a time, 1 to 256
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+    burst: u16,
+
+    /// Core of the packet thread; the last one by default
+    #[arg(long)]
+    core: Option<usize>,
+
+    /// The figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if number > 0.0 && number.is_finite() { Ok(number) } else { Err("a number above 0".into()) }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    positive(text).and_then(|number| if number < 50.0 { Ok(number) } else { Err("below 50 percent".into()) })
+}
+
+/// What was found.
+#[derive(Serialize)]
+struct Found {
+    machine: Machine,
+    chain: PathBuf,
+    form: &'static str,
+    /// What comes out for each frame that goes in where nothing is lost.
+    passed: f64,
+    goals: Vec<FoundGoal>,
+    trials: usize,
+    repeated: usize,
+    disturbed: usize,
+    sound: bool,
+}
+
+#[derive(Serialize)]
+struct FoundGoal {
+    name: &'static str,
+    goal: Goal,
+    conforms_to_rfc2544: bool,
+    result: GoalResult,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the chain has mistakes, or nothing can be measured.
+pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitCode> {
+    let width = args.width / 100.0;
+    let goals: Vec<(&'static str, Goal)> = match args.rfc2544 {
+        true => vec![("throughput", Goal { width, ..Goal::RFC2544 })],
+        false => {
+            let quick = |goal: Goal| Goal { width, ..goal.quick(args.trial, args.trials) };
+            let partial = Goal { loss_ratio: args.loss / 100.0, ..Goal::PDR };
+            vec![("NDR", quick(Goal::NDR)), ("PDR", quick(partial))]
+        }
+    };
+    let machine = Machine::look();
+    let options = ChainOptions {
+        burst: usize::from(args.burst),
+        core: args.core.or(machine.cores.last().copied()).unwrap_or(0),
+        slots: 16_384 + args.ring as u32,
+        shape: args.shape,
+        ring: args.ring,
+    };
+    if cfg!(debug_assertions) {
+        eprintln!("WARNING: not built in release mode: the figures say nothing");
+    }
+    let mut chain = ChainUnderTest::start(&args.chain, &options)?;
+    let limits = Limits { least: 1_000.0, most: args.most * 1e6, patience_s: PATIENCE_S };
+    let wanted: Vec<Goal> = goals.iter().map(|(_, goal)| *goal).collect();
+    let results = search(&wanted, &limits, &mut chain)?;
+    let goal = |((name, goal), result): ((&'static str, Goal), GoalResult)| FoundGoal {
+        name,
+        goal,
+        conforms_to_rfc2544: goal.conforms_to_rfc2544(),
+        result,
+    };
+    let (passed, trials, repeated, disturbed) = (chain.passed, chain.trials, chain.repeated, chain.disturbed);
+    let found = Found {
+        machine: machine.clone(),
+        chain: args.chain.clone(),
+        form: args.shape.name(),
+        passed,
+        goals: goals.into_iter().zip(results).map(goal).collect(),
+        trials,
+        repeated,
+        disturbed,
+        sound: chain.stop(),
+    };
+    match args.json {
+        true => print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?,
+        false => print(&found.text())?,
+    }
+    Ok(if found.sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Found {
+    fn text(&self) -> String {
+        let mut text =
+            format!("{} ({}), one core of {}\n\n", self.chain.display(), self.form, self.machine.processor);
+        if self.machine.is_busy() {
+            text += &format!("WARNING: the machine was busy before: load {:.2}\n", self.machine.load);
+        }
+        for FoundGoal { name, goal, conforms_to_rfc2544, result } in &self.goals {
+            let mpps = |load: f64| format!("{:.3}", load / 1e6);
+            text += &match *result {
+                GoalResult::Regular { lower, upper, throughput } => format!(
+                    "{name:<10} {} Mpps: {} are carried, {} are not; {} come through\n",
+                    mpps(lower),
+                    mpps(lower),
+                    mpps(upper),
+                    mpps(throughput)
+                ),
+                GoalResult::AllCarried { highest, .. } => {
+                    format!(
+                        "{name:<10} all that was offered is carried, {} Mpps; try --most\n",
+                        mpps(highest)
+                    )
+                }
+                GoalResult::NoneCarried { lowest } => {
+                    format!("{name:<10} nothing is carried, not even {lowest:.0} frames a second\n")
+                }
+            };
+            let Goal { loss_ratio, exceed_ratio, final_trial_s, duration_sum_s, width } = goal;
+            text += &format!(
+                "           loss up to {} %, trials of {final_trial_s} s, {duration_sum_s:.1} s in all for a load, of which \
+                 {} % may lose more; width {} %{}\n",
+                loss_ratio * 100.0,
+                exceed_ratio * 100.0,
+                width * 100.0,
+                if *conforms_to_rfc2544 { "" } else { "; shorter than RFC 2544 asks" }
+            );
+        }
+        text += &format!(
+            "\n{} trials, {} of them again because something else had the core, {} disturbed to the end\n",
+            self.trials, self.repeated, self.disturbed
+        );
+        if self.passed < 0.9999 {
+            text += &format!(
+                "where nothing is lost, {:.2} % of the frames come out: the chain drops the others\n",
+                self.passed * 100.0
+            );
+        }
+        text
+    }
+}
