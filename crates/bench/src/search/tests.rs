@@ -75,11 +75,12 @@ proptest! {
         prop_assert!((loads.len() as f64) < 12.0 + 4.0 * halvings, "{} loads", loads.len());
     }
 
-    /// A third of the trials loses without reason: goals that forgive half of them are found all the same.
+    /// Some of the trials lose without reason: goals that forgive half of them are found all the same. (That chance
+    /// disturbs more than half of the trials at a load happens once in 10^12.)
     #[test]
     fn disturbed_trials_are_forgiven(capacity in 1e3..30e6f64, seed in any::<u64>()) {
         let goal = Goal { width: 0.02, ..Goal::NDR.quick(0.1, 41) };
-        let mut device = Device::new(capacity, 0.2, seed);
+        let mut device = Device::new(capacity, 0.08, seed);
         let results = search(&[goal], &LIMITS, &mut device).expect("a search");
         assert_found(results[0], capacity, &goal);
     }
