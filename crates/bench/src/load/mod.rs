@@ -8,7 +8,13 @@
 //! Frames are copied out of their templates by the packet thread that fetches them, which is part of what is measured.
 
 pub mod chain;
+pub mod offer;
 pub mod pace;
 pub mod ports;
+pub mod recorder;
+pub mod stamp;
 
 pub use chain::{ChainOptions, ChainUnderTest};
+pub use offer::{Arrival, Observed, Offer, UnderTest};
+pub use recorder::{Recorder, Seen};
+pub use stamp::Stamp;

@@ -1,13 +1,13 @@
 //! The machine that figures are from: what a reader needs to judge them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
 /// A load average above this says that others run, too: the benchmark itself makes less than 2.
 const BUSY_LOAD: f64 = 0.5;
 
 /// The machine.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor, by its own name.
     pub processor: String,

@@ -1,9 +1,9 @@
 //! What several rounds of one measurement come to.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Median and range of some figures.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spread {
     /// The middle one; of an even number, the mean of the two in the middle.
     pub median: f64,

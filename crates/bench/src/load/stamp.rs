@@ -1,0 +1,123 @@
+//! Numbers and times inside frames: which frame this is, and when it was due.
+//!
+//! A stamp takes the last 18 bytes of a frame without its checksum (from an even offset), where chains that change
+//! headers, wrap frames up or take off what is in front leave it alone: 2 bytes of [`MARK`], 1 of its source, 5 of its
+//! number, 8 of the time, and 2 that make the Internet checksum of the whole what it was, so that a checksum over the
+//! payload still holds (the sum that [RFC 1071] describes).
+//!
+//! [RFC 1071]: https://www.rfc-editor.org/rfc/rfc1071
+
+/// What a stamp begins with.
+pub const MARK: u16 = 0x6d72;
+/// Bytes that a stamp takes.
+pub const STAMP_BYTES: usize = 18;
+/// Frames with less than this have no room for a stamp behind UDP over IPv4: that is a frame of 64 bytes with its
+/// checksum.
+pub const LEAST_BYTES: usize = 60;
+/// Numbers of one source, at most.
+pub const NUMBERS: u64 = 1 << 40;
+
+/// What a frame says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    /// Which source sent it.
+    pub source: u8,
+    /// Its number there, below [`NUMBERS`].
+    pub number: u64,
+    /// When it was due, in nanoseconds of the tester's clock.
+    pub time_ns: u64,
+}
+
+/// Where the stamp of a frame of that length begins; `None` when it has no room for one.
+#[inline]
+pub fn offset(len: usize) -> Option<usize> {
+    (len >= LEAST_BYTES).then(|| (len - STAMP_BYTES) & !1)
+}
+
+/// The one's complement sum of 16-bit words.
+fn sum(bytes: &[u8]) -> u16 {
+    let (words, _) = bytes.as_chunks::<2>();
+    let wide: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+    fold(wide)
+}
+
+fn fold(wide: u32) -> u16 {
+    let once = (wide & 0xffff) + (wide >> 16);
+    ((once & 0xffff) + (once >> 16)) as u16
+}
+
+impl Stamp {
+    /// The bytes of a stamp, to stand where these stand: the sum stays what it was.
+    #[inline]
+    pub fn encode(&self, before: &[u8; STAMP_BYTES]) -> [u8; STAMP_BYTES] {
+        let mut bytes = [0; STAMP_BYTES];
+        bytes[..2].copy_from_slice(&MARK.to_be_bytes());
+        bytes[2] = self.source;
+        bytes[3..8].copy_from_slice(&self.number.to_be_bytes()[3..]);
+        bytes[8..16].copy_from_slice(&self.time_ns.to_be_bytes());
+        let rest = fold(u32::from(sum(before)) + u32::from(!sum(&bytes[..16])));
+        bytes[16..].copy_from_slice(&rest.to_be_bytes());
+        bytes
+    }
+
+    /// What the bytes of a stamp say; `None` when they are none.
+    #[inline]
+    pub fn decode(bytes: &[u8; STAMP_BYTES]) -> Option<Stamp> {
+        let (mut number, mut time) = ([0; 8], [0; 8]);
+        number[3..].copy_from_slice(&bytes[3..8]);
+        time.copy_from_slice(&bytes[8..16]);
+        (bytes[..2] == MARK.to_be_bytes()).then(|| Stamp {
+            source: bytes[2],
+            number: u64::from_be_bytes(number),
+            time_ns: u64::from_be_bytes(time),
+        })
+    }
+
+    /// Writes it into a frame without its checksum; `false` when that is too short.
+    pub fn write(&self, frame: &mut [u8]) -> bool {
+        let tail = offset(frame.len()).and_then(|at| frame.get_mut(at..)?.first_chunk_mut::<STAMP_BYTES>());
+        tail.map(|place| *place = self.encode(place)).is_some()
+    }
+
+    /// Reads what a frame without its checksum says.
+    pub fn read(frame: &[u8]) -> Option<Stamp> {
+        Stamp::decode(frame.get(offset(frame.len())?..)?.first_chunk()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_and_sums_stay(
+            mut frame in proptest::collection::vec(any::<u8>(), 60..200),
+            source: u8,
+            number in 0..NUMBERS,
+            time_ns: u64,
+        ) {
+            let stamp = Stamp { source, number, time_ns };
+            let even = frame.len() & !1;
+            let before = sum(&frame[..even]);
+            prop_assert!(stamp.write(&mut frame));
+            prop_assert_eq!(Stamp::read(&frame), Some(stamp));
+            // Zero has two forms.
+            let (now, zero) = (sum(&frame[..even]), |sum: u16| if sum == 0xffff { 0 } else { sum });
+            prop_assert_eq!(zero(now), zero(before));
+            // A second stamp on top, as for the frame's next turn.
+            let next = Stamp { number: (number + 1) % NUMBERS, ..stamp };
+            prop_assert!(next.write(&mut frame));
+            prop_assert_eq!(zero(sum(&frame[..even])), zero(before));
+        }
+    }
+
+    #[test]
+    fn short_frames_and_others_have_none() {
+        let stamp = Stamp { source: 0, number: 1, time_ns: 2 };
+        assert!(!stamp.write(&mut [0; 59]));
+        assert_eq!(Stamp::read(&[0; 59]), None);
+        assert_eq!(Stamp::read(&[0; 60]), None);
+    }
+}
