@@ -6,7 +6,7 @@
 //!
 //! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
-//! [`figure`] is the form in which experiments say what they found.
+//! [`start`] is how both start it. [`figure`] is the form in which experiments say what they found.
 //!
 //! What this crate does not do: send anything. Ports do.
 
@@ -16,6 +16,7 @@ pub mod figure;
 pub mod load;
 pub mod search;
 pub mod speed;
+pub mod start;
 pub mod traffic;
 
 pub use error::BenchError;

@@ -1,12 +1,12 @@
 //! From what a user asks for to a chain that runs: for `millrace run` and for the daemon.
 
+use crate::check;
 use crate::run::made_traffic;
-use crate::{check, nf_process};
 use anyhow::{Context, bail};
 use control::api::{Cache, Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
 use host::fused::FlowCache;
-use host::nf::NfOutput;
+use host::nf::{Brief, NfOutput, brief};
 use host::ports::Ports;
 use host::running::{Plan, Running};
 use host::worker::Clock;
@@ -73,16 +73,16 @@ pub fn prepare(
     };
     let memory = shm::region::RegionOptions::slots(order.slots);
     let burst = order.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
-    let brief = nf_process::Brief {
+    let brief = Brief {
         chain: order.chain.clone(),
         defines: order.defines.clone(),
         evaluator,
         fused: order.form == Some(Form::Fused),
-        cache: order.cache,
+        cache: flow_cache(order.cache),
         sources: loaded.sources,
     };
     let mut ports = Ports::new(&chain, workers, memory, Box::new(made_traffic))
-        .start_by(nf_process::starter(brief, burst, output)?, interrupted);
+        .start_by(brief::starter(&brief, burst, output).context("the texts of the chain")?, interrupted);
     host::nf::check(&chain, &options, &mut loaded.diags)?;
     ports.prepare(&mut loaded.diags);
     if loaded.diags.has_errors() {

@@ -1,17 +1,12 @@
-//! Processes of NFs: how `millrace run` starts them, and what the process of a Click configuration does.
+//! What the process of an NF that is a Click configuration does.
 
-use crate::{check, launch};
+use crate::check;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use control::api::Cache;
-use host::chain::{Body, ProcessNf, Sources};
 use host::fused::Wanted;
-use host::nf::{NfOutput, NfSpec, child};
-use host::ports::Starter;
+use host::nf::{Brief, child};
 use nf::ends::Ends;
 use nf::message::FromNf;
-use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,44 +17,6 @@ use std::sync::atomic::AtomicBool;
 pub struct NfProcessArgs {
     /// The NF
     nf: String,
-}
-
-/// What the process of a Click configuration is told.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Brief {
-    /// Chain file.
-    pub chain: PathBuf,
-    /// Variables, as the chain was given them.
-    pub defines: Vec<String>,
-    /// Whether elements run by the reference evaluator.
-    pub evaluator: bool,
-    /// Whether its elements run as one program where they can.
-    pub fused: bool,
-    /// When they have a flow cache then.
-    pub cache: Cache,
-    /// The texts that the chain was read from: what a user writes meanwhile is not for this run.
-    pub sources: Sources,
-}
-
-/// Says how the process of each NF is started.
-///
-/// # Errors
-/// When the texts cannot be passed on.
-pub fn starter(brief: Brief, burst: usize, output: NfOutput) -> anyhow::Result<Starter> {
-    let brief = serde_json::to_vec(&brief).context("the texts of the chain")?;
-    Ok(Box::new(move |nf: &ProcessNf| {
-        match &nf.body {
-            Body::Click(_) => {
-                let arguments = vec!["nf-process".into(), "--".into(), nf.name.clone()];
-                // Also when the file was replaced meanwhile.
-                let program = PathBuf::from("/proc/self/exe");
-                let command = host::nf::Command { program, arguments, folder: PathBuf::new() };
-                NfSpec::of(nf, Some(command), brief.clone(), burst, output)
-            }
-            Body::Program(program) => NfSpec::of_program(nf, program, burst, output),
-            Body::Visitor(config) => NfSpec::of(nf, None, config.clone().into_bytes(), burst, output),
-        }
-    }))
 }
 
 /// Runs the command.
@@ -87,7 +44,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     let options = host::Options {
         evaluator: brief.evaluator,
         fused: if brief.fused { Wanted::All } else { Wanted::Nothing },
-        cache: launch::flow_cache(brief.cache),
+        cache: brief.cache,
         folder: chain.folder.clone(),
         ..host::Options::default()
     };

@@ -1,17 +1,17 @@
 //! A chain that runs in this process, to which loads are offered.
 
-use super::pace::Pace;
+use super::offer::{Observed, Offer, UnderTest};
+use super::pace::{Batching, Counts, Pace};
 use super::ports::Paced;
 use crate::BenchError;
-use crate::search::{Measurer, Trial};
-use crate::speed::Shape;
 use crate::speed::core_time::Thread;
-use crate::speed::measure::{failed, made_frames, starter_of};
-use diag::{Diagnostics, SourceMap};
-use host::chain::{PortKind, Sink, Source, TrafficDecl};
+use crate::start::{Loaded, RunOptions};
+use element::steer::owner::worker_of;
+use host::chain::{Chain, PortKind, Sink, Source};
 use host::ports::Ports;
-use host::running::{Plan, Running};
-use shm::region::RegionOptions;
+use host::running::Running;
+use port::FrameSet;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,47 +20,54 @@ use std::time::{Duration, Instant};
 const WARM_UP_S: f64 = 0.5;
 /// How long the chain may take to work off what waits when a trial is over.
 const DRAIN: Duration = Duration::from_secs(5);
-/// For how long nothing comes out before that counts as done: longer than a NF that sleeps takes to wake.
+/// For how long nothing comes out before that counts as done, where all has come out that should: longer than a NF that
+/// sleeps takes to wake.
 const QUIET: Duration = Duration::from_millis(15);
-/// The share of a trial for which its packet thread may be without a core before the trial is repeated.
-const DISTURBED: f64 = 0.02;
-/// How often a trial is repeated for that.
-const REPEATS: usize = 3;
+/// The same where some are missing: they may wait for something.
+const PATIENT: Duration = Duration::from_millis(200);
 /// Frames of which it is seen how many come out where nothing is lost, at least: few enough in their time for whatever
 /// deserves to be measured.
 const LEAST_FRAMES: f64 = 500.0;
 
-/// How to run it.
+/// How to run it, and what stands in front of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChainOptions {
-    /// Packets to work on at a time.
-    pub burst: usize,
-    /// The packet thread's core.
-    pub core: usize,
-    /// Packet slots.
-    pub slots: u32,
-    /// How NFs run that run in this process.
-    pub shape: Shape,
-    /// Frames that wait for the chain at each port, at most.
+    /// How it runs.
+    pub run: RunOptions,
+    /// Frames that wait for the chain at each port and worker, at most.
     pub ring: u64,
+    /// When they are handed out.
+    pub batching: Batching,
 }
 
-/// The chain, running, with one worker.
+/// The chain, running.
 pub struct ChainUnderTest {
-    running: Option<Running>,
+    running: Running,
     // The ports' devices and NFs end with them.
     _ports: Ports,
     pace: Arc<Pace>,
-    sources: usize,
-    thread: Option<Thread>,
+    /// For each ring, after how many frames its flows come again.
+    flows: Vec<u64>,
+    threads: Vec<Thread>,
     /// Frames that come out for each that goes in, where nothing is lost.
-    pub passed: f64,
-    /// Trials that were made, and how often one was repeated because something else had the core.
-    pub trials: usize,
-    /// See there.
-    pub repeated: usize,
-    /// Trials that something else disturbed to the end.
-    pub disturbed: usize,
+    passed: f64,
+}
+
+/// Has the chain's made-up traffic last as long as trials do; the names of the ports that it comes from, and of those
+/// that discard what they are sent.
+fn ends(chain: &mut Chain) -> (Vec<String>, Vec<String>) {
+    let (mut sources, mut sinks) = (vec![], vec![]);
+    for port in &mut chain.ports {
+        let PortKind::Local(source, sink) = &mut port.kind else { continue };
+        if let Source::Traffic(traffic) = source {
+            traffic.count = None;
+            sources.push(port.name.clone());
+        }
+        if matches!(sink, Sink::Discard) {
+            sinks.push(port.name.clone());
+        }
+    }
+    (sources, sinks)
 }
 
 impl ChainUnderTest {
@@ -69,46 +76,14 @@ impl ChainUnderTest {
     /// # Errors
     /// When the chain has mistakes, has no made-up traffic or nowhere to send it, or lets nothing through.
     pub fn start(path: &Path, options: &ChainOptions) -> Result<ChainUnderTest, BenchError> {
-        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-        let chain = host::chain::load(path, &[], &mut map, &mut diags);
-        let refused =
-            |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
-        let Some(mut chain) = chain else { return Err(refused(&map, &diags)) };
-        let (mut sources, mut sinks) = (vec![], vec![]);
-        for port in &mut chain.ports {
-            let PortKind::Local(source, sink) = &mut port.kind else { continue };
-            if let Source::Traffic(traffic) = source {
-                // Trials end it.
-                traffic.count = None;
-                sources.push(port.name.clone());
-            }
-            if matches!(sink, Sink::Discard) {
-                sinks.push(port.name.clone());
-            }
-        }
+        let mut loaded = Loaded::read(path)?;
+        let (sources, sinks) = ends(&mut loaded.chain);
         if sources.is_empty() || sinks.is_empty() {
             let told = "a load is offered to ports with `traffic = { … }`, and what comes out is counted at ports with \
                         `discard = true`: the chain needs one of each";
             return Err(BenchError::Measurement(told.into()));
         }
-        let frames = match made_frames(&chain) {
-            Some(Ok(frames)) => frames,
-            Some(Err(mistakes)) => {
-                diags.extend(mistakes);
-                return Err(refused(&map, &diags));
-            }
-            None => return Err(BenchError::Measurement("the chain has no made-up traffic".into())),
-        };
-        let cycle = frames.count();
-        let made = move |_: &TrafficDecl, _: &mut Diagnostics| Some(Arc::clone(&frames));
-        let mut ports = Ports::new(&chain, 1, RegionOptions::slots(options.slots), Box::new(made))
-            .start_by(Box::new(starter_of(options.burst)), Arc::default());
-        let wanted = host::Options {
-            folder: chain.folder.clone(),
-            fused: chain.fused(Some(options.shape.form())),
-            cache: options.shape.cache(),
-            ..host::Options::default()
-        };
+        let mut ports = loaded.ports(&options.run)?;
         let pace = Arc::new(Pace::default());
         let mut paced = Paced {
             ports: &mut ports,
@@ -116,33 +91,41 @@ impl ChainUnderTest {
             sinks: sinks.into_iter().collect(),
             pace: Arc::clone(&pace),
             room: options.ring,
+            batching: options.batching,
+            rings: vec![],
+            notes: HashMap::new(),
         };
-        let assembly = host::assemble(&chain.graph, &wanted, &mut paced, &mut diags).map_err(failed)?;
-        let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
-        let pools = ports.pools().map_err(failed)?;
-        let plan = Plan { burst: options.burst, cores: vec![options.core], ..Plan::default() };
-        let running = Running::start(assembly, &plan, pools).map_err(failed)?;
-        let thread = Thread::find("self", |name| name == "worker-0");
+        let assembly = loaded.assemble(&options.run, &mut paced)?;
+        let rings = std::mem::take(&mut paced.rings);
+        let running = options.run.start(assembly, &ports)?;
+        let (frames, workers) = (loaded.frames(), options.run.cores.len());
+        let flows = rings.iter().map(|(name, worker)| {
+            let at = sources.iter().position(|source| source == name);
+            at.and_then(|at| frames.get(at)).map_or(1, |frames| share(frames, *worker, workers))
+        });
+        let threads = (0..workers).filter_map(|worker| {
+            let name = format!("worker-{worker}");
+            Thread::find("self", |thread| thread == name)
+        });
         let mut chain = ChainUnderTest {
-            running: Some(running),
+            running,
             _ports: ports,
             pace,
-            sources: sources.len(),
-            thread,
+            flows: flows.collect(),
+            threads: threads.collect(),
             passed: 1.0,
-            trials: 0,
-            repeated: 0,
-            disturbed: 0,
         };
-        chain.warm_up(cycle)?;
+        chain.warm_up()?;
         Ok(chain)
     }
 
     /// Every flow twice, and then at leisure.
-    fn warm_up(&mut self, cycle: usize) -> Result<(), BenchError> {
-        let frames = (2.0 * cycle as f64).max(LEAST_FRAMES) * self.sources as f64;
-        self.offer(frames / WARM_UP_S, WARM_UP_S)?;
-        let counts = self.offer(frames / WARM_UP_S, WARM_UP_S)?;
+    fn warm_up(&mut self) -> Result<(), BenchError> {
+        let each = self.flows.iter().copied().max().unwrap_or(1) as f64;
+        let frames = (2.0 * each).max(LEAST_FRAMES) * self.flows.len() as f64;
+        let offer = Offer::even(frames / WARM_UP_S, WARM_UP_S);
+        self.offer(&offer)?;
+        let counts = self.offer(&offer)?;
         let taken = counts.arrived.saturating_sub(counts.missed);
         if taken == 0 || counts.sent == 0 {
             let told =
@@ -153,67 +136,80 @@ impl ChainUnderTest {
         Ok(())
     }
 
-    /// Offers a load, and waits until the chain has worked it off.
-    fn offer(&mut self, load: f64, duration_s: f64) -> Result<super::pace::Counts, BenchError> {
-        self.pace.start(load, duration_s, self.sources);
-        std::thread::sleep(Duration::from_secs_f64(duration_s));
+    /// Waits until nothing comes out any more.
+    fn drain(&self) -> Counts {
         let start = Instant::now();
         let (mut counts, mut since) = (self.pace.counts(), Instant::now());
-        while since.elapsed() < QUIET && start.elapsed() < DRAIN {
+        let is_out = |counts: Counts| {
+            let due = counts.arrived.saturating_sub(counts.missed) as f64 * self.passed;
+            counts.sent as f64 >= due * (1.0 - 1e-4)
+        };
+        while since.elapsed() < (if is_out(counts) { QUIET } else { PATIENT }) && start.elapsed() < DRAIN {
             std::thread::sleep(Duration::from_millis(1));
             let now = self.pace.counts();
             if now != counts {
                 (counts, since) = (now, Instant::now());
             }
         }
-        if self.running.as_ref().is_none_or(Running::is_over) {
-            return Err(BenchError::Measurement("the run ended by itself".into()));
-        }
-        Ok(counts)
+        counts
     }
 
-    /// Ends it; whether every packet was accounted for.
-    pub fn stop(mut self) -> bool {
-        let Some(running) = self.running.take() else { return false };
-        running.stop();
-        let outcome = running.wait();
-        outcome.report.imbalance() == 0 && outcome.report.unbalanced().next().is_none()
+    /// For how long packet threads have waited for their cores: the one that waited longest.
+    fn waited_ns(&self) -> Vec<u64> {
+        self.threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect()
+    }
+
+    /// The running chain, for its accounts and handlers.
+    pub fn running(&self) -> &Running {
+        &self.running
     }
 }
 
-impl Measurer for ChainUnderTest {
-    fn measure(&mut self, load: f64, duration_s: f64) -> Result<Trial, BenchError> {
-        self.trials += 1;
-        let mut repeats = 0;
-        loop {
-            let waited = || self.thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
-            let before = waited();
-            let counts = self.offer(load, duration_s)?;
-            let waited = || self.thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
-            let without_core = waited().saturating_sub(before) as f64 / (duration_s * 1e9);
-            if without_core > DISTURBED && repeats < REPEATS {
-                repeats += 1;
-                self.repeated += 1;
-                continue;
-            }
-            self.disturbed += usize::from(without_core > DISTURBED);
-            // What should have been offered counts, also where it could not be.
-            let intended = (load * duration_s).floor().max(1.0).max(counts.arrived as f64);
-            let through = counts.sent as f64 / self.passed;
-            // One frame in ten thousand more or less comes out where not all flows are let through.
-            let doubt = if self.passed < 1.0 { intended * 1e-4 } else { 1.0 };
-            let lost = intended - through;
-            let loss_ratio =
-                if lost <= doubt && counts.missed == 0 { 0.0 } else { (lost / intended).clamp(0.0, 1.0) };
-            return Ok(Trial { load, duration_s, loss_ratio });
+/// After how many frames the flows of a worker come again.
+fn share(frames: &FrameSet, worker: usize, workers: usize) -> u64 {
+    frames.iter().filter(|frame| workers < 2 || worker_of(frame, workers) == worker).count() as u64
+}
+
+impl UnderTest for ChainUnderTest {
+    fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
+        let before = self.waited_ns();
+        self.pace.start(offer, &self.flows);
+        std::thread::sleep(Duration::from_secs_f64(offer.duration_s));
+        let waited =
+            self.waited_ns().iter().zip(before).map(|(now, before)| now.saturating_sub(before)).max();
+        let Counts { arrived, missed, sent } = self.drain();
+        if self.running.is_over() {
+            return Err(BenchError::Measurement("the run ended by itself".into()));
         }
+        Ok(Observed {
+            intended: offer.frames(),
+            arrived,
+            missed,
+            sent,
+            disturbed: waited.unwrap_or(0) as f64 / (offer.duration_s * 1e9),
+            seen: self.pace.take_notes(),
+            pacing: None,
+        })
+    }
+
+    fn passed(&self) -> f64 {
+        self.passed
+    }
+
+    fn end(self: Box<Self>) -> Result<bool, BenchError> {
+        self.running.stop();
+        let outcome = self.running.wait();
+        Ok(outcome.report.imbalance() == 0 && outcome.report.unbalanced().next().is_none())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::{Arrival, Seen, Trials};
     use crate::search::{Goal, GoalResult, Limits, search};
+    use crate::speed::Shape;
+    use crate::traffic::Change;
 
     fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -227,33 +223,102 @@ mod tests {
     }
 
     fn options() -> ChainOptions {
-        ChainOptions { burst: 32, core: 0, slots: 8192, shape: Shape::Modular, ring: 1024 }
+        let run = RunOptions {
+            burst: 32,
+            cores: vec![0],
+            slots: 8192,
+            shape: Shape::Modular,
+            change: Change::default(),
+        };
+        ChainOptions { run, ring: 1024, batching: Batching::Adaptive }
+    }
+
+    fn start(nf: &str) -> Box<ChainUnderTest> {
+        let (_folder, path) = chain(nf);
+        Box::new(ChainUnderTest::start(&path, &options()).expect("it runs"))
+    }
+
+    fn seen(nf: &str, offer: &Offer) -> (Observed, Seen) {
+        let mut under_test = start(nf);
+        let observed = under_test.offer(offer).expect("a trial");
+        assert!(under_test.end().expect("it ends"), "all is accounted for");
+        let seen = observed.seen.clone().expect("frames have stamps");
+        (observed, seen)
     }
 
     /// A chain that lets so many packets through a second: the search has to find that.
     #[test]
     fn a_known_limit_is_found() {
-        let (_folder, path) =
-            chain("FromDevice(0) -> Queue(64) -> RatedUnqueue(20000, BURST_SIZE 16) -> ToDevice(1);");
-        let mut under_test = ChainUnderTest::start(&path, &options()).expect("it runs");
+        let mut under_test =
+            start("FromDevice(0) -> Queue(64) -> RatedUnqueue(20000, BURST_SIZE 16) -> ToDevice(1);");
         let goal = Goal { width: 0.05, loss_ratio: 0.02, ..Goal::PDR.quick(0.2, 1) };
         let limits = Limits { least: 1_000.0, most: 1e6, patience_s: 60.0 };
-        let results = search(&[goal], &limits, &mut under_test).expect("a search");
+        let results = search(&[goal], &limits, &mut Trials::new(under_test.as_mut())).expect("a search");
         let GoalResult::Regular { lower, upper, .. } = results[0] else { panic!("{results:?}") };
-        assert!(under_test.stop(), "all is accounted for");
+        assert!(under_test.end().expect("it ends"), "all is accounted for");
         // The machine may be busy: what is carried is a little less then, and never more.
         assert!(lower > 2_000.0 && lower < 22_000.0 && upper < 24_000.0, "{lower} to {upper}");
     }
 
     #[test]
     fn what_is_denied_is_not_lost() {
-        let (_folder, path) =
-            chain("FromDevice(0) -> c :: RoundRobinSwitch; c[0] -> ToDevice(1); c[1] -> Discard;");
-        let mut under_test = ChainUnderTest::start(&path, &options()).expect("it runs");
-        assert!((under_test.passed - 0.5).abs() < 0.01, "{}", under_test.passed);
-        let trial = under_test.measure(20_000.0, 0.1).expect("a trial");
-        assert!(trial.loss_ratio < 0.01, "{trial:?}");
-        under_test.stop();
+        let mut under_test =
+            start("FromDevice(0) -> c :: RoundRobinSwitch; c[0] -> ToDevice(1); c[1] -> Discard;");
+        assert!((under_test.passed() - 0.5).abs() < 0.01, "{}", under_test.passed());
+        let observed = under_test.offer(&Offer::even(20_000.0, 0.1)).expect("a trial");
+        assert!(observed.loss_ratio(under_test.passed()) < 0.01, "{observed:?}");
+        under_test.end().expect("it ends");
+    }
+
+    /// Every frame waits for so long. A busy machine adds to it, and nothing takes away from it.
+    #[test]
+    fn a_known_delay_is_found() {
+        let nf = "FromDevice(0) -> CheckIPHeader(14) -> CheckUDPHeader -> SetTimestamp -> Queue(10000) -> \
+                  DelayUnqueue(20ms) -> ToDevice(1);";
+        let (observed, seen) = seen(nf, &Offer::stamped(10_000.0, 0.2));
+        assert_eq!((observed.intended, observed.arrived, observed.missed), (2_000, 2_000, 0));
+        // A stamp leaves checksums right: nothing was dropped.
+        assert_eq!((seen.frames, seen.duplicates, seen.reordered, seen.strangers), (2_000, 0, 0, 0));
+        let ms = |quantile: f64| seen.latency.value_at_quantile(quantile) as f64 / 1e6;
+        // A packet's time is that of the turn in which it was fetched.
+        assert!(seen.latency.min() >= 19_000_000, "{}", seen.latency.min());
+        assert!(ms(0.1) < 22.0, "the tenth part took {} ms", ms(0.1));
+    }
+
+    #[test]
+    fn frames_that_come_twice_or_late_are_counted() {
+        let twice = "FromDevice(0) -> t :: Tee; t[0] -> ToDevice(1); t[1] -> ToDevice(1);";
+        let (observed, seen) = seen(twice, &Offer::stamped(10_000.0, 0.1));
+        assert_eq!((observed.sent, seen.frames, seen.duplicates), (2_000, 1_000, 1_000));
+        // Every third waits, and is overtaken by the next of its flow that does not.
+        let late = "FromDevice(0) -> s :: RoundRobinSwitch; s[0] -> ToDevice(1); s[1] -> ToDevice(1); \
+                    s[2] -> SetTimestamp -> Queue(2000) -> DelayUnqueue(50ms) -> ToDevice(1);";
+        let (_, seen) = self::seen(late, &Offer::stamped(10_000.0, 0.1));
+        assert_eq!((seen.frames, seen.duplicates), (1_000, 0));
+        assert!(seen.reordered > 100 && seen.reordered <= 334, "{}", seen.reordered);
+    }
+
+    #[test]
+    fn bursts_that_a_ring_cannot_hold_are_lost() {
+        let mut under_test = start("FromDevice(0) -> ToDevice(1);");
+        let offer = |frames| Offer { arrival: Arrival::Bursts(frames), ..Offer::even(20_000.0, 0.2) };
+        let fits = under_test.offer(&offer(1_000)).expect("a trial");
+        assert_eq!((fits.arrived, fits.missed, fits.sent), (4_000, 0, 4_000));
+        let too_many = under_test.offer(&offer(2_000)).expect("a trial");
+        assert_eq!((too_many.arrived, too_many.missed), (4_000, 2 * (2_000 - 1_024)));
+        under_test.end().expect("it ends");
+    }
+
+    #[test]
+    fn two_workers_share_a_load() {
+        let (_folder, path) = chain("FromDevice(0) -> ToDevice(1);");
+        let two = RunOptions { cores: vec![0, 0], ..options().run };
+        let mut under_test =
+            Box::new(ChainUnderTest::start(&path, &ChainOptions { run: two, ..options() }).expect("it runs"));
+        let observed = under_test.offer(&Offer::stamped(10_000.0, 0.1)).expect("a trial");
+        let seen = observed.seen.expect("frames have stamps");
+        assert_eq!((observed.arrived, observed.sent, seen.frames, seen.reordered), (1_000, 1_000, 1_000, 0));
+        assert!(under_test.end().expect("it ends"));
     }
 
     #[test]

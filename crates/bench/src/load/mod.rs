@@ -1,9 +1,13 @@
 //! Loads at a set rate for a chain in this process: the open-loop side of measuring.
 //!
-//! A [`pace::Pace`] says when frames arrive. [`ports`] puts a receive ring in front of every port with made-up traffic:
-//! frames arrive in it when they are due, whether the chain fetches them or not, and are lost when it is full, as in a
-//! device. What the chain sends to a port without a device is counted. [`chain::ChainUnderTest`] offers one load after
-//! the other to a running chain, for [`crate::search`].
+//! An [`Offer`] is a load for a while, and [`Observed`] what became of it: the same for everything that is
+//! [`UnderTest`]. [`Trials`] makes those again that something disturbed, for [`crate::search`] and for latencies. A
+//! [`Stamp`] inside a frame says which it is and when it was due, and a [`Recorder`] what came out.
+//!
+//! For a chain in this process a [`pace::Pace`] says when frames arrive. [`ports`] puts a receive ring in front of every
+//! port with made-up traffic: frames arrive in it when they are due, whether the chain fetches them or not, and are lost
+//! when it is full, as in a device. What the chain sends to a port without a device is counted.
+//! [`chain::ChainUnderTest`] is such a chain.
 //!
 //! Frames are copied out of their templates by the packet thread that fetches them, which is part of what is measured.
 
@@ -12,9 +16,12 @@ pub mod offer;
 pub mod pace;
 pub mod ports;
 pub mod recorder;
+mod repeat;
 pub mod stamp;
 
 pub use chain::{ChainOptions, ChainUnderTest};
 pub use offer::{Arrival, Observed, Offer, UnderTest};
+pub use pace::Batching;
 pub use recorder::{Recorder, Seen};
+pub use repeat::{Tally, Trials};
 pub use stamp::Stamp;

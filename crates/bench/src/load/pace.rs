@@ -1,7 +1,14 @@
 //! When frames arrive, and what became of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use super::offer::{Arrival, Offer};
+use super::recorder::{Recorder, Seen};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+/// A place for what a sink notes of a trial; empty where nobody wants to know.
+pub type Notes = Arc<Mutex<Option<Recorder>>>;
 
 /// A trial that ports carry out together. One thread starts trials, packet threads follow.
 #[derive(Debug)]
@@ -11,12 +18,15 @@ pub struct Pace {
     trial: AtomicU64,
     start_ns: AtomicU64,
     end_ns: AtomicU64,
-    /// Nanoseconds from frame to frame, as the bits of a number.
+    /// Nanoseconds from burst to burst, as the bits of a number, and frames of a burst.
     gap_ns: AtomicU64,
+    burst: AtomicU64,
+    is_stamped: AtomicBool,
     /// Frames that have arrived at a ring, those for which it had no room, and those that the chain sent.
     arrived: AtomicU64,
     missed: AtomicU64,
     sent: AtomicU64,
+    notes: Mutex<Vec<Notes>>,
 }
 
 impl Default for Pace {
@@ -28,9 +38,12 @@ impl Default for Pace {
             start_ns: zero(),
             end_ns: zero(),
             gap_ns: zero(),
+            burst: AtomicU64::new(1),
+            is_stamped: AtomicBool::new(false),
             arrived: zero(),
             missed: zero(),
             sent: zero(),
+            notes: Mutex::default(),
         }
     }
 }
@@ -52,17 +65,31 @@ impl Pace {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Starts a trial: so many frames a second at each of `ports` rings, for so long, from now on.
-    pub fn start(&self, load: f64, duration_s: f64, ports: usize) {
+    /// Starts a trial, whose load as many rings share as `flows` has entries: for each, after how many frames its flows
+    /// come again.
+    pub fn start(&self, offer: &Offer, flows: &[u64]) {
+        let rings = flows.len().max(1);
+        let burst = match offer.arrival {
+            Arrival::Even => 1,
+            Arrival::Bursts(frames) => frames.max(1),
+        };
+        let each = offer.frames() / rings as u64 + burst;
         // Ports look at the number first: none takes half of a trial.
-        let now_ns = self.now_ns();
         self.end_ns.store(0, Ordering::Release);
+        for notes in self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let fresh = offer.stamped.then(|| Recorder::new(each, flows));
+            *notes.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        }
         for count in [&self.arrived, &self.missed, &self.sent] {
             count.store(0, Ordering::Release);
         }
-        self.gap_ns.store((1e9 * ports.max(1) as f64 / load).to_bits(), Ordering::Release);
+        let gap_ns = 1e9 * rings as f64 * burst as f64 / offer.load;
+        self.gap_ns.store(gap_ns.to_bits(), Ordering::Release);
+        self.burst.store(burst, Ordering::Release);
+        self.is_stamped.store(offer.stamped, Ordering::Release);
+        let now_ns = self.now_ns();
         self.start_ns.store(now_ns, Ordering::Release);
-        self.end_ns.store(now_ns + (duration_s * 1e9) as u64, Ordering::Release);
+        self.end_ns.store(now_ns + (offer.duration_s * 1e9) as u64, Ordering::Release);
         self.trial.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -72,54 +99,164 @@ impl Pace {
         Counts { arrived: get(&self.arrived), missed: get(&self.missed), sent: get(&self.sent) }
     }
 
+    /// What sinks noted of the trial, which ends their notes; `None` where frames had no stamps.
+    pub fn take_notes(&self) -> Option<Seen> {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = notes.iter().filter_map(|one| one.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let all = taken.reduce(|mut all, other| {
+            all.add(&other);
+            all
+        });
+        all.map(Recorder::seen)
+    }
+
+    /// A place for the notes of one more sink.
+    pub(super) fn notes(&self) -> Notes {
+        let notes = Notes::default();
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&notes));
+        notes
+    }
+
+    pub(super) fn is_stamped(&self) -> bool {
+        self.is_stamped.load(Ordering::Relaxed)
+    }
+
     pub(super) fn count_sent(&self, packets: usize) {
         self.sent.fetch_add(packets as u64, Ordering::Relaxed);
     }
+}
+
+/// When frames that wait are handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Batching {
+    /// As soon as somebody asks: as many as there are then. At low rates none waits for others, and at high rates those
+    /// that came meanwhile make a batch.
+    #[default]
+    Adaptive,
+    /// Only when so many wait, or the first has waited for so many nanoseconds: a device that interrupts seldom, and the
+    /// fixed batches of Niu et al., "Unveiling Performance of NFV Software Dataplanes", section 5.
+    Fixed {
+        /// How many.
+        frames: u64,
+        /// For how long the first waits at most.
+        wait_ns: u64,
+    },
 }
 
 /// A receive ring into which frames arrive.
 #[derive(Debug)]
 pub struct Ring {
     room: u64,
+    batching: Batching,
     trial: u64,
+    start_ns: u64,
+    end_ns: u64,
+    gap_ns: f64,
+    burst: u64,
     /// Frames that arrived in this trial, and those of them that wait.
     arrived: u64,
     waiting: u64,
+    /// Which those are: the number of the first in a row, by arrival, and how many.
+    rows: VecDeque<(u64, u64)>,
+    /// Frames that were fetched in this trial.
+    fetched: u64,
 }
 
 impl Ring {
     /// With room for so many frames.
-    pub fn new(room: u64) -> Ring {
-        Ring { room, trial: 0, arrived: 0, waiting: 0 }
+    pub fn new(room: u64, batching: Batching) -> Ring {
+        Ring {
+            room,
+            batching,
+            trial: 0,
+            start_ns: 0,
+            end_ns: 0,
+            gap_ns: 0.0,
+            burst: 1,
+            arrived: 0,
+            waiting: 0,
+            rows: VecDeque::with_capacity(1024),
+            fetched: 0,
+        }
     }
 
-    /// How many frames wait, now that what is due has arrived.
+    fn begin(&mut self, pace: &Pace, trial: u64) {
+        self.rows.clear();
+        (self.arrived, self.waiting, self.fetched) = (0, 0, 0);
+        self.trial = trial;
+        self.start_ns = pace.start_ns.load(Ordering::Acquire);
+        self.gap_ns = f64::from_bits(pace.gap_ns.load(Ordering::Acquire));
+        self.burst = pace.burst.load(Ordering::Acquire);
+        self.end_ns = pace.end_ns.load(Ordering::Acquire);
+    }
+
+    /// How many frames can be fetched, now that what is due has arrived.
     pub fn arrive(&mut self, pace: &Pace, now_ns: u64) -> u64 {
         let trial = pace.trial.load(Ordering::Acquire);
         if trial != self.trial {
-            *self = Ring { trial, ..Ring::new(self.room) };
+            self.begin(pace, trial);
         }
-        let (start_ns, end_ns) = (pace.start_ns.load(Ordering::Acquire), pace.end_ns.load(Ordering::Acquire));
-        let gap_ns = f64::from_bits(pace.gap_ns.load(Ordering::Acquire));
-        if trial == 0 || end_ns <= start_ns || gap_ns.is_nan() || gap_ns <= 0.0 {
+        if trial == 0 || self.end_ns <= self.start_ns || self.gap_ns.is_nan() || self.gap_ns <= 0.0 {
             return self.waiting;
         }
-        let elapsed_ns = now_ns.min(end_ns).saturating_sub(start_ns);
-        let due = (elapsed_ns as f64 / gap_ns) as u64;
+        let elapsed_ns = now_ns.min(self.end_ns).saturating_sub(self.start_ns);
+        let due = (elapsed_ns as f64 / self.gap_ns) as u64 * self.burst;
         let new = due.saturating_sub(self.arrived);
         let fit = new.min(self.room - self.waiting);
+        if fit > 0 {
+            match self.rows.back_mut() {
+                Some((first, count)) if *first + *count == self.arrived => *count += fit,
+                _ => self.rows.push_back((self.arrived, fit)),
+            }
+        }
         self.arrived += new;
         self.waiting += fit;
         if new > 0 {
             pace.arrived.fetch_add(new, Ordering::Relaxed);
             pace.missed.fetch_add(new - fit, Ordering::Relaxed);
         }
-        self.waiting
+        match self.batching {
+            Batching::Fixed { frames, wait_ns }
+                if self.waiting < frames
+                    && now_ns < self.end_ns
+                    && now_ns < self.first_due_ns().saturating_add(wait_ns) =>
+            {
+                0
+            }
+            _ => self.waiting,
+        }
+    }
+
+    /// When the frame with that number, by arrival, was due.
+    fn due_ns(&self, number: u64) -> u64 {
+        self.start_ns + ((number / self.burst + 1) as f64 * self.gap_ns) as u64
+    }
+
+    /// When the first that waits was due.
+    fn first_due_ns(&self) -> u64 {
+        self.rows.front().map_or(u64::MAX, |(first, _)| self.due_ns(*first))
+    }
+
+    /// Fetches the first that waits: how many were fetched before it, and when it was due.
+    pub fn fetch(&mut self) -> (u64, u64) {
+        let number = self.fetched;
+        let due_ns = self.first_due_ns();
+        self.fetched(1);
+        (number, due_ns)
     }
 
     /// Says that so many were fetched.
     pub fn fetched(&mut self, frames: usize) {
-        self.waiting = self.waiting.saturating_sub(frames as u64);
+        let mut left = (frames as u64).min(self.waiting);
+        (self.waiting, self.fetched) = (self.waiting - left, self.fetched + left);
+        while let Some((first, count)) = self.rows.front_mut().filter(|_| left > 0) {
+            let now = left.min(*count);
+            (*first, *count) = (*first + now, *count - now);
+            left -= now;
+            if *count == 0 {
+                self.rows.pop_front();
+            }
+        }
     }
 }
 
@@ -130,9 +267,9 @@ mod tests {
     #[test]
     fn frames_arrive_when_they_are_due_and_are_lost_where_there_is_no_room() {
         let pace = Pace::default();
-        let mut ring = Ring::new(100);
+        let mut ring = Ring::new(100, Batching::Adaptive);
         assert_eq!(ring.arrive(&pace, 5), 0, "no trial yet");
-        pace.start(1e6, 0.001, 1);
+        pace.start(&Offer::even(1e6, 0.001), &[1]);
         let start = pace.start_ns.load(Ordering::Relaxed);
         assert_eq!(ring.arrive(&pace, start + 10_500), 10);
         ring.fetched(4);
@@ -146,10 +283,49 @@ mod tests {
         assert_eq!(ring.arrive(&pace, start + 9_000_000), 0);
         assert_eq!(pace.counts().arrived, 1_000);
         // Two rings share a load, and a new trial begins with empty ones.
-        pace.start(1e6, 0.001, 2);
+        pace.start(&Offer::even(1e6, 0.001), &[1, 1]);
         let start = pace.start_ns.load(Ordering::Relaxed);
-        let mut other = Ring::new(1_000);
+        let mut other = Ring::new(1_000, Batching::Adaptive);
         assert_eq!((ring.arrive(&pace, start + 20_000), other.arrive(&pace, start + 20_000)), (10, 10));
         assert_eq!(pace.counts(), Counts { arrived: 20, missed: 0, sent: 0 });
+    }
+
+    #[test]
+    fn a_frame_that_waited_was_due_when_it_arrived() {
+        let pace = Pace::default();
+        let mut ring = Ring::new(10, Batching::Adaptive);
+        pace.start(&Offer::stamped(1e6, 0.001), &[1]);
+        let start = pace.start_ns.load(Ordering::Relaxed);
+        assert_eq!(ring.arrive(&pace, start + 20_500), 10);
+        assert_eq!(ring.fetch(), (0, start + 1_000));
+        assert_eq!(ring.fetch(), (1, start + 2_000));
+        // Ten were lost; the next that arrive are the 21st and 22nd.
+        assert_eq!(ring.arrive(&pace, start + 22_500), 10);
+        ring.fetched(8);
+        assert_eq!(ring.fetch(), (10, start + 21_000));
+        assert_eq!(ring.fetch(), (11, start + 22_000));
+        assert_eq!(pace.counts(), Counts { arrived: 22, missed: 10, sent: 0 });
+    }
+
+    #[test]
+    fn bursts_come_at_once_and_fixed_batches_are_waited_for() {
+        let pace = Pace::default();
+        let bursts = Offer { arrival: Arrival::Bursts(8), ..Offer::even(1e6, 0.001) };
+        pace.start(&bursts, &[1]);
+        let start = pace.start_ns.load(Ordering::Relaxed);
+        let mut ring = Ring::new(100, Batching::Adaptive);
+        assert_eq!((ring.arrive(&pace, start + 7_999), ring.arrive(&pace, start + 8_001)), (0, 8));
+        assert_eq!((ring.fetch().1, ring.fetch().1), (start + 8_000, start + 8_000));
+        pace.start(&Offer::even(1e6, 0.001), &[1]);
+        let start = pace.start_ns.load(Ordering::Relaxed);
+        let mut ring = Ring::new(100, Batching::Fixed { frames: 32, wait_ns: 50_000 });
+        assert_eq!((ring.arrive(&pace, start + 31_500), ring.arrive(&pace, start + 32_500)), (0, 32));
+        ring.fetched(32);
+        // The next was due at 33 µs: the timer ends its wait where too few come.
+        let mut ring = Ring::new(100, Batching::Fixed { frames: 90, wait_ns: 50_000 });
+        assert_eq!((ring.arrive(&pace, start + 50_500), ring.arrive(&pace, start + 51_500)), (0, 51));
+        // Nobody waits for what does not come any more.
+        ring.fetched(51);
+        assert_eq!(ring.arrive(&pace, start + 1_000_000), 949.min(100));
     }
 }

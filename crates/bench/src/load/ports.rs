@@ -1,18 +1,19 @@
 //! Ports of a chain under test.
 
-use super::pace::{Pace, Ring};
+use super::pace::{Batching, Notes, Pace, Ring};
+use super::stamp::{self, Stamp};
 use element::configure::Direction;
 use element::nf::NfLink;
 use element::resolve::Station;
 use host::PortOpener;
 use host::ports::Ports;
-use packet::MacAddr;
+use packet::{Access, MacAddr};
 use port::{Finding, Moved, Port, PortError, PortInfo, PortStats};
-use shm::Packet;
 use shm::pool::PacketPool;
-use std::collections::HashSet;
+use shm::{Packet, PacketBytes, PacketBytesMut};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// Opens a chain's ports, those with made-up traffic behind a ring that fills at a set rate.
 pub struct Paced<'a> {
@@ -26,6 +27,12 @@ pub struct Paced<'a> {
     pub pace: Arc<Pace>,
     /// Room of a ring, in frames.
     pub room: u64,
+    /// When frames that wait in it are handed out.
+    pub batching: Batching,
+    /// The rings that were made, by port and worker: a stamp's source is a place in this list.
+    pub rings: Vec<(String, usize)>,
+    /// Where what is sent is noted, by port and worker: elements that send to one port share an order.
+    pub notes: HashMap<(String, usize), Notes>,
 }
 
 impl PortOpener for Paced<'_> {
@@ -33,10 +40,19 @@ impl PortOpener for Paced<'_> {
         let inner = self.ports.open(name, direction, worker)?;
         let pace = Arc::clone(&self.pace);
         Ok(match direction {
-            Direction::Receive if self.sources.contains(name) => {
-                Box::new(PacedPort { inner, ring: Some(Ring::new(self.room)), pace })
+            // A worker to which no flow falls has nothing to offer.
+            Direction::Receive if self.sources.contains(name) && !inner.is_finished() => {
+                let source = u8::try_from(self.rings.len())
+                    .map_err(|_| "loads can be offered to 256 ports and workers".to_string())?;
+                self.rings.push((name.into(), worker));
+                let ring = Ring::new(self.room, self.batching);
+                Box::new(PacedPort { inner, side: Side::Source(ring, source), pace })
             }
-            Direction::Send if self.sinks.contains(name) => Box::new(PacedPort { inner, ring: None, pace }),
+            Direction::Send if self.sinks.contains(name) => {
+                let notes = self.notes.entry((name.into(), worker)).or_insert_with(|| pace.notes());
+                let side = Side::Sink(Arc::clone(notes));
+                Box::new(PacedPort { inner, side, pace })
+            }
             _ => inner,
         })
     }
@@ -61,8 +77,30 @@ impl PortOpener for Paced<'_> {
 /// A source whose frames wait in a ring, or a sink that counts.
 struct PacedPort {
     inner: Box<dyn Port>,
-    ring: Option<Ring>,
+    side: Side,
     pace: Arc<Pace>,
+}
+
+enum Side {
+    /// With the number that stamps have.
+    Source(Ring, u8),
+    Sink(Notes),
+}
+
+/// Writes a stamp into a packet that has room for one.
+fn write(packet: &mut Packet, stamp: Stamp) {
+    let mut bytes = PacketBytesMut::new(packet);
+    if let Some(at) = stamp::offset(bytes.len())
+        && let Some(before) = bytes.get(at)
+    {
+        let _ = bytes.copy_in(at, &stamp.encode(&before));
+    }
+}
+
+/// The stamp of a packet.
+fn read(packet: &Packet) -> Option<Stamp> {
+    let bytes = PacketBytes::new(packet);
+    Stamp::decode(&bytes.get(stamp::offset(bytes.len())?)?)
 }
 
 impl Port for PacedPort {
@@ -79,18 +117,32 @@ impl Port for PacedPort {
     }
 
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
-        let Some(ring) = &mut self.ring else { return Moved::default() };
+        let Side::Source(ring, source) = &mut self.side else { return Moved::default() };
         let waiting = ring.arrive(&self.pace, self.pace.now_ns());
         let most = out.len().min(usize::try_from(waiting).unwrap_or(usize::MAX));
-        if most == 0 {
-            return Moved::default();
+        let Some(out) = out.get_mut(..most).filter(|out| !out.is_empty()) else { return Moved::default() };
+        let moved = self.inner.receive(pool, out);
+        if self.pace.is_stamped() {
+            for packet in out.iter_mut().take(moved.packets) {
+                let (number, time_ns) = ring.fetch();
+                write(packet, Stamp { source: *source, number, time_ns });
+            }
+        } else {
+            ring.fetched(moved.packets);
         }
-        let moved = self.inner.receive(pool, &mut out[..most]);
-        ring.fetched(moved.packets);
         moved
     }
 
     fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
+        if let Side::Sink(notes) = &self.side
+            && self.pace.is_stamped()
+            && let Some(notes) = notes.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+        {
+            let now_ns = self.pace.now_ns();
+            for packet in list.iter().filter_map(|index| packets.get(usize::from(*index))) {
+                notes.note(read(packet), now_ns);
+            }
+        }
         let moved = self.inner.send(pool, packets, list);
         self.pace.count_sent(moved.packets);
         moved

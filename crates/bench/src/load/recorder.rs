@@ -37,21 +37,22 @@ pub struct Recorder {
     bits: Vec<Vec<u64>>,
     /// For every source and flow, the highest number that was seen, plus one.
     highest: Vec<Vec<u64>>,
-    flows: u64,
     seen: Seen,
 }
 
 impl Recorder {
-    /// For a trial in which so many sources send so many frames each, of flows that take turns: frames whose numbers
-    /// differ by a multiple of `flows` are of one flow.
-    pub fn new(sources: usize, frames: u64, flows: u64) -> Recorder {
-        let flows = flows.max(1);
+    /// For a trial in which each source sends up to so many frames. There are as many sources as `flows` has entries:
+    /// for each, after how many frames its flows come again, so that frames whose numbers differ by a multiple of that are
+    /// of one flow.
+    pub fn new(frames: u64, flows: &[u64]) -> Recorder {
         let words = usize::try_from(frames.div_ceil(64)).unwrap_or(usize::MAX);
-        let of_flows = usize::try_from(flows.min(frames.max(1))).unwrap_or(usize::MAX);
+        let of_flows = |flows: &u64| vec![0; usize::try_from((*flows).max(1)).unwrap_or(usize::MAX)];
+        let mut bits = vec![vec![1; words]; flows.len()];
+        // Memory that was never written would be fetched from the kernel while packets are noted.
+        std::hint::black_box(&mut bits).iter_mut().for_each(|words| words.fill(0));
         Recorder {
-            bits: vec![vec![0; words]; sources],
-            highest: vec![vec![0; of_flows]; sources],
-            flows,
+            bits,
+            highest: flows.iter().map(of_flows).collect(),
             seen: Seen { frames: 0, duplicates: 0, reordered: 0, strangers: 0, latency: histogram() },
         }
     }
@@ -62,7 +63,8 @@ impl Recorder {
         let found = stamp.and_then(|stamp| {
             let word = self.bits.get_mut(usize::from(stamp.source))?.get_mut((stamp.number / 64) as usize)?;
             let highest = self.highest.get_mut(usize::from(stamp.source))?;
-            let highest = highest.get_mut((stamp.number % self.flows) as usize)?;
+            let flow = stamp.number as usize % highest.len();
+            let highest = highest.get_mut(flow)?;
             Some((stamp, word, highest))
         });
         let Some((stamp, word, highest)) = found else {
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_is_late_lost_or_there_twice_is_counted() {
-        let mut recorder = Recorder::new(2, 1_000, 4);
+        let mut recorder = Recorder::new(1_000, &[4, 4]);
         for number in [0, 1, 2, 3, 4, 9, 5, 8, 8, 999] {
             note(&mut recorder, 0, number, 500 + number);
         }
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn two_are_added_up() {
-        let (mut one, mut other) = (Recorder::new(1, 100, 1), Recorder::new(1, 100, 1));
+        let (mut one, mut other) = (Recorder::new(100, &[1]), Recorder::new(100, &[1]));
         for number in 0..50 {
             note(&mut one, 0, number, 10);
         }

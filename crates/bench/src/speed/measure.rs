@@ -3,17 +3,14 @@
 use super::core_time::Thread;
 use super::shape::Shape;
 use crate::BenchError;
-use crate::traffic::TrafficSpec;
-use diag::{Diagnostics, SourceMap};
-use host::chain::{Body, Chain, PortKind, ProcessNf, Source, TrafficDecl};
-use host::nf::{NfOutput, NfSpec};
-use host::running::{Plan, Running};
+use crate::start::{Loaded, RunOptions, failed};
+use crate::traffic::Change;
+use host::running::Running;
 use port::FrameSet;
 use serde::{Deserialize, Serialize};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The shortest warming up.
@@ -40,6 +37,13 @@ pub struct MeasureOptions {
     pub shape: Shape,
     /// Handlers that are written before the measurement, each with what stands in a file.
     pub writes: Vec<(String, PathBuf)>,
+}
+
+impl MeasureOptions {
+    fn run(&self) -> RunOptions {
+        let MeasureOptions { burst, core, slots, shape, .. } = *self;
+        RunOptions { burst, cores: vec![core], slots, shape, change: Change::default() }
+    }
 }
 
 /// What a measurement found.
@@ -80,37 +84,11 @@ impl Sample {
 /// # Errors
 /// When the chain has mistakes, a port cannot be opened, or no packets come.
 pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, BenchError> {
-    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = host::chain::load(path, &[], &mut map, &mut diags);
-    let refused =
-        |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
-    let Some(chain) = chain else { return Err(refused(&map, &diags)) };
-    let frames = match made_frames(&chain) {
-        None => None,
-        Some(Ok(frames)) => Some(frames),
-        Some(Err(mistakes)) => {
-            diags.extend(mistakes);
-            return Err(refused(&map, &diags));
-        }
-    };
-    let memory = RegionOptions::slots(options.slots);
-    let kept = frames.clone();
-    let made = move |_: &TrafficDecl, _: &mut Diagnostics| kept.clone();
-    let starter = starter_of(options.burst);
-    let mut ports = host::ports::Ports::new(&chain, 1, memory, Box::new(made))
-        .start_by(Box::new(starter), Arc::default());
-    let wanted = host::Options {
-        folder: chain.folder.clone(),
-        fused: chain.fused(Some(options.shape.form())),
-        cache: options.shape.cache(),
-        ..host::Options::default()
-    };
-    let assembly = host::assemble(&chain.graph, &wanted, &mut ports, &mut diags)
-        .map_err(|error| BenchError::Measurement(error.to_string()))?;
-    let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
-    let pools = ports.pools().map_err(failed)?;
-    let plan = Plan { burst: options.burst, cores: vec![options.core], ..Plan::default() };
-    let running = Running::start(assembly, &plan, pools).map_err(failed)?;
+    let run = options.run();
+    let mut loaded = Loaded::read(path)?;
+    let mut ports = loaded.ports(&run)?;
+    let assembly = loaded.assemble(&run, &mut ports)?;
+    let running = run.start(assembly, &ports)?;
     for (handler, file) in &options.writes {
         let text = std::fs::read_to_string(file).map_err(|cause| BenchError::File {
             action: "read",
@@ -130,42 +108,10 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
             .dropped
             .extend(node.dropped.iter().map(|(why, count)| (format!("{} {why}", node.name), *count)));
     }
-    if let Some(frames) = frames {
-        sample.restore_ns = Some(restore_ns(&frames, options)?);
+    if let Some(frames) = loaded.frames().first() {
+        sample.restore_ns = Some(restore_ns(frames, options)?);
     }
     Ok(sample)
-}
-
-/// Starts NFs in processes, which write where this one does.
-pub(crate) fn starter_of(burst: usize) -> impl Fn(&ProcessNf) -> NfSpec + Send {
-    move |nf: &ProcessNf| {
-        let output = NfOutput::Inherit;
-        match &nf.body {
-            Body::Program(program) => NfSpec::of_program(nf, program, burst, output),
-            Body::Click(_) | Body::Visitor(_) => NfSpec::of(nf, None, vec![], burst, output),
-        }
-    }
-}
-
-pub(crate) fn failed(error: impl std::fmt::Display) -> BenchError {
-    BenchError::Measurement(error.to_string())
-}
-
-/// The frames of the chain's port with made-up traffic: each flow once.
-pub(crate) fn made_frames(chain: &Chain) -> Option<Result<Arc<FrameSet>, Diagnostics>> {
-    let declared = chain.ports.iter().find_map(|port| match &port.kind {
-        PortKind::Local(Source::Traffic(traffic), _) => Some(traffic),
-        _ => None,
-    })?;
-    let mut diags = Diagnostics::new();
-    let spec: Option<TrafficSpec> = declared.read(&mut diags);
-    let Some(spec) = spec.filter(|_| !diags.has_errors()) else { return Some(Err(diags)) };
-    let made = spec.prepare(spec.flows as usize).map_err(|error| error.to_string());
-    let set = made.and_then(|made| FrameSet::new(made.iter()).map_err(|error| error.to_string()));
-    Some(set.map(Arc::new).map_err(|message| {
-        diags.error(declared.span, message);
-        diags
-    }))
 }
 
 /// Waits until the flows that a flow cache takes have their entries.

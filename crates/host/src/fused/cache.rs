@@ -12,6 +12,7 @@ use super::users::{Ending, Users};
 use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
 use ir::eval::State;
 use ir::{Created, Program, Table, Tables};
+use serde::{Deserialize, Serialize};
 use shm::Packet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
 /// When a flow cache is used.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FlowCache {
     /// Where it saves more than it costs.
     #[default]

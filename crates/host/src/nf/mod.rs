@@ -10,11 +10,12 @@
 //! - [`handlers`]: handlers of what runs in processes
 //! - `log`: keeps what processes write; `vital`: whether they live
 //! - [`container`]: those that run in containers
-//! - [`child`]: the process of an NF that is a Click configuration: this program again
+//! - [`child`]: the process of an NF that is a Click configuration: this program again; [`brief`]: what it is told
 //!
 //! Any program that links the crate `nf` or its C library can be an NF.
 
 mod border;
+pub mod brief;
 pub mod child;
 pub mod container;
 pub mod handlers;
@@ -32,6 +33,7 @@ mod start;
 pub mod supervisor;
 mod vital;
 
+pub use brief::Brief;
 pub use parties::Parties;
 pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, Terms, WhenDown};
 pub use supervisor::Supervisor;

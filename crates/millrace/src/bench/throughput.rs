@@ -1,9 +1,10 @@
 //! `millrace bench throughput`: the rate that a chain carries.
 
+use super::chain::ChainArgs;
+use super::chain::positive;
 use crate::text::print;
-use ::bench::load::{ChainOptions, ChainUnderTest};
+use ::bench::load::{Tally, Trials, UnderTest};
 use ::bench::search::{Goal, GoalResult, Limits, search};
-use ::bench::speed::Shape;
 use ::bench::speed::machine::Machine;
 use clap::Args;
 use serde::Serialize;
@@ -19,8 +20,8 @@ const PATIENCE_S: f64 = 3_600.0;
 /// where a port's ring is full. The search is that of RFC 9971 (MLRsearch). The chain runs in this process, on one core.
 #[derive(Debug, Args)]
 pub struct ThroughputArgs {
-    /// Chain file with made-up traffic at a port, and a port that discards
-    chain: PathBuf,
+    #[command(flatten)]
+    chain: ChainArgs,
 
     /// One trial of 60 s without loss decides, as RFC 2544 has it; the search takes half an hour or more
     #[arg(long, conflicts_with_all = ["trial", "trials"])]
@@ -46,30 +47,9 @@ pub struct ThroughputArgs {
     #[arg(long, default_value_t = 200.0, value_parser = positive)]
     most: f64,
 
-    /// Frames that wait for the chain at a port, at most
-    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    ring: u64,
-
-    /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
-    #[arg(long = "as", value_name = "FORM", default_value = "cached")]
-    shape: Shape,
-
-    /// Packets that are worked on at a time, 1 to 256
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
-    burst: u16,
-
-    /// Core of the packet thread; the last one by default
-    #[arg(long)]
-    core: Option<usize>,
-
     /// The figures as JSON
     #[arg(long)]
     json: bool,
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().map_err(|error| error.to_string())?;
-    if number > 0.0 && number.is_finite() { Ok(number) } else { Err("a number above 0".into()) }
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -85,9 +65,8 @@ struct Found {
     /// What comes out for each frame that goes in where nothing is lost.
     passed: f64,
     goals: Vec<FoundGoal>,
-    trials: usize,
-    repeated: usize,
-    disturbed: usize,
+    #[serde(flatten)]
+    tally: Tally,
     sound: bool,
 }
 
@@ -114,37 +93,25 @@ pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitCode> {
         }
     };
     let machine = Machine::look();
-    let options = ChainOptions {
-        burst: usize::from(args.burst),
-        core: args.core.or(machine.cores.last().copied()).unwrap_or(0),
-        slots: 16_384 + args.ring as u32,
-        shape: args.shape,
-        ring: args.ring,
-    };
-    if cfg!(debug_assertions) {
-        eprintln!("WARNING: not built in release mode: the figures say nothing");
-    }
-    let mut chain = ChainUnderTest::start(&args.chain, &options)?;
+    let mut chain = args.chain.start(&machine)?;
     let limits = Limits { least: 1_000.0, most: args.most * 1e6, patience_s: PATIENCE_S };
     let wanted: Vec<Goal> = goals.iter().map(|(_, goal)| *goal).collect();
-    let results = search(&wanted, &limits, &mut chain)?;
+    let mut trials = Trials::new(chain.as_mut());
+    let results = search(&wanted, &limits, &mut trials)?;
     let goal = |((name, goal), result): ((&'static str, Goal), GoalResult)| FoundGoal {
         name,
         goal,
         conforms_to_rfc2544: goal.conforms_to_rfc2544(),
         result,
     };
-    let (passed, trials, repeated, disturbed) = (chain.passed, chain.trials, chain.repeated, chain.disturbed);
     let found = Found {
-        machine: machine.clone(),
-        chain: args.chain.clone(),
-        form: args.shape.name(),
-        passed,
+        machine,
+        chain: args.chain.file.clone(),
+        form: args.chain.shape.name(),
+        tally: trials.tally,
+        passed: chain.passed(),
         goals: goals.into_iter().zip(results).map(goal).collect(),
-        trials,
-        repeated,
-        disturbed,
-        sound: chain.stop(),
+        sound: chain.end()?,
     };
     match args.json {
         true => print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?,
@@ -192,7 +159,7 @@ impl Found {
         }
         text += &format!(
             "\n{} trials, {} of them again because something else had the core, {} disturbed to the end\n",
-            self.trials, self.repeated, self.disturbed
+            self.tally.trials, self.tally.repeated, self.tally.disturbed
         );
         if self.passed < 0.9999 {
             text += &format!(

@@ -5,6 +5,7 @@ mod show;
 
 use crate::check;
 use crate::launch;
+use ::bench::traffic::{self, Change};
 use anyhow::{Context, bail};
 use clap::Args;
 use control::api::Order;
@@ -125,30 +126,7 @@ fn read_handlers(running: &Running, names: &[String]) -> Vec<(String, Result<Str
     names.iter().map(|name| (name.clone(), running.read(name))).collect()
 }
 
-/// Frames of made-up traffic that stand ready, at least: so many that a mix of sizes shows.
-const LEAST_FRAMES: usize = 4_096;
-/// And at most: they lie in memory.
-const MOST_FRAMES: usize = 1 << 20;
-
-/// Makes the frames of a port with made-up traffic: every flow of its `traffic` table equally often.
+/// Makes the frames of a port with made-up traffic.
 pub fn made_traffic(declared: &TrafficDecl, diags: &mut diag::Diagnostics) -> Option<Arc<port::FrameSet>> {
-    let before = diags.errors();
-    let spec: bench::traffic::TrafficSpec = declared.read(diags)?;
-    for (key, mistake) in spec.mistakes() {
-        diags.error(declared.place(key), mistake.to_string());
-    }
-    if diags.errors() > before {
-        return None;
-    }
-    let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
-    let frames = (flows * LEAST_FRAMES.div_ceil(flows)).min(MOST_FRAMES);
-    let made = spec.prepare(frames).map_err(|error| error.to_string());
-    let set = made.and_then(|made| port::FrameSet::new(made.iter()).map_err(|error| error.to_string()));
-    match set {
-        Ok(set) => Some(Arc::new(set)),
-        Err(message) => {
-            diags.error(declared.span, message);
-            None
-        }
-    }
+    traffic::made(declared, &Change::default(), diags)
 }

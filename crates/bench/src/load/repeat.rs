@@ -1,0 +1,59 @@
+//! Trials that something else disturbed are made again.
+
+use super::offer::{Observed, Offer, UnderTest};
+use crate::BenchError;
+use crate::search::{Measurer, Trial};
+use serde::{Deserialize, Serialize};
+
+/// How often a trial is repeated, at most.
+const REPEATS: usize = 3;
+
+/// How it went with trials.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Trials that count.
+    pub trials: usize,
+    /// Trials that were made again because something else had a packet thread's core.
+    pub repeated: usize,
+    /// Trials that something else disturbed to the end.
+    pub disturbed: usize,
+}
+
+/// Offers loads to something, and makes disturbed trials again.
+pub struct Trials<'a> {
+    under_test: &'a mut dyn UnderTest,
+    /// How it went.
+    pub tally: Tally,
+}
+
+impl<'a> Trials<'a> {
+    /// With that under test.
+    pub fn new(under_test: &'a mut dyn UnderTest) -> Trials<'a> {
+        Trials { under_test, tally: Tally::default() }
+    }
+
+    /// A trial, made again as long as it was disturbed, a few times.
+    ///
+    /// # Errors
+    /// When nothing can be measured.
+    pub fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
+        self.tally.trials += 1;
+        let mut observed = self.under_test.offer(offer)?;
+        for _ in 0..REPEATS {
+            if !observed.is_disturbed() {
+                return Ok(observed);
+            }
+            self.tally.repeated += 1;
+            observed = self.under_test.offer(offer)?;
+        }
+        self.tally.disturbed += usize::from(observed.is_disturbed());
+        Ok(observed)
+    }
+}
+
+impl Measurer for Trials<'_> {
+    fn measure(&mut self, load: f64, duration_s: f64) -> Result<Trial, BenchError> {
+        let observed = self.offer(&Offer::even(load, duration_s))?;
+        Ok(Trial { load, duration_s, loss_ratio: observed.loss_ratio(self.under_test.passed()) })
+    }
+}

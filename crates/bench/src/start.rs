@@ -1,0 +1,132 @@
+//! From a chain's file to a chain that runs in this process and is measured.
+
+use crate::BenchError;
+use crate::speed::Shape;
+use crate::traffic::{Change, made};
+use diag::{Diagnostics, SourceMap};
+use host::chain::{Chain, Sources, TrafficDecl};
+use host::nf::{Brief, NfOutput, brief};
+use host::ports::Ports;
+use host::running::{Plan, Running};
+use host::{Assembly, PortOpener};
+use port::FrameSet;
+use shm::region::RegionOptions;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How a chain runs that is measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunOptions {
+    /// Packets to work on at a time.
+    pub burst: usize,
+    /// The packet threads' cores; there is one thread for each.
+    pub cores: Vec<usize>,
+    /// Packet slots.
+    pub slots: u32,
+    /// How NFs run that run in this process.
+    pub shape: Shape,
+    /// What its traffic is, other than the file says.
+    pub change: Change,
+}
+
+/// A chain that was read.
+pub struct Loaded {
+    /// The chain.
+    pub chain: Chain,
+    path: PathBuf,
+    sources: Sources,
+    map: SourceMap,
+    diags: Diagnostics,
+    frames: Arc<Mutex<Vec<Arc<FrameSet>>>>,
+}
+
+impl Loaded {
+    /// Reads a chain's file.
+    ///
+    /// # Errors
+    /// When it has mistakes.
+    pub fn read(path: &Path) -> Result<Loaded, BenchError> {
+        let (mut map, mut diags, mut sources) = (SourceMap::new(), Diagnostics::new(), Sources::of_files());
+        let chain = host::chain::load_from(&mut sources, path, &[], &mut map, &mut diags);
+        match chain.filter(|_| !diags.has_errors()) {
+            Some(chain) => {
+                let path = path.to_owned();
+                Ok(Loaded { chain, path, sources, map, diags, frames: Arc::default() })
+            }
+            None => Err(BenchError::BadChain { told: diags.render_short(&map) }),
+        }
+    }
+
+    fn refused(&self) -> BenchError {
+        BenchError::BadChain { told: self.diags.render_short(&self.map) }
+    }
+
+    /// Its ports, with the frames of those with made-up traffic.
+    ///
+    /// # Errors
+    /// When made-up traffic has mistakes.
+    pub fn ports(&mut self, options: &RunOptions) -> Result<Ports, BenchError> {
+        let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
+        let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
+            let set = made(declared, &change, diags)?;
+            frames.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&set));
+            Some(set)
+        };
+        let brief = Brief {
+            chain: self.path.clone(),
+            defines: vec![],
+            evaluator: false,
+            fused: options.shape != Shape::Modular,
+            cache: options.shape.cache(),
+            sources: self.sources.clone(),
+        };
+        let starter = brief::starter(&brief, options.burst, NfOutput::Inherit).map_err(failed)?;
+        let memory = RegionOptions::slots(options.slots);
+        let mut ports = Ports::new(&self.chain, options.cores.len(), memory, Box::new(kept))
+            .start_by(starter, Arc::default());
+        ports.prepare(&mut self.diags);
+        if self.diags.has_errors() { Err(self.refused()) } else { Ok(ports) }
+    }
+
+    /// The frames of ports with made-up traffic, in the order of ports, once there are [`Loaded::ports`].
+    pub fn frames(&self) -> Vec<Arc<FrameSet>> {
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes its elements, with ports that `open` opens.
+    ///
+    /// # Errors
+    /// When the chain has mistakes, or a port cannot be opened.
+    pub fn assemble(
+        &mut self,
+        options: &RunOptions,
+        open: &mut dyn PortOpener,
+    ) -> Result<Assembly, BenchError> {
+        let wanted = host::Options {
+            workers: options.cores.len(),
+            folder: self.chain.folder.clone(),
+            fused: self.chain.fused(Some(options.shape.form())),
+            cache: options.shape.cache(),
+            ..host::Options::default()
+        };
+        let assembly = host::assemble(&self.chain.graph, &wanted, open, &mut self.diags).map_err(failed)?;
+        assembly.ok_or_else(|| self.refused())
+    }
+}
+
+impl RunOptions {
+    /// Starts what was assembled with these ports.
+    ///
+    /// # Errors
+    /// When the machine has no memory or threads.
+    pub fn start(&self, assembly: Assembly, ports: &Ports) -> Result<Running, BenchError> {
+        let nfs = ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default();
+        let plan = Plan { burst: self.burst, cores: self.cores.clone(), nfs, ..Plan::default() };
+        Running::start(assembly, &plan, ports.pools().map_err(failed)?).map_err(failed)
+    }
+}
+
+/// Why there is no figure.
+pub(crate) fn failed(error: impl std::fmt::Display) -> BenchError {
+    BenchError::Measurement(error.to_string())
+}

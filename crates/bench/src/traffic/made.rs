@@ -1,0 +1,52 @@
+//! The frames of a chain's port with made-up traffic.
+
+use super::{FlowOrder, SizeMix, TrafficSpec};
+use diag::Diagnostics;
+use host::chain::TrafficDecl;
+use port::FrameSet;
+use std::sync::Arc;
+
+/// Frames that stand ready where their sizes differ, at least: so many that a mix of sizes shows.
+const LEAST_FRAMES: usize = 4_096;
+/// The most that stand ready. What asks for more flows than that gets this many.
+const MOST_FRAMES: usize = 1 << 20;
+
+/// What an experiment makes otherwise than the chain file says.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Change {
+    /// Other frame sizes.
+    pub size: Option<SizeMix>,
+    /// Another number of flows.
+    pub flows: Option<u64>,
+}
+
+/// Makes the frames of a port with made-up traffic: every flow of its `traffic` table equally often. Mistakes are
+/// recorded at their place.
+pub fn made(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
+    let before = diags.errors();
+    let mut spec: TrafficSpec = declared.read(diags)?;
+    spec.size = change.size.clone().unwrap_or(spec.size);
+    spec.flows = change.flows.unwrap_or(spec.flows);
+    for (key, mistake) in spec.mistakes() {
+        diags.error(declared.place(key), mistake.to_string());
+    }
+    if diags.errors() > before {
+        return None;
+    }
+    let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
+    let frames = (flows * least_frames(&spec).div_ceil(flows)).min(MOST_FRAMES);
+    let made = spec.prepare(frames).map_err(|error| error.to_string());
+    match made.and_then(|made| FrameSet::new(made.iter()).map_err(|error| error.to_string())) {
+        Ok(set) => Some(Arc::new(set)),
+        Err(message) => {
+            diags.error(declared.span, message);
+            None
+        }
+    }
+}
+
+/// So many frames show all that differs from frame to frame.
+fn least_frames(spec: &TrafficSpec) -> usize {
+    let is_one_size = matches!(&spec.size, SizeMix::InTurn(sizes) if sizes.len() == 1);
+    if is_one_size && spec.order == FlowOrder::RoundRobin { 1 } else { LEAST_FRAMES }
+}

@@ -1,0 +1,200 @@
+//! `millrace bench latency`: how long frames take through a chain.
+
+use super::chain::{ChainArgs, positive};
+use crate::text::print;
+use ::bench::load::{Offer, Seen, Tally, Trials, UnderTest};
+use ::bench::search::{Goal, GoalResult, Limits, search};
+use ::bench::speed::machine::Machine;
+use clap::Args;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The load that counts as none, in frames a second: each frame finds the chain at rest.
+const IDLE: f64 = 100.0;
+/// Frames that a row is made of, at least, so that p99 says something.
+const LEAST_FRAMES: f64 = 200.0;
+/// Shares of what the chain carries.
+const SHARES: [(&str, f64); 3] = [("10 % of PDR", 0.1), ("50 % of PDR", 0.5), ("90 % of PDR", 0.9)];
+
+/// Measures how long frames take through a chain, at rest, at shares of what it carries, and at set rates.
+///
+/// Every frame says when it was due, and is looked at when the chain sends it: from its arrival in the port's ring, and
+/// whether the chain was ready then or not (corrected for coordinated omission). What is lost, comes twice, or comes
+/// behind a later frame of its flow is counted exactly. The chain runs in this process.
+#[derive(Debug, Args)]
+pub struct LatencyArgs {
+    #[command(flatten)]
+    chain: ChainArgs,
+
+    /// Rates, in frames a second; by default 100, and 10, 50 and 90 percent of what the chain carries with half a percent
+    /// of loss
+    #[arg(long, value_delimiter = ',', value_parser = positive)]
+    rate: Vec<f64>,
+
+    /// Seconds for each rate; at low rates it takes as long as 200 frames do
+    #[arg(long, default_value_t = 1.0, value_parser = positive)]
+    seconds: f64,
+
+    /// The most that is offered in the search for what the chain carries, in millions of frames a second
+    #[arg(long, default_value_t = 200.0, value_parser = positive)]
+    most: f64,
+
+    /// The figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Found {
+    machine: Machine,
+    chain: PathBuf,
+    form: &'static str,
+    /// What the chain carries with half a percent of loss, in frames a second, where that was searched for.
+    pdr: Option<f64>,
+    rows: Vec<Row>,
+    #[serde(flatten)]
+    tally: Tally,
+    sound: bool,
+}
+
+/// A rate, and what became of the frames.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    /// Frames a second.
+    rate: f64,
+    frames: u64,
+    lost: u64,
+    duplicates: u64,
+    reordered: u64,
+    /// Frames that came out and were not known: without room for a stamp, or made by the chain.
+    strangers: u64,
+    disturbed: bool,
+    /// Nanoseconds; nothing where no frame that was known came out.
+    latency_ns: Option<Quantiles>,
+}
+
+#[derive(Serialize)]
+struct Quantiles {
+    min: u64,
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    #[serde(rename = "p99.9")]
+    p99_9: u64,
+    max: u64,
+}
+
+impl Quantiles {
+    fn of(seen: &Seen) -> Option<Quantiles> {
+        let at = |quantile| seen.latency.value_at_quantile(quantile);
+        (!seen.latency.is_empty()).then(|| Quantiles {
+            min: seen.latency.min(),
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            max: seen.latency.max(),
+        })
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the chain has mistakes, or nothing can be measured.
+pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitCode> {
+    let machine = Machine::look();
+    let mut chain = args.chain.start(&machine)?;
+    let passed = chain.passed();
+    let mut trials = Trials::new(chain.as_mut());
+    let mut pdr = None;
+    let mut rates: Vec<(String, f64)> = args.rate.iter().map(|rate| (String::new(), *rate)).collect();
+    if rates.is_empty() {
+        let goal = Goal { width: 0.02, ..Goal::PDR.quick(0.1, 5) };
+        let limits = Limits { least: 1_000.0, most: args.most * 1e6, patience_s: 600.0 };
+        let carried = match search(&[goal], &limits, &mut trials)?.first() {
+            Some(GoalResult::Regular { lower, .. }) => *lower,
+            Some(GoalResult::AllCarried { highest, .. }) => *highest,
+            _ => 0.0,
+        };
+        pdr = Some(carried);
+        rates.push(("idle".into(), IDLE));
+        rates.extend(SHARES.map(|(name, share)| (name.to_string(), carried * share)));
+        rates.retain(|(_, rate)| *rate > 0.0);
+    }
+    let mut rows = vec![];
+    for (name, rate) in rates {
+        let offer = Offer::stamped(rate, args.seconds.max(LEAST_FRAMES / rate));
+        let observed = trials.offer(&offer)?;
+        let seen = observed.seen.as_ref();
+        let count = |of: fn(&Seen) -> u64| seen.map_or(0, of);
+        let through = count(|seen| seen.frames) + count(|seen| seen.strangers);
+        rows.push(Row {
+            name,
+            rate,
+            frames: observed.intended,
+            lost: ((observed.intended as f64 * passed) as u64).saturating_sub(through),
+            duplicates: count(|seen| seen.duplicates),
+            reordered: count(|seen| seen.reordered),
+            strangers: count(|seen| seen.strangers),
+            disturbed: observed.is_disturbed(),
+            latency_ns: seen.and_then(Quantiles::of),
+        });
+    }
+    let (file, form) = (args.chain.file.clone(), args.chain.shape.name());
+    let tally = trials.tally;
+    let found = Found { machine, chain: file, form, pdr, rows, tally, sound: chain.end()? };
+    match args.json {
+        true => print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?,
+        false => print(&found.text())?,
+    }
+    Ok(if found.sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Found {
+    fn text(&self) -> String {
+        let mut text = format!("{} ({}), on {}\n", self.chain.display(), self.form, self.machine.processor);
+        if self.machine.is_busy() {
+            text += &format!("WARNING: the machine was busy before: load {:.2}\n", self.machine.load);
+        }
+        if let Some(pdr) = self.pdr {
+            text += &format!("PDR: {:.3} Mpps are carried with half a percent of loss\n", pdr / 1e6);
+        }
+        let mut table = Table::new();
+        table.load_preset(NOTHING);
+        let header = ["load", "frames/s", "frames", "lost", "twice", "late"];
+        let times = ["min µs", "p50", "p90", "p99", "p99.9", "max"];
+        table.set_header(header.iter().chain(&times).chain(&[""]).copied());
+        for row in &self.rows {
+            let counts = [row.frames, row.lost, row.duplicates, row.reordered];
+            let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+            let found = row.latency_ns.as_ref();
+            let found = found.map(|all| [all.min, all.p50, all.p90, all.p99, all.p99_9, all.max].map(us));
+            let mut cells = vec![row.name.clone(), format!("{:.0}", row.rate)];
+            cells.extend(counts.map(|count| count.to_string()));
+            cells.extend(found.unwrap_or_else(|| ["-"; 6].map(String::from)));
+            cells.push(match () {
+                () if row.disturbed => "disturbed".into(),
+                () if row.latency_ns.is_none() => "frames have no room for a stamp: 64 bytes at least".into(),
+                () => String::new(),
+            });
+            table.add_row(cells);
+        }
+        for column in 1..header.len() + times.len() {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        text += &format!("\n{table}\n\n");
+        text += "late: behind a later frame of its flow. Times are from a frame's arrival in its port's ring to when the \
+                 chain sends it; stamps cost some cycles a frame.\n";
+        text + &format!(
+            "{} trials, {} of them again because something else had the core, {} disturbed to the end\n",
+            self.tally.trials, self.tally.repeated, self.tally.disturbed
+        )
+    }
+}
