@@ -3,6 +3,7 @@
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
 use crate::text::print;
+mod report;
 mod throughput;
 
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
@@ -104,6 +105,7 @@ pub struct BenchArgs {
 /// Experiments on a chain of the user's.
 #[derive(Debug, Subcommand)]
 enum Experiment {
+    Report(report::ReportArgs),
     Throughput(throughput::ThroughputArgs),
 }
 
@@ -124,6 +126,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// When there is no such workload, or nothing can be laid out or started.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
+        Some(Experiment::Report(args)) => return report::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         None => {}
     }
