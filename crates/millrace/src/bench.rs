@@ -5,6 +5,7 @@
 use crate::text::print;
 mod chain;
 mod latency;
+mod report;
 mod throughput;
 
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
@@ -106,6 +107,7 @@ pub struct BenchArgs {
 /// Experiments on a chain of the user's.
 #[derive(Debug, Subcommand)]
 enum Experiment {
+    Report(report::ReportArgs),
     Throughput(throughput::ThroughputArgs),
     Latency(latency::LatencyArgs),
 }
@@ -127,6 +129,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// When there is no such workload, or nothing can be laid out or started.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
+        Some(Experiment::Report(args)) => return report::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         Some(Experiment::Latency(args)) => return latency::run(args),
         None => {}

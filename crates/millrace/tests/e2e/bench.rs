@@ -55,3 +55,34 @@ inline = \"FromDevice(0) -> Queue(64) -> RatedUnqueue(20000, BURST_SIZE 16) -> T
     let missing = folder.millrace(&["bench", "throughput", "missing.toml"]);
     assert_eq!(missing.code, Some(2), "{}", missing.stderr);
 }
+
+/// A saved report is rendered again, beside itself or elsewhere, and never over another one.
+#[test]
+fn a_saved_report_is_rendered() {
+    let folder = Folder::new();
+    let report = r#"{ "machine": { "processor": "P", "cores": [0], "tsc_ghz": 2.0, "kernel": "6", "free_huge_mib": 0,
+        "load": 0.0 }, "program": "millrace", "began": "2026-11-23 09:30 UTC", "took_s": 1.5, "effort": "quick",
+        "figures": [{ "name": "rates", "title": "Rates", "about": "L2.", "source": null, "command": "millrace bench",
+        "x": { "label": "size", "unit": "bytes", "scale": "linear", "categories": [] },
+        "y": { "label": "rate", "unit": "Mpps", "scale": "linear", "categories": [] },
+        "series": [{ "name": "fused", "origin": "own", "points": [{ "x": 64.0,
+            "y": { "median": 14.5, "min": 14.0, "max": 14.75 }, "repeats": 3, "disturbed": false }] }],
+        "settings": [], "skipped": [], "notes": [], "expected": [] }] }"#;
+    std::fs::create_dir(folder.path("saved")).expect("a folder");
+    folder.write("saved/first.json", report);
+    let run = folder.millrace(&["bench", "report", "saved/first.json", "--markdown"]).sound();
+    let page = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(page.contains("| 64") && page.contains("14.50 (14.00–14.75)"), "{page}");
+    assert!(!folder.path("saved/report.html").exists());
+    folder.millrace(&["bench", "report", "saved/first.json"]).sound();
+    for file in ["report.html", "report.md", "report.json", "rates.svg", "rates.csv"] {
+        assert!(folder.path("saved").join(file).exists(), "{file}");
+    }
+    // What was just written is a report, too, and stands in the way of others.
+    folder.millrace(&["bench", "report", "saved/report.json"]).sound();
+    let refused = folder.millrace(&["bench", "report", "saved/first.json"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--to"), "{}", refused.stderr);
+    folder.millrace(&["bench", "report", "saved/first.json", "--to", "again"]).sound();
+    assert!(folder.path("again/rates.svg").exists());
+}

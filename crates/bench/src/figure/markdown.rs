@@ -1,0 +1,171 @@
+//! A report as a Markdown page.
+//!
+//! Texts are escaped: a name that looks like a table, a link or a tag stays a name.
+
+use super::grid::Grid;
+use super::store::file_names;
+use super::words::{DISTURBED, any_disturbed, called, duration, held, machine, plain, verdict, warning};
+use super::{Figure, Origin, Report};
+use comfy_table::presets::ASCII_MARKDOWN;
+use std::fmt::{Result, Write};
+
+/// The page, without plots: what `docs/performance.md` is.
+pub fn markdown(report: &Report) -> String {
+    page(report, None)
+}
+
+/// The page with the plots that [`super::write()`] puts into a folder; the folder as seen from the page, `plots` or `.`.
+pub fn markdown_with_plots(report: &Report, folder: &str) -> String {
+    page(report, Some(folder))
+}
+
+fn page(report: &Report, plots: Option<&str>) -> String {
+    let names = file_names(report);
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = head(&mut out, report, &names);
+    for (figure, name) in report.figures.iter().zip(&names) {
+        let plot = plots.map(|folder| format!("{folder}/{name}.svg"));
+        let _ = section(&mut out, figure, name, plot.as_deref());
+    }
+    out
+}
+
+fn head(out: &mut String, report: &Report, names: &[String]) -> Result {
+    writeln!(out, "<!-- Generated from a report of `millrace bench` by")?;
+    writeln!(out, "     `millrace bench report report.json --markdown`; changes belong there. -->\n")?;
+    writeln!(out, "# Measurements\n")?;
+    writeln!(out, "- **Machine**: {}", escape(&machine(&report.machine)))?;
+    writeln!(out, "- **Program**: {}", escape(&report.program))?;
+    writeln!(
+        out,
+        "- **Run**: {}, {} effort, took {}",
+        escape(&report.began),
+        escape(&report.effort),
+        duration(report.took_s)
+    )?;
+    let (holding, all) = held(report);
+    writeln!(out, "- **Expectations**: {holding} of {all} hold")?;
+    writeln!(out, "\nValues are the median of the repeats, with the smallest and the largest in brackets.")?;
+    writeln!(
+        out,
+        "Columns that begin with `peer:` are other systems in the same run; those that begin with"
+    )?;
+    writeln!(out, "`paper:` are a paper's own values from its own machine, for reference only.\n")?;
+    if let Some(warning) = warning(&report.machine) {
+        writeln!(out, "**{warning}**\n")?;
+    }
+    for (figure, name) in report.figures.iter().zip(names) {
+        let failed = if figure.holds() { "" } else { " (**not as expected**)" };
+        writeln!(out, "- [{}](#{name}){failed}", escape(&figure.title))?;
+    }
+    Ok(())
+}
+
+fn section(out: &mut String, figure: &Figure, name: &str, plot: Option<&str>) -> Result {
+    // An anchor of our own: how headings become anchors differs from site to site.
+    writeln!(out, "\n<a id=\"{name}\"></a>\n\n## {}\n", escape(&figure.title))?;
+    writeln!(out, "{}\n", escape(&figure.about))?;
+    if let Some(source) = &figure.source {
+        writeln!(out, "After {}.\n", escape(source.trim_end_matches('.')))?;
+    }
+    writeln!(out, "Measured by {}.\n", code(&figure.command))?;
+    if let Some(plot) = plot {
+        writeln!(out, "![{}]({plot})\n", escape(&figure.title))?;
+    }
+    writeln!(out, "{}, median (min–max):\n", escape(&figure.y.title()))?;
+    writeln!(out, "{}\n", Grid::of(figure).table(ASCII_MARKDOWN, inline))?;
+    if any_disturbed(figure) {
+        writeln!(out, "\\{} {}.\n", DISTURBED.0, DISTURBED.1)?;
+    }
+    let papers = figure.series.iter().filter_map(|series| match &series.origin {
+        Origin::Paper(place) => Some(format!("{}: {}", escape(&called(series)), escape(place))),
+        _ => None,
+    });
+    let settings = figure.settings.iter();
+    let settings = settings.map(|(name, setting)| format!("{}: {}", escape(name), escape(setting)));
+    let skipped = figure.skipped.iter();
+    let skipped = skipped.map(|skipped| format!("**{}**: {}", escape(&skipped.what), escape(&skipped.why)));
+    let notes = figure.notes.iter().map(|note| escape(note));
+    let expected = figure.expected.iter();
+    let expected = expected
+        .map(|expectation| format!("**{}**: {}", verdict(expectation.holds), escape(&expectation.told)));
+    list(out, "Where the papers' values are from", papers)?;
+    list(out, "Settings", settings)?;
+    list(out, "Not measured here", skipped)?;
+    list(out, "Notes", notes)?;
+    list(out, "Expectations", expected)
+}
+
+fn list(out: &mut String, heading: &str, items: impl Iterator<Item = String>) -> Result {
+    let items: String = items.map(|item| format!("- {item}\n")).collect();
+    if items.is_empty() { Ok(()) } else { writeln!(out, "{heading}:\n\n{items}") }
+}
+
+/// A text that Markdown shows as it is, as a paragraph or in one.
+fn escape(text: &str) -> String {
+    let text = inline(text);
+    let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let begins_list = number.len() < text.len() && number.starts_with(['.', ')']);
+    match text.chars().next() {
+        Some('#' | '+' | '-' | '=') => format!("\\{text}"),
+        // `3.5` is a number, `3. 5` an item.
+        Some(_) if begins_list && number.chars().nth(1).is_none_or(|c| c == ' ') => {
+            let (digits, rest) = text.split_at(text.len() - number.len());
+            format!("{digits}\\{rest}")
+        }
+        _ => text,
+    }
+}
+
+/// A text that Markdown shows as it is in the cell of a table, where nothing begins a heading or a list.
+fn inline(text: &str) -> String {
+    let text = plain(text);
+    let letters: Vec<char> = text.chars().collect();
+    let is_word = |at: Option<usize>| at.and_then(|at| letters.get(at)).is_some_and(|c| c.is_alphanumeric());
+    let mut out = String::with_capacity(text.len());
+    for (at, letter) in letters.iter().enumerate() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '[' | ']' | '|' | '~' => out.extend(['\\', *letter]),
+            // Inside of a word it is only itself, and names are full of it.
+            '_' if !(is_word(at.checked_sub(1)) && is_word(Some(at + 1))) => out.push_str("\\_"),
+            letter => out.push(*letter),
+        }
+    }
+    out
+}
+
+/// A code span, whatever is in it.
+fn code(text: &str) -> String {
+    let text = plain(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    // A space at either end is taken away again where the text itself begins or ends with a backquote.
+    let pad = if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_names() {
+        assert_eq!(escape("a|b <c> *d* [e](f) g_h _i_"), r"a\|b &lt;c&gt; \*d\* \[e\](f) g_h \_i\_");
+        assert_eq!(escape("# x"), r"\# x");
+        assert_eq!(escape("12. x 3.5"), r"12\. x 3.5");
+        assert_eq!(escape("3.5"), "3.5");
+        assert_eq!(inline("-3.5"), "-3.5");
+        assert_eq!(escape("two\n\nlines"), "two  lines");
+    }
+
+    #[test]
+    fn code_spans_hold_backquotes() {
+        assert_eq!(code("millrace bench"), "`millrace bench`");
+        assert_eq!(code("a `b` c"), "``a `b` c``");
+        assert_eq!(code("`x`"), "`` `x` ``");
+    }
+}

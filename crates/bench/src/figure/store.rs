@@ -1,0 +1,98 @@
+//! Reports as files.
+
+use super::{Report, csv, html, markdown_with_plots, svg};
+use crate::BenchError;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Longest file name that is made of a figure's name, in bytes, without its ending.
+const LONGEST_NAME: usize = 80;
+
+/// Writes `report.html`, `report.json`, `report.md`, and for each figure `NAME.svg` and `NAME.csv`; returns the files.
+///
+/// JSON has no infinite numbers. Points with one are left out, in all files alike, and a note says so.
+///
+/// # Errors
+/// When the folder or a file cannot be written.
+pub fn write(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError> {
+    let report = &with_numbers_only(report);
+    std::fs::create_dir_all(folder).map_err(|cause| failed("create", folder, cause))?;
+    let json = serde_json::to_string_pretty(report)
+        .map_err(|error| failed("write", &folder.join("report.json"), error.into()))?;
+    let mut files = vec![
+        ("report.html".to_string(), html(report)),
+        ("report.json".to_string(), json + "\n"),
+        ("report.md".to_string(), markdown_with_plots(report, ".")),
+    ];
+    for (figure, name) in report.figures.iter().zip(file_names(report)) {
+        files.push((format!("{name}.svg"), svg(figure)));
+        files.push((format!("{name}.csv"), csv(figure)?));
+    }
+    let write = |(name, content): (String, String)| {
+        let path = folder.join(name);
+        std::fs::write(&path, content).map_err(|cause| failed("write", &path, cause))?;
+        Ok(path)
+    };
+    files.into_iter().map(write).collect()
+}
+
+/// Reads a `report.json`.
+///
+/// # Errors
+/// When it cannot be read or holds no report.
+pub fn read(path: &Path) -> Result<Report, BenchError> {
+    let text = std::fs::read_to_string(path).map_err(|cause| failed("read", path, cause))?;
+    serde_json::from_str(&text).map_err(|error| BenchError::BadLines {
+        path: path.into(),
+        told: format!(
+            "{}: no report: {error}; reports are the files `report.json` of `millrace bench`",
+            path.display()
+        ),
+    })
+}
+
+fn failed(action: &'static str, path: &Path, cause: std::io::Error) -> BenchError {
+    BenchError::File { action, path: path.into(), cause }
+}
+
+/// For each figure a name that is safe in file names, addresses and HTML, and no other figure's.
+pub(super) fn file_names(report: &Report) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut name = |name: &str| {
+        let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let words: String = name.chars().take(LONGEST_NAME).map(safe).collect();
+        let words: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
+        let base = if words.is_empty() { "figure".into() } else { words.join("-") };
+        let numbered = (2..).map(|number| format!("{base}-{number}"));
+        let free = std::iter::once(base.clone()).chain(numbered).find(|name| !taken.contains(name));
+        let free = free.unwrap_or(base);
+        taken.insert(free.clone());
+        free
+    };
+    report.figures.iter().map(|figure| name(&figure.name)).collect()
+}
+
+fn with_numbers_only(report: &Report) -> Report {
+    let mut report = report.clone();
+    let finite = |number: f64| if number.is_finite() { number } else { 0.0 };
+    report.took_s = finite(report.took_s);
+    report.machine.tsc_ghz = finite(report.machine.tsc_ghz);
+    report.machine.load = finite(report.machine.load);
+    for figure in &mut report.figures {
+        for series in &mut figure.series {
+            let before = series.points.len();
+            let is_number = |number: f64| number.is_finite();
+            series.points.retain(|point| {
+                [point.x, point.y.median, point.y.min, point.y.max].into_iter().all(is_number)
+            });
+            let lost = before - series.points.len();
+            if lost > 0 {
+                figure.notes.push(format!(
+                    "{}: {lost} of {before} points are no finite numbers and left out",
+                    series.name
+                ));
+            }
+        }
+    }
+    report
+}

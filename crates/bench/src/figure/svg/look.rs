@@ -1,0 +1,118 @@
+//! How curves are told apart: by colour, by marker and by line.
+//!
+//! Ours are solid, other systems' thin with long dashes, papers' grey with short ones. Ten colours that stay apart for
+//! the colour-blind (Okabe and Ito's, Tol's), and seven markers: the pair repeats after seventy curves.
+
+use super::canvas::{Canvas, Pen, Spot};
+use crate::figure::{Origin, Series};
+use plotters::style::RGBColor;
+use std::f64::consts::{FRAC_PI_2, TAU};
+
+const COLORS: [RGBColor; 10] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 140, 105),
+    RGBColor(204, 110, 160),
+    RGBColor(51, 34, 136),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(136, 34, 85),
+    RGBColor(130, 130, 30),
+    RGBColor(20, 20, 20),
+];
+const GREYS: [RGBColor; 3] = [RGBColor(105, 105, 105), RGBColor(150, 150, 150), RGBColor(75, 75, 75)];
+const MARKERS: [Marker; 7] = [
+    Marker::Circle,
+    Marker::Regular { corners: 4, turn: 0.5 },
+    Marker::Regular { corners: 3, turn: 0.0 },
+    Marker::Regular { corners: 4, turn: 0.0 },
+    Marker::Regular { corners: 3, turn: 0.5 },
+    Marker::Regular { corners: 5, turn: 0.0 },
+    Marker::Regular { corners: 6, turn: 0.5 },
+];
+/// From a marker's middle to its edge, in pixels.
+const RADIUS: f64 = 4.0;
+
+/// A curve's looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Its colour.
+    pub color: RGBColor,
+    /// Its line.
+    pub pen: Pen,
+    /// What bars are filled with.
+    pub fill: RGBColor,
+    marker: Marker,
+    hollow: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Marker {
+    Circle,
+    /// Turned by a share of the angle between two corners; otherwise one is at the top.
+    Regular {
+        corners: u32,
+        turn: f64,
+    },
+}
+
+/// The looks of some curves.
+pub fn looks(series: &[Series]) -> Vec<Look> {
+    let (mut measured, mut printed) = (0, 0);
+    let next = |count: &mut usize| {
+        *count += 1;
+        *count - 1
+    };
+    let look = |series: &Series| {
+        let paper = matches!(series.origin, Origin::Paper(_));
+        let at = next(if paper { &mut printed } else { &mut measured });
+        let pick = |colors: &[RGBColor]| colors.get(at % colors.len()).copied().unwrap_or(COLORS[0]);
+        let marker = MARKERS[at % MARKERS.len()];
+        let (color, width, dash) = match series.origin {
+            Origin::Own => (pick(&COLORS), 2.0, None),
+            Origin::Peer => (pick(&COLORS), 1.5, Some((10.0, 4.0))),
+            Origin::Paper(_) => (pick(&GREYS), 1.2, Some((3.0, 3.0))),
+        };
+        let fill = match series.origin {
+            Origin::Own => color,
+            Origin::Peer => pale(color),
+            Origin::Paper(_) => plotters::style::WHITE,
+        };
+        Look { color, pen: Pen { color, width, dash }, fill, marker, hollow: paper }
+    };
+    series.iter().map(look).collect()
+}
+
+/// Mixed with white.
+fn pale(RGBColor(red, green, blue): RGBColor) -> RGBColor {
+    let mix = |part: u8| ((u16::from(part) + 2 * 255) / 3) as u8;
+    RGBColor(mix(red), mix(green), mix(blue))
+}
+
+impl Look {
+    /// A point's marker, hollow for what was disturbed and for papers' values.
+    pub fn mark(&self, canvas: &Canvas, (x, y): Spot, disturbed: bool) {
+        let fill = if self.hollow || disturbed { plotters::style::WHITE } else { self.color };
+        let outline = Pen::solid(self.color, 1.4);
+        let Marker::Regular { corners, turn } = self.marker else {
+            return canvas.circle((x, y), RADIUS, fill, &outline);
+        };
+        // Few corners enclose less of the circle around them.
+        let radius = if corners == 3 { RADIUS * 1.3 } else { RADIUS * 1.15 };
+        let corner = |at: u32| {
+            let angle = (f64::from(at) + turn) / f64::from(corners) * TAU - FRAC_PI_2;
+            (x + radius * angle.cos(), y + radius * angle.sin())
+        };
+        let corners: Vec<Spot> = (0..corners).map(corner).collect();
+        canvas.polygon(&corners, fill, &outline);
+    }
+}
+
+/// From the smallest to the largest of the repeats, with caps.
+pub fn whisker(canvas: &Canvas, color: RGBColor, x: f64, (top, bottom): (f64, f64), cap: f64) {
+    let pen = Pen::solid(color, 1.2);
+    canvas.line(&[(x, top), (x, bottom)], &pen);
+    for y in [top, bottom] {
+        canvas.line(&[(x - cap, y), (x + cap, y)], &pen);
+    }
+}

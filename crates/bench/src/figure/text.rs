@@ -1,0 +1,53 @@
+//! A figure for a terminal.
+
+use super::grid::Grid;
+use super::words::{DISTURBED, any_disturbed, plain, verdict, wrap};
+use super::{Figure, Origin};
+use comfy_table::ContentArrangement;
+use comfy_table::presets::NOTHING;
+
+/// Columns of running text.
+const WIDTH: usize = 100;
+
+/// Title, table, what was skipped, notes and expectations.
+pub fn text(figure: &Figure) -> String {
+    let mut out = format!("== {}: {}\n\n", plain(&figure.name), plain(&figure.title));
+    out += &paragraph("", &figure.about);
+    if let Some(source) = &figure.source {
+        out += &paragraph("after ", source);
+    }
+    out += &format!("\n{}: median (min–max)\n\n", plain(&figure.y.title()));
+    let mut table = Grid::of(figure).table(NOTHING, str::to_string);
+    // Where it is a terminal that shows the table, cells are wrapped to its width.
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    out += &format!("{table}\n");
+    if any_disturbed(figure) {
+        out += &paragraph(&format!("{} ", DISTURBED.0), DISTURBED.1);
+    }
+    out.push('\n');
+    for series in &figure.series {
+        if let Origin::Paper(place) = &series.origin {
+            out += &paragraph("paper: ", &format!("{}: {place}, for reference only", series.name));
+        }
+    }
+    for (name, setting) in &figure.settings {
+        out += &paragraph("", &format!("{name}: {setting}"));
+    }
+    for skipped in &figure.skipped {
+        out += &paragraph("SKIP: ", &format!("{}: {}", skipped.what, skipped.why));
+    }
+    for note in &figure.notes {
+        out += &paragraph("NOTE: ", note);
+    }
+    for expectation in &figure.expected {
+        out += &paragraph(&format!("{}: ", verdict(expectation.holds)), &expectation.told);
+    }
+    // Not wrapped: it is there to be copied.
+    out + &format!("\n$ {}\n", plain(&figure.command))
+}
+
+/// Wrapped, with what begins it; further lines are set in.
+fn paragraph(front: &str, text: &str) -> String {
+    wrap(&format!("{front}{}", plain(text)), WIDTH).join(if front.is_empty() { "\n" } else { "\n    " })
+        + "\n"
+}
