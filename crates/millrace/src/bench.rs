@@ -3,6 +3,8 @@
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
 use crate::text::print;
+mod deploy;
+mod figures;
 mod throughput;
 
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
@@ -105,6 +107,7 @@ pub struct BenchArgs {
 #[derive(Debug, Subcommand)]
 enum Experiment {
     Throughput(throughput::ThroughputArgs),
+    Deploy(deploy::DeployArgs),
 }
 
 /// A handler, and the file with what is written to it.
@@ -125,6 +128,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
         Some(Experiment::Throughput(args)) => return throughput::run(args),
+        Some(Experiment::Deploy(args)) => return deploy::run(args),
         None => {}
     }
     if let Some(chain) = &args.one {

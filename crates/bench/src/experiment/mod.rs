@@ -1,0 +1,16 @@
+//! The experiments that papers of the field report, on this machine.
+//!
+//! Each is a function from its options to a [`crate::figure::Figure`], or to several. What a machine lacks is told in the
+//! figure ([`crate::figure::Skipped`]), and the rest is measured; whatever was started has ended when the function
+//! returns, however it returns.
+//!
+//! - [`deploy`]: how long it takes until an NF works that was not there (NetVM, figure 17)
+//! - [`script`] and [`live`]: chains that experiments write and run in this process
+
+pub mod deploy;
+pub mod live;
+mod offered;
+pub mod script;
+
+pub use live::{Setting, Starting};
+pub use script::Script;

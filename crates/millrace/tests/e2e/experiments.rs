@@ -1,0 +1,72 @@
+//! `bench` with an experiment: figures of what this machine has, and nothing left over.
+
+use crate::program::Folder;
+use serde_json::Value;
+
+const CHAIN: &str = "
+links = [\"in -> [0]front[1] -> [0]nf[1] -> out\"]
+[ports]
+in = { traffic = { flows = 100, size = \"64\" } }
+out = { discard = true }
+[nf.front]
+inline = \"FromDevice(0) -> Counter -> ToDevice(1);\"
+[nf.nf]
+runs = \"process\"
+inline = \"FromDevice(0) -> CheckIPHeader(14) -> ToDevice(1);\"
+";
+
+fn experiment(folder: &Folder, arguments: &[&str]) -> Value {
+    let mut all = vec!["bench"];
+    all.extend(arguments);
+    all.push("--json");
+    serde_json::from_slice(&folder.millrace(&all).sound().stdout).expect("JSON")
+}
+
+fn list<'a>(figure: &'a Value, key: &str) -> &'a [Value] {
+    figure[key].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The medians of a curve, by x.
+fn curve(figure: &Value, name: &str) -> Vec<(f64, f64)> {
+    let found = list(figure, "series").iter().find(|series| series["name"] == name);
+    let series = found.unwrap_or_else(|| panic!("no {name} in {figure:#}"));
+    let number = |value: &Value| value.as_f64().expect("a number");
+    list(series, "points").iter().map(|point| (number(&point["x"]), number(&point["y"]["median"]))).collect()
+}
+
+/// What is as expected holds, but for figures that a busy machine upsets.
+fn assert_expected(figure: &Value, about: &str) {
+    let mut of_it = list(figure, "expected")
+        .iter()
+        .filter(|one| one["told"].as_str().is_some_and(|told| told.contains(about)));
+    assert!(of_it.clone().count() > 0, "nothing is expected of {about}: {figure:#}");
+    assert!(of_it.all(|one| one["holds"] == true), "{about}: {:#}", figure["expected"]);
+}
+
+#[test]
+fn nfs_are_deployed_in_every_way_that_there_is() {
+    let folder = Folder::new();
+    let figure = experiment(&folder, &["deploy", "--quick"]);
+    let names: Vec<&str> = list(&figure["x"], "categories").iter().filter_map(Value::as_str).collect();
+    let first = curve(&figure, "until the first packet");
+    let hello = curve(&figure, "until hello");
+    for way in ["program in a process, restarted", "Click in a process, restarted"] {
+        let at = names.iter().position(|name| *name == way).expect("measured") as f64;
+        let of = |curve: &[(f64, f64)]| curve.iter().find(|(x, _)| *x == at).expect("measured").1;
+        assert!(of(&hello) > 0.0 && of(&first) > 0.0, "{figure:#}");
+    }
+    assert_expected(&figure, "other rules in place");
+    for skipped in list(&figure, "skipped") {
+        let what = skipped["what"].as_str().expect("text");
+        assert!(what.starts_with("container") || what == "virtual machine", "{skipped}");
+        eprintln!("SKIP: {what}: {}", skipped["why"]);
+    }
+
+    folder.write("chain.toml", CHAIN);
+    let figure = experiment(&folder, &["deploy", "chain.toml", "--repeats", "2"]);
+    assert_eq!(figure["x"]["categories"], serde_json::json!(["the whole chain", "nf"]));
+    assert_eq!(figure["skipped"][0]["what"], "front");
+    assert_eq!(curve(&figure, "until the first packet").len(), 2);
+    let missing = folder.millrace(&["bench", "deploy", "missing.toml"]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("missing.toml"), "{}", missing.stderr);
+}
