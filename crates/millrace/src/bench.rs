@@ -5,6 +5,7 @@
 use crate::text::print;
 mod deploy;
 mod figures;
+mod steering;
 mod throughput;
 
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
@@ -108,6 +109,7 @@ pub struct BenchArgs {
 enum Experiment {
     Throughput(throughput::ThroughputArgs),
     Deploy(deploy::DeployArgs),
+    Steering(steering::SteeringArgs),
 }
 
 /// A handler, and the file with what is written to it.
@@ -129,6 +131,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         Some(Experiment::Deploy(args)) => return deploy::run(args),
+        Some(Experiment::Steering(args)) => return steering::run(args),
         None => {}
     }
     if let Some(chain) = &args.one {

@@ -5,12 +5,14 @@
 //! returns, however it returns.
 //!
 //! - [`deploy`]: how long it takes until an NF works that was not there (NetVM, figure 17)
+//! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
 //! - [`script`] and [`live`]: chains that experiments write and run in this process
 
 pub mod deploy;
 pub mod live;
 mod offered;
 pub mod script;
+pub mod steering;
 
 pub use live::{Setting, Starting};
 pub use script::Script;

@@ -61,15 +61,33 @@ impl Script {
     /// # Errors
     /// When it is no chain file, or has no such NF.
     pub fn with(&self, nf: &str, keys: &[(&str, toml::Value)]) -> Result<Script, BenchError> {
+        self.changed(nf, |entry| {
+            for (key, value) in keys {
+                entry.insert((*key).into(), value.clone());
+            }
+        })
+    }
+
+    /// The same without these keys of an NF.
+    ///
+    /// # Errors
+    /// When it is no chain file, or has no such NF.
+    pub fn without(&self, nf: &str, keys: &[&str]) -> Result<Script, BenchError> {
+        self.changed(nf, |entry| {
+            for key in keys {
+                entry.remove(*key);
+            }
+        })
+    }
+
+    fn changed(&self, nf: &str, change: impl FnOnce(&mut toml::Table)) -> Result<Script, BenchError> {
         let mut table = self.table()?;
         let entry = table.get_mut("nf").and_then(|nfs| nfs.get_mut(nf)).and_then(toml::Value::as_table_mut);
         let Some(entry) = entry else {
             let (path, known) = (self.path.display(), self.nfs()?.join(", "));
             return Err(BenchError::Contradiction(format!("{path} has no NF `{nf}`: name one of {known}")));
         };
-        for (key, value) in keys {
-            entry.insert((*key).into(), value.clone());
-        }
+        change(entry);
         Ok(Script { path: self.path.clone(), text: table.to_string() })
     }
 
@@ -97,6 +115,8 @@ mod tests {
         assert_eq!(table["nf"]["a"]["runs"].as_str(), Some("process"));
         assert_eq!(table["nf"]["a"]["instances"].as_integer(), Some(2));
         assert_eq!(table["nf"]["a"]["burst"].as_integer(), Some(3));
+        let fewer = other.without("a", &["burst"]).expect("there").table().expect("a chain file");
+        assert!(fewer["nf"]["a"].get("burst").is_none() && fewer["nf"]["a"].get("runs").is_some());
         let error = script.with("c", &[]).expect_err("refused").to_string();
         assert!(error.contains("no NF `c`") && error.contains("a, b"), "{error}");
     }

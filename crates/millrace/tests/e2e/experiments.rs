@@ -70,3 +70,31 @@ fn nfs_are_deployed_in_every_way_that_there_is() {
     let missing = folder.millrace(&["bench", "deploy", "missing.toml"]);
     assert!(missing.code == Some(2) && missing.stderr.contains("missing.toml"), "{}", missing.stderr);
 }
+
+#[test]
+fn instances_are_steered() {
+    let folder = Folder::new();
+    let figures = experiment(&folder, &["steering", "--most", "2", "--repeats", "1", "--seconds", "0.3"]);
+    let names: Vec<&str> =
+        figures.as_array().expect("two").iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["netvm-steering", "netvm-steering-flow"]);
+    for figure in figures.as_array().expect("two") {
+        assert!(list(figure, "skipped").is_empty(), "{figure:#}");
+        let share = |name: &str| curve(figure, name).iter().find(|(x, _)| *x == 2.0).expect("measured").1;
+        let total = share("total");
+        // A busy machine may favour one.
+        assert!(share("instance 1") > total / 10.0 && share("instance 2") > total / 10.0, "{figure:#}");
+    }
+    // An NF of the user's, which runs as its chain file says.
+    folder.write("chain.toml", CHAIN);
+    let options =
+        ["steering", "chain.toml", "--nf", "nf", "--most", "2", "--repeats", "1", "--seconds", "0.1"];
+    let figures = experiment(&folder, &options);
+    assert_eq!(curve(&figures[0], "total").len(), 2, "{figures:#}");
+    let unknown = folder.millrace(&["bench", "steering", "chain.toml", "--nf", "other"]);
+    assert!(
+        unknown.code == Some(2) && unknown.stderr.contains("name one of front, nf"),
+        "{}",
+        unknown.stderr
+    );
+}
