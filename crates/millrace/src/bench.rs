@@ -6,6 +6,7 @@ use crate::text::print;
 mod deploy;
 mod figures;
 mod steering;
+mod taps;
 mod throughput;
 
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
@@ -110,6 +111,7 @@ enum Experiment {
     Throughput(throughput::ThroughputArgs),
     Deploy(deploy::DeployArgs),
     Steering(steering::SteeringArgs),
+    Taps(taps::TapArgs),
 }
 
 /// A handler, and the file with what is written to it.
@@ -132,6 +134,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         Some(Experiment::Deploy(args)) => return deploy::run(args),
         Some(Experiment::Steering(args)) => return steering::run(args),
+        Some(Experiment::Taps(args)) => return taps::run(args),
         None => {}
     }
     if let Some(chain) = &args.one {

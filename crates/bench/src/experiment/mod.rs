@@ -6,6 +6,7 @@
 //!
 //! - [`deploy`]: how long it takes until an NF works that was not there (NetVM, figure 17)
 //! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
+//! - [`taps`]: what NFs cost that share a virtual device (MVMP, figure 6)
 //! - [`script`] and [`live`]: chains that experiments write and run in this process
 
 pub mod deploy;
@@ -13,6 +14,7 @@ pub mod live;
 mod offered;
 pub mod script;
 pub mod steering;
+pub mod taps;
 
 pub use live::{Setting, Starting};
 pub use script::Script;

@@ -98,3 +98,19 @@ fn instances_are_steered() {
         unknown.stderr
     );
 }
+
+#[test]
+fn nfs_share_a_device() {
+    let folder = Folder::new();
+    let options = ["taps", "--sizes", "64", "--most", "3", "--repeats", "1", "--seconds", "0.2"];
+    let figures = experiment(&folder, &options);
+    let figure = &figures[0];
+    let figure = if figure.is_null() { &figures } else { figure };
+    assert_eq!(figure["name"], "mvmp-duplicate");
+    assert!(list(figure, "skipped").is_empty(), "{figure:#}");
+    for name in ["copies, seen by each", "observers, seen by each", "taps, seen by each", "taps, through"] {
+        let points = curve(figure, name);
+        assert!(points.len() == 3 && points.iter().all(|(_, mpps)| *mpps > 0.0), "{name}: {figure:#}");
+    }
+    assert_expected(figure, "with copies");
+}
