@@ -4,6 +4,7 @@
 
 use crate::text::print;
 mod deploy;
+mod dos;
 mod figures;
 mod steering;
 mod taps;
@@ -110,6 +111,7 @@ pub struct BenchArgs {
 enum Experiment {
     Throughput(throughput::ThroughputArgs),
     Deploy(deploy::DeployArgs),
+    Dos(dos::DosArgs),
     Steering(steering::SteeringArgs),
     Taps(taps::TapArgs),
 }
@@ -133,6 +135,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         Some(Experiment::Deploy(args)) => return deploy::run(args),
+        Some(Experiment::Dos(args)) => return dos::run(args),
         Some(Experiment::Steering(args)) => return steering::run(args),
         Some(Experiment::Taps(args)) => return taps::run(args),
         None => {}

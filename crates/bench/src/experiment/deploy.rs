@@ -4,7 +4,7 @@
 //! packets arrive without end. Time counts from the order to start it until its host has heard its hello and given it its
 //! rings, and until the first packet has come out of it. What the paper gives in words stands beside it.
 
-use super::live::{LiveChain, Setting, out_of};
+use super::live::{LiveChain, Setting, await_state, out_of};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
@@ -222,7 +222,7 @@ fn exchanged(
 fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start(script, &options.setting)?;
     let seat = chain.seat("nf")?;
-    chain.await_state(&seat, State::Up)?;
+    await_state(&seat, State::Up)?;
     let took = restarts(&chain, &seat, options.repeats);
     chain.end();
     took
@@ -233,10 +233,10 @@ fn restarts(chain: &LiveChain, seat: &Seat, repeats: usize) -> Result<Vec<Took>,
     let mut all = vec![];
     for _ in 0..repeats.max(1) {
         chain.want(seat, false);
-        chain.await_state(seat, State::Stopped)?;
+        await_state(seat, State::Stopped)?;
         let (before, start) = (out_of(&chain.report(), &element), Instant::now());
         chain.want(seat, true);
-        chain.await_state(seat, State::Up)?;
+        await_state(seat, State::Up)?;
         let hello_s = Some(start.elapsed().as_secs_f64());
         // Packets go by those that only look, whether they run or not.
         let first_s = match seat.spec.terms.observes() {

@@ -7,11 +7,13 @@ use crate::BenchError;
 use crate::load::pace::Pace;
 use crate::speed::Shape;
 use crate::speed::core_time::Thread;
+use crate::speed::machine::Machine;
 use crate::speed::measure::{failed, starter_of};
 use crate::traffic::TrafficSpec;
 use diag::{Diagnostics, SourceMap};
 use host::Report;
 use host::chain::{Sources, TrafficDecl};
+use host::nf::supervisor::Bell;
 use host::nf::{Seat, State};
 use host::ports::{Ports, Starter};
 use host::running::{Plan, Running};
@@ -30,8 +32,8 @@ pub type Starting = Arc<dyn Fn(&Path, Sources, usize) -> Result<Starter, BenchEr
 const LOOK: Duration = Duration::from_micros(50);
 /// How long an NF may take to start or to end: its host gives it 20 s to start.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How long packets may take to come.
-const PACKETS: Duration = Duration::from_secs(10);
+/// How long packets may take to come: an NF may have to start first.
+const PACKETS: Duration = PATIENCE;
 /// Frames of made-up traffic that are kept, at most.
 const MOST_FRAMES: u64 = 1 << 18;
 
@@ -63,6 +65,13 @@ impl Default for Setting {
             starting: None,
             paced: HashMap::new(),
         }
+    }
+}
+
+impl Setting {
+    /// Cores that the packet thread leaves to NFs.
+    pub fn other_cores(&self) -> Vec<usize> {
+        Machine::look().cores.into_iter().filter(|core| Some(*core) != self.core).collect()
     }
 }
 
@@ -170,26 +179,17 @@ impl LiveChain {
         found.ok_or_else(|| failed(format!("NF `{nf}` runs in no process of its own")))
     }
 
+    /// Wakes whoever looks after NFs in processes; `None` where there are none.
+    pub fn bell(&self) -> Option<Bell> {
+        self.ports.supervisor().map(host::nf::Supervisor::bell)
+    }
+
     /// Asks for the process of an NF, or for its end. Does not wait.
     pub fn want(&self, seat: &Seat, wanted: bool) {
         seat.want(wanted);
-        if let Some(supervisor) = self.ports.supervisor() {
-            supervisor.bell().ring();
+        if let Some(bell) = self.bell() {
+            bell.ring();
         }
-    }
-
-    /// Waits until an NF is in a state.
-    ///
-    /// # Errors
-    /// When that takes too long: with what the NF's host knows of it.
-    pub fn await_state(&self, seat: &Seat, state: State) -> Result<(), BenchError> {
-        await_until(PATIENCE, || seat.state() == state).map(drop).ok_or_else(|| {
-            let (name, wanted, now) = (&seat.spec.name, state.name(), seat.state().name());
-            let why = seat.told().failure.clone();
-            failed(
-                why.unwrap_or_else(|| format!("NF `{name}` is {now}, and not {wanted}, after {PATIENCE:?}")),
-            )
-        })
     }
 
     /// Waits until all NFs in processes run.
@@ -197,7 +197,7 @@ impl LiveChain {
     /// # Errors
     /// When one does not.
     pub fn await_nfs(&self) -> Result<(), BenchError> {
-        self.seats().iter().try_for_each(|seat| self.await_state(seat, State::Up))
+        self.seats().iter().try_for_each(|seat| await_state(seat, State::Up))
     }
 
     /// Waits until a count has grown past what it was, and tells since when, in seconds.
@@ -261,6 +261,18 @@ impl Drop for LiveChain {
 pub fn out_of(report: &Report, element: &str) -> u64 {
     let node = report.nodes.iter().find(|node| node.name == element);
     node.map_or(0, |node| node.outputs.iter().sum())
+}
+
+/// Waits until an NF is in a state.
+///
+/// # Errors
+/// When that takes too long: with what the NF's host knows of it.
+pub fn await_state(seat: &Seat, state: State) -> Result<(), BenchError> {
+    await_until(PATIENCE, || seat.state() == state).map(drop).ok_or_else(|| {
+        let (name, wanted, now) = (&seat.spec.name, state.name(), seat.state().name());
+        let why = seat.told().failure.clone();
+        failed(why.unwrap_or_else(|| format!("NF `{name}` is {now}, and not {wanted}, after {PATIENCE:?}")))
+    })
 }
 
 /// Looks until something holds; when that was, or `None` after too long.

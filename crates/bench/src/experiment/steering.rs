@@ -73,13 +73,16 @@ pub fn steering(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Figure>, BenchError> {
     let (script, nf) = of_options(options)?;
+    // An NF of the user's runs as the chain file says.
+    let processes = !script.runs_as_elements(&nf)?;
+    let options = &SteeringOptions { processes, ..options.clone() };
     ["least-filled", "flow"].into_iter().map(|by| of_policy(by, &script, &nf, options, progress)).collect()
 }
 
 /// The chain, and the NF that there are to be several of.
 fn of_options(options: &SteeringOptions) -> Result<(Script, String), BenchError> {
     let Some((path, nf)) = &options.chain else {
-        let runs = match other_cores(options.setting.core) {
+        let runs = match options.setting.other_cores() {
             _ if !options.processes => "runs = \"modular\"".into(),
             cores if cores.is_empty() => "runs = \"process\"".into(),
             cores => format!("runs = \"process\"\ncores = {cores:?}"),
@@ -98,11 +101,6 @@ fn of_options(options: &SteeringOptions) -> Result<(Script, String), BenchError>
     };
     // That it is there, before anything is measured.
     Ok((script.with(&nf, &[])?, nf))
-}
-
-/// Cores that the packet thread leaves to NFs.
-fn other_cores(core: Option<usize>) -> Vec<usize> {
-    Machine::look().cores.into_iter().filter(|other| Some(*other) != core).collect()
 }
 
 fn of_policy(

@@ -1,4 +1,4 @@
-//! Throughput over the number of NFs that share a virtual device: figure 6 of the MVMP paper (APNet 2017, section 4.1).
+//! Throughput over the number of NFs that share a virtual device: figure 6 of the MVMP paper (SAC 2018, section 4.1).
 //!
 //! Up to five NFs open one device, and each gets all of its packets: as copies of its own (`inline`), as copies that it can
 //! only read (`observe`), or as packets where they lie (`tap`). NFs with copies of their own hold the source back; those
@@ -144,7 +144,7 @@ fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> F
                 as observers of copies, and as taps of packets where they lie. Frames come from memory as fast as they are \
                 taken."
             .into(),
-        source: Some("MVMP (APNet 2017), figure 6".into()),
+        source: Some("MVMP (SAC 2018), figure 6".into()),
         command: format!("millrace bench taps --sizes {size} --most {most} --repeats {repeats} --seconds {seconds}"),
         x: Axis::linear("NFs", ""),
         y: Axis::linear("throughput", "Mpps"),
@@ -212,8 +212,7 @@ fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Resu
         "links = {links:?}\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"{size}\" }} }}\n\
          [device.shared]\ndirect = \"in\"\n"
     );
-    let cores = Machine::look().cores.into_iter().filter(|core| Some(*core) != options.setting.core);
-    let cores: Vec<usize> = cores.collect();
+    let cores = options.setting.other_cores();
     for number in 1..=count {
         let mut keys = toml::Table::new();
         keys.insert("program".into(), program.display().to_string().into());

@@ -67,7 +67,7 @@ pub struct ThroughputArgs {
     json: bool,
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(super) fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().map_err(|error| error.to_string())?;
     if number > 0.0 && number.is_finite() { Ok(number) } else { Err("a number above 0".into()) }
 }

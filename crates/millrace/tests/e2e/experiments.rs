@@ -114,3 +114,20 @@ fn nfs_share_a_device() {
     }
     assert_expected(figure, "with copies");
 }
+
+#[test]
+fn an_attack_is_filtered_by_an_nf_that_is_started_for_it() {
+    let folder = Folder::new();
+    let options = ["dos", "--normal", "5000", "--attack", "50000", "--quick"];
+    let figures = experiment(&folder, &options);
+    assert_eq!(figures[0]["name"], "netvm-dos");
+    for way in ["rules in place", "filter in a process"] {
+        assert_expected(&figures[0], &format!("{way}: of"));
+        assert_expected(&figures[0], &format!("{way}: the attack is filtered"));
+        let times = curve(&figures[1], way);
+        assert!(times.len() == 3 && times.iter().all(|(_, seconds)| *seconds < 1.0), "{times:?}");
+    }
+    for skipped in list(&figures[0], "skipped") {
+        eprintln!("SKIP: {}: {}", skipped["what"], skipped["why"]);
+    }
+}
