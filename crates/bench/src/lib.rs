@@ -6,12 +6,14 @@
 //!
 //! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
-//! [`start`] is how both start it. [`figure`] is the form in which experiments say what they found.
+//! [`start`] is how both start it. [`experiment`] has the experiments of papers, each a function that gives a [`figure`]:
+//! the form in which they say what they found.
 //!
 //! What this crate does not do: send anything. Ports do.
 
 pub mod capture;
 mod error;
+pub mod experiment;
 pub mod figure;
 pub mod load;
 pub mod search;

@@ -4,8 +4,13 @@
 
 use crate::text::print;
 mod chain;
+mod deploy;
+mod dos;
+mod figures;
 mod latency;
 mod report;
+mod steering;
+mod taps;
 mod throughput;
 
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
@@ -110,6 +115,10 @@ enum Experiment {
     Report(report::ReportArgs),
     Throughput(throughput::ThroughputArgs),
     Latency(latency::LatencyArgs),
+    Deploy(deploy::DeployArgs),
+    Dos(dos::DosArgs),
+    Steering(steering::SteeringArgs),
+    Taps(taps::TapArgs),
 }
 
 /// A handler, and the file with what is written to it.
@@ -132,6 +141,10 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         Some(Experiment::Report(args)) => return report::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         Some(Experiment::Latency(args)) => return latency::run(args),
+        Some(Experiment::Deploy(args)) => return deploy::run(args),
+        Some(Experiment::Dos(args)) => return dos::run(args),
+        Some(Experiment::Steering(args)) => return steering::run(args),
+        Some(Experiment::Taps(args)) => return taps::run(args),
         None => {}
     }
     if let Some(chain) = &args.one {

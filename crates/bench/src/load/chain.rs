@@ -87,9 +87,8 @@ impl ChainUnderTest {
         let pace = Arc::new(Pace::default());
         let mut paced = Paced {
             ports: &mut ports,
-            sources: sources.iter().cloned().collect(),
-            sinks: sinks.into_iter().collect(),
-            pace: Arc::clone(&pace),
+            sources: sources.iter().map(|name| (name.clone(), Arc::clone(&pace))).collect(),
+            sinks: sinks.into_iter().map(|name| (name, Arc::clone(&pace))).collect(),
             room: options.ring,
             batching: options.batching,
             rings: vec![],

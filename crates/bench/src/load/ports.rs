@@ -11,7 +11,7 @@ use packet::{Access, MacAddr};
 use port::{Finding, Moved, Port, PortError, PortInfo, PortStats};
 use shm::pool::PacketPool;
 use shm::{Packet, PacketBytes, PacketBytesMut};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
@@ -19,12 +19,10 @@ use std::sync::{Arc, PoisonError};
 pub struct Paced<'a> {
     /// The ports as they are.
     pub ports: &'a mut Ports,
-    /// Names of those with made-up traffic.
-    pub sources: HashSet<String>,
-    /// Names of those that discard what they are sent.
-    pub sinks: HashSet<String>,
-    /// When frames arrive.
-    pub pace: Arc<Pace>,
+    /// Those whose made-up frames arrive at a set rate, by name, and when.
+    pub sources: HashMap<String, Arc<Pace>>,
+    /// Those that count what they are sent, by name, and for which trials.
+    pub sinks: HashMap<String, Arc<Pace>>,
     /// Room of a ring, in frames.
     pub room: u64,
     /// When frames that wait in it are handed out.
@@ -38,22 +36,23 @@ pub struct Paced<'a> {
 impl PortOpener for Paced<'_> {
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
         let inner = self.ports.open(name, direction, worker)?;
-        let pace = Arc::clone(&self.pace);
+        let paces = if direction == Direction::Receive { &self.sources } else { &self.sinks };
+        let Some(pace) = paces.get(name).map(Arc::clone) else { return Ok(inner) };
         Ok(match direction {
             // A worker to which no flow falls has nothing to offer.
-            Direction::Receive if self.sources.contains(name) && !inner.is_finished() => {
+            Direction::Receive if inner.is_finished() => inner,
+            Direction::Receive => {
                 let source = u8::try_from(self.rings.len())
                     .map_err(|_| "loads can be offered to 256 ports and workers".to_string())?;
                 self.rings.push((name.into(), worker));
                 let ring = Ring::new(self.room, self.batching);
                 Box::new(PacedPort { inner, side: Side::Source(ring, source), pace })
             }
-            Direction::Send if self.sinks.contains(name) => {
+            Direction::Send => {
                 let notes = self.notes.entry((name.into(), worker)).or_insert_with(|| pace.notes());
                 let side = Side::Sink(Arc::clone(notes));
                 Box::new(PacedPort { inner, side, pace })
             }
-            _ => inner,
         })
     }
 

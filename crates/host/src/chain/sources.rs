@@ -21,6 +21,11 @@ impl Sources {
         Sources { reads_files: true, ..Sources::default() }
     }
 
+    /// Has a text stand for a file, whatever that holds, and whether it is there or not.
+    pub fn put(&mut self, path: &Path, text: impl Into<Vec<u8>>) {
+        self.files.insert(path.to_path_buf(), text.into());
+    }
+
     /// The content of a file.
     ///
     /// # Errors
@@ -73,6 +78,8 @@ mod tests {
         std::fs::write(file.path(), "other").expect("written");
         let mut kept = Sources { reads_files: false, ..sources };
         assert_eq!(kept.read(file.path()).expect("kept"), b"text");
+        kept.put(file.path(), "made up");
+        assert_eq!(kept.read(file.path()).expect("put there"), b"made up");
         assert!(kept.read(Path::new("/etc/hostname")).is_err());
     }
 }

@@ -13,6 +13,7 @@ mod chain;
 mod check;
 mod daemon;
 mod devices;
+mod experiments;
 mod explain;
 mod files;
 mod fused;

@@ -1,0 +1,443 @@
+//! How long it takes until an NF works that was not there: figure 17 of the NetVM paper (IEEE TNSM 2015, section V.F).
+//!
+//! The same NF (header check, filter, TTL) is brought into a running chain in every way that this machine has, while
+//! packets arrive without end. Time counts from the order to start it until its host has heard its hello and given it its
+//! rings, and until the first packet has come out of it. What the paper gives in words stands beside it.
+
+use super::live::{LiveChain, Setting, await_state, out_of};
+use super::script::Script;
+use crate::BenchError;
+use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::speed::Shape;
+use crate::speed::stats::Spread;
+use crate::start::failed;
+use host::nf::container::runtime::Runtime;
+use host::nf::{Seat, State};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What the NF does: a header check, rules, the time to live.
+const FUNCTION: &str =
+    "FromDevice(0) -> CheckIPHeader(14) -> rules :: IPFilter(RULES) -> DecIPTTL -> ToDevice(1);";
+/// The rules that let packets through, and those that do not.
+const OPEN: &str = "deny dst tcp port 23, allow all";
+const SHUT: &str = "deny all";
+/// Where the paper gives its figures.
+const PAPER: &str = "NetVM, section V.F: KVM on a Xeon X5650 server with 10 GbE";
+/// How long packets get to run out of a chain that lets none through any more.
+const RUN_OUT: Duration = Duration::from_millis(20);
+
+/// What to measure.
+#[derive(Clone)]
+pub struct DeployOptions {
+    /// How often each way is measured.
+    pub repeats: usize,
+    /// A program that is an NF, with its arguments: the benchmark's relay. Without it the way is skipped.
+    pub program: Option<(PathBuf, Vec<String>)>,
+    /// The name of an image that podman or docker has, whose program is an NF with two interfaces. Without it those are
+    /// skipped: nothing is fetched or built.
+    pub image: Option<String>,
+    /// A chain of the user's whose NFs are started, in place of the ways that the experiment knows.
+    pub chain: Option<PathBuf>,
+    /// How chains run: processes of Click configurations are skipped where it does not run them.
+    pub setting: Setting,
+}
+
+impl DeployOptions {
+    /// A few seconds, for tests: what needs no other program.
+    pub fn miniature() -> DeployOptions {
+        let setting = Setting { slots: 4_096, ..Setting::default() };
+        DeployOptions { repeats: 2, program: None, image: None, chain: None, setting }
+    }
+}
+
+/// A way to bring an NF into a chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// Its element is there, and gets other rules by a handler.
+    Rules,
+    /// The chain is exchanged for one that has it as elements.
+    Swap(Shape),
+    /// A program in a process of its own, started again in a chain that runs.
+    Program,
+    /// The same with a Click configuration, which makes its machine code first.
+    Click,
+    /// The chain is exchanged for one that has it in a process.
+    Cold,
+    /// In a container that such a runtime starts, in a chain that runs.
+    Container(Runtime),
+}
+
+impl Way {
+    fn all() -> Vec<Way> {
+        let mut ways = vec![Way::Rules, Way::Swap(Shape::Modular), Way::Swap(Shape::Fused)];
+        ways.extend([Way::Program, Way::Click, Way::Cold]);
+        ways.extend(Runtime::ALL.map(Way::Container));
+        ways
+    }
+
+    fn name(self) -> String {
+        match self {
+            Way::Rules => "other rules in place".into(),
+            Way::Swap(shape) => format!("chain exchanged, {}", shape.name()),
+            Way::Program => "program in a process, restarted".into(),
+            Way::Click => "Click in a process, restarted".into(),
+            Way::Cold => "chain exchanged, Click in a process".into(),
+            Way::Container(runtime) => format!("container, {}", runtime.name()),
+        }
+    }
+}
+
+/// What one deployment took, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Took {
+    /// Until it had said hello and was welcomed, where something does.
+    hello_s: Option<f64>,
+    /// Until the first packet came out of it, where packets go through it.
+    first_s: Option<f64>,
+}
+
+/// Measures deployment.
+///
+/// # Errors
+/// When a chain of the user's cannot be run at all. What fails of the experiment's own is skipped and told.
+pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result<Figure, BenchError> {
+    let mut found = Found::default();
+    match &options.chain {
+        Some(chain) => of_chain(chain, options, &mut found, progress)?,
+        None => {
+            for way in Way::all() {
+                let name = way.name();
+                progress(&format!("deploy: {name}"));
+                match of_way(way, options) {
+                    Ok(took) => found.add(name, &took),
+                    Err(why) => found.skip(name, why),
+                }
+            }
+            found
+                .skipped
+                .push(Skipped { what: "virtual machine".into(), why: "NFs do not run in VMs yet".into() });
+        }
+    }
+    Ok(found.figure(options))
+}
+
+/// Repeats of one way.
+fn of_way(way: Way, options: &DeployOptions) -> Result<Vec<Took>, String> {
+    let nf = |runs: &str, rules: &str| {
+        let text = FUNCTION.replace("RULES", rules);
+        script(&format!("runs = \"{runs}\"\ninline = '''{text}'''\n"))
+    };
+    let program = |keys: &str| {
+        let (program, arguments) =
+            options.program.as_ref().ok_or("there is no program to start as an NF here")?;
+        let (program, words) = (toml::Value::from(program.display().to_string()), arguments.clone());
+        Ok::<_, String>(script(&format!(
+            "program = {program}\narguments = {}\n{keys}",
+            toml::Value::from(words)
+        )))
+    };
+    let click = || match options.setting.runs_click {
+        true => Ok(nf("process", OPEN)),
+        false => Err("there is no program to run Click configurations in processes here".to_string()),
+    };
+    let took = match way {
+        Way::Rules => in_place(&nf("modular", OPEN), options),
+        Way::Swap(shape) => exchanged(&nf("modular", OPEN), Some(shape), options),
+        Way::Program => restarted(&program("")?, options),
+        Way::Click => restarted(&click()?, options),
+        Way::Cold => exchanged(&click()?, None, options),
+        Way::Container(runtime) => {
+            runtime.works()?;
+            let keys = format!("runtime = \"{}\"\n", runtime.name());
+            let script = match (&options.image, options.setting.runs_click) {
+                (Some(image), _) if runtime.is_engine() => {
+                    script(&format!("image = {}\n{keys}", toml::Value::from(image.as_str())))
+                }
+                (None, _) if runtime.is_engine() => {
+                    let why =
+                        "it runs images by name: name one that has an NF with two interfaces by --image";
+                    return Err(why.into());
+                }
+                (_, true) => click()?.with("nf", &container(runtime)).map_err(|error| error.to_string())?,
+                (_, false) => program(&format!("runs = \"container\"\n{keys}"))?,
+            };
+            restarted(&script, options)
+        }
+    };
+    took.map_err(|error| error.to_string())
+}
+
+fn container(runtime: Runtime) -> [(&'static str, toml::Value); 2] {
+    [("runs", "container".into()), ("runtime", runtime.name().into())]
+}
+
+/// The chain of the experiment, with these keys for its NF.
+fn script(keys: &str) -> Script {
+    Script::new(format!(
+        "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"64\" }} }}\n\
+         out = {{ discard = true }}\n[nf.nf]\n{keys}"
+    ))
+}
+
+/// The element is there, and is told to let packets through.
+fn in_place(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
+    let chain = LiveChain::start(script, &options.setting)?;
+    let mut all = vec![];
+    for _ in 0..options.repeats.max(1) {
+        chain.write("nf/rules.config", SHUT)?;
+        std::thread::sleep(RUN_OUT);
+        let (before, start) = (chain.report().sent(), Instant::now());
+        chain.write("nf/rules.config", OPEN)?;
+        let first_s = chain.await_growth("the filter", before, start, |report| report.sent())?;
+        all.push(Took { hello_s: None, first_s: Some(first_s) });
+    }
+    chain.end();
+    Ok(all)
+}
+
+/// The chain that runs is ended, and one that has the NF is started.
+fn exchanged(
+    script: &Script,
+    shape: Option<Shape>,
+    options: &DeployOptions,
+) -> Result<Vec<Took>, BenchError> {
+    let setting = Setting { shape, ..options.setting.clone() };
+    let empty = self::script("inline = \"FromDevice(0) -> ToDevice(1);\"\n");
+    let mut all = vec![];
+    for _ in 0..options.repeats.max(1) {
+        let old = LiveChain::start(&empty, &setting)?;
+        old.await_growth("the chain before", 0, Instant::now(), |report| report.sent())?;
+        let start = Instant::now();
+        old.end();
+        let new = LiveChain::start(script, &setting)?;
+        let first_s = new.await_growth("the chain", 0, start, |report| report.sent())?;
+        all.push(Took { hello_s: None, first_s: Some(first_s) });
+        new.end();
+    }
+    Ok(all)
+}
+
+/// The NF is stopped, and started again, in a chain that runs.
+fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
+    let chain = LiveChain::start(script, &options.setting)?;
+    let seat = chain.seat("nf")?;
+    await_state(&seat, State::Up)?;
+    let took = restarts(&chain, &seat, options.repeats);
+    chain.end();
+    took
+}
+
+fn restarts(chain: &LiveChain, seat: &Seat, repeats: usize) -> Result<Vec<Took>, BenchError> {
+    let (name, element) = (&seat.spec.name, format!("{}/process", seat.spec.name));
+    let mut all = vec![];
+    for _ in 0..repeats.max(1) {
+        chain.want(seat, false);
+        await_state(seat, State::Stopped)?;
+        let (before, start) = (out_of(&chain.report(), &element), Instant::now());
+        chain.want(seat, true);
+        await_state(seat, State::Up)?;
+        let hello_s = Some(start.elapsed().as_secs_f64());
+        // Packets go by those that only look, whether they run or not.
+        let first_s = match seat.spec.terms.observes() {
+            true => None,
+            false => {
+                let count = |report: &host::Report| out_of(report, &element);
+                Some(chain.await_growth(&format!("NF `{name}`"), before, start, count)?)
+            }
+        };
+        all.push(Took { hello_s, first_s });
+    }
+    Ok(all)
+}
+
+/// The NFs of a user's chain, one after the other, and the chain as a whole.
+fn of_chain(
+    path: &std::path::Path,
+    options: &DeployOptions,
+    found: &mut Found,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), BenchError> {
+    let script = Script::of_file(path)?;
+    // What passes by while an NF is down is no sign that it works.
+    let with_drops = |script: Script, nf: &String| -> Result<Script, BenchError> {
+        if script.runs_as_elements(nf)? {
+            Ok(script)
+        } else {
+            script.with(nf, &[("when_down", "drop".into())])
+        }
+    };
+    let script = script.nfs()?.iter().try_fold(script, with_drops)?;
+    progress("deploy: the whole chain");
+    let mut whole = vec![];
+    for _ in 0..options.repeats.max(1) {
+        let start = Instant::now();
+        let chain = LiveChain::start(&script, &options.setting)?;
+        let first_s = chain.await_growth("the chain", 0, start, |report| report.sent())?;
+        whole.push(Took { hello_s: None, first_s: Some(first_s) });
+        if !chain.end() {
+            return Err(failed("not all packets are accounted for: see `millrace run`"));
+        }
+    }
+    found.add("the whole chain".into(), &whole);
+    let chain = LiveChain::start(&script, &options.setting)?;
+    chain.await_nfs()?;
+    for seat in chain.seats() {
+        let name = seat.spec.name.clone();
+        progress(&format!("deploy: {name}"));
+        if seat.spec.command.is_none() {
+            found.skip(name, "it is started by somebody else, and attaches".into());
+            continue;
+        }
+        match restarts(&chain, &seat, options.repeats) {
+            Ok(took) => found.add(name, &took),
+            Err(why) => found.skip(name, why.to_string()),
+        }
+    }
+    for nf in script.nfs()? {
+        if script.runs_as_elements(&nf)? {
+            found.skip(nf, "it runs as elements of this process, and starts with the chain".into());
+        }
+    }
+    chain.end();
+    Ok(())
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    names: Vec<String>,
+    hello: Vec<Point>,
+    first: Vec<Point>,
+    skipped: Vec<Skipped>,
+}
+
+impl Found {
+    fn add(&mut self, name: String, took: &[Took]) {
+        let x = self.names.len() as f64;
+        self.names.push(name);
+        let point = |figures: Vec<f64>| {
+            let (repeats, y) = (figures.len(), Spread::of(figures)?);
+            Some(Point { x, y, repeats, disturbed: false })
+        };
+        self.hello.extend(point(took.iter().filter_map(|took| took.hello_s).collect()));
+        self.first.extend(point(took.iter().filter_map(|took| took.first_s).collect()));
+    }
+
+    fn skip(&mut self, what: String, why: String) {
+        self.skipped.push(Skipped { what, why });
+    }
+
+    /// The median until the first packet, by name.
+    fn median(&self, name: &str) -> Option<f64> {
+        let at = self.names.iter().position(|known| known == name)? as f64;
+        self.first.iter().find(|point| point.x == at).map(|point| point.y.median)
+    }
+
+    fn expected(&self) -> Vec<Expectation> {
+        let pairs = [
+            (Way::Rules.name(), Way::Click.name()),
+            (Way::Rules.name(), Way::Swap(Shape::Modular).name()),
+            (Way::Program.name(), Way::Container(Runtime::Crun).name()),
+            (Way::Program.name(), Way::Container(Runtime::Runc).name()),
+        ];
+        let faster = |(one, other): (String, String)| {
+            let (sooner, later) = (self.median(&one)?, self.median(&other)?);
+            let told = format!("{one} ({}) is there sooner than {other} ({})", ms(sooner), ms(later));
+            Some(Expectation { told, holds: sooner < later })
+        };
+        let mut all: Vec<Expectation> = pairs.into_iter().filter_map(faster).collect();
+        let slowest = self.first.iter().map(|point| point.y.median).fold(0.0, f64::max);
+        if !self.first.is_empty() {
+            let told =
+                format!("every way takes less than the 4 s of an application in an idle VM: {}", ms(slowest));
+            all.push(Expectation { told, holds: slowest < 4.0 });
+        }
+        all
+    }
+
+    fn figure(mut self, options: &DeployOptions) -> Figure {
+        let expected = if options.chain.is_some() { vec![] } else { self.expected() };
+        let mut series = vec![
+            Series { name: "until hello".into(), origin: Origin::Own, points: self.hello },
+            Series { name: "until the first packet".into(), origin: Origin::Own, points: self.first },
+        ];
+        let mut notes = vec![
+            "Starts of processes and containers are restarts in a chain that runs: files are in the page cache, and the \
+             container runtime has been tried out. An exchanged chain opens its ports and packet memory anew."
+                .to_string(),
+        ];
+        if options.chain.is_none() {
+            let of_paper = [("NetVM: application in an idle VM", 4.0), ("NetVM: VM migrated", 8.0)];
+            let place =
+                |(at, (_, seconds)): (usize, &(&str, f64))| ((self.names.len() + at) as f64, *seconds);
+            series.push(Series::paper("NetVM", PAPER, of_paper.iter().enumerate().map(place)));
+            self.names.extend(of_paper.map(|(name, _)| name.to_string()));
+            notes.push(
+                "The paper gives two values in words, nearly 4 s and just over 8 s on average; a VM that boots has the \
+                 highest cost there, without a number in the text."
+                    .into(),
+            );
+        }
+        let chain = options.chain.as_ref().map(|chain| format!(" {}", chain.display())).unwrap_or_default();
+        Figure {
+            name: "netvm-deploy".into(),
+            title: "Time to NF deployment".into(),
+            about: "From the order to start an NF until its host has heard its hello, and until the first packet has \
+                    come out of it; packets arrive without end from memory."
+                .into(),
+            source: Some("NetVM (IEEE TNSM 2015), figure 17".into()),
+            command: format!("millrace bench deploy{chain} --repeats {}", options.repeats),
+            x: Axis::names("deployment", self.names),
+            y: Axis::log("time", "s"),
+            series,
+            settings: vec![
+                ("repeats".into(), options.repeats.to_string()),
+                ("burst".into(), options.setting.burst.to_string()),
+            ],
+            skipped: self.skipped,
+            notes,
+            expected,
+        }
+    }
+}
+
+fn ms(seconds: f64) -> String {
+    format!("{:.3} ms", seconds * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_in_place_are_there_before_an_exchanged_chain() {
+        let figure = deploy(&DeployOptions::miniature(), &mut |_| {}).expect("a figure");
+        assert!(figure.holds() && figure.expected.len() >= 2, "{figure:#?}");
+        let told = |what: &str| figure.skipped.iter().find(|skipped| skipped.what.contains(what));
+        // A library has no program to start.
+        assert!(told("process").is_some_and(|skipped| skipped.why.contains("no program")));
+        assert!(told("virtual machine").is_some());
+        let own = figure.series("until the first packet").expect("there");
+        assert_eq!(own.points.len(), 3, "{figure:#?}");
+        let paper = figure.series("NetVM").expect("there");
+        assert_eq!(paper.points[1].y.median, 8.0);
+        assert_eq!(figure.x.value(paper.points[1].x), "NetVM: VM migrated");
+    }
+
+    #[test]
+    fn a_chain_of_the_users_is_measured() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chain.toml");
+        let text = "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = { traffic = { flows = 5 } }\n\
+                    out = { discard = true }\n[nf.nf]\ninline = \"FromDevice(0) -> ToDevice(1);\"\n";
+        std::fs::write(&path, text).expect("written");
+        let options = DeployOptions { chain: Some(path.clone()), ..DeployOptions::miniature() };
+        let figure = deploy(&options, &mut |_| {}).expect("a figure");
+        assert_eq!(figure.x.categories, ["the whole chain"]);
+        assert!(figure.skipped[0].why.contains("elements of this process"), "{figure:#?}");
+        std::fs::write(&path, text.replace("ToDevice", "ToDvice")).expect("written");
+        let error = deploy(&options, &mut |_| {}).expect_err("refused").to_string();
+        assert!(error.contains("ToDvice"), "{error}");
+    }
+}

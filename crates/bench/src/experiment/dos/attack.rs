@@ -1,0 +1,214 @@
+//! One attack: its chain, and what came and got out while an orchestrator was at work.
+
+use super::DosOptions;
+use super::orchestrator::{Orchestrator, Story};
+use crate::BenchError;
+use crate::experiment::live::{LiveChain, await_state};
+use crate::experiment::script::Script;
+use crate::load::pace::Pace;
+use crate::start::failed;
+use host::nf::State;
+use host::nf::container::runtime::Runtime;
+use host::{Report, Running};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Who is attacked; some of the normal flows go there, too.
+const VICTIM: &str = "198.18.0.80";
+/// What attackers send, as rules tell it: the first packets of connections.
+const ATTACK: &str = "dst host 198.18.0.80 and tcp opt syn and not tcp opt ack";
+/// How often counts are taken down.
+const SAMPLE: Duration = Duration::from_millis(1);
+/// Seconds after a filter works in which packets may still come out that were past it.
+const IN_FLIGHT_S: f64 = 0.1;
+
+/// How the filter is brought in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// A filter that lets all packets through gets rules by its handler.
+    Rules,
+    /// A filter is started in a process; packets pass by its place until it works.
+    Process,
+    /// The same in a container.
+    Container(Runtime),
+}
+
+impl Way {
+    pub(super) fn name(self) -> String {
+        match self {
+            Way::Rules => "rules in place".into(),
+            Way::Process => "filter in a process".into(),
+            Way::Container(runtime) => format!("filter in a container ({})", runtime.name()),
+        }
+    }
+
+    /// The chain file.
+    fn script(self, options: &DosOptions) -> Script {
+        let rules = |first: &str| {
+            format!(
+                "FromDevice(0) -> MarkIPHeader(14) -> rules :: IPFilter({first}allow all) -> ToDevice(1);"
+            )
+        };
+        let apart = |runs: &str| {
+            let cores = options.setting.other_cores();
+            let cores = if cores.is_empty() { String::new() } else { format!("cores = {cores:?}\n") };
+            format!("runs = \"{runs}\"\nwhen_down = \"bypass\"\n{cores}")
+        };
+        let runs = match self {
+            Way::Rules => String::new(),
+            Way::Process => apart("process"),
+            Way::Container(runtime) => format!("{}runtime = \"{}\"\n", apart("container"), runtime.name()),
+        };
+        let filter = rules(&if self == Way::Rules { String::new() } else { format!("deny {ATTACK}, ") });
+        Script::new(format!(
+            "links = [\"clients -> [0]edge\", \"attackers -> [1]edge\", \"edge[2] -> [0]filter[1] -> [0]account[1] -> servers\"]
+[ports]
+clients = {{ traffic = {{ flows = 1000, size = \"64\", protocols = \"tcp:80,udp:20\", src = \"10.0.0.0/16\", dst = \"198.18.0.64-198.18.0.95\" }} }}
+attackers = {{ traffic = {{ flows = {}, size = \"64\", protocols = \"tcp\", tcp = \"syn\", src = \"11.0.0.0/8\", dst = \"{VICTIM}\", dst-port = \"80\" }} }}
+servers = {{ discard = true }}
+[nf.edge]
+inline = \"FromDevice(0) -> volume :: Counter -> ToDevice(2); FromDevice(1) -> volume;\"
+[nf.filter]
+{runs}inline = \"{filter}\"
+[nf.account]
+inline = '''
+FromDevice(0) -> MarkIPHeader(14) -> kinds :: IPClassifier({ATTACK}, -);
+kinds[0] -> attack :: Counter -> out :: Null -> ToDevice(1);
+kinds[1] -> normal :: Counter -> out;
+'''
+",
+            options.attack_flows
+        ))
+    }
+}
+
+/// Packets so far, at some time.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Counts {
+    /// When, in seconds since the attack began.
+    pub at_s: f64,
+    /// That came: normal ones, and those of the attack.
+    pub came: [u64; 2],
+    /// That got out, the same way.
+    pub out: [u64; 2],
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub(super) struct Attack {
+    pub samples: Vec<Counts>,
+    /// When the orchestrator knew of it, in seconds since it began.
+    pub detected_s: f64,
+    /// When the filter worked.
+    pub works_s: f64,
+}
+
+impl Attack {
+    /// When the last packet of the attack got out.
+    pub fn mitigated_s(&self) -> f64 {
+        let mut pairs = self.samples.windows(2).rev();
+        pairs.find(|pair| pair[1].out[1] > pair[0].out[1]).map_or(0.0, |pair| pair[1].at_s)
+    }
+
+    /// The share of normal packets that did not get out.
+    pub fn normal_lost(&self) -> f64 {
+        let Some(last) = self.samples.last() else { return 0.0 };
+        1.0 - last.out[0] as f64 / last.came[0].max(1) as f64
+    }
+
+    /// Packets of the attack that came, and that got out, once the filter worked.
+    pub fn late(&self) -> [u64; 2] {
+        let works_s = self.works_s + IN_FLIGHT_S;
+        let first = self.samples.iter().find(|sample| sample.at_s >= works_s);
+        match (first, self.samples.last()) {
+            (Some(first), Some(last)) => [last.came[1] - first.came[1], last.out[1] - first.out[1]],
+            _ => [0, 0],
+        }
+    }
+}
+
+/// Carries out one attack.
+pub(super) fn attack(way: Way, options: &DosOptions) -> Result<Attack, BenchError> {
+    let paces: [Arc<Pace>; 2] = Default::default();
+    let mut setting = options.setting.clone();
+    for (port, pace) in ["clients", "attackers"].into_iter().zip(&paces) {
+        setting.paced.insert(port.into(), Arc::clone(pace));
+    }
+    let chain = LiveChain::start(&way.script(options), &setting)?;
+    // The runtime of containers is tried out by a first start; then there is no filter.
+    chain.await_nfs()?;
+    for seat in chain.seats() {
+        chain.want(&seat, false);
+        await_state(&seat, State::Stopped)?;
+    }
+    let running = chain.running()?;
+    let orchestrator = Orchestrator {
+        handlers: Arc::clone(running.handlers()),
+        filter: chain.seats().into_iter().next().zip(chain.bell()),
+        rules: format!("deny {ATTACK}, allow all"),
+        paces: paces.clone(),
+        options,
+    };
+    let began = Instant::now();
+    let (story, samples) = std::thread::scope(|scope| {
+        let story = scope.spawn(|| orchestrator.work());
+        let samples = watch(running, &paces, began, || story.is_finished());
+        (story.join().unwrap_or_else(|_| Err(failed("the thread that orchestrates has ended"))), samples)
+    });
+    let Story { began: attack_began, detected_s, works_s } = story?;
+    chain.end();
+    let samples = relative(samples, attack_began - began);
+    Ok(Attack { samples, detected_s, works_s })
+}
+
+/// Takes down counts until it is over.
+fn watch(
+    running: &Running,
+    paces: &[Arc<Pace>; 2],
+    began: Instant,
+    is_over: impl Fn() -> bool,
+) -> Vec<Counts> {
+    let into = |report: &Report, element: &str| {
+        report.nodes.iter().find(|node| node.name == element).map_or(0, |node| node.input)
+    };
+    let mut samples = vec![];
+    loop {
+        let last = is_over();
+        // What got out is counted first, so that no more does than came.
+        let report = running.report();
+        let out = ["account/normal", "account/attack"].map(|element| into(&report, element));
+        let came = [0, 1].map(|kind| paces[kind].counts().arrived);
+        samples.push(Counts { at_s: began.elapsed().as_secs_f64(), came, out });
+        if last {
+            return samples;
+        }
+        std::thread::sleep(SAMPLE);
+    }
+}
+
+/// The same, with times since the attack began.
+fn relative(samples: Vec<Counts>, began: Duration) -> Vec<Counts> {
+    let began_s = began.as_secs_f64();
+    samples.into_iter().map(|sample| Counts { at_s: sample.at_s - began_s, ..sample }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_is_read_from_counts() {
+        let sample = |at_s, came, out| Counts { at_s, came, out };
+        let samples = vec![
+            sample(-0.1, [0, 0], [0, 0]),
+            sample(0.1, [100, 500], [100, 500]),
+            sample(0.2, [150, 900], [149, 600]),
+            sample(0.5, [200, 2_000], [198, 600]),
+            sample(0.6, [200, 3_000], [198, 600]),
+        ];
+        let attack = Attack { samples, detected_s: 0.05, works_s: 0.15 };
+        assert_eq!(attack.mitigated_s(), 0.2);
+        assert!((attack.normal_lost() - 0.01).abs() < 1e-9);
+        assert_eq!(attack.late(), [1_000, 0]);
+    }
+}

@@ -1,0 +1,304 @@
+//! An attack is noticed and filtered while traffic flows: figure 18 of the NetVM paper (IEEE TNSM 2015, section V.G).
+//!
+//! Normal flows run; then many sources send SYNs to one of their servers. An orchestrator looks at a counter in front
+//! (`edge/volume.count`) a hundred times a second, and above a multiple of the usual volume it brings a filter in: rules are
+//! written to a handler, or an NF is started in a process or a container, in whose place packets passed by until then.
+//! Seconds stand here for the paper's minutes; its 28 s are from the attack's begin until it is filtered.
+
+mod attack;
+mod orchestrator;
+
+use super::live::Setting;
+use crate::BenchError;
+use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::speed::stats::Spread;
+use attack::{Attack, Counts, Way, attack};
+use host::nf::container::runtime::Runtime;
+
+/// The share of normal packets that may be lost.
+const LOST: f64 = 0.01;
+/// What the paper's mitigation takes, in seconds: detection, provisioning and the start of the application.
+const PAPER_S: f64 = 28.0;
+const PAPER: &str = "NetVM, section V.G: a VM on a Xeon X5650 server, DARPA traces";
+
+/// What to measure.
+#[derive(Clone)]
+pub struct DosOptions {
+    /// Normal packets a second.
+    pub normal_pps: f64,
+    /// Packets of the attack a second.
+    pub attack_pps: f64,
+    /// Sources and ports that the attack seems to come from, together.
+    pub attack_flows: u32,
+    /// Seconds before the attack, of it, and after it.
+    pub before_s: f64,
+    /// See there.
+    pub attack_s: f64,
+    /// See there.
+    pub after_s: f64,
+    /// Seconds from one look of the orchestrator to the next.
+    pub look_s: f64,
+    /// How many times the usual volume is an attack.
+    pub threshold: f64,
+    /// Seconds that a point of the curves is the mean of.
+    pub bin_s: f64,
+    /// Attacks for each way of bringing the filter in.
+    pub repeats: usize,
+    /// How chains run: where they run Click configurations, the filter runs in processes and containers, too.
+    pub setting: Setting,
+}
+
+impl DosOptions {
+    /// Attacks of three seconds.
+    pub fn full() -> DosOptions {
+        DosOptions {
+            normal_pps: 50_000.0,
+            attack_pps: 500_000.0,
+            attack_flows: 65_536,
+            before_s: 1.0,
+            attack_s: 3.0,
+            after_s: 1.0,
+            look_s: 0.01,
+            threshold: 2.0,
+            bin_s: 0.02,
+            repeats: 5,
+            setting: Setting::default(),
+        }
+    }
+
+    /// An attack of a second.
+    pub fn quick() -> DosOptions {
+        DosOptions { before_s: 0.5, attack_s: 1.0, after_s: 0.3, repeats: 1, ..DosOptions::full() }
+    }
+
+    /// A second, for tests: at rates that a busy machine carries.
+    pub fn miniature() -> DosOptions {
+        let (normal_pps, attack_pps, attack_flows) = (5_000.0, 50_000.0, 4_096);
+        let setting = Setting { slots: 8_192, ..Setting::default() };
+        DosOptions { normal_pps, attack_pps, attack_flows, setting, ..DosOptions::quick() }
+    }
+}
+
+/// Measures it: rates over time, and how long detection, deployment and all of it take.
+///
+/// # Errors
+/// None: what cannot be measured is told in the figures.
+pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
+    let (mut found, mut skipped) = (vec![], vec![]);
+    for way in [Way::Rules, Way::Process, Way::Container(Runtime::Crun), Way::Container(Runtime::Runc)] {
+        let name = way.name();
+        match attacks(way, options, progress) {
+            Ok(attacks) => found.push((name, attacks)),
+            Err(why) => skipped.push(Skipped { what: name, why }),
+        }
+    }
+    skipped.push(Skipped {
+        what: "filter in a virtual machine".into(),
+        why: "NFs do not run in VMs yet".into(),
+    });
+    Ok(vec![over_time(&found, &skipped, options), times(&found, &skipped, options)])
+}
+
+/// Repeats of one way.
+fn attacks(way: Way, options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Attack>, String> {
+    if way != Way::Rules && !options.setting.runs_click {
+        return Err("there is no program to run Click configurations in processes here".into());
+    }
+    if let Way::Container(runtime) = way {
+        runtime.works()?;
+    }
+    let one = |number: usize| {
+        progress(&format!("dos: {}, attack {}", way.name(), number + 1));
+        attack(way, options).map_err(|error| error.to_string())
+    };
+    (0..options.repeats.max(1)).map(one).collect()
+}
+
+type Found = [(String, Vec<Attack>)];
+
+/// Rates over time, of each way's first attack.
+fn over_time(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure {
+    let own = |name: String, points| Series { name, origin: Origin::Own, points };
+    let (mut series, until_s) = (vec![], options.attack_s + options.after_s);
+    if let Some(first) = found.first().and_then(|(_, attacks)| attacks.first()) {
+        series.push(own(
+            "incoming".into(),
+            rates(&first.samples, options.bin_s, until_s, |counts| counts.came),
+        ));
+    }
+    for (name, attacks) in found {
+        let points =
+            attacks.first().map(|first| rates(&first.samples, options.bin_s, until_s, |counts| counts.out));
+        series.push(own(format!("out, {name}"), points.unwrap_or_default()));
+    }
+    let expected = found.iter().flat_map(|(name, attacks)| expected(name, attacks)).collect();
+    let mut figure = figure("netvm-dos", "Denial of service, mitigated", options);
+    figure.x = Axis::linear("time since the attack began", "s");
+    figure.y = Axis::linear("rate", "kpps");
+    figure.notes.push(format!(
+        "Points are means over {:.0} ms. The attack begins right behind a look of the orchestrator, and ends after {} s, \
+         filtered or not.",
+        options.bin_s * 1e3,
+        options.attack_s
+    ));
+    Figure { series, skipped: skipped.to_vec(), expected, ..figure }
+}
+
+/// Packets a second, in thousands, for each bin of an attack: from one multiple of the bin's length to the next, so that
+/// curves have the same places.
+fn rates(samples: &[Counts], bin_s: f64, until_s: f64, of: impl Fn(&Counts) -> [u64; 2]) -> Vec<Point> {
+    let Some(first) = samples.first() else { return vec![] };
+    let number = |at_s: f64| (at_s / bin_s).ceil() as i64;
+    // The last that was taken down by then.
+    let at = |bin: i64| {
+        let behind = samples.partition_point(|sample| sample.at_s <= bin as f64 * bin_s);
+        samples.get(behind.checked_sub(1)?)
+    };
+    let point = |bin: i64| {
+        let (one, other) = (at(bin)?, at(bin + 1)?);
+        let seconds = other.at_s - one.at_s;
+        let packets = of(other).iter().sum::<u64>().saturating_sub(of(one).iter().sum());
+        let kpps = (seconds > 0.0).then(|| packets as f64 / seconds / 1e3)?;
+        let y = Spread { median: kpps, min: kpps, max: kpps };
+        // Milliseconds are enough.
+        let x = ((bin as f64 + 0.5) * bin_s * 1e3).round() / 1e3;
+        Some(Point { x, y, repeats: 1, disturbed: false })
+    };
+    (number(first.at_s)..number(until_s) - 1).filter_map(point).collect()
+}
+
+fn expected(name: &str, attacks: &[Attack]) -> Vec<Expectation> {
+    let sum = |at: usize| attacks.iter().map(|attack| attack.late()[at]).sum::<u64>();
+    let (came, out) = (sum(0), sum(1));
+    let lost = attacks.iter().map(Attack::normal_lost).fold(0.0, f64::max);
+    let all_s = attacks.iter().map(Attack::mitigated_s).fold(0.0, f64::max);
+    vec![
+        Expectation {
+            told: format!("{name}: of {came} packets of the attack that came once it worked, {out} got out"),
+            holds: came > 0 && out == 0,
+        },
+        Expectation {
+            told: format!(
+                "{name}: {:.2} % of normal packets are lost, {} % at most",
+                lost * 100.0,
+                LOST * 100.0
+            ),
+            holds: lost <= LOST,
+        },
+        Expectation {
+            told: format!(
+                "{name}: the attack is filtered after {all_s:.3} s, in less than the paper's {PAPER_S} s"
+            ),
+            holds: all_s > 0.0 && all_s < PAPER_S,
+        },
+    ]
+}
+
+/// How long each part takes.
+fn times(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure {
+    let parts: [fn(&Attack) -> f64; 3] =
+        [|attack| attack.detected_s, |attack| attack.works_s - attack.detected_s, Attack::mitigated_s];
+    let of = |(name, attacks): &(String, Vec<Attack>)| {
+        let point = |(x, part): (usize, &fn(&Attack) -> f64)| {
+            let y = Spread::of(attacks.iter().map(part))?;
+            Some(Point { x: x as f64, y, repeats: attacks.len(), disturbed: false })
+        };
+        let points = parts.iter().enumerate().filter_map(point).collect();
+        Series { name: name.clone(), origin: Origin::Own, points }
+    };
+    let mut series: Vec<Series> = found.iter().map(of).collect();
+    series.push(Series::paper("NetVM", PAPER, [(2.0, PAPER_S)]));
+    let mut figure = figure("netvm-dos-times", "Time to mitigate a denial of service", options);
+    figure.x = Axis::names("part", ["detection", "deployment", "all, until the last packet"]);
+    figure.y = Axis::log("time", "s");
+    Figure { series, skipped: skipped.to_vec(), ..figure }
+}
+
+/// What both figures say.
+fn figure(name: &str, title: &str, options: &DosOptions) -> Figure {
+    let DosOptions { normal_pps, attack_pps, attack_s, repeats, .. } = options;
+    Figure {
+        name: name.into(),
+        title: title.into(),
+        about: format!(
+            "{normal_pps:.0} normal packets a second of 1,000 flows, and for {attack_s} s {attack_pps:.0} SYNs a second to one \
+             of their servers. An orchestrator that sees more than {} times the usual volume brings a filter in.",
+            options.threshold
+        ),
+        source: Some("NetVM (IEEE TNSM 2015), figure 18".into()),
+        command: format!(
+            "millrace bench dos --normal {normal_pps} --attack {attack_pps} --seconds {attack_s} --repeats {repeats}"
+        ),
+        x: Axis::linear("", ""),
+        y: Axis::linear("", ""),
+        series: vec![],
+        settings: vec![
+            ("frame size".into(), "64 bytes with FCS".into()),
+            ("attack flows".into(), options.attack_flows.to_string()),
+            (
+                "looks of the orchestrator".into(),
+                format!("every {:.0} ms, volume over five", options.look_s * 1e3),
+            ),
+            ("repeats".into(), repeats.to_string()),
+        ],
+        skipped: vec![],
+        notes: vec![format!(
+            "Scaled: the paper's attack lasts some 7 of 15 minutes, and {PAPER_S} s of it pass until a VM filters it, with \
+             detection, provisioning and the start of the application. Here the filter is known and on the machine."
+        )],
+        expected: vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attack_is_noticed_and_filtered_by_rules() {
+        let figures = dos(&DosOptions::miniature(), &mut |_| {}).expect("figures");
+        let over_time = &figures[0];
+        // A library has no program to start; what is left are rules that are written in place.
+        assert_eq!(over_time.skipped.len(), 4, "{:#?}", over_time.skipped);
+        assert_eq!(over_time.expected.len(), 3);
+        let told = |what: &str| over_time.expected.iter().find(|one| one.told.contains(what)).expect("there");
+        assert!(told("got out").holds && told("filtered after").holds, "{:#?}", over_time.expected);
+        let peak = |name: &str, from: f64, to: f64| {
+            let series = over_time.series(name).expect("there");
+            let within = series.points.iter().filter(|point| (from..to).contains(&point.x));
+            within.map(|point| point.y.median).fold(0.0, f64::max)
+        };
+        let (before, during) = (peak("incoming", -0.5, -0.1), peak("incoming", 0.5, 0.9));
+        let filtered = peak("out, rules in place", 0.7, 0.9);
+        assert!(during > 2.0 * before && filtered < during / 2.0, "{before} {during} {filtered}");
+        let times = figures[1].series("rules in place").expect("there");
+        let all: Vec<f64> = times.points.iter().map(|point| point.y.median).collect();
+        assert!(all[0] > 0.0 && all[2] >= all[0] && all[2] < 1.0, "{all:?}");
+        assert_eq!(figures[1].series("NetVM").and_then(|paper| paper.at(2.0)), Some(28.0));
+    }
+
+    #[test]
+    fn curves_have_the_same_places() {
+        let sample = |number: i64, shift_s: f64| Counts {
+            at_s: number as f64 / 1e3 + shift_s,
+            came: [(number + 100) as u64 * 10, 0],
+            out: [0, 0],
+        };
+        let of = |shift_s| {
+            let samples: Vec<Counts> = (-100..200).map(|number| sample(number, shift_s)).collect();
+            rates(&samples, 0.02, 0.1, |counts| counts.came)
+        };
+        let (one, other) = (of(0.0), of(0.000_4));
+        let places = |points: &[Point]| points.iter().map(|point| point.x).collect::<Vec<_>>();
+        assert_eq!(places(&one)[..3], [-0.09, -0.07, -0.05]);
+        assert_eq!(places(&one)[1..], places(&other)[..]);
+        assert!(one.iter().chain(&other).all(|point| (point.y.median - 10.0).abs() < 0.01), "{one:?}");
+    }
+
+    #[test]
+    fn an_attack_that_nobody_sees_is_told() {
+        let options = DosOptions { threshold: 1e6, attack_s: 0.1, after_s: 0.1, ..DosOptions::miniature() };
+        let figures = dos(&options, &mut |_| {}).expect("figures");
+        assert!(figures[0].skipped[0].why.contains("unseen"), "{:#?}", figures[0].skipped);
+    }
+}

@@ -1,0 +1,322 @@
+//! A chain that runs in this process while an experiment starts and stops its NFs and writes its handlers.
+//!
+//! Invariant: when a [`LiveChain`] goes, its packet threads have ended, and then its processes and containers.
+
+use super::script::Script;
+use crate::BenchError;
+use crate::load::Batching;
+use crate::load::pace::Pace;
+use crate::load::ports::Paced;
+use crate::speed::Shape;
+use crate::speed::core_time::Thread;
+use crate::speed::machine::Machine;
+use crate::start::failed;
+use crate::traffic::TrafficSpec;
+use diag::{Diagnostics, SourceMap};
+use host::Report;
+use host::chain::TrafficDecl;
+use host::nf::supervisor::Bell;
+use host::nf::{Brief, NfOutput, Seat, State, brief};
+use host::ports::Ports;
+use host::running::{Plan, Running};
+use port::FrameSet;
+use shm::region::RegionOptions;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Frames that wait at a port whose frames arrive at a set rate, at most.
+const RING: u64 = 1_024;
+/// How often something is looked at that takes less than a millisecond.
+const LOOK: Duration = Duration::from_micros(50);
+/// How long an NF may take to start or to end: its host gives it 20 s to start.
+const PATIENCE: Duration = Duration::from_secs(25);
+/// How long packets may take to come: an NF may have to start first.
+const PACKETS: Duration = PATIENCE;
+/// Frames of made-up traffic that are kept, at most.
+const MOST_FRAMES: u64 = 1 << 18;
+
+/// How a chain runs.
+#[derive(Clone)]
+pub struct Setting {
+    /// Packets to work on at a time, 1 to 256.
+    pub burst: usize,
+    /// The packet thread's core; any where there is none.
+    pub core: Option<usize>,
+    /// Packet slots of 2,048 bytes.
+    pub slots: u32,
+    /// How NFs run that run in this process; as the chain file says where there is none.
+    pub shape: Option<Shape>,
+    /// Whether this program runs Click configurations in processes of their own ([`host::nf::brief`]). Otherwise only
+    /// programs can be started.
+    pub runs_click: bool,
+    /// Names of ports with made-up traffic that arrives at a set rate, and when. The others have as many frames as are
+    /// fetched.
+    pub paced: HashMap<String, Arc<Pace>>,
+}
+
+impl Default for Setting {
+    fn default() -> Setting {
+        Setting {
+            burst: host::worker::DEFAULT_BURST,
+            core: None,
+            slots: 16_384,
+            shape: None,
+            runs_click: false,
+            paced: HashMap::new(),
+        }
+    }
+}
+
+impl Setting {
+    /// Cores that the packet thread leaves to NFs.
+    pub fn other_cores(&self) -> Vec<usize> {
+        Machine::look().cores.into_iter().filter(|core| Some(*core) != self.core).collect()
+    }
+}
+
+/// A running chain of one worker.
+pub struct LiveChain {
+    running: Option<Running>,
+    ports: Ports,
+    thread: Option<Thread>,
+}
+
+/// What a while of running came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Window {
+    /// Packets received.
+    pub received: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// How long it was, in seconds.
+    pub wall_s: f64,
+    /// The share of it in which the packet thread was ready and something else had its core.
+    pub disturbed: f64,
+}
+
+impl LiveChain {
+    /// Starts a chain. Its NFs in processes are started, and may not be ready when this returns.
+    ///
+    /// # Errors
+    /// When the chain has mistakes, or something cannot be opened or started.
+    pub fn start(script: &Script, setting: &Setting) -> Result<LiveChain, BenchError> {
+        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+        let mut sources = script.sources();
+        let chain = host::chain::load_from(&mut sources, &script.path, &[], &mut map, &mut diags);
+        let refused =
+            |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
+        let Some(chain) = chain.filter(|_| !diags.has_errors()) else { return Err(refused(&map, &diags)) };
+        let brief = Brief {
+            chain: script.path.clone(),
+            defines: vec![],
+            evaluator: false,
+            fused: setting.shape.is_some_and(|shape| shape != Shape::Modular),
+            cache: setting.shape.map(Shape::cache).unwrap_or_default(),
+            sources,
+        };
+        let starter = brief::starter(&brief, setting.burst, NfOutput::Log).map_err(failed)?;
+        let mut ports = Ports::new(&chain, 1, RegionOptions::slots(setting.slots), Box::new(made))
+            .start_by(starter, Arc::default());
+        let wanted = host::Options {
+            folder: chain.folder.clone(),
+            fused: chain.fused(setting.shape.map(Shape::form)),
+            cache: setting.shape.map(Shape::cache).unwrap_or_default(),
+            ..host::Options::default()
+        };
+        host::nf::check(&chain, &wanted, &mut diags).map_err(failed)?;
+        ports.prepare(&mut diags);
+        if diags.has_errors() {
+            return Err(refused(&map, &diags));
+        }
+        let mut opened = Paced {
+            ports: &mut ports,
+            sources: setting.paced.clone(),
+            sinks: HashMap::new(),
+            room: RING,
+            batching: Batching::Adaptive,
+            rings: vec![],
+            notes: HashMap::new(),
+        };
+        let assembly = host::assemble(&chain.graph, &wanted, &mut opened, &mut diags).map_err(failed)?;
+        let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
+        let pools = ports.pools().map_err(failed)?;
+        let nfs = ports.supervisor().map(host::nf::Supervisor::handlers).unwrap_or_default();
+        let cores = setting.core.into_iter().collect();
+        let plan = Plan { burst: setting.burst, cores, nfs, print: |_| {}, ..Plan::default() };
+        let running = Running::start(assembly, &plan, pools).map_err(failed)?;
+        let thread = Thread::find("self", |name| name == "worker-0");
+        Ok(LiveChain { running: Some(running), ports, thread })
+    }
+
+    /// The accounts now.
+    pub fn report(&self) -> Report {
+        self.running.as_ref().map(Running::report).unwrap_or_default()
+    }
+
+    /// The run itself, for whoever reads handlers and accounts on another thread.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn running(&self) -> Result<&Running, BenchError> {
+        self.running.as_ref().ok_or_else(|| failed("the run has ended"))
+    }
+
+    /// Reads `element.handler`.
+    ///
+    /// # Errors
+    /// When there is none, or it does not answer.
+    pub fn read(&self, handler: &str) -> Result<String, BenchError> {
+        self.running()?.read(handler).map_err(failed)
+    }
+
+    /// Writes `element.handler`.
+    ///
+    /// # Errors
+    /// When there is none, or it refuses.
+    pub fn write(&self, handler: &str, value: &str) -> Result<(), BenchError> {
+        self.running()?.write(handler, value).map_err(failed)
+    }
+
+    /// The places of NFs that run in processes of their own.
+    pub fn seats(&self) -> Vec<Arc<Seat>> {
+        self.ports.supervisor().map(host::nf::Supervisor::seats).unwrap_or_default()
+    }
+
+    /// The place of an NF in a process of its own, or that of an instance.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn seat(&self, nf: &str) -> Result<Arc<Seat>, BenchError> {
+        let found = self.seats().into_iter().find(|seat| seat.spec.name == nf);
+        found.ok_or_else(|| failed(format!("NF `{nf}` runs in no process of its own")))
+    }
+
+    /// Wakes whoever looks after NFs in processes; `None` where there are none.
+    pub fn bell(&self) -> Option<Bell> {
+        self.ports.supervisor().map(host::nf::Supervisor::bell)
+    }
+
+    /// Asks for the process of an NF, or for its end. Does not wait.
+    pub fn want(&self, seat: &Seat, wanted: bool) {
+        seat.want(wanted);
+        if let Some(bell) = self.bell() {
+            bell.ring();
+        }
+    }
+
+    /// Waits until all NFs in processes run.
+    ///
+    /// # Errors
+    /// When one does not.
+    pub fn await_nfs(&self) -> Result<(), BenchError> {
+        self.seats().iter().try_for_each(|seat| await_state(seat, State::Up))
+    }
+
+    /// Waits until a count has grown past what it was, and tells since when, in seconds.
+    ///
+    /// # Errors
+    /// When it does not grow.
+    pub fn await_growth(
+        &self,
+        what: &str,
+        before: u64,
+        since: Instant,
+        count: impl Fn(&Report) -> u64,
+    ) -> Result<f64, BenchError> {
+        let grown = await_until(PACKETS, || count(&self.report()) > before);
+        let told = || failed(format!("no packet came out of {what} in {PACKETS:?}"));
+        grown.ok_or_else(told).map(|at| (at - since).as_secs_f64())
+    }
+
+    /// Lets it run for so many seconds, and counts.
+    ///
+    /// # Errors
+    /// When it ends by itself, or nothing comes.
+    pub fn window(&self, seconds: f64) -> Result<Window, BenchError> {
+        let waited = || self.thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
+        let (waited_before, before, start) = (waited(), self.report(), Instant::now());
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        let (after, wall, waited_after) = (self.report(), start.elapsed(), waited());
+        if self.running()?.is_over() {
+            return Err(failed("the run ended by itself"));
+        }
+        if after.received() == before.received() {
+            return Err(failed("no packets came while it was measured"));
+        }
+        Ok(Window {
+            received: after.received() - before.received(),
+            sent: after.sent() - before.sent(),
+            wall_s: wall.as_secs_f64(),
+            disturbed: waited_after.saturating_sub(waited_before) as f64 / wall.as_nanos().max(1) as f64,
+        })
+    }
+
+    /// Ends it; whether every packet was accounted for.
+    pub fn end(mut self) -> bool {
+        self.halt().is_some_and(|report| report.imbalance() == 0 && report.unbalanced().next().is_none())
+    }
+
+    fn halt(&mut self) -> Option<Report> {
+        let running = self.running.take()?;
+        running.stop();
+        Some(running.wait().report)
+    }
+}
+
+impl Drop for LiveChain {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+/// Packets that came out of an element by its outputs.
+pub fn out_of(report: &Report, element: &str) -> u64 {
+    let node = report.nodes.iter().find(|node| node.name == element);
+    node.map_or(0, |node| node.outputs.iter().sum())
+}
+
+/// Waits until an NF is in a state.
+///
+/// # Errors
+/// When that takes too long: with what the NF's host knows of it.
+pub fn await_state(seat: &Seat, state: State) -> Result<(), BenchError> {
+    await_until(PATIENCE, || seat.state() == state).map(drop).ok_or_else(|| {
+        let (name, wanted, now) = (&seat.spec.name, state.name(), seat.state().name());
+        let why = seat.told().failure.clone();
+        failed(why.unwrap_or_else(|| format!("NF `{name}` is {now}, and not {wanted}, after {PATIENCE:?}")))
+    })
+}
+
+/// Looks until something holds; when that was, or `None` after too long.
+pub fn await_until(patience: Duration, holds: impl Fn() -> bool) -> Option<Instant> {
+    let start = Instant::now();
+    loop {
+        if holds() {
+            return Some(Instant::now());
+        }
+        if start.elapsed() > patience {
+            return None;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The frames of a port with made-up traffic: each flow once.
+fn made(declared: &TrafficDecl, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
+    let before = diags.errors();
+    let spec: TrafficSpec = declared.read(diags)?;
+    for (key, mistake) in spec.mistakes() {
+        diags.error(declared.place(key), mistake.to_string());
+    }
+    if diags.errors() > before {
+        return None;
+    }
+    let frames = spec.prepare(spec.flows.clamp(1, MOST_FRAMES) as usize).map_err(|error| error.to_string());
+    let set = frames.and_then(|made| FrameSet::new(made.iter()).map_err(|error| error.to_string()));
+    set.map_err(|message| {
+        diags.error(declared.span, message);
+    })
+    .ok()
+    .map(Arc::new)
+}

@@ -1,0 +1,21 @@
+//! The experiments that papers of the field report, on this machine.
+//!
+//! Each is a function from its options to a [`crate::figure::Figure`], or to several. What a machine lacks is told in the
+//! figure ([`crate::figure::Skipped`]), and the rest is measured; whatever was started has ended when the function
+//! returns, however it returns.
+//!
+//! - [`deploy`]: how long it takes until an NF works that was not there (NetVM, figure 17)
+//! - [`dos`]: an attack is noticed and filtered (NetVM, figure 18)
+//! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
+//! - [`taps`]: what NFs cost that share a virtual device (MVMP, figure 6)
+//! - [`script`] and [`live`]: chains that experiments write and run in this process
+
+pub mod deploy;
+pub mod dos;
+pub mod live;
+pub mod script;
+pub mod steering;
+pub mod taps;
+
+pub use live::Setting;
+pub use script::Script;

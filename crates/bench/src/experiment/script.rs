@@ -1,0 +1,129 @@
+//! The chain file of an experiment: a text of its own, or a user's with some keys changed.
+
+use crate::BenchError;
+use host::chain::Sources;
+use std::path::{Path, PathBuf};
+
+/// A chain file, which need not be on the disk as it is here.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Where it lies, or would lie: file names in it are relative to that folder.
+    pub path: PathBuf,
+    text: String,
+}
+
+impl Script {
+    /// One that is made up.
+    pub fn new(text: impl Into<String>) -> Script {
+        Script { path: "experiment.toml".into(), text: text.into() }
+    }
+
+    /// A user's.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of_file(path: &Path) -> Result<Script, BenchError> {
+        let failed = |cause| BenchError::File { action: "read", path: path.to_owned(), cause };
+        Ok(Script { path: path.to_owned(), text: std::fs::read_to_string(path).map_err(failed)? })
+    }
+
+    /// Its texts, to be read in place of what lies there.
+    pub fn sources(&self) -> Sources {
+        let mut sources = Sources::of_files();
+        sources.put(&self.path, self.text.as_str());
+        sources
+    }
+
+    /// The names of its NFs, in alphabetical order.
+    ///
+    /// # Errors
+    /// When it is no chain file.
+    pub fn nfs(&self) -> Result<Vec<String>, BenchError> {
+        let table = self.table()?;
+        let nfs = table.get("nf").and_then(toml::Value::as_table);
+        Ok(nfs.map(|nfs| nfs.keys().cloned().collect()).unwrap_or_default())
+    }
+
+    /// Whether an NF runs as elements of this process.
+    ///
+    /// # Errors
+    /// When it is no chain file.
+    pub fn runs_as_elements(&self, nf: &str) -> Result<bool, BenchError> {
+        let table = self.table()?;
+        let Some(nf) = table.get("nf").and_then(|nfs| nfs.get(nf)) else { return Ok(false) };
+        let is_click = nf.get("click").or(nf.get("inline")).is_some();
+        let runs = nf.get("runs").and_then(toml::Value::as_str).unwrap_or("modular");
+        Ok(is_click && ["modular", "fused"].contains(&runs))
+    }
+
+    /// The same with these keys for an NF, whatever it says of them.
+    ///
+    /// # Errors
+    /// When it is no chain file, or has no such NF.
+    pub fn with(&self, nf: &str, keys: &[(&str, toml::Value)]) -> Result<Script, BenchError> {
+        self.changed(nf, |entry| {
+            for (key, value) in keys {
+                entry.insert((*key).into(), value.clone());
+            }
+        })
+    }
+
+    /// The same without these keys of an NF.
+    ///
+    /// # Errors
+    /// When it is no chain file, or has no such NF.
+    pub fn without(&self, nf: &str, keys: &[&str]) -> Result<Script, BenchError> {
+        self.changed(nf, |entry| {
+            for key in keys {
+                entry.remove(*key);
+            }
+        })
+    }
+
+    fn changed(&self, nf: &str, change: impl FnOnce(&mut toml::Table)) -> Result<Script, BenchError> {
+        let mut table = self.table()?;
+        let entry = table.get_mut("nf").and_then(|nfs| nfs.get_mut(nf)).and_then(toml::Value::as_table_mut);
+        let Some(entry) = entry else {
+            let (path, known) = (self.path.display(), self.nfs()?.join(", "));
+            return Err(BenchError::Contradiction(format!("{path} has no NF `{nf}`: name one of {known}")));
+        };
+        change(entry);
+        Ok(Script { path: self.path.clone(), text: table.to_string() })
+    }
+
+    fn table(&self) -> Result<toml::Table, BenchError> {
+        self.text.parse::<toml::Table>().map_err(|error| BenchError::BadChain {
+            told: format!(
+                "{} is no chain file (a Click file alone has no NFs to deploy): {}",
+                self.path.display(),
+                error.message()
+            ),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_an_nf_are_changed_and_nothing_else() {
+        let script = Script::new("links = []\n[nf.a]\nruns = \"modular\"\nburst = 3\n[nf.b]\n");
+        assert_eq!(script.nfs().expect("a chain file"), ["a", "b"]);
+        let other = script.with("a", &[("runs", "process".into()), ("instances", 2.into())]).expect("there");
+        let table = other.table().expect("a chain file");
+        assert_eq!(table["nf"]["a"]["runs"].as_str(), Some("process"));
+        assert_eq!(table["nf"]["a"]["instances"].as_integer(), Some(2));
+        assert_eq!(table["nf"]["a"]["burst"].as_integer(), Some(3));
+        let fewer = other.without("a", &["burst"]).expect("there").table().expect("a chain file");
+        assert!(fewer["nf"]["a"].get("burst").is_none() && fewer["nf"]["a"].get("runs").is_some());
+        let error = script.with("c", &[]).expect_err("refused").to_string();
+        assert!(error.contains("no NF `c`") && error.contains("a, b"), "{error}");
+    }
+
+    #[test]
+    fn a_click_file_is_no_chain_file() {
+        let script = Script::new("FromDevice(0) -> Discard;");
+        assert!(script.nfs().is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! Throughput over several instances of an NF: figure 16 of the NetVM paper (IEEE TNSM 2015, section V.E).
+//!
+//! An L3 forwarder runs as one, two, three, … instances, and `steer` says how they share packets: `least-filled`, as the
+//! paper does by the packets that are queued, and `flow`. Packets arrive as fast as they are taken (closed loop). Each
+//! figure has one way of steering; the packets a second of each instance stand one upon the other to their sum.
+
+use super::live::{LiveChain, Setting};
+use super::script::Script;
+use crate::BenchError;
+use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::speed::machine::Machine;
+use crate::speed::stats::Spread;
+use crate::start::failed;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the instances do in the experiment's own chain: L3 forwarding, as in the paper.
+const FORWARDER: &str = "FromDevice(0) -> CheckIPHeader(14) -> StaticIPLookup(198.18.0.0/16 192.0.2.1 0, \
+                         198.19.0.0/16 192.0.2.2 0) -> DecIPTTL -> EtherRewrite(02:00:00:00:00:02, 02:00:00:00:00:03) \
+                         -> ToDevice(1);";
+/// Flows of the experiment's own traffic: enough that their shares of the buckets differ little.
+const FLOWS: u32 = 10_000;
+/// How long packets flow before they are counted.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// By how much of the mean an instance may get more or less where packets go to the emptiest.
+const EVEN: f64 = 0.25;
+/// The same where flows have instances by their hash.
+const HASHED: f64 = 0.5;
+/// Above this share of the time without a core a measurement counts as disturbed.
+const DISTURBED: f64 = 0.02;
+
+/// What to measure.
+#[derive(Clone)]
+pub struct SteeringOptions {
+    /// The most instances.
+    pub most: usize,
+    /// How often each number of instances is measured.
+    pub repeats: usize,
+    /// For how long, in seconds.
+    pub seconds: f64,
+    /// Whether instances run in processes of their own; else as elements of this process.
+    pub processes: bool,
+    /// A chain of the user's, and which of its NFs there are to be several of: the first that it can be where that is not
+    /// said.
+    pub chain: Option<(PathBuf, Option<String>)>,
+    /// How chains run.
+    pub setting: Setting,
+}
+
+impl SteeringOptions {
+    /// A second, for tests: instances in this process.
+    pub fn miniature() -> SteeringOptions {
+        let setting = Setting { slots: 4_096, ..Setting::default() };
+        SteeringOptions { most: 3, repeats: 1, seconds: 0.05, processes: false, chain: None, setting }
+    }
+}
+
+/// Packets a second that the instances of one measurement were given.
+struct Measured {
+    /// Of each instance.
+    each: Vec<f64>,
+    /// Packets a second through the chain.
+    received: f64,
+    disturbed: bool,
+}
+
+/// Measures both ways of steering, a figure for each.
+///
+/// # Errors
+/// When a chain of the user's cannot run at all.
+pub fn steering(
+    options: &SteeringOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Figure>, BenchError> {
+    let (script, nf) = of_options(options)?;
+    // An NF of the user's runs as the chain file says.
+    let processes = !script.runs_as_elements(&nf)?;
+    let options = &SteeringOptions { processes, ..options.clone() };
+    ["least-filled", "flow"].into_iter().map(|by| of_policy(by, &script, &nf, options, progress)).collect()
+}
+
+/// The chain, and the NF that there are to be several of.
+fn of_options(options: &SteeringOptions) -> Result<(Script, String), BenchError> {
+    let Some((path, nf)) = &options.chain else {
+        let runs = match options.setting.other_cores() {
+            _ if !options.processes => "runs = \"modular\"".into(),
+            cores if cores.is_empty() => "runs = \"process\"".into(),
+            cores => format!("runs = \"process\"\ncores = {cores:?}"),
+        };
+        let text = format!(
+            "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = {FLOWS}, size = \"64\" }} }}\n\
+             out = {{ discard = true }}\n[nf.nf]\n{runs}\ninline = '''{FORWARDER}'''\n"
+        );
+        return Ok((Script::new(text), "nf".into()));
+    };
+    let script = Script::of_file(path)?;
+    let known = script.nfs()?;
+    let nf = match nf {
+        Some(nf) => nf.clone(),
+        None => known.first().cloned().ok_or_else(|| failed(format!("{} has no NFs", path.display())))?,
+    };
+    // That it is there, before anything is measured.
+    Ok((script.with(&nf, &[])?, nf))
+}
+
+fn of_policy(
+    by: &str,
+    script: &Script,
+    nf: &str,
+    options: &SteeringOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Figure, BenchError> {
+    let most = options.most.max(1);
+    let mut each: Vec<Series> = (1..=most).map(|number| own(&format!("instance {number}"))).collect();
+    let mut total = own("total");
+    let (mut skipped, mut expected) = (vec![], vec![]);
+    let bound = if by == "flow" { HASHED } else { EVEN };
+    for count in 1..=most {
+        progress(&format!("steering: {by}, {count} instances"));
+        let measured = match several(by, script, nf, count, options) {
+            Ok(measured) => measured,
+            // Without a second one there is nothing to steer; without the first one nothing at all.
+            Err(why) if count == 1 => return Err(why),
+            Err(why) => {
+                skipped.push(Skipped { what: format!("{count} instances"), why: why.to_string() });
+                continue;
+            }
+        };
+        let disturbed = measured.iter().all(|one| one.disturbed);
+        let point = |figures: Vec<f64>| {
+            let (repeats, y) = (figures.len(), Spread::of(figures)?);
+            Some(Point { x: count as f64, y: y.map(|pps| pps / 1e6), repeats, disturbed })
+        };
+        total.points.extend(point(measured.iter().map(|one| one.received).collect()));
+        for (number, series) in each.iter_mut().enumerate().take(count) {
+            series
+                .points
+                .extend(point(measured.iter().filter_map(|one| one.each.get(number).copied()).collect()));
+        }
+        if count > 1 {
+            expected.extend(evenness(&each, count, bound));
+        }
+    }
+    each.push(total);
+    let options_told = command(by, options);
+    Ok(Figure {
+        name: if by == "flow" { "netvm-steering-flow".into() } else { "netvm-steering".into() },
+        title: format!("Packets of each instance, steer = \"{by}\""),
+        about: format!(
+            "Packets a second that each instance of `{nf}` was given, and their sum: {} from memory as fast as they are \
+             taken, {}.",
+            if options.chain.is_some() { "the chain's traffic" } else { "64-byte frames" },
+            if options.processes {
+                "instances in processes"
+            } else {
+                "instances as elements of this process"
+            },
+        ),
+        source: Some("NetVM (IEEE TNSM 2015), figure 16".into()),
+        command: options_told,
+        x: Axis::linear("instances", ""),
+        y: Axis::linear("throughput", "Mpps"),
+        series: each,
+        settings: vec![
+            ("steer".into(), by.into()),
+            ("repeats".into(), options.repeats.to_string()),
+            ("seconds".into(), options.seconds.to_string()),
+            ("burst".into(), options.setting.burst.to_string()),
+        ],
+        skipped,
+        notes: notes(options),
+        expected,
+    })
+}
+
+fn notes(options: &SteeringOptions) -> Vec<String> {
+    let mut notes = vec![
+        "Closed loop: packets are there whenever they are fetched, and wait where instances do not keep up."
+            .to_string(),
+    ];
+    let cores = Machine::look().cores.len();
+    if options.processes && cores < options.most + 1 {
+        notes.push(format!(
+            "{cores} cores for the packet thread and up to {} instances: those share cores, so that more instances are \
+             no faster here. The paper has two cores for each VM.",
+            options.most
+        ));
+    }
+    notes
+}
+
+fn command(by: &str, options: &SteeringOptions) -> String {
+    let chain = match &options.chain {
+        Some((path, Some(nf))) => format!(" {} --nf {nf}", path.display()),
+        Some((path, None)) => format!(" {}", path.display()),
+        None => String::new(),
+    };
+    let (most, repeats, seconds) = (options.most, options.repeats, options.seconds);
+    let which = if by == "flow" { "  # the second figure" } else { "" };
+    format!("millrace bench steering{chain} --most {most} --repeats {repeats} --seconds {seconds}{which}")
+}
+
+fn own(name: &str) -> Series {
+    Series { name: name.into(), origin: Origin::Own, points: vec![] }
+}
+
+/// Whether each of so many instances has about as much as the others.
+fn evenness(each: &[Series], count: usize, bound: f64) -> Option<Expectation> {
+    let shares: Vec<f64> = each.iter().take(count).filter_map(|series| series.at(count as f64)).collect();
+    let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+    if mean <= 0.0 {
+        return None;
+    }
+    let furthest = shares.iter().map(|share| (share - mean).abs() / mean).fold(0.0, f64::max);
+    let told = format!(
+        "each of {count} instances gets within {:.0} % of the mean: the furthest is {:.1} % off",
+        bound * 100.0,
+        furthest * 100.0
+    );
+    Some(Expectation { told, holds: furthest <= bound })
+}
+
+/// Repeats with so many instances.
+fn several(
+    by: &str,
+    script: &Script,
+    nf: &str,
+    count: usize,
+    options: &SteeringOptions,
+) -> Result<Vec<Measured>, BenchError> {
+    let script = match count {
+        1 => script.without(nf, &["instances", "steer"])?,
+        _ => script.with(nf, &[("instances", (count as i64).into()), ("steer", by.into())])?,
+    };
+    (0..options.repeats.max(1)).map(|_| once(&script, nf, count, options)).collect()
+}
+
+fn once(script: &Script, nf: &str, count: usize, options: &SteeringOptions) -> Result<Measured, BenchError> {
+    let chain = LiveChain::start(script, &options.setting)?;
+    chain.await_nfs()?;
+    std::thread::sleep(WARM_UP);
+    let given = || match count {
+        1 => Ok(vec![]),
+        _ => chain.read(&format!("{nf}/steer.packets")).and_then(|text| counts(&text)),
+    };
+    let before = given()?;
+    let window = chain.window(options.seconds)?;
+    let after = given()?;
+    chain.end();
+    let received = window.received as f64 / window.wall_s;
+    let each = match count {
+        1 => vec![received],
+        _ => {
+            after.iter().zip(&before).map(|(after, before)| (after - before) as f64 / window.wall_s).collect()
+        }
+    };
+    Ok(Measured { each, received, disturbed: window.disturbed > DISTURBED })
+}
+
+/// The counts of the handler `packets`: a line for each instance, its name and a number.
+fn counts(text: &str) -> Result<Vec<u64>, BenchError> {
+    let number = |line: &str| line.rsplit(' ').next().and_then(|count| count.parse().ok());
+    let counted: Option<Vec<u64>> = text.lines().filter(|line| !line.trim().is_empty()).map(number).collect();
+    counted.ok_or_else(|| failed(format!("`{text}` has no count for each instance")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_share_packets_evenly() {
+        let figures = steering(&SteeringOptions::miniature(), &mut |_| {}).expect("figures");
+        assert_eq!(figures.len(), 2);
+        for figure in &figures {
+            assert!(figure.skipped.is_empty(), "{figure:#?}");
+            assert_eq!(figure.series("total").map(|total| total.points.len()), Some(3));
+            assert_eq!(figure.series("instance 3").map(|third| third.points.len()), Some(1));
+            // What instances were given comes from the packet thread's own books, which are read a moment apart.
+            let sum: f64 = figure.series.iter().take(3).filter_map(|series| series.at(3.0)).sum();
+            let total = figure.series("total").and_then(|total| total.at(3.0)).expect("measured");
+            assert!((sum / total - 1.0).abs() < 0.5, "{sum} of {total}");
+            assert!(figure.holds() && figure.expected.len() == 2, "{:#?}", figure.expected);
+        }
+    }
+
+    #[test]
+    fn uneven_shares_are_told() {
+        let of = |share| Series {
+            points: vec![Point {
+                x: 2.0,
+                y: Spread { median: share, min: share, max: share },
+                repeats: 1,
+                disturbed: false,
+            }],
+            ..own("instance")
+        };
+        assert!(evenness(&[of(1.0), of(1.2)], 2, 0.25).is_some_and(|even| even.holds));
+        assert!(evenness(&[of(1.0), of(3.0)], 2, 0.25).is_some_and(|even| !even.holds));
+        assert!(evenness(&[of(0.0), of(0.0)], 2, 0.25).is_none());
+    }
+}

@@ -1,0 +1,276 @@
+//! Throughput over the number of NFs that share a virtual device: figure 6 of the MVMP paper (SAC 2018, section 4.1).
+//!
+//! Up to five NFs open one device, and each gets all of its packets: as copies of its own (`inline`), as copies that it can
+//! only read (`observe`), or as packets where they lie (`tap`). NFs with copies of their own hold the source back; those
+//! that only look miss what they do not keep up with, so that there are two rates: what goes through, and what the NF sees
+//! that sees least.
+
+use super::live::{LiveChain, Setting, out_of};
+use super::script::Script;
+use crate::BenchError;
+use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::speed::machine::Machine;
+use crate::speed::stats::Spread;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most NFs, as in the paper.
+const MOST: usize = 5;
+/// How long packets flow before they are counted.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// Above this share of the time without a core a measurement counts as disturbed.
+const DISTURBED: f64 = 0.02;
+/// What a frame takes on a 10 Gbit/s line beside its bytes: preamble, start and gap.
+const LINE_BYTES: f64 = 20.0;
+/// The frame size of the paper's second part, in bytes with the FCS; the text says that it fills the line.
+const SATURATING: u32 = 256;
+
+/// What to measure.
+#[derive(Clone)]
+pub struct TapOptions {
+    /// Frame sizes in bytes, with the FCS.
+    pub sizes: Vec<u32>,
+    /// The most NFs.
+    pub most: usize,
+    /// How often each point is measured.
+    pub repeats: usize,
+    /// For how long, in seconds.
+    pub seconds: f64,
+    /// A program that is an NF, with its arguments: the benchmark's relay. Without it all is skipped.
+    pub program: Option<(PathBuf, Vec<String>)>,
+    /// How chains run.
+    pub setting: Setting,
+}
+
+impl TapOptions {
+    /// A few seconds, for tests, where there is a program.
+    pub fn miniature() -> TapOptions {
+        let (sizes, setting) = (vec![64], Setting::default());
+        TapOptions { sizes, most: 2, repeats: 1, seconds: 0.1, program: None, setting }
+    }
+
+    /// As the paper has it: 1 to 5 NFs, 64 and 256 bytes.
+    pub fn full() -> TapOptions {
+        TapOptions {
+            sizes: vec![64, SATURATING],
+            most: MOST,
+            repeats: 5,
+            seconds: 0.5,
+            ..TapOptions::miniature()
+        }
+    }
+}
+
+/// What NFs get of the device's packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shared {
+    Copies,
+    Observers,
+    Taps,
+}
+
+impl Shared {
+    const ALL: [Shared; 3] = [Shared::Copies, Shared::Observers, Shared::Taps];
+
+    fn name(self) -> &'static str {
+        match self {
+            Shared::Copies => "copies",
+            Shared::Observers => "observers",
+            Shared::Taps => "taps",
+        }
+    }
+
+    /// What the chain file calls it.
+    fn access(self) -> &'static str {
+        match self {
+            Shared::Copies => "inline",
+            Shared::Observers => "observe",
+            Shared::Taps => "tap",
+        }
+    }
+}
+
+/// Packets a second.
+struct Rates {
+    /// That the source brought.
+    through: f64,
+    /// That the NF saw which saw least.
+    seen: f64,
+    disturbed: bool,
+}
+
+/// Measures it, a figure for each frame size.
+///
+/// # Errors
+/// None: what cannot be measured is told in the figures.
+pub fn taps(options: &TapOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
+    Ok(options.sizes.iter().map(|size| of_size(*size, options, progress)).collect())
+}
+
+fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> Figure {
+    let (mut series, mut skipped) = (vec![], vec![]);
+    for shared in Shared::ALL {
+        let name = shared.name();
+        let own = |name: String| Series { name, origin: Origin::Own, points: vec![] };
+        let (mut seen, mut through) = (own(format!("{name}, seen by each")), own(format!("{name}, through")));
+        for count in 1..=options.most.max(1) {
+            progress(&format!("taps: {count} as {name}, {size} bytes"));
+            let repeats = (0..options.repeats.max(1)).map(|_| once(shared, count, size, options));
+            match repeats.collect::<Result<Vec<Rates>, String>>() {
+                Ok(rates) => {
+                    seen.points.extend(point(count, &rates, |rates| rates.seen));
+                    through.points.extend(point(count, &rates, |rates| rates.through));
+                }
+                Err(why) => skipped.push(Skipped { what: format!("{count} NFs as {name}"), why }),
+            }
+        }
+        series.push(seen);
+        // Who holds the source back sees all that goes through.
+        series.extend((shared != Shared::Copies).then_some(through));
+    }
+    let expected = expected(&series, options.most);
+    if size == SATURATING {
+        let line = 1e4 / (8.0 * (f64::from(size) + LINE_BYTES));
+        let points = (1..=options.most).map(|count| (count as f64, line));
+        let place =
+            "MVMP, section 4.1: it fills 10 GbE at 256 bytes (the rate follows from that); Xeon E5-2650 v2";
+        series.push(Series::paper("MVMP", place, points));
+    }
+    let (most, repeats, seconds) = (options.most, options.repeats, options.seconds);
+    Figure {
+        name: if size == 64 { "mvmp-duplicate".into() } else { format!("mvmp-duplicate-{size}") },
+        title: format!("NFs that share a virtual device, {size}-byte frames"),
+        about: "Packets a second over the number of NFs that open one device, each in a process: with copies of their own, \
+                as observers of copies, and as taps of packets where they lie. Frames come from memory as fast as they are \
+                taken."
+            .into(),
+        source: Some("MVMP (SAC 2018), figure 6".into()),
+        command: format!("millrace bench taps --sizes {size} --most {most} --repeats {repeats} --seconds {seconds}"),
+        x: Axis::linear("NFs", ""),
+        y: Axis::linear("throughput", "Mpps"),
+        series,
+        settings: vec![
+            ("frame size".into(), format!("{size} bytes with FCS")),
+            ("repeats".into(), repeats.to_string()),
+            ("seconds".into(), seconds.to_string()),
+            ("burst".into(), options.setting.burst.to_string()),
+        ],
+        skipped,
+        notes: notes(options),
+        expected,
+    }
+}
+
+fn point(count: usize, rates: &[Rates], of: impl Fn(&Rates) -> f64) -> Option<Point> {
+    let y = Spread::of(rates.iter().map(of))?.map(|pps| pps / 1e6);
+    Some(Point { x: count as f64, y, repeats: rates.len(), disturbed: rates.iter().all(|one| one.disturbed) })
+}
+
+fn notes(options: &TapOptions) -> Vec<String> {
+    let mut notes = vec![
+        "Closed loop: NFs with copies of their own hold the source back; those that only look miss what they have no room \
+         for. What each sees is that of the NF which saw least. One NF alone gets no copies, but the packets."
+            .to_string(),
+    ];
+    let cores = Machine::look().cores.len();
+    if cores < options.most + 1 {
+        notes.push(format!(
+            "{cores} cores for the packet thread and up to {} NFs, which share what is left; the paper has two logical \
+             cores for its daemon and one for each NF.",
+            options.most
+        ));
+    }
+    notes
+}
+
+fn expected(series: &[Series], most: usize) -> Vec<Expectation> {
+    let at = |name: &str, count: usize| {
+        series.iter().find(|series| series.name == name).and_then(|series| series.at(count as f64))
+    };
+    let mut all = vec![];
+    if let (Some(one), Some(many)) = (at("copies, seen by each", 1), at("copies, seen by each", most))
+        && most > 1
+    {
+        let told = format!(
+            "with copies, {most} NFs get less than one, as in the paper: {many:.3} and {one:.3} Mpps"
+        );
+        all.push(Expectation { told, holds: many < one });
+    }
+    if let (Some(copies), Some(taps)) = (at("copies, seen by each", most), at("taps, through", most)) {
+        let told = format!("{most} taps let more through than {most} copies: {taps:.3} and {copies:.3} Mpps");
+        all.push(Expectation { told, holds: taps > copies });
+    }
+    all
+}
+
+/// The chain: so many NFs open one device.
+fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Script, String> {
+    let (program, arguments) =
+        options.program.as_ref().ok_or("there is no program to start as an NF here")?;
+    let links: Vec<String> = (1..=count).map(|number| format!("shared -> [0]nf{number}")).collect();
+    let mut text = format!(
+        "links = {links:?}\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"{size}\" }} }}\n\
+         [device.shared]\ndirect = \"in\"\n"
+    );
+    let cores = options.setting.other_cores();
+    for number in 1..=count {
+        let mut keys = toml::Table::new();
+        keys.insert("program".into(), program.display().to_string().into());
+        keys.insert("arguments".into(), arguments.clone().into());
+        keys.insert("interfaces".into(), vec!["0"].into());
+        keys.insert("access".into(), shared.access().into());
+        if !cores.is_empty() {
+            keys.insert("cores".into(), cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into());
+        }
+        text += &format!("[nf.nf{number}]\n{keys}");
+    }
+    Ok(Script::new(text))
+}
+
+fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Rates, String> {
+    let told = |error: BenchError| error.to_string();
+    let chain = LiveChain::start(&script(shared, count, size, options)?, &options.setting).map_err(told)?;
+    chain.await_nfs().map_err(told)?;
+    std::thread::sleep(WARM_UP);
+    // What came back of each, and what of that went by unseen.
+    let seen = || -> Result<Vec<u64>, String> {
+        let of = |number: usize| {
+            let element = format!("nf{number}/process");
+            let missed = chain.read(&format!("{element}.missed")).map_err(told)?;
+            let missed: u64 = missed.trim().parse().map_err(|_| format!("`{missed}` is no count"))?;
+            Ok(out_of(&chain.report(), &element).saturating_sub(missed))
+        };
+        (1..=count).map(of).collect()
+    };
+    let before = seen()?;
+    let window = chain.window(options.seconds).map_err(told)?;
+    let after = seen()?;
+    chain.end();
+    let least = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).min();
+    Ok(Rates {
+        through: window.received as f64 / window.wall_s,
+        seen: least.unwrap_or(0) as f64 / window.wall_s,
+        disturbed: window.disturbed > DISTURBED,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_program_all_is_skipped() {
+        let figures = taps(&TapOptions::miniature(), &mut |_| {}).expect("figures");
+        assert!(figures[0].skipped.len() == 6 && figures[0].holds(), "{figures:#?}");
+        assert!(figures[0].skipped[0].why.contains("no program"));
+    }
+
+    #[test]
+    fn the_papers_rate_is_that_of_the_line() {
+        let options = TapOptions { sizes: vec![SATURATING], ..TapOptions::miniature() };
+        let figure = &taps(&options, &mut |_| {}).expect("figures")[0];
+        assert_eq!(figure.name, "mvmp-duplicate-256");
+        let rate = figure.series("MVMP").and_then(|paper| paper.at(1.0)).expect("there");
+        assert!((rate - 4.529).abs() < 0.001, "{rate}");
+    }
+}

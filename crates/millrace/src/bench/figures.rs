@@ -1,0 +1,41 @@
+//! What experiments have in common as commands: how their chains start processes, and how figures are printed.
+
+use crate::text::print;
+use ::bench::experiment::Setting;
+use ::bench::figure::{Figure, text};
+use ::bench::speed::machine::Machine;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How the chains of experiments run: the packet thread on the last core, and this program in processes.
+pub fn setting() -> Setting {
+    Setting { core: Machine::look().cores.last().copied(), runs_click: true, ..Setting::default() }
+}
+
+/// This program as the NF of the benchmark.
+///
+/// # Errors
+/// When its file is not known.
+pub fn relay() -> anyhow::Result<(PathBuf, Vec<String>)> {
+    Ok((std::env::current_exe()?, vec!["nf-relay".into()]))
+}
+
+/// Says aloud that figures of a debug build are none.
+pub fn warn() {
+    if cfg!(debug_assertions) {
+        eprintln!("WARNING: not built in release mode: the figures say nothing");
+    }
+}
+
+/// Prints figures; a single one as a JSON object, several as a list.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitCode> {
+    print(&match figures {
+        [one] if json => format!("{}\n", serde_json::to_string_pretty(one)?),
+        _ if json => format!("{}\n", serde_json::to_string_pretty(figures)?),
+        _ => figures.iter().map(text).collect::<Vec<_>>().join("\n"),
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,133 @@
+//! `bench` with an experiment: figures of what this machine has, and nothing left over.
+
+use crate::program::Folder;
+use serde_json::Value;
+
+const CHAIN: &str = "
+links = [\"in -> [0]front[1] -> [0]nf[1] -> out\"]
+[ports]
+in = { traffic = { flows = 100, size = \"64\" } }
+out = { discard = true }
+[nf.front]
+inline = \"FromDevice(0) -> Counter -> ToDevice(1);\"
+[nf.nf]
+runs = \"process\"
+inline = \"FromDevice(0) -> CheckIPHeader(14) -> ToDevice(1);\"
+";
+
+fn experiment(folder: &Folder, arguments: &[&str]) -> Value {
+    let mut all = vec!["bench"];
+    all.extend(arguments);
+    all.push("--json");
+    serde_json::from_slice(&folder.millrace(&all).sound().stdout).expect("JSON")
+}
+
+fn list<'a>(figure: &'a Value, key: &str) -> &'a [Value] {
+    figure[key].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The medians of a curve, by x.
+fn curve(figure: &Value, name: &str) -> Vec<(f64, f64)> {
+    let found = list(figure, "series").iter().find(|series| series["name"] == name);
+    let series = found.unwrap_or_else(|| panic!("no {name} in {figure:#}"));
+    let number = |value: &Value| value.as_f64().expect("a number");
+    list(series, "points").iter().map(|point| (number(&point["x"]), number(&point["y"]["median"]))).collect()
+}
+
+/// What is as expected holds, but for figures that a busy machine upsets.
+fn assert_expected(figure: &Value, about: &str) {
+    let mut of_it = list(figure, "expected")
+        .iter()
+        .filter(|one| one["told"].as_str().is_some_and(|told| told.contains(about)));
+    assert!(of_it.clone().count() > 0, "nothing is expected of {about}: {figure:#}");
+    assert!(of_it.all(|one| one["holds"] == true), "{about}: {:#}", figure["expected"]);
+}
+
+#[test]
+fn nfs_are_deployed_in_every_way_that_there_is() {
+    let folder = Folder::new();
+    let figure = experiment(&folder, &["deploy", "--quick"]);
+    let names: Vec<&str> = list(&figure["x"], "categories").iter().filter_map(Value::as_str).collect();
+    let first = curve(&figure, "until the first packet");
+    let hello = curve(&figure, "until hello");
+    for way in ["program in a process, restarted", "Click in a process, restarted"] {
+        let at = names.iter().position(|name| *name == way).expect("measured") as f64;
+        let of = |curve: &[(f64, f64)]| curve.iter().find(|(x, _)| *x == at).expect("measured").1;
+        assert!(of(&hello) > 0.0 && of(&first) > 0.0, "{figure:#}");
+    }
+    assert_expected(&figure, "other rules in place");
+    for skipped in list(&figure, "skipped") {
+        let what = skipped["what"].as_str().expect("text");
+        assert!(what.starts_with("container") || what == "virtual machine", "{skipped}");
+        eprintln!("SKIP: {what}: {}", skipped["why"]);
+    }
+
+    folder.write("chain.toml", CHAIN);
+    let figure = experiment(&folder, &["deploy", "chain.toml", "--repeats", "2"]);
+    assert_eq!(figure["x"]["categories"], serde_json::json!(["the whole chain", "nf"]));
+    assert_eq!(figure["skipped"][0]["what"], "front");
+    assert_eq!(curve(&figure, "until the first packet").len(), 2);
+    let missing = folder.millrace(&["bench", "deploy", "missing.toml"]);
+    assert!(missing.code == Some(2) && missing.stderr.contains("missing.toml"), "{}", missing.stderr);
+}
+
+#[test]
+fn instances_are_steered() {
+    let folder = Folder::new();
+    let figures = experiment(&folder, &["steering", "--most", "2", "--repeats", "1", "--seconds", "0.3"]);
+    let names: Vec<&str> =
+        figures.as_array().expect("two").iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["netvm-steering", "netvm-steering-flow"]);
+    for figure in figures.as_array().expect("two") {
+        assert!(list(figure, "skipped").is_empty(), "{figure:#}");
+        let share = |name: &str| curve(figure, name).iter().find(|(x, _)| *x == 2.0).expect("measured").1;
+        let total = share("total");
+        // A busy machine may favour one.
+        assert!(share("instance 1") > total / 10.0 && share("instance 2") > total / 10.0, "{figure:#}");
+    }
+    // An NF of the user's, which runs as its chain file says.
+    folder.write("chain.toml", CHAIN);
+    let options =
+        ["steering", "chain.toml", "--nf", "nf", "--most", "2", "--repeats", "1", "--seconds", "0.1"];
+    let figures = experiment(&folder, &options);
+    assert_eq!(curve(&figures[0], "total").len(), 2, "{figures:#}");
+    let unknown = folder.millrace(&["bench", "steering", "chain.toml", "--nf", "other"]);
+    assert!(
+        unknown.code == Some(2) && unknown.stderr.contains("name one of front, nf"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[test]
+fn nfs_share_a_device() {
+    let folder = Folder::new();
+    let options = ["taps", "--sizes", "64", "--most", "3", "--repeats", "1", "--seconds", "0.2"];
+    let figures = experiment(&folder, &options);
+    let figure = &figures[0];
+    let figure = if figure.is_null() { &figures } else { figure };
+    assert_eq!(figure["name"], "mvmp-duplicate");
+    assert!(list(figure, "skipped").is_empty(), "{figure:#}");
+    for name in ["copies, seen by each", "observers, seen by each", "taps, seen by each", "taps, through"] {
+        let points = curve(figure, name);
+        assert!(points.len() == 3 && points.iter().all(|(_, mpps)| *mpps > 0.0), "{name}: {figure:#}");
+    }
+    assert_expected(figure, "with copies");
+}
+
+#[test]
+fn an_attack_is_filtered_by_an_nf_that_is_started_for_it() {
+    let folder = Folder::new();
+    let options = ["dos", "--normal", "5000", "--attack", "50000", "--quick"];
+    let figures = experiment(&folder, &options);
+    assert_eq!(figures[0]["name"], "netvm-dos");
+    for way in ["rules in place", "filter in a process"] {
+        assert_expected(&figures[0], &format!("{way}: of"));
+        assert_expected(&figures[0], &format!("{way}: the attack is filtered"));
+        let times = curve(&figures[1], way);
+        assert!(times.len() == 3 && times.iter().all(|(_, seconds)| *seconds < 1.0), "{times:?}");
+    }
+    for skipped in list(&figures[0], "skipped") {
+        eprintln!("SKIP: {}: {}", skipped["what"], skipped["why"]);
+    }
+}
