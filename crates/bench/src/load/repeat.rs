@@ -22,6 +22,7 @@ pub struct Tally {
 /// Offers loads to something, and makes disturbed trials again.
 pub struct Trials<'a> {
     under_test: &'a mut dyn UnderTest,
+    is_stamped: bool,
     /// How it went.
     pub tally: Tally,
 }
@@ -29,7 +30,13 @@ pub struct Trials<'a> {
 impl<'a> Trials<'a> {
     /// With that under test.
     pub fn new(under_test: &'a mut dyn UnderTest) -> Trials<'a> {
-        Trials { under_test, tally: Tally::default() }
+        Trials { under_test, is_stamped: false, tally: Tally::default() }
+    }
+
+    /// The same, where a search offers frames with stamps, too: what is carried of those.
+    #[must_use]
+    pub fn stamped(self) -> Trials<'a> {
+        Trials { is_stamped: true, ..self }
     }
 
     /// A trial, made again as long as it was disturbed, a few times.
@@ -53,7 +60,7 @@ impl<'a> Trials<'a> {
 
 impl Measurer for Trials<'_> {
     fn measure(&mut self, load: f64, duration_s: f64) -> Result<Trial, BenchError> {
-        let observed = self.offer(&Offer::even(load, duration_s))?;
+        let observed = self.offer(&Offer { stamped: self.is_stamped, ..Offer::even(load, duration_s) })?;
         Ok(Trial { load, duration_s, loss_ratio: observed.loss_ratio(self.under_test.passed()) })
     }
 }

@@ -52,7 +52,7 @@ struct Found {
     machine: Machine,
     chain: PathBuf,
     form: &'static str,
-    /// What the chain carries with half a percent of loss, in frames a second, where that was searched for.
+    /// What the chain carries of stamped frames with half a percent of loss, in frames a second, where that was searched for.
     pdr: Option<f64>,
     rows: Vec<Row>,
     #[serde(flatten)]
@@ -110,7 +110,7 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitCode> {
     let machine = Machine::look();
     let mut chain = args.chain.start(&machine)?;
     let passed = chain.passed();
-    let mut trials = Trials::new(chain.as_mut());
+    let mut trials = Trials::new(chain.as_mut()).stamped();
     let mut pdr = None;
     let mut rates: Vec<(String, f64)> = args.rate.iter().map(|rate| (String::new(), *rate)).collect();
     if rates.is_empty() {
@@ -162,7 +162,10 @@ impl Found {
             text += &format!("WARNING: the machine was busy before: load {:.2}\n", self.machine.load);
         }
         if let Some(pdr) = self.pdr {
-            text += &format!("PDR: {:.3} Mpps are carried with half a percent of loss\n", pdr / 1e6);
+            text += &format!(
+                "PDR: {:.3} Mpps of stamped frames are carried with half a percent of loss\n",
+                pdr / 1e6
+            );
         }
         let mut table = Table::new();
         table.load_preset(NOTHING);

@@ -56,6 +56,39 @@ inline = \"FromDevice(0) -> Queue(64) -> RatedUnqueue(20000, BURST_SIZE 16) -> T
     assert_eq!(missing.code, Some(2), "{}", missing.stderr);
 }
 
+/// Each frame waits for 20 ms in this chain: that is what it takes, with nothing lost, and all in order.
+#[test]
+fn the_delay_of_a_chain_is_found() {
+    let folder = Folder::new();
+    let delayed = "
+links = [\"in -> [0]nf[1] -> out\"]
+[ports]
+in = { traffic = { flows = 50, size = \"64\" } }
+out = { discard = true }
+[nf.nf]
+inline = \"FromDevice(0) -> SetTimestamp -> Queue(4000) -> DelayUnqueue(20ms) -> ToDevice(1);\"
+";
+    folder.write("delayed.toml", delayed);
+    let measure = |options: &[&str]| -> serde_json::Value {
+        let arguments =
+            [&["bench", "latency", "delayed.toml", "--json", "--seconds", "0.2"], options].concat();
+        serde_json::from_slice(&folder.millrace(&arguments).sound().stdout).expect("JSON")
+    };
+    let found = measure(&["--rate", "1000,5000"]);
+    for (row, frames) in [(0, 200), (1, 1_000)] {
+        let row = &found["rows"][row];
+        assert_eq!((&row["frames"], &row["lost"], &row["reordered"]), (&frames.into(), &0.into(), &0.into()));
+        // The machine may be busy, which adds to the least only when it never lets go.
+        let least_ns = row["latency_ns"]["min"].as_u64().expect("a time");
+        assert!((19_000_000..60_000_000).contains(&least_ns), "{row:#}");
+    }
+    assert_eq!(found["sound"], true);
+    // Frames that are handed out by 100, or after 50 ms, wait for each other.
+    let found = measure(&["--rate", "500", "--batch", "100", "--wait", "50000"]);
+    let most_ns = found["rows"][0]["latency_ns"]["p99"].as_u64().expect("a time");
+    assert!(most_ns >= 60_000_000, "{found:#}");
+}
+
 /// A saved report is rendered again, beside itself or elsewhere, and never over another one.
 #[test]
 fn a_saved_report_is_rendered() {
