@@ -5,7 +5,7 @@
 
 use crate::fused::{self, Cut, FlowCache, How, Stretch, Wanted};
 use crate::live::Live;
-use crate::node::{Books, End, Lowered, Node};
+use crate::node::{Books, End, Lowered, Node, Pulled};
 use crate::packages;
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
 use click::config::NameTable;
@@ -261,7 +261,9 @@ fn make_node(
         outputs,
         inputs,
         answers_pull: answers_pull(class),
+        pulled: Pulled::of(answers_pull(class)),
         elsewhere,
+        has_detour: elsewhere,
         books: Arc::new(books),
     })
 }

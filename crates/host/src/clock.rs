@@ -1,6 +1,6 @@
 //! The processor's time stamp counter, for figures in cycles.
 //!
-//! Only reports read it, never the packet path.
+//! Only reports read it, and the packet path while it has probes ([`crate::probe`]).
 #![expect(unsafe_code, reason = "reads the time stamp counter")]
 
 use std::sync::OnceLock;

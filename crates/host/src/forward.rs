@@ -3,7 +3,8 @@
 //! Packets stay in their vector; each element sorts an index list into exit lists, and the lists go
 //! on to the next elements, depth first. Nothing here looks at a packet.
 
-use crate::node::Lowered;
+use crate::fused::Entry;
+use crate::node::{Lowered, Pulled};
 use crate::worker::Worker;
 use codegen::{Burst, Exits};
 use crossbeam_queue::ArrayQueue;
@@ -91,13 +92,32 @@ impl Worker {
     /// Packets that come in by an input of a node.
     pub(crate) fn push(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         self.nodes[node].books.input.add(list.len());
-        if self.nodes[node].elsewhere {
-            return self.hand_over(node, input, packets, list);
+        if self.nodes[node].has_detour {
+            return self.detour(node, input, packets, list);
         }
-        if let Some(Some(entry)) = self.nodes[node].entries.get(input).copied()
-            && !self.is_slow
-            && self.stretches[entry.stretch].is_ready()
-        {
+        self.enter(node, input, packets, list);
+    }
+
+    /// Packets that do not go straight into the element.
+    #[cold]
+    fn detour(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
+        match self.nodes[node].elsewhere {
+            true => self.hand_over(node, input, packets, list),
+            false => self.push_probed(node, input, packets, list),
+        }
+    }
+
+    /// Where packets that come in by an input of a node enter a stretch that runs as one program.
+    #[inline(always)]
+    pub(crate) fn fused_entry(&self, node: usize, input: usize) -> Option<Entry> {
+        let entry = self.nodes[node].entries.get(input).copied()??;
+        (!self.is_slow && self.stretches[entry.stretch].is_ready()).then_some(entry)
+    }
+
+    /// Packets that are in a node's books.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
+        if let Some(entry) = self.fused_entry(node, input) {
             return self.push_fused(entry, packets, list);
         }
         self.depth += 1;
@@ -385,14 +405,27 @@ impl Worker {
     /// Pulls up to `most` packets out of a port of a node into a vector.
     fn pull_from(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
         let most = most.min(into.room());
-        if self.nodes[node].answers_pull {
-            let outbox_start = self.outbox.len();
-            let mut count = 0;
-            self.with_element(node, |element, work| count = element.pull(port, most, into, work));
-            self.nodes[node].books.outputs[port].add(count);
-            self.flush_outbox(node, outbox_start);
-            return count;
+        match self.nodes[node].pulled {
+            Pulled::Answers => self.answer_pull(node, port, most, into),
+            Pulled::Through => self.pull_through(node, port, most, into),
+            Pulled::Probed => self.pull_probed(node, port, most, into),
         }
+    }
+
+    /// Has an element answer.
+    #[inline(always)]
+    pub(crate) fn answer_pull(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
+        let outbox_start = self.outbox.len();
+        let mut count = 0;
+        self.with_element(node, |element, work| count = element.pull(port, most, into, work));
+        self.nodes[node].books.outputs[port].add(count);
+        self.flush_outbox(node, outbox_start);
+        count
+    }
+
+    /// Has an element work on what is pulled into it.
+    #[inline(always)]
+    pub(crate) fn pull_through(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
         let Some(up) = self.nodes[node].inputs.first().copied().flatten() else { return 0 };
         let mut before = [0; LIST_CAPACITY];
         let kept = into.len();

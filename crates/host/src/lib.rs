@@ -15,6 +15,7 @@
 //! - [`live`]: other configurations for elements that run
 //! - [`running`]: a chain that runs
 //! - [`nf`]: NFs in processes of their own
+//! - [`probe`]: where a worker's cycles go, while somebody asks
 //! - [`report`]: what went where
 //! - [`services`]: ports and shared state
 
@@ -30,6 +31,7 @@ pub mod nf;
 pub mod node;
 pub mod packages;
 pub mod ports;
+pub mod probe;
 pub mod report;
 pub mod running;
 pub mod services;

@@ -76,6 +76,24 @@ pub struct Lowered {
     pub own_reasons: usize,
 }
 
+/// What is done where packets are pulled out of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pulled {
+    /// The element answers.
+    Answers,
+    /// It works on what it pulls itself.
+    Through,
+    /// One of these, with probes.
+    Probed,
+}
+
+impl Pulled {
+    /// Without probes.
+    pub fn of(answers: bool) -> Pulled {
+        if answers { Pulled::Answers } else { Pulled::Through }
+    }
+}
+
 /// An element in a graph.
 pub struct Node {
     /// Its flat name.
@@ -103,8 +121,13 @@ pub struct Node {
     pub answers_pull: bool,
     /// Whether its task runs on this worker.
     pub has_task: bool,
+    /// What is done where packets are pulled out of it.
+    pub pulled: Pulled,
     /// Whether another worker owns its state.
     pub elsewhere: bool,
+    /// Whether packets that are pushed into it take another way than straight into the element: to another worker, or
+    /// past probes.
+    pub has_detour: bool,
     /// Where its task leaves packets of several workers: whose they are.
     pub spread: Option<Spread>,
     /// Its books.

@@ -7,6 +7,7 @@ use crate::fused::{CacheCounts, FormWanted};
 use crate::handlers::{Asked, Handlers, Last};
 use crate::live::Exchange;
 use crate::nf::handlers::NfHandlers;
+use crate::probe::Probes;
 use crate::report::{Ledger, PortReport, Report};
 use crate::worker::{Clock, Finish, Pulse, Worker};
 use crossbeam_queue::ArrayQueue;
@@ -108,6 +109,7 @@ pub struct Running {
     pulses: Vec<Arc<Pulse>>,
     /// Of each worker: the form that is wanted, and how many stretches it has.
     forms: Vec<(Arc<FormWanted>, usize)>,
+    probes: Vec<Arc<Probes>>,
     ledger: Ledger,
     stop: Arc<AtomicBool>,
 }
@@ -133,7 +135,7 @@ impl Running {
         let exchange = Arc::new(Exchange::new(assembly.live, mailboxes.clone()));
         let handlers =
             Handlers::new(&assembly.graphs[0], mailboxes.clone(), Arc::clone(&exchange), plan.nfs.clone());
-        let (mut threads, mut pulses, mut forms) = (vec![], vec![], vec![]);
+        let (mut threads, mut pulses, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
         let graphs = assembly.graphs.into_iter().zip(assembly.stretches).zip(mailboxes);
         for (number, ((nodes, stretches), mailbox)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, stretches, pool(number), plan.clock.clone());
@@ -147,6 +149,7 @@ impl Running {
             forms.push((Arc::clone(&worker.form), worker.stretches.len()));
             (worker.home, worker.rings) = (Arc::clone(&home), rings.clone());
             pulses.push(Arc::clone(&worker.pulse));
+            probes.push(Arc::clone(&worker.probes));
             let (on_thread, core) = (Arc::clone(&plan.on_thread), plan.cores.get(number).copied());
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{number}"))
@@ -162,7 +165,7 @@ impl Running {
             threads.push(thread);
         }
         let handlers = Arc::new(handlers);
-        Ok(Running { threads, handlers, asked: vec![], pulses, forms, ledger, stop })
+        Ok(Running { threads, handlers, asked: vec![], pulses, forms, probes, ledger, stop })
     }
 
     /// Asks all workers to end.
@@ -186,6 +189,11 @@ impl Running {
     pub fn fused(&self) -> (usize, usize) {
         let now = self.pulses.iter().map(|pulse| pulse.fused.load(Ordering::Relaxed)).sum();
         (now, self.forms.iter().map(|(_, stretches)| stretches).sum())
+    }
+
+    /// The probes of each worker: switched on, they tell where its cycles go.
+    pub fn probes(&self) -> &[Arc<Probes>] {
+        &self.probes
     }
 
     /// What flow caches have done, over all workers; a millisecond old.

@@ -3,12 +3,15 @@
 //! Each turn reads the clock once, runs every task once, calls timers that are due, and from time to
 //! time does housekeeping and answers requests from other threads. A worker that finds nothing to do
 //! for a while yields its core, then sleeps for short times.
+//!
+//! The loop exists twice: with probes ([`crate::probe`]) and, compiled without them, for all other times.
 
 use crate::control::Mailbox;
 use crate::forward::{Handed, Outbox};
 use crate::fused::{CacheCounts, FormWanted, Stretch};
 use crate::live::Exchange;
 use crate::node::Node;
+use crate::probe::{Probe, Probes};
 use codegen::{Exits, Scratch};
 use crossbeam_queue::ArrayQueue;
 use element::{Progress, Vector, Work};
@@ -175,6 +178,26 @@ pub struct Worker {
     pub(crate) is_slow: bool,
     /// Whether it is counted among those that have nothing left to do.
     pub(crate) is_done: bool,
+    /// Whether probes are wanted, and what they find.
+    pub probes: Arc<Probes>,
+    /// While they are on.
+    pub(crate) probe: Option<Box<Probe>>,
+}
+
+/// How far the loop of a worker is, from one form of it to the other.
+struct Turns {
+    tasks: Vec<usize>,
+    finished: Vec<bool>,
+    idle_turns: u32,
+    next_tick_ns: u64,
+    first_ns: Option<u64>,
+    /// Turns in which no task did anything. Timers do not count: an element that asks again and again for an answer
+    /// that nobody is left to give must not keep the run from ending.
+    stale_turns: u32,
+    last_held: i64,
+    idle_since_ns: Option<u64>,
+    slept: Duration,
+    is_over: bool,
 }
 
 impl Worker {
@@ -200,6 +223,8 @@ impl Worker {
         Worker {
             number,
             fire_at: vec![u64::MAX; nodes.len()],
+            probes: Arc::new(Probes::new(&nodes, &stretches)),
+            probe: None,
             nodes,
             cells,
             stretches,
@@ -234,13 +259,61 @@ impl Worker {
             self.with_element(node, |element, work| element.start(work));
         }
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
-        let mut finished = vec![false; tasks.len()];
-        let (mut idle_turns, mut next_tick_ns, mut first_ns) = (0u32, 0, None);
-        // Turns in which no task did anything. Timers do not count: an element that asks again and again for
-        // an answer that nobody is left to give must not keep the run from ending.
-        let (mut stale_turns, mut last_held, mut idle_since_ns) = (0u32, i64::MAX, None);
-        let mut slept = Duration::ZERO;
+        let mut turns = Turns {
+            finished: vec![false; tasks.len()],
+            tasks,
+            idle_turns: 0,
+            next_tick_ns: 0,
+            first_ns: None,
+            stale_turns: 0,
+            last_held: i64::MAX,
+            idle_since_ns: None,
+            slept: Duration::ZERO,
+            is_over: false,
+        };
+        while !turns.is_over {
+            turns = match self.probe.is_some() {
+                true => self.turns::<true>(turns),
+                false => self.turns::<false>(turns),
+            };
+        }
+        if let (Some(first), now_ns) = (turns.first_ns, self.clock.now_ns()) {
+            let busy = self.pulse.busy_ns.load(Ordering::Relaxed);
+            // A run that was stopped while busy was busy until now.
+            let busy = if turns.idle_turns == 0 { now_ns - first } else { busy };
+            self.pulse.busy_ns.store(busy, Ordering::Relaxed);
+        }
+        self.settle_books();
+        // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
+        self.take_handed(false);
+        for node in 0..self.nodes.len() {
+            self.with_element(node, |element, work| element.stop(work));
+        }
+        self.settle_books();
+        self.mailbox.close();
+        self.answer_requests();
+        self.pulse.ended.store(true, Ordering::Release);
+    }
+
+    /// Takes turns until the run is over, or probes are wanted where there are none, or none where there are.
+    fn turns<const PROBED: bool>(&mut self, turns: Turns) -> Turns {
+        // As variables of its own, which the compiler may keep where it likes.
+        let Turns {
+            tasks,
+            mut finished,
+            mut idle_turns,
+            mut next_tick_ns,
+            mut first_ns,
+            mut stale_turns,
+            mut last_held,
+            mut idle_since_ns,
+            mut slept,
+            ..
+        } = turns;
         while !self.stop.load(Ordering::Relaxed) {
+            if PROBED {
+                self.probe_turn();
+            }
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
             let sources_wait = std::mem::take(&mut self.sources_wait);
@@ -253,17 +326,37 @@ impl Worker {
                     worked = true;
                     continue;
                 }
-                match self.run_task(node) {
+                let before = if PROBED { self.probe_task(node) } else { 0 };
+                let progress = self.run_task(node);
+                if PROBED {
+                    self.probe_task_end(before, progress == Progress::Idle);
+                }
+                match progress {
                     Progress::Worked => worked = true,
                     Progress::Idle => {}
                     Progress::Finished => finished[at] = true,
                 }
             }
             stale_turns = if worked { 0 } else { stale_turns.saturating_add(1) };
-            worked |= self.fire_timers();
+            worked |= self.fire_timers::<PROBED>();
             if self.now_ns >= next_tick_ns {
                 next_tick_ns = self.now_ns + TICK_NS;
                 self.tick();
+                self.follow_probes();
+                if self.probe.is_some() != PROBED {
+                    return Turns {
+                        tasks,
+                        finished,
+                        idle_turns,
+                        next_tick_ns,
+                        first_ns,
+                        stale_turns,
+                        last_held,
+                        idle_since_ns,
+                        slept,
+                        is_over: false,
+                    };
+                }
             }
             if self.mailbox.has_requests() {
                 self.settle_books();
@@ -283,6 +376,9 @@ impl Worker {
             } else {
                 idle_turns = idle_turns.saturating_add(1);
                 idle_since_ns.get_or_insert(turn_start_ns);
+            }
+            if PROBED && !worked {
+                self.probe_idle();
             }
             if stale_turns == 0 {
                 continue;
@@ -321,22 +417,18 @@ impl Worker {
                 }
             }
         }
-        if let (Some(first), now_ns) = (first_ns, self.clock.now_ns()) {
-            let busy = self.pulse.busy_ns.load(Ordering::Relaxed);
-            // A run that was stopped while busy was busy until now.
-            let busy = if idle_turns == 0 { now_ns - first } else { busy };
-            self.pulse.busy_ns.store(busy, Ordering::Relaxed);
+        Turns {
+            tasks,
+            finished,
+            idle_turns,
+            next_tick_ns,
+            first_ns,
+            stale_turns,
+            last_held,
+            idle_since_ns,
+            slept,
+            is_over: true,
         }
-        self.settle_books();
-        // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
-        self.take_handed(false);
-        for node in 0..self.nodes.len() {
-            self.with_element(node, |element, work| element.stop(work));
-        }
-        self.settle_books();
-        self.mailbox.close();
-        self.answer_requests();
-        self.pulse.ended.store(true, Ordering::Release);
     }
 
     /// Says that there is something to do again.
@@ -392,7 +484,7 @@ impl Worker {
         }
     }
 
-    fn fire_timers(&mut self) -> bool {
+    fn fire_timers<const PROBED: bool>(&mut self) -> bool {
         let mut fired = false;
         while let Some(&Reverse((at_ns, node))) = self.timers.peek() {
             if at_ns > self.now_ns {
@@ -403,8 +495,12 @@ impl Worker {
             if self.fire_at[node] == at_ns {
                 self.fire_at[node] = u64::MAX;
                 let outbox_start = self.outbox.len();
+                let before = if PROBED { self.probe_task(node) } else { 0 };
                 self.with_element(node, |element, work| element.fire(work));
                 self.flush_outbox(node, outbox_start);
+                if PROBED {
+                    self.probe_task_end(before, false);
+                }
                 fired = true;
             }
         }
