@@ -3,6 +3,7 @@
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
 use crate::text::print;
+mod breakdown;
 mod chain;
 mod deploy;
 mod dos;
@@ -114,6 +115,7 @@ pub struct BenchArgs {
 enum Experiment {
     Report(report::ReportArgs),
     Throughput(throughput::ThroughputArgs),
+    Breakdown(breakdown::BreakdownArgs),
     Latency(latency::LatencyArgs),
     Deploy(deploy::DeployArgs),
     Dos(dos::DosArgs),
@@ -140,6 +142,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
         Some(Experiment::Report(args)) => return report::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
+        Some(Experiment::Breakdown(args)) => return breakdown::run(args),
         Some(Experiment::Latency(args)) => return latency::run(args),
         Some(Experiment::Deploy(args)) => return deploy::run(args),
         Some(Experiment::Dos(args)) => return dos::run(args),

@@ -4,12 +4,14 @@
 //! figure ([`crate::figure::Skipped`]), and the rest is measured; whatever was started has ended when the function
 //! returns, however it returns.
 //!
+//! - [`breakdown`]: where a chain's cycles go, stage by stage (NetVM, table I)
 //! - [`deploy`]: how long it takes until an NF works that was not there (NetVM, figure 17)
 //! - [`dos`]: an attack is noticed and filtered (NetVM, figure 18)
 //! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
 //! - [`taps`]: what NFs cost that share a virtual device (MVMP, figure 6)
 //! - [`script`] and [`live`]: chains that experiments write and run in this process
 
+pub mod breakdown;
 pub mod deploy;
 pub mod dos;
 pub mod live;

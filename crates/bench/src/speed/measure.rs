@@ -1,22 +1,16 @@
 //! One measurement: a chain runs in this process, is warmed up, and its packets are counted for a while.
 
-use super::core_time::Thread;
+use super::closed::{self, ClosedLoop, Window};
 use super::shape::Shape;
 use crate::BenchError;
-use crate::start::{Loaded, RunOptions, failed};
+use crate::start::{RunOptions, failed};
 use crate::traffic::Change;
-use host::running::Running;
 use port::FrameSet;
 use serde::{Deserialize, Serialize};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-/// The shortest warming up.
-const WARM_UP: Duration = Duration::from_millis(200);
-/// How long packets may take to come.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Template copies that tell what one costs.
 const RESTORED: usize = 4_000_000;
 
@@ -70,12 +64,16 @@ pub struct Sample {
 impl Sample {
     /// Nanoseconds per packet, by the time that the packet thread had its core.
     pub fn ns_per_packet(&self) -> f64 {
-        (self.wall_ns - self.waited_ns).max(0.0) / self.packets.max(1) as f64
+        self.window().ns_per_packet()
     }
 
     /// The share of the time in which something else had the core.
     pub fn disturbed(&self) -> f64 {
-        if self.wall_ns > 0.0 { self.waited_ns / self.wall_ns } else { 0.0 }
+        self.window().disturbed()
+    }
+
+    fn window(&self) -> Window {
+        Window { packets: self.packets, wall_ns: self.wall_ns, waited_ns: self.waited_ns }
     }
 }
 
@@ -84,82 +82,31 @@ impl Sample {
 /// # Errors
 /// When the chain has mistakes, a port cannot be opened, or no packets come.
 pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, BenchError> {
-    let run = options.run();
-    let mut loaded = Loaded::read(path)?;
-    let mut ports = loaded.ports(&run)?;
-    let assembly = loaded.assemble(&run, &mut ports)?;
-    let running = run.start(assembly, &ports)?;
+    let mut chain = ClosedLoop::start(path, &options.run())?;
     for (handler, file) in &options.writes {
         let text = std::fs::read_to_string(file).map_err(|cause| BenchError::File {
             action: "read",
             path: file.clone(),
             cause,
         })?;
-        running.write(handler, &text).map_err(failed)?;
+        chain.running().write(handler, &text).map_err(failed)?;
     }
-    let mut sample = watch(&running, options)?;
-    running.stop();
-    let outcome = running.wait();
-    // Slots that did not come back tell nothing here: net_pcap keeps those of the frames that it replays.
-    sample.sound = outcome.report.imbalance() == 0 && outcome.report.unbalanced().next().is_none();
+    chain.warm_up(options.warm_packets)?;
+    let Window { packets, wall_ns, waited_ns } = chain.watch(options.seconds)?;
+    let mut sample = Sample { packets, wall_ns, waited_ns, ..Sample::default() };
+    let frames = chain.frames.first().cloned();
+    let outcome = chain.end();
+    sample.sound = closed::is_sound(&outcome);
     (sample.sent, sample.received) = (outcome.report.sent(), outcome.report.received());
     for node in &outcome.report.nodes {
         sample
             .dropped
             .extend(node.dropped.iter().map(|(why, count)| (format!("{} {why}", node.name), *count)));
     }
-    if let Some(frames) = loaded.frames().first() {
-        sample.restore_ns = Some(restore_ns(frames, options)?);
+    if let Some(frames) = frames {
+        sample.restore_ns = Some(restore_ns(&frames, options)?);
     }
     Ok(sample)
-}
-
-/// Waits until the flows that a flow cache takes have their entries.
-fn fill_cache(running: &Running, options: &MeasureOptions) {
-    let start = Instant::now();
-    let (mut before, mut quiet) = (running.cache_counts(), 0);
-    while options.shape == Shape::Cached && quiet < 3 && start.elapsed() < PATIENCE && !running.is_over() {
-        std::thread::sleep(Duration::from_millis(100));
-        let now = running.cache_counts();
-        quiet = if now.flows == before.flows { quiet + 1 } else { 0 };
-        before = now;
-    }
-}
-
-/// Lets a running chain warm up, then counts.
-fn watch(running: &Running, options: &MeasureOptions) -> Result<Sample, BenchError> {
-    let start = Instant::now();
-    loop {
-        std::thread::sleep(Duration::from_millis(10));
-        if start.elapsed() >= WARM_UP && running.report().received() >= options.warm_packets {
-            break;
-        }
-        if running.is_over() {
-            return Err(failed("the run ended by itself"));
-        }
-        if start.elapsed() > PATIENCE {
-            return Err(failed(format!("{} packets in {PATIENCE:?}", running.report().received())));
-        }
-    }
-    fill_cache(running, options);
-    let thread = Thread::find("self", |name| name == "worker-0");
-    let waited = || thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
-    let (waited_before, before, start) = (waited(), running.report().received(), Instant::now());
-    std::thread::sleep(Duration::from_secs_f64(options.seconds));
-    // On a machine that has no core for the packet thread now, it takes longer.
-    while running.report().received() == before && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let (after, wall_ns, waited_after) = (running.report().received(), start.elapsed(), waited());
-    if after == before {
-        return Err(failed("no packets came while it was measured"));
-    }
-    Ok(Sample {
-        packets: after - before,
-        wall_ns: wall_ns.as_nanos() as f64,
-        waited_ns: waited_after.saturating_sub(waited_before) as f64,
-        ..Sample::default()
-    })
 }
 
 /// What one template copy costs, in nanoseconds.

@@ -14,6 +14,7 @@
 //! What this module does not do: rate searches ([`crate::search`] does), latency, several cores.
 
 pub mod child;
+pub mod closed;
 pub mod core_time;
 pub mod full_table;
 pub mod isp;

@@ -26,6 +26,40 @@ fn workloads_are_measured() {
     }
 }
 
+/// Where cycles go: element by element, as one program, and to an NF in a process and back.
+#[test]
+fn a_chain_is_taken_apart() {
+    let folder = Folder::with_examples(&["throughput"]);
+    let chain = "throughput/chain.toml";
+    let measure = |chain: &str, options: &[&str]| -> serde_json::Value {
+        let mut arguments = vec!["bench", "breakdown", chain, "--json", "--rounds", "2", "--seconds", "0.05"];
+        arguments.extend(options);
+        serde_json::from_slice(&folder.millrace(&arguments).sound().stdout).expect("JSON")
+    };
+    let kinds = |found: &serde_json::Value| -> Vec<String> {
+        let stages = found["breakdown"]["stages"].as_array().expect("stages");
+        stages.iter().map(|stage| stage["kind"].as_str().expect("a kind").to_string()).collect()
+    };
+    let found = measure(chain, &[]);
+    let told = kinds(&found);
+    assert_eq!(told.iter().filter(|kind| *kind == "element").count(), 4, "{found:#}");
+    assert!(told.first().is_some_and(|kind| kind == "receive") && told.contains(&"send".into()), "{told:?}");
+    let breakdown = &found["breakdown"];
+    assert!(breakdown["sum"]["median"].as_f64().is_some_and(|cycles| cycles > 1.0), "{found:#}");
+    assert!(breakdown["reading"].as_f64().is_some_and(|cycles| cycles > 1.0) && breakdown["sound"] == true);
+    let stages = found["figure"]["x"]["categories"].as_array().expect("stages").len();
+    assert_eq!(stages, told.len());
+    assert!(kinds(&measure(chain, &["--as", "fused", "--size", "imix"])).contains(&"program".into()));
+    let text = std::fs::read_to_string(folder.path(chain)).expect("there");
+    folder.write("process.toml", &text.replace("[nf.nat]", "[nf.nat]\nruns = \"process\""));
+    let found = measure("process.toml", &[]);
+    for kind in ["to-nf", "in-nf", "from-nf"] {
+        assert!(kinds(&found).contains(&kind.into()), "{kind} in {found:#}");
+    }
+    let text = folder.millrace(&["bench", "breakdown", chain, "--rounds", "1", "--seconds", "0.02"]).sound();
+    assert!(text.text().contains("subtracted; the sum is within"), "{}", text.text());
+}
+
 /// A chain that lets a set rate through: that is what it carries, and all packets are accounted for.
 #[test]
 fn the_rate_that_a_chain_carries_is_found() {

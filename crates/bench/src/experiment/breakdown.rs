@@ -1,0 +1,485 @@
+//! Where a chain's cycles go, stage by stage: table I of NetVM, for any chain.
+//!
+//! The chain runs in a closed loop, with and without probes ([`host::probe`]) in turn, in one run: same memory, same
+//! tables. What the probes cost is found out by reading the counter again and again, and subtracted from each stage by
+//! its readings. The stages then have to add up to what the chain costs without probes; how far they do not is told.
+//!
+//! Of an NF in a process of its own the host's side is told, and from outside the process how long it ran; that counts
+//! its waiting for packets, too, where it does not sleep.
+
+mod text;
+
+use crate::BenchError;
+use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::speed::closed::{self, ClosedLoop, Window};
+use crate::speed::stats::Spread;
+use crate::start::{RunOptions, failed};
+use crate::traffic::SizeMix;
+use host::NodeReport;
+use host::probe::{Probes, Stage, StageCycles};
+use serde::Serialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How far the sum of the stages may be from the chain without probes, as a share of it.
+pub const BORNE: f64 = 0.15;
+/// How long a worker may take to take probes or put them away.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The share of a window for which something else may have the core.
+const DISTURBED: f64 = 0.02;
+/// The class of elements that stand for NFs in processes.
+const PROCESS: &str = "ProcessNF";
+
+/// How to measure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BreakdownOptions {
+    /// How the chain runs, on one core.
+    pub run: RunOptions,
+    /// For how long, in seconds, with probes and as long without, in each round.
+    pub seconds: f64,
+    /// How often.
+    pub rounds: usize,
+}
+
+/// What kind of stage it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Packets come from a port.
+    Receive,
+    /// An element works on them.
+    Element,
+    /// An element fetches packets by itself: from a queue, or by a timer.
+    Task,
+    /// A fused stretch works on them.
+    Program,
+    /// They are lent to an NF in a process.
+    ToNf,
+    /// That has them: time that its process ran.
+    InNf,
+    /// They are taken back from it.
+    FromNf,
+    /// They go to a port.
+    Send,
+    /// The worker's own loop.
+    Loop,
+    /// Turns and tasks that found nothing to do.
+    Waiting,
+}
+
+impl Kind {
+    /// Where it stands in a table: packets come first, and go last.
+    fn rank(self) -> usize {
+        match self {
+            Kind::Receive => 0,
+            Kind::Send => 2,
+            Kind::Loop => 3,
+            Kind::Waiting => 4,
+            _ => 1,
+        }
+    }
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Receive => "receive",
+            Kind::Element => "element",
+            Kind::Task => "task",
+            Kind::Program => "program",
+            Kind::ToNf => "host to NF",
+            Kind::InNf => "in the NF",
+            Kind::FromNf => "NF to host",
+            Kind::Send => "send",
+            Kind::Loop => "loop",
+            Kind::Waiting => "waiting",
+        }
+    }
+
+    /// Whether its cycles are the packet thread's.
+    pub fn is_of_worker(self) -> bool {
+        self != Kind::InNf
+    }
+}
+
+/// What a stage costs.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct StageCost {
+    /// Its kind.
+    pub kind: Kind,
+    /// The element's name; of a program how many elements it is made of.
+    pub name: String,
+    /// The element's class.
+    pub class: String,
+    /// Cycles for each packet that the chain received, without those of the probes.
+    pub cycles: Spread,
+    /// The same in nanoseconds.
+    pub ns: f64,
+    /// Readings of the counter for each packet.
+    pub readings: f64,
+    /// The elements that a program is made of.
+    pub elements: Vec<String>,
+}
+
+/// Where a chain's cycles go.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Breakdown {
+    /// The chain file.
+    pub chain: String,
+    /// How its NFs ran.
+    pub form: &'static str,
+    /// Packets at a time.
+    pub burst: usize,
+    /// The sizes of its frames, where they are not those of the chain file.
+    pub size: Option<SizeMix>,
+    /// Rounds, and the seconds with and without probes in each.
+    pub rounds: usize,
+    /// See there.
+    pub seconds: f64,
+    /// The stages, in the order of a packet's trip as far as there is one.
+    pub stages: Vec<StageCost>,
+    /// Cycles per packet of all stages of the packet thread.
+    pub sum: Spread,
+    /// Cycles per packet of the chain without probes.
+    pub unprobed: Spread,
+    /// Cycles per packet that the probes cost, which the stages do not have.
+    pub probes: Spread,
+    /// What one reading costs, in cycles.
+    pub reading: f64,
+    /// Ticks of the time stamp counter in a nanosecond.
+    pub cycles_per_ns: f64,
+    /// The share of the time in which something else had the core.
+    pub disturbed: f64,
+    /// Whether every packet was accounted for.
+    pub sound: bool,
+}
+
+impl Breakdown {
+    /// By how much the sum is more than the chain costs without probes, as a share of that.
+    pub fn difference(&self) -> f64 {
+        if self.unprobed.median > 0.0 { self.sum.median / self.unprobed.median - 1.0 } else { 0.0 }
+    }
+
+    /// Cycles per packet of the stages of a kind.
+    pub fn cycles(&self, kind: Kind) -> f64 {
+        self.stages.iter().filter(|stage| stage.kind == kind).map(|stage| stage.cycles.median).sum()
+    }
+
+    /// Its stages, as bars.
+    pub fn figure(&self, command: &str) -> Figure {
+        let disturbed = self.disturbed > DISTURBED;
+        let point = |(at, stage): (usize, &StageCost)| Point {
+            x: at as f64,
+            y: stage.cycles,
+            repeats: self.rounds,
+            disturbed,
+        };
+        let kinds = [("packet thread", true), ("the NFs' processes", false)];
+        let series = kinds.into_iter().map(|(name, own)| Series {
+            name: name.into(),
+            origin: Origin::Own,
+            points: self
+                .stages
+                .iter()
+                .enumerate()
+                .filter(|(_, stage)| stage.kind.is_of_worker() == own)
+                .map(point)
+                .collect(),
+        });
+        let skipped = |what: &str, why: &str| Skipped { what: what.into(), why: why.into() };
+        let mut missing = vec![];
+        if self.stages.iter().any(|stage| stage.kind == Kind::Program) {
+            let why = "they run as one program, in which instructions of several elements are mixed; measure them with \
+                       --as modular";
+            missing.push(skipped("the elements inside a fused program", why));
+        }
+        if self.stages.iter().any(|stage| stage.kind == Kind::InNf) {
+            let why =
+                "only how long its process ran is known from outside, and that counts looking for packets";
+            missing.push(skipped("the elements of an NF in a process", why));
+        }
+        let axis = Axis::names("stage", self.stages.iter().map(StageCost::title));
+        let setting = |name: &str, value: String| (name.to_string(), value);
+        Figure {
+            name: "breakdown".into(),
+            title: "Cycles per packet of each stage".into(),
+            about: format!(
+                "{} ({}) in a closed loop on one core, bursts of {}: own cycles of each stage, for each packet received.",
+                self.chain, self.form, self.burst
+            ),
+            source: Some("NetVM, table I".into()),
+            command: command.into(),
+            x: axis,
+            y: Axis::linear("cost", "cycles per packet"),
+            series: series.filter(|series| !series.points.is_empty()).collect(),
+            settings: vec![
+                setting("burst", self.burst.to_string()),
+                setting(
+                    "frame size",
+                    self.size.as_ref().map_or("the chain file's".into(), ToString::to_string),
+                ),
+                setting("rounds", self.rounds.to_string()),
+                setting("seconds with probes, and as long without", self.seconds.to_string()),
+                setting("cycles in a nanosecond", format!("{:.3}", self.cycles_per_ns)),
+            ],
+            skipped: missing,
+            notes: vec![self.told_of_probes()],
+            expected: vec![Expectation {
+                told: format!(
+                    "the stages add up to the chain without probes within {:.0} %: {:+.1} %",
+                    BORNE * 100.0,
+                    self.difference() * 100.0
+                ),
+                holds: self.difference().abs() <= BORNE,
+            }],
+        }
+    }
+
+    /// What the probes cost, and how far the sum is off.
+    pub fn told_of_probes(&self) -> String {
+        format!(
+            "probes cost {:.1} cycles a packet ({:.0} a reading), subtracted; the sum is within {:.1} % of the unprobed \
+             figure",
+            self.probes.median,
+            self.reading,
+            self.difference().abs() * 100.0
+        )
+    }
+}
+
+/// Measures the chain in a file.
+///
+/// # Errors
+/// When the machine has no time stamp counter, the chain has mistakes, or no packets come.
+pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, BenchError> {
+    let Some(cycles_per_ns) = host::clock::cycles_per_ns() else {
+        return Err(failed("this machine has no time stamp counter; measure with `bench throughput`"));
+    };
+    let mut chain = ClosedLoop::start(path, &options.run)?;
+    chain.warm_up(chain.warm_packets())?;
+    let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
+    let nfs = NfProcesses::of(&chain);
+    let mut rounds = vec![];
+    for _ in 0..options.rounds.max(1) {
+        switch(&chain, &probes, false)?;
+        let before = nfs.ran_ns();
+        let plain = chain.watch(options.seconds)?;
+        let ran =
+            nfs.ran_ns().iter().zip(before).map(|(after, before)| after.saturating_sub(before)).collect();
+        switch(&chain, &probes, true)?;
+        let (stages, interrupted) = (probes.stages(), probes.interrupted());
+        let probed = chain.watch(options.seconds)?;
+        rounds.push(Round {
+            plain,
+            ran,
+            probed,
+            cost: probes.cost(),
+            interrupted: probes.interrupted() - interrupted,
+            stages: passed(&stages, &probes.stages()),
+        });
+    }
+    switch(&chain, &probes, false)?;
+    let nodes = chain.running().report().nodes;
+    let outcome = chain.end();
+    let sound = closed::is_sound(&outcome);
+    let of = |stage: Stage| label(stage, &nodes, &probes);
+    let mut found = evaluate(&rounds, cycles_per_ns, &of, &nfs.0);
+    found.chain = path.display().to_string();
+    (found.form, found.burst) = (options.run.shape.name(), options.run.burst);
+    found.size = options.run.change.size.clone();
+    (found.seconds, found.sound) = (options.seconds, sound);
+    Ok(found)
+}
+
+/// Switches probes on or off and waits until that is so.
+fn switch(chain: &ClosedLoop, probes: &Probes, on: bool) -> Result<(), BenchError> {
+    probes.set(on);
+    let start = Instant::now();
+    while probes.is_on() != on {
+        if chain.running().is_over() {
+            return Err(failed("the run ended by itself"));
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(failed("the packet thread takes no turns"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// What was seen in a round.
+struct Round {
+    /// Without probes.
+    plain: Window,
+    /// How long each NF's process ran meanwhile.
+    ran: Vec<u64>,
+    /// With probes.
+    probed: Window,
+    /// What each stage took, and readings there.
+    stages: Vec<StageCycles>,
+    /// Cycles of one reading.
+    cost: f64,
+    /// Cycles that are no stage's.
+    interrupted: u64,
+}
+
+/// What passed between two looks.
+fn passed(before: &[StageCycles], after: &[StageCycles]) -> Vec<StageCycles> {
+    let difference = |(before, after): (&StageCycles, &StageCycles)| StageCycles {
+        cycles: after.cycles.saturating_sub(before.cycles),
+        readings: after.readings.saturating_sub(before.readings),
+        ..*after
+    };
+    before.iter().zip(after).map(difference).collect()
+}
+
+/// What a stage is called.
+struct Label {
+    kind: Kind,
+    name: String,
+    class: String,
+    elements: Vec<String>,
+}
+
+impl StageCost {
+    /// Its name in tables and plots.
+    pub fn title(&self) -> String {
+        match self.kind {
+            Kind::Loop | Kind::Waiting => self.kind.name().into(),
+            kind if self.name.is_empty() => kind.name().into(),
+            kind => format!("{} {}", kind.name(), self.name),
+        }
+    }
+}
+
+fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> Label {
+    let plain = |kind| Label { kind, name: String::new(), class: String::new(), elements: vec![] };
+    let of = |node: usize, kind: fn(&NodeReport) -> Kind| match nodes.get(node) {
+        Some(node) => {
+            Label { kind: kind(node), name: node.name.clone(), class: node.class.clone(), elements: vec![] }
+        }
+        None => plain(Kind::Element),
+    };
+    match stage {
+        Stage::Turn => plain(Kind::Loop),
+        Stage::Waiting => plain(Kind::Waiting),
+        Stage::Element(node) => of(node, |node| match () {
+            () if node.class == PROCESS => Kind::ToNf,
+            () if node.sent > 0 => Kind::Send,
+            () => Kind::Element,
+        }),
+        Stage::Task(node) => of(node, |node| match () {
+            () if node.class == PROCESS => Kind::FromNf,
+            () if node.received > 0 => Kind::Receive,
+            () if node.sent > 0 => Kind::Send,
+            () => Kind::Task,
+        }),
+        Stage::Program(stretch) => {
+            let elements: Vec<String> = probes
+                .program(stretch)
+                .iter()
+                .filter_map(|node| nodes.get(*node).map(|node| node.name.clone()))
+                .collect();
+            let name = format!("of {} element{}", elements.len(), if elements.len() == 1 { "" } else { "s" });
+            Label { elements, name, ..plain(Kind::Program) }
+        }
+    }
+}
+
+/// What all rounds come to.
+fn evaluate(
+    rounds: &[Round],
+    cycles_per_ns: f64,
+    label: &dyn Fn(Stage) -> Label,
+    nfs: &[NfProcess],
+) -> Breakdown {
+    let none = Spread { median: 0.0, min: 0.0, max: 0.0 };
+    let spread = |figure: &dyn Fn(&Round) -> f64| Spread::of(rounds.iter().map(figure)).unwrap_or(none);
+    let packets = |round: &Round| round.probed.packets.max(1) as f64;
+    let own = |round: &Round, stage: &StageCycles| {
+        (stage.cycles as f64 - stage.readings as f64 * round.cost) / packets(round)
+    };
+    let first = rounds.first().map_or(&[][..], |round| &round.stages);
+    let mut stages = vec![];
+    for at in 0..first.len() {
+        let of = |round: &Round| round.stages.get(at).copied();
+        if rounds.iter().filter_map(of).all(|stage| stage.readings == 0) {
+            continue;
+        }
+        // Noise may make less than nothing of a stage that does next to nothing.
+        let cycles = spread(&|round| of(round).map_or(0.0, |stage| own(round, &stage).max(0.0)));
+        let readings = spread(&|round| of(round).map_or(0.0, |stage| stage.readings as f64 / packets(round)));
+        let Label { kind, name, class, elements } = label(first[at].stage);
+        let ns = cycles.median / cycles_per_ns;
+        let nf = nfs.iter().enumerate().find(|(_, nf)| kind == Kind::FromNf && nf.name == name);
+        if let Some((number, nf)) = nf {
+            let ran = |round: &Round| round.ran.get(number).copied().unwrap_or(0) as f64;
+            let ns = spread(&|round| ran(round) / round.plain.packets.max(1) as f64);
+            stages.push(StageCost {
+                kind: Kind::InNf,
+                name: nf.name.clone(),
+                class: class.clone(),
+                cycles: ns.map(|ns| ns * cycles_per_ns),
+                ns: ns.median,
+                readings: 0.0,
+                elements: vec![],
+            });
+        }
+        stages.push(StageCost { kind, name, class, cycles, ns, readings: readings.median, elements });
+    }
+    stages.sort_by_key(|stage| stage.kind.rank());
+    let wall = |round: &Round| (round.plain.wall_ns + round.probed.wall_ns) * cycles_per_ns;
+    let lost = |round: &Round| round.plain.waited_ns * cycles_per_ns + round.interrupted as f64;
+    Breakdown {
+        chain: String::new(),
+        form: "",
+        burst: 0,
+        size: None,
+        rounds: rounds.len(),
+        seconds: 0.0,
+        stages,
+        sum: spread(&|round| round.stages.iter().map(|stage| own(round, stage)).sum()),
+        unprobed: spread(&|round| round.plain.ns_per_packet() * cycles_per_ns),
+        probes: spread(&|round| {
+            round.stages.iter().map(|stage| stage.readings as f64 * round.cost).sum::<f64>() / packets(round)
+        }),
+        reading: spread(&|round| round.cost).median,
+        cycles_per_ns,
+        disturbed: spread(&|round| lost(round) / wall(round).max(1.0)).median,
+        sound: true,
+    }
+}
+
+/// An NF in a process of its own.
+struct NfProcess {
+    /// The element that stands for it.
+    name: String,
+    pid: u32,
+}
+
+/// All of a chain.
+struct NfProcesses(Vec<NfProcess>);
+
+impl NfProcesses {
+    fn of(chain: &ClosedLoop) -> NfProcesses {
+        let nodes = chain.running().report().nodes.into_iter().filter(|node| node.class == PROCESS);
+        let process = |node: NodeReport| {
+            let pid = chain.running().read(&format!("{}.pid", node.name)).ok()?.trim().parse().ok()?;
+            Some(NfProcess { name: node.name, pid })
+        };
+        NfProcesses(nodes.filter_map(process).filter(|nf| nf.pid != 0).collect())
+    }
+
+    /// For how long each has run so far, all its threads together, in nanoseconds.
+    fn ran_ns(&self) -> Vec<u64> {
+        let ran = |nf: &NfProcess| {
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", nf.pid)).ok()?;
+            let of = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("schedstat")).ok();
+            let first = |text: String| text.split_whitespace().next()?.parse::<u64>().ok();
+            Some(tasks.flatten().filter_map(|task| of(task).and_then(first)).sum())
+        };
+        self.0.iter().map(|nf| ran(nf).unwrap_or(0)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

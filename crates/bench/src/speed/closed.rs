@@ -1,0 +1,173 @@
+//! A chain that runs in this process as fast as it goes: its ports always have the next packet (closed loop).
+
+use super::core_time::Thread;
+use super::shape::Shape;
+use crate::BenchError;
+use crate::start::{Loaded, RunOptions, failed};
+use host::ports::Ports;
+use host::running::{Outcome, Running};
+use port::FrameSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The shortest warming up.
+const WARM_UP: Duration = Duration::from_millis(200);
+/// How long packets may take to come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The class of elements that stand for NFs in processes, and their drop reason when there is no such process.
+const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
+
+/// The chain, running, with one worker.
+pub struct ClosedLoop {
+    running: Running,
+    // The ports' devices and NFs end with them.
+    _ports: Ports,
+    thread: Option<Thread>,
+    shape: Shape,
+    /// The frames of each port that makes some up.
+    pub frames: Vec<Arc<FrameSet>>,
+    /// How many of its NFs run in processes of their own.
+    pub processes: usize,
+}
+
+/// What was seen for a while.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Window {
+    /// Packets received.
+    pub packets: u64,
+    /// How long it took, in nanoseconds.
+    pub wall_ns: f64,
+    /// Of that, how long the packet thread was ready but had no core.
+    pub waited_ns: f64,
+}
+
+impl Window {
+    /// Nanoseconds per packet, by the time that the packet thread had its core.
+    pub fn ns_per_packet(&self) -> f64 {
+        (self.wall_ns - self.waited_ns).max(0.0) / self.packets.max(1) as f64
+    }
+
+    /// The share of the time in which something else had the core.
+    pub fn disturbed(&self) -> f64 {
+        if self.wall_ns > 0.0 { self.waited_ns / self.wall_ns } else { 0.0 }
+    }
+}
+
+impl ClosedLoop {
+    /// Starts the chain in a file.
+    ///
+    /// # Errors
+    /// When the chain has mistakes or a port cannot be opened.
+    pub fn start(path: &Path, options: &RunOptions) -> Result<ClosedLoop, BenchError> {
+        let mut loaded = Loaded::read(path)?;
+        let mut ports = loaded.ports(options)?;
+        let assembly = loaded.assemble(options, &mut ports)?;
+        let running = options.start(assembly, &ports)?;
+        Ok(ClosedLoop {
+            running,
+            _ports: ports,
+            thread: None,
+            shape: options.shape,
+            frames: loaded.frames(),
+            processes: loaded.chain.processes.len(),
+        })
+    }
+
+    /// Packets in which every flow of its made-up traffic came twice.
+    pub fn warm_packets(&self) -> u64 {
+        2 * self.frames.iter().map(|frames| frames.count() as u64).sum::<u64>()
+    }
+
+    /// Waits until so many packets are through and a flow cache has the flows that it takes.
+    ///
+    /// # Errors
+    /// When they do not come.
+    pub fn warm_up(&mut self, packets: u64) -> Result<(), BenchError> {
+        let start = Instant::now();
+        loop {
+            std::thread::sleep(Duration::from_millis(10));
+            let received = self.running.report().received();
+            if start.elapsed() >= WARM_UP && received >= packets {
+                break;
+            }
+            if self.running.is_over() {
+                return Err(failed("the run ended by itself"));
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(failed(format!("{received} packets in {PATIENCE:?}")));
+            }
+        }
+        let down = |node: &host::NodeReport| {
+            node.class == PROCESS_DOWN.0
+                && node.outputs.iter().sum::<u64>() == 0
+                && node.dropped.iter().any(|(reason, _)| reason == PROCESS_DOWN.1)
+        };
+        if let Some(nf) = self.running.report().nodes.iter().find(|node| down(node)) {
+            let told =
+                format!("`{}` does not run, and every packet for it is dropped; try `millrace run`", nf.name);
+            return Err(failed(told));
+        }
+        self.fill_cache();
+        self.thread = Thread::find("self", |name| name == "worker-0");
+        Ok(())
+    }
+
+    /// Waits until the flows that a flow cache takes have their entries.
+    fn fill_cache(&self) {
+        let start = Instant::now();
+        let (mut before, mut quiet) = (self.running.cache_counts(), 0);
+        while self.shape == Shape::Cached
+            && quiet < 3
+            && start.elapsed() < PATIENCE
+            && !self.running.is_over()
+        {
+            std::thread::sleep(Duration::from_millis(100));
+            let now = self.running.cache_counts();
+            quiet = if now.flows == before.flows { quiet + 1 } else { 0 };
+            before = now;
+        }
+    }
+
+    /// Counts packets for a while.
+    ///
+    /// # Errors
+    /// When none come.
+    pub fn watch(&self, seconds: f64) -> Result<Window, BenchError> {
+        let waited = || self.thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
+        let received = || self.running.report().received();
+        let (waited_before, before, start) = (waited(), received(), Instant::now());
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        // On a machine that has no core for the packet thread now, it takes longer.
+        while received() == before && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (after, wall_ns, waited_after) = (received(), start.elapsed(), waited());
+        if after == before {
+            return Err(failed("no packets came while it was measured"));
+        }
+        Ok(Window {
+            packets: after - before,
+            wall_ns: wall_ns.as_nanos() as f64,
+            waited_ns: waited_after.saturating_sub(waited_before) as f64,
+        })
+    }
+
+    /// The chain.
+    pub fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Ends it.
+    pub fn end(self) -> Outcome {
+        self.running.stop();
+        self.running.wait()
+    }
+}
+
+/// Whether every packet was accounted for. Slots that did not come back tell nothing here: net_pcap keeps those of the
+/// frames that it replays.
+pub fn is_sound(outcome: &Outcome) -> bool {
+    outcome.report.imbalance() == 0 && outcome.report.unbalanced().next().is_none()
+}

@@ -1,0 +1,108 @@
+//! `millrace bench breakdown`: where a chain's cycles go.
+
+use super::figures;
+use crate::text::print;
+use ::bench::experiment::breakdown::{Breakdown, BreakdownOptions, measure};
+use ::bench::figure::Figure;
+use ::bench::speed::Shape;
+use ::bench::speed::machine::Machine;
+use ::bench::start::RunOptions;
+use ::bench::traffic::{Change, SizeMix};
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Packet slots: those under way and in caches.
+const SLOTS: u32 = 16_384;
+
+/// Prints cycles per packet of each stage of a chain: ports, elements, programs, NFs in processes.
+///
+/// The chain runs in this process as fast as it goes, with probes and without in turn. What the probes cost is measured
+/// and subtracted, and the sum of the stages held against the chain without probes.
+#[derive(Debug, Args)]
+pub struct BreakdownArgs {
+    /// Chain file, or a Click configuration, whose ports always have packets: made-up traffic, a DPDK device
+    chain: PathBuf,
+
+    /// How NFs run that run in this process: modular (every element is told), fused (without a flow cache), cached
+    #[arg(long = "as", value_name = "FORM", default_value = "modular")]
+    shape: Shape,
+
+    /// Sizes of made-up frames, FCS counted, such as `64`, `imix` or `data-centre`; as in the chain file by default
+    #[arg(long)]
+    size: Option<SizeMix>,
+
+    /// Packets that are worked on at a time, 1 to 256
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
+    burst: u16,
+
+    /// Core of the packet thread; the last one by default
+    #[arg(long)]
+    core: Option<usize>,
+
+    /// How long is measured with probes in a round, and as long without
+    #[arg(long, default_value_t = 0.3, value_parser = super::seconds)]
+    seconds: f64,
+
+    /// How often
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+
+    /// The figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Found {
+    machine: Machine,
+    breakdown: Breakdown,
+    figure: Figure,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the chain has mistakes, or nothing can be measured.
+pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitCode> {
+    let machine = Machine::look();
+    let run = RunOptions {
+        burst: usize::from(args.burst),
+        cores: vec![args.core.or(machine.cores.last().copied()).unwrap_or(0)],
+        slots: SLOTS,
+        shape: args.shape,
+        change: Change { size: args.size.clone(), flows: None },
+    };
+    let options = BreakdownOptions { run, seconds: args.seconds, rounds: usize::from(args.rounds) };
+    figures::warn();
+    let breakdown = measure(&args.chain, &options)?;
+    let sound = breakdown.sound;
+    match args.json {
+        true => {
+            let figure = breakdown.figure(&args.command());
+            let found = Found { machine, breakdown, figure };
+            print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
+        }
+        false => {
+            let processor = format!("{}\n", machine.processor);
+            print(&format!("{processor}{}", breakdown.text()))?;
+        }
+    }
+    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl BreakdownArgs {
+    /// The command that measures it again.
+    fn command(&self) -> String {
+        let size = self.size.as_ref().map(|size| format!(" --size {size}")).unwrap_or_default();
+        format!(
+            "millrace bench breakdown {} --as {}{size} --burst {} --seconds {} --rounds {}",
+            self.chain.display(),
+            self.shape.name(),
+            self.burst,
+            self.seconds,
+            self.rounds
+        )
+    }
+}
