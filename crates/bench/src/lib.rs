@@ -8,6 +8,7 @@
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
 //! [`start`] is how both start it. [`experiment`] has the experiments of papers, each a function that gives a [`figure`]:
 //! the form in which they say what they found.
+//! [`plan`] says what it takes to carry a load.
 //!
 //! What this crate does not do: send anything. Ports do.
 
@@ -16,6 +17,7 @@ mod error;
 pub mod experiment;
 pub mod figure;
 pub mod load;
+pub mod plan;
 pub mod search;
 pub mod speed;
 pub mod start;

@@ -129,7 +129,7 @@ fn write(text: &str) -> Result<(String, PathBuf), String> {
     Ok((handler.into(), file.into()))
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse::<f64>().map_err(|error| error.to_string())?;
     if (0.001..=3600.0).contains(&seconds) { Ok(seconds) } else { Err("0.001 to 3600 seconds".into()) }
 }

@@ -14,6 +14,7 @@ mod r#gen;
 mod launch;
 mod nf_process;
 mod nf_relay;
+mod plan;
 mod prove;
 mod run;
 mod steer;
@@ -55,6 +56,8 @@ enum Command {
     Gen(Box<r#gen::GenArgs>),
     /// Measures cycles per packet, beside dpdk-testpmd
     Bench(Box<bench::BenchArgs>),
+    /// Says how many cores, which burst and which frequency a load asks for, and what latency to expect
+    Plan(Box<plan::PlanArgs>),
     /// Says what this machine offers and what to do about what it lacks
     Doctor(doctor::DoctorArgs),
     /// Lists the element classes, or shows the page of one
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
         Command::Bench(args) => bench::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
         Command::Elements(args) => elements::run(&args),
         Command::Fmt(args) => check::format(&args),

@@ -25,6 +25,7 @@ mod namespaces;
 mod napt;
 mod openflow;
 mod packets;
+mod plan;
 mod process;
 mod program;
 mod prove;

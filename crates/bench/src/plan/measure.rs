@@ -1,0 +1,164 @@
+//! What a chain's packets cost here, by closed loops with bursts of several lengths.
+
+use super::Facts;
+use super::cost::{BurstCost, Costs, NfCost};
+use crate::BenchError;
+use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
+use crate::speed::closed::ClosedLoop;
+use crate::speed::stats::Spread;
+use crate::start::{RunOptions, failed};
+use crate::traffic::FCS_BYTES;
+use element::StateScope;
+use std::path::Path;
+
+/// Bursts that are measured, and thought of.
+pub const BURSTS: [usize; 7] = [4, 8, 16, 32, 64, 128, 256];
+/// The same of chains with NFs in processes, which take longer.
+const PROCESS_BURSTS: [usize; 3] = [16, 64, 256];
+/// Looks of which the middle one counts.
+const LOOKS: usize = 3;
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// What packets cost.
+    pub costs: Costs,
+    /// What decides how the chain can be spread.
+    pub facts: Facts,
+    /// How long frames are on average, FCS counted, in bytes.
+    pub mean_bytes: f64,
+    /// The share of the time in which something else had the core.
+    pub disturbed: f64,
+}
+
+/// Measures the chain in a file, with bursts of all lengths: each three times, for so many seconds.
+///
+/// # Errors
+/// When the chain has mistakes or no made-up traffic, or no packets come.
+pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, BenchError> {
+    let Some(cycles_per_ns) = host::clock::cycles_per_ns() else {
+        return Err(failed("this machine has no time stamp counter"));
+    };
+    let (mut bursts, mut disturbed, mut about) = (vec![], vec![], None);
+    for burst in BURSTS {
+        let mut chain = ClosedLoop::start(path, &RunOptions { burst, ..run.clone() })?;
+        let Some(mean) = mean_bytes(&chain) else {
+            chain.end();
+            let told = "rates are planned for made-up traffic: give a port `traffic = { … }`, as in \
+                        examples/throughput/chain.toml";
+            return Err(failed(told));
+        };
+        chain.warm_up(chain.warm_packets())?;
+        about = Some((facts(&chain), mean));
+        if chain.processes > 0 {
+            chain.end();
+            return beside_processes(path, run, seconds, about.unwrap_or_default());
+        }
+        let looks: Result<Vec<_>, _> = (0..LOOKS).map(|_| chain.watch(seconds)).collect();
+        chain.end();
+        let looks = looks?;
+        disturbed.extend(looks.iter().map(|look| look.disturbed()));
+        let ns = Spread::of(looks.iter().map(|look| look.ns_per_packet()));
+        bursts.extend(ns.map(|ns| BurstCost { burst, ns: ns.median }));
+    }
+    let (facts, mean_bytes) = about.unwrap_or_default();
+    let costs = Costs::new(run.shape.name(), bursts, vec![], cycles_per_ns);
+    let disturbed = Spread::of(disturbed).map_or(0.0, |share| share.median);
+    Ok(Measured { costs, facts, mean_bytes, disturbed })
+}
+
+/// The same where NFs have processes: what the worker does, and for how long each of those ran.
+fn beside_processes(
+    path: &Path,
+    run: &RunOptions,
+    seconds: f64,
+    (facts, mean_bytes): (Facts, f64),
+) -> Result<Measured, BenchError> {
+    let (mut bursts, mut nfs, mut disturbed, mut cycles_per_ns) = (vec![], Vec::<NfCost>::new(), 0.0f64, 1.0);
+    for burst in PROCESS_BURSTS {
+        let run = RunOptions { burst, ..run.clone() };
+        let found = breakdown::measure(path, &BreakdownOptions { run, seconds, rounds: LOOKS })?;
+        (cycles_per_ns, disturbed) = (found.cycles_per_ns, disturbed.max(found.disturbed));
+        let busy = (found.sum.median - found.cycles(Kind::Waiting)).max(1.0);
+        bursts.push(BurstCost { burst, ns: busy / found.cycles_per_ns });
+        for stage in found.stages.iter().filter(|stage| stage.kind == Kind::InNf) {
+            match nfs.iter_mut().find(|nf| nf.name == stage.name) {
+                // No more than it ever was: the rest was spent on looking for packets.
+                Some(nf) => nf.ns = nf.ns.min(stage.ns),
+                None => nfs.push(NfCost { name: stage.name.clone(), ns: stage.ns }),
+            }
+        }
+    }
+    let costs = Costs::new(run.shape.name(), bursts, nfs, cycles_per_ns);
+    Ok(Measured { costs, facts, mean_bytes, disturbed })
+}
+
+/// How long frames of the chain's ports are on average, FCS counted, in bytes; `None` where it makes none up.
+fn mean_bytes(chain: &ClosedLoop) -> Option<f64> {
+    let frames = || chain.frames.iter().flat_map(|frames| frames.iter());
+    let count = frames().count();
+    let bytes: usize = frames().map(<[u8]>::len).sum();
+    (count > 0).then(|| bytes as f64 / count as f64 + f64::from(FCS_BYTES))
+}
+
+/// What decides how a chain can be spread.
+fn facts(chain: &ClosedLoop) -> Facts {
+    let report = chain.running().report();
+    let is_one = |class: &str| element::find(class).is_some_and(|class| class.state == StateScope::OneWorker);
+    // One that hardly any packet reaches is in nobody's way.
+    let most = report.received() / 100;
+    let nodes =
+        report.nodes.into_iter().filter(|node| is_one(&node.class) && node.input.max(node.received) > most);
+    Facts { one_worker: nodes.map(|node| node.name).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::speed::Shape;
+    use crate::traffic::Change;
+
+    fn chain(ports: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chain.toml");
+        let text = format!(
+            "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\n{ports}\nout = {{ discard = true }}\n[nf.nf]\n\
+             inline = \"FromDevice(0) -> Counter -> ToDevice(1);\"\n"
+        );
+        std::fs::write(&path, text).expect("written");
+        (folder, path)
+    }
+
+    fn run(size: Option<&str>) -> RunOptions {
+        let change = Change { size: size.map(|size| size.parse().expect("a size")), flows: None };
+        RunOptions { burst: 32, cores: vec![0], slots: 8192, shape: Shape::Modular, change }
+    }
+
+    #[test]
+    fn every_burst_has_its_cost_and_larger_ones_no_more() {
+        let (_folder, path) = chain("in = { traffic = { flows = 50, size = \"64\" } }");
+        let found = measure(&path, &run(Some("imix")), 0.02).expect("figures");
+        let bursts: Vec<usize> = found.costs.bursts.iter().map(|cost| cost.burst).collect();
+        assert_eq!(bursts, BURSTS);
+        assert!(found.costs.packet_ns > 0.0 && found.facts.one_worker.is_empty(), "{found:?}");
+        // 7 of 64, 4 of 594, 1 of 1518 are 361.8 on average, drawn at random.
+        assert!((found.mean_bytes - 361.8).abs() < 40.0, "{}", found.mean_bytes);
+    }
+
+    #[test]
+    fn a_chain_without_made_up_traffic_is_refused() {
+        let (folder, path) = chain("in = { capture = \"in.pcap\" }");
+        let frames: [(u64, &[u8]); 1] = [(0, &[0; 60])];
+        let mut file = std::fs::File::create(folder.path().join("in.pcap")).expect("created");
+        // Magic number, version 2.4, Ethernet; one record.
+        let head = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1];
+        use std::io::Write;
+        head.iter().for_each(|word| file.write_all(&word.to_le_bytes()).expect("written"));
+        for (_, frame) in frames {
+            [0, 0, 60, 60u32].iter().for_each(|word| file.write_all(&word.to_le_bytes()).expect("written"));
+            file.write_all(frame).expect("written");
+        }
+        let error = measure(&path, &run(None), 0.02).expect_err("refused").to_string();
+        assert!(error.contains("made-up traffic"), "{error}");
+    }
+}

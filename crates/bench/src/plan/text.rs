@@ -1,0 +1,217 @@
+//! A plan for people: each figure with where it is from.
+
+use super::units::{Nanoseconds, scaled, wire_bits};
+use super::{Frequency, MOST_BUSY, Plan};
+use std::fmt::Write;
+
+/// Columns that the names of lines take.
+const NAMES: usize = 12;
+/// Columns in all.
+const WIDTH: usize = 110;
+
+impl Plan {
+    /// What to do, and why.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let ask = &self.ask;
+        let wire = scaled(wire_bits(ask.frames, ask.mean_bytes));
+        let asked = ask.latency.map(|limit| format!(", a frame in {limit} on average")).unwrap_or_default();
+        // A String takes everything.
+        let _ = writeln!(
+            text,
+            "{} ({}): {}pps of {} frames ({:.0} bytes on average, {wire}bit/s on the wire){asked}\n",
+            ask.chain,
+            self.costs.form,
+            scaled(ask.frames),
+            ask.size,
+            ask.mean_bytes
+        );
+        let mut line = |name: &str, said: String| lines(&mut text, name, &said);
+        line("machine", format!("{} [/sys]", self.machine));
+        line("cost", self.cost());
+        for nf in &self.costs.nfs {
+            let most = scaled(1e9 / nf.ns);
+            let said = format!(
+                "`{}` takes {:.1} ns of a core for a packet, at most: {most}pps [time that its process ran]",
+                nf.name, nf.ns
+            );
+            line("", said);
+        }
+        line("workers", self.workers());
+        if !self.facts.one_worker.is_empty() {
+            let names = self.facts.one_worker.join("`, `");
+            line(
+                "",
+                format!(
+                    "`{names}` has state that one worker owns: more workers would only hand packets over to it"
+                ),
+            );
+        }
+        line("queues", self.queues());
+        line("burst", self.burst());
+        self.where_it_runs(&mut |name, said| line(name, said));
+        line(
+            "busy",
+            format!(
+                "{:.1} % of each worker's time; at 100 % it carries {}pps [{}pps × {:.1} ns]",
+                self.utilization * 100.0,
+                scaled(self.capacity),
+                scaled(self.load),
+                self.costs.ns(self.burst)
+            ),
+        );
+        line("latency", self.latency());
+        if let Some(frequency) = &self.frequency {
+            line("frequency", self.frequency(frequency));
+        }
+        let verdict = match self.short.as_slice() {
+            [] => "this machine does it".to_string(),
+            short => format!("this machine does not do it: {}", short.join("; and ")),
+        };
+        line("verdict", verdict);
+        text
+    }
+
+    fn cost(&self) -> String {
+        let (ns, cycles) = (self.costs.ns(self.burst), self.costs.cycles_per_ns);
+        format!(
+            "{:.1} cycles a packet ({ns:.1} ns) in bursts of {}, TSC at {cycles:.3} GHz [closed loop on one core]; a turn takes \
+             {:.1} ns and {:.1} ns for each packet [least squares over bursts of {}]",
+            ns * cycles,
+            self.burst,
+            self.costs.turn_ns,
+            self.costs.packet_ns,
+            self.costs.bursts.iter().map(|cost| cost.burst.to_string()).collect::<Vec<_>>().join(", ")
+        )
+    }
+
+    fn workers(&self) -> String {
+        let each =
+            if self.servers > 1 { format!(" on each of {} servers", self.servers) } else { String::new() };
+        format!(
+            "{}{each}, each with {}pps: the fewest that are busy for no more than {:.0} % of their time{} [each runs the \
+             whole chain; flows are spread by their hashes]",
+            self.workers,
+            scaled(self.load),
+            MOST_BUSY * 100.0,
+            if self.ask.latency.is_some() { " and in time" } else { "" }
+        )
+    }
+
+    fn queues(&self) -> String {
+        let queues =
+            if self.workers == 1 { "1".into() } else { format!("{}, one for each worker,", self.workers) };
+        format!("{queues} at every port that receives, on a NIC of that socket")
+    }
+
+    fn burst(&self) -> String {
+        let wait = Nanoseconds(self.burst_ns);
+        let before = self.costs.bursts.iter().rev().find(|cost| cost.burst < self.burst);
+        let why = match before {
+            Some(cost) => {
+                let busy = self.costs.utilization(self.load, cost.burst) * 100.0;
+                format!("bursts of {} would have it busy for {busy:.1} %", cost.burst)
+            }
+            None => "the smallest that was measured carries the load".into(),
+        };
+        format!(
+            "{}: {why}; that many frames arrive in {wait}, and none waits longer for others [burst / rate]",
+            self.burst
+        )
+    }
+
+    fn where_it_runs(&self, line: &mut dyn FnMut(&str, String)) {
+        let is_one = self.servers == 1;
+        for server in 0..self.servers {
+            let here: Vec<_> = self.places.iter().filter(|place| place.server == server).collect();
+            let named = here.iter().map(|place| match place.cpu {
+                Some(cpu) => format!("{} on core {cpu}", place.what),
+                None => place.what.clone(),
+            });
+            let named: Vec<String> = named.collect();
+            let socket = here.first().map_or(0, |place| place.socket);
+            let of = if is_one { String::new() } else { format!("server {}: ", server + 1) };
+            let why = match server {
+                0 => " [one socket: Niu et al. section 4.3; a physical core each]",
+                _ => "",
+            };
+            line(
+                if server == 0 { "places" } else { "" },
+                format!("{of}{}, socket {socket}{why}", named.join(", ")),
+            );
+            // Servers that all have the same need not be told one by one.
+            let same = |other: usize| {
+                let whats = |of: usize| {
+                    let places = self.places.iter().filter(move |place| place.server == of);
+                    places.map(|place| &place.what).collect::<Vec<_>>()
+                };
+                whats(other) == whats(0)
+            };
+            if server == 0 && !is_one && (1..self.servers).all(same) {
+                line("", format!("the same on the other {}", self.servers - 1));
+                break;
+            }
+        }
+        let cpus: Vec<String> = self.worker_cores().iter().map(usize::to_string).collect();
+        line(
+            "",
+            format!(
+                "millrace run {} --workers {} --cores {} --burst {}",
+                self.ask.chain,
+                cpus.len(),
+                cpus.join(","),
+                self.burst
+            ),
+        );
+    }
+
+    fn latency(&self) -> String {
+        if !self.latency_ns.is_finite() {
+            return "without bound: more arrives than is carried".into();
+        }
+        let (even, random) = (Nanoseconds(self.latency_ns), Nanoseconds(self.random_ns));
+        format!(
+            "{even} on average where frames arrive evenly [half a turn of waiting and a turn of C = h/(1 − λa): gated polling, \
+             Takagi 1988], {random} more where they arrive at random [λa²/2(1 − λa): M/D/1]; wires, NICs and interruptions \
+             are not in it"
+        )
+    }
+
+    fn frequency(&self, frequency: &Frequency) -> String {
+        let Frequency { ghz, measured_ghz, range_ghz } = frequency;
+        let why = format!(
+            "{ghz:.2} GHz at least, measured at {measured_ghz:.2} GHz [busy for {:.0} % then; Niu et al. section 3.2: the clock \
+             may follow the load]",
+            MOST_BUSY * 100.0
+        );
+        match range_ghz {
+            Some((min, max)) => format!(
+                "{why}; cores here have {min:.2} to {max:.2} GHz: cpupower frequency-set -d {ghz:.2}GHz -u {ghz:.2}GHz; \
+                 bursts of small frames need more"
+            ),
+            None => format!(
+                "{why}; cycles are the TSC's, and the kernel sets no frequency here: the host or firmware does"
+            ),
+        }
+    }
+}
+
+/// A named line, wrapped at spaces.
+fn lines(text: &mut String, name: &str, said: &str) {
+    let mut at = 0;
+    let _ = write!(text, "{name:<NAMES$}");
+    for word in said.split(' ') {
+        let length = word.chars().count();
+        if at > 0 && NAMES + at + length + 1 > WIDTH {
+            let _ = write!(text, "\n{:NAMES$}", "");
+            at = 0;
+        }
+        if at > 0 {
+            text.push(' ');
+            at += 1;
+        }
+        text.push_str(word);
+        at += length;
+    }
+    text.push('\n');
+}

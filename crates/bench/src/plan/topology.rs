@@ -1,0 +1,229 @@
+//! The machine's sockets, cores and threads, and how fast they may run, as `/sys` has it.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// A physical core.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Core {
+    /// The processors that it shows, by their numbers: more than one with SMT. Packet threads take the first.
+    pub threads: Vec<usize>,
+    /// Its socket.
+    pub socket: usize,
+    /// The NUMA node that its memory is next to.
+    pub node: usize,
+}
+
+/// How fast cores may run, in kHz.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Frequency {
+    /// The lowest.
+    pub min_khz: u64,
+    /// The highest.
+    pub max_khz: u64,
+    /// How fast the first core ran when it was looked at.
+    pub now_khz: Option<u64>,
+    /// Who chooses, `performance` for the highest.
+    pub governor: String,
+}
+
+/// The machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Topology {
+    /// Cores that may be used, by their first processor.
+    pub cores: Vec<Core>,
+    /// How fast they may run, where the kernel sets that.
+    pub frequency: Option<Frequency>,
+}
+
+impl Topology {
+    /// This machine's, of the processors that this process may use.
+    pub fn look(allowed: &[usize]) -> Topology {
+        Topology::read(Path::new("/sys/devices/system"), allowed)
+    }
+
+    /// What a tree like `/sys/devices/system` says. A processor of which it says nothing is a core of its own.
+    pub fn read(root: &Path, allowed: &[usize]) -> Topology {
+        let mut cores: BTreeMap<(usize, usize), Core> = BTreeMap::new();
+        for &cpu in allowed {
+            let folder = root.join(format!("cpu/cpu{cpu}"));
+            let number = |name: &str| text(&folder.join("topology").join(name))?.parse::<usize>().ok();
+            let socket = number("physical_package_id").unwrap_or(0);
+            // The first of its threads stands for the core: numbers of cores are unique within a die only.
+            let siblings = text(&folder.join("topology/thread_siblings_list"));
+            let first = siblings.as_deref().and_then(first_of).unwrap_or(cpu);
+            let core = cores.entry((socket, first)).or_insert(Core {
+                threads: vec![],
+                socket,
+                node: node(&folder).unwrap_or(0),
+            });
+            core.threads.push(cpu);
+        }
+        let mut cores: Vec<Core> = cores.into_values().collect();
+        cores.sort_by_key(|core| core.threads.first().copied());
+        let first = cores.first().and_then(|core| core.threads.first().copied()).unwrap_or(0);
+        Topology { cores, frequency: frequency(&root.join(format!("cpu/cpu{first}/cpufreq"))) }
+    }
+
+    /// The sockets, each with its cores, those with the most first.
+    pub fn sockets(&self) -> Vec<(usize, Vec<&Core>)> {
+        let mut sockets: BTreeMap<usize, Vec<&Core>> = BTreeMap::new();
+        self.cores.iter().for_each(|core| sockets.entry(core.socket).or_default().push(core));
+        let mut sockets: Vec<_> = sockets.into_iter().collect();
+        sockets.sort_by_key(|(number, cores)| (std::cmp::Reverse(cores.len()), *number));
+        sockets
+    }
+
+    /// Whether cores show more than one thread.
+    pub fn has_smt(&self) -> bool {
+        self.cores.iter().any(|core| core.threads.len() > 1)
+    }
+
+    /// In a sentence.
+    pub fn told(&self) -> String {
+        let plural =
+            |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+        let sockets = self.sockets().len();
+        let smt = if self.has_smt() { ", SMT on" } else { ", no SMT" };
+        format!("{} on {}{smt}", plural(self.cores.len(), "core"), plural(sockets, "socket"))
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    read_to_string(path).ok().map(|text| text.trim().to_string())
+}
+
+/// The first of a list of the kernel's: `0-3,8`.
+fn first_of(list: &str) -> Option<usize> {
+    list.split([',', '-']).next()?.trim().parse().ok()
+}
+
+/// The node of a processor's folder, which has a link of that name.
+fn node(folder: &Path) -> Option<usize> {
+    let names = std::fs::read_dir(folder).ok()?.flatten();
+    names.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()).min()
+}
+
+fn frequency(folder: &Path) -> Option<Frequency> {
+    let khz = |name: &str| text(&folder.join(name))?.parse::<u64>().ok().filter(|khz| *khz > 0);
+    Some(Frequency {
+        min_khz: khz("cpuinfo_min_freq")?,
+        max_khz: khz("cpuinfo_max_freq")?,
+        now_khz: khz("scaling_cur_freq"),
+        governor: text(&folder.join("scaling_governor")).unwrap_or_else(|| "unknown".into()),
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A tree as kernels show it, from lines `path text`.
+    pub fn recorded(lines: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a folder");
+        for line in lines.lines().filter(|line| !line.trim().is_empty()) {
+            let (path, text) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+            let path = root.path().join(path);
+            match text {
+                // A link to a node, of which only the name matters.
+                "" => std::fs::create_dir_all(&path).expect("made"),
+                text => {
+                    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+                    std::fs::write(&path, format!("{text}\n")).expect("written");
+                }
+            }
+        }
+        root
+    }
+
+    /// A desktop processor: 2 cores with 2 threads each, side by side in numbers as Intel's are with `0,2`.
+    pub const SMT: &str = "
+        cpu/cpu0/topology/physical_package_id 0
+        cpu/cpu0/topology/core_id 0
+        cpu/cpu0/topology/thread_siblings_list 0,2
+        cpu/cpu0/node0
+        cpu/cpu0/cpufreq/cpuinfo_min_freq 800000
+        cpu/cpu0/cpufreq/cpuinfo_max_freq 3600000
+        cpu/cpu0/cpufreq/scaling_cur_freq 3600000
+        cpu/cpu0/cpufreq/scaling_governor performance
+        cpu/cpu1/topology/physical_package_id 0
+        cpu/cpu1/topology/core_id 1
+        cpu/cpu1/topology/thread_siblings_list 1,3
+        cpu/cpu1/node0
+        cpu/cpu2/topology/physical_package_id 0
+        cpu/cpu2/topology/core_id 0
+        cpu/cpu2/topology/thread_siblings_list 0,2
+        cpu/cpu2/node0
+        cpu/cpu3/topology/physical_package_id 0
+        cpu/cpu3/topology/core_id 1
+        cpu/cpu3/topology/thread_siblings_list 1,3
+        cpu/cpu3/node0
+    ";
+
+    /// A server with two sockets of two cores; cores of both have the same numbers.
+    pub const SOCKETS: &str = "
+        cpu/cpu0/topology/physical_package_id 0
+        cpu/cpu0/topology/core_id 0
+        cpu/cpu0/topology/thread_siblings_list 0
+        cpu/cpu0/node0
+        cpu/cpu1/topology/physical_package_id 1
+        cpu/cpu1/topology/core_id 0
+        cpu/cpu1/topology/thread_siblings_list 1
+        cpu/cpu1/node1
+        cpu/cpu2/topology/physical_package_id 0
+        cpu/cpu2/topology/core_id 1
+        cpu/cpu2/topology/thread_siblings_list 2
+        cpu/cpu2/node0
+        cpu/cpu3/topology/physical_package_id 1
+        cpu/cpu3/topology/core_id 1
+        cpu/cpu3/topology/thread_siblings_list 3
+        cpu/cpu3/node1
+    ";
+
+    #[test]
+    fn threads_of_a_core_are_one_core() {
+        let root = recorded(SMT);
+        let found = Topology::read(root.path(), &[0, 1, 2, 3]);
+        let core = |threads: &[usize]| Core { threads: threads.to_vec(), socket: 0, node: 0 };
+        assert_eq!(found.cores, [core(&[0, 2]), core(&[1, 3])]);
+        assert!(found.has_smt());
+        let frequency = found.frequency.clone().expect("there");
+        assert_eq!(
+            (frequency.min_khz, frequency.max_khz, frequency.now_khz),
+            (800_000, 3_600_000, Some(3_600_000))
+        );
+        assert_eq!(
+            (frequency.governor.as_str(), found.told().as_str()),
+            ("performance", "2 cores on 1 socket, SMT on")
+        );
+        // Of a core of which one thread may be used, that one.
+        assert_eq!(Topology::read(root.path(), &[2, 3]).cores, [core(&[2]), core(&[3])]);
+    }
+
+    #[test]
+    fn sockets_are_told_apart_where_cores_have_the_same_numbers() {
+        let root = recorded(SOCKETS);
+        let found = Topology::read(root.path(), &[0, 1, 2, 3]);
+        assert_eq!((found.cores.len(), found.has_smt(), found.frequency.is_none()), (4, false, true));
+        let sockets = found.sockets();
+        let cpus: Vec<(usize, Vec<usize>)> = sockets
+            .iter()
+            .map(|(number, cores)| (*number, cores.iter().map(|core| core.threads[0]).collect()))
+            .collect();
+        assert_eq!(cpus, [(0, vec![0, 2]), (1, vec![1, 3])]);
+        assert_eq!(found.cores[1].node, 1);
+        // Those with more cores come first.
+        assert_eq!(Topology::read(root.path(), &[0, 1, 3]).sockets()[0].0, 1);
+    }
+
+    #[test]
+    fn a_tree_that_says_nothing_has_a_core_for_each_processor() {
+        let root = recorded("");
+        let found = Topology::read(root.path(), &[0, 5]);
+        assert_eq!(found.told(), "2 cores on 1 socket, no SMT");
+        assert_eq!(found.cores[1], Core { threads: vec![5], socket: 0, node: 0 });
+        assert!(!Topology::look(&[0]).cores.is_empty());
+    }
+}

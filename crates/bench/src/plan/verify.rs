@@ -1,0 +1,175 @@
+//! A plan put to the test: the load is offered to the chain, or one worker's share of it.
+//!
+//! What it carries is searched for (RFC 9971, with half a percent of loss by default and short trials) and held
+//! against what was said it would; then the planned load is offered with stamped frames, and the median of their
+//! latencies held against the expected one. The median, because a machine that takes the core away now and then adds
+//! milliseconds to a few frames, which no plan foresees.
+
+use super::Plan;
+use super::units::{Nanoseconds, scaled};
+use crate::BenchError;
+use crate::load::{Offer, Tally, Trials, UnderTest};
+use crate::search::{Goal, GoalResult, Limits, search};
+use crate::speed::stats::Spread;
+use serde::Serialize;
+
+/// How far what is carried may be from what was said, as a share of it.
+pub const THROUGHPUT_BORNE: f64 = 0.15;
+/// By which factor the latency may be off.
+pub const LATENCY_BORNE: f64 = 2.0;
+/// Trials of the planned load.
+const LATENCY_TRIALS: usize = 3;
+/// Seconds after which a search is given up.
+const PATIENCE_S: f64 = 600.0;
+
+/// How thoroughly.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct VerifyOptions {
+    /// Loss that counts as carried, as a share.
+    pub loss_ratio: f64,
+    /// Seconds that a trial takes.
+    pub trial_s: f64,
+    /// Trials that settle a load.
+    pub trials: u32,
+    /// Workers of what is under test.
+    pub workers: usize,
+}
+
+/// Something that was said, and what was found.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Compared {
+    /// What the plan says.
+    pub said: f64,
+    /// What was found.
+    pub found: f64,
+}
+
+impl Compared {
+    /// By how much more was found than said, as a share of what was said.
+    pub fn off(self) -> f64 {
+        self.found / self.said - 1.0
+    }
+
+    /// By which factor the two differ.
+    pub fn factor(self) -> f64 {
+        let factor = self.found / self.said;
+        factor.max(1.0 / factor)
+    }
+}
+
+/// How far a plan was off.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Verified {
+    /// Frames a second that are carried.
+    pub throughput: Compared,
+    /// What the search found.
+    pub search: GoalResult,
+    /// What a frame takes at the planned load, in nanoseconds; none where frames have no stamps.
+    pub latency: Option<Compared>,
+    /// The latency that 99 of 100 frames keep, in nanoseconds.
+    pub p99_ns: Option<f64>,
+    /// Frames lost at the planned load, as a share.
+    pub loss_ratio: f64,
+    /// Workers that were under test.
+    pub workers: usize,
+    /// How trials went.
+    pub tally: Tally,
+    /// Whether the plan was near enough.
+    pub holds: bool,
+}
+
+/// Puts a plan to the test. What is under test runs in the plan's form and with its bursts.
+///
+/// # Errors
+/// When nothing can be measured.
+pub fn verify(
+    plan: &Plan,
+    under_test: &mut dyn UnderTest,
+    options: &VerifyOptions,
+) -> Result<Verified, BenchError> {
+    let passed = under_test.passed();
+    let mut offered = Trials::new(under_test);
+    let workers = options.workers.max(1) as f64;
+    let (capacity, load) = (plan.capacity * workers, plan.load * workers);
+    let goal = Goal { loss_ratio: options.loss_ratio, width: 0.02, ..Goal::PDR };
+    let goal = goal.quick(options.trial_s, options.trials);
+    let limits = Limits { least: capacity / 20.0, most: capacity * 2.0, patience_s: PATIENCE_S };
+    let results = search(&[goal], &limits, &mut offered)?;
+    let result = results.first().copied().unwrap_or(GoalResult::NoneCarried { lowest: limits.least });
+    let found = match result {
+        GoalResult::Regular { lower, .. } => lower,
+        GoalResult::AllCarried { highest, .. } => highest,
+        GoalResult::NoneCarried { .. } => 0.0,
+    };
+    let throughput = Compared { said: capacity, found };
+    let (mut medians, mut tails, mut losses) = (vec![], vec![], vec![]);
+    for _ in 0..LATENCY_TRIALS {
+        let observed = offered.offer(&Offer::stamped(load, options.trial_s))?;
+        losses.push(observed.loss_ratio(passed));
+        if let Some(seen) = observed.seen.filter(|seen| seen.frames > 0) {
+            medians.push(seen.latency.value_at_quantile(0.5) as f64);
+            tails.push(seen.latency.value_at_quantile(0.99) as f64);
+        }
+    }
+    let median = |figures: Vec<f64>| Spread::of(figures).map(|spread| spread.median);
+    let latency = median(medians).map(|found| Compared { said: plan.latency_ns, found });
+    let holds = throughput.off().abs() <= THROUGHPUT_BORNE
+        && latency.is_none_or(|latency| latency.factor() <= LATENCY_BORNE);
+    Ok(Verified {
+        throughput,
+        search: result,
+        latency,
+        p99_ns: median(tails),
+        loss_ratio: median(losses).unwrap_or(0.0),
+        workers: options.workers,
+        tally: offered.tally,
+        holds,
+    })
+}
+
+impl Verified {
+    /// For people.
+    pub fn text(&self) -> String {
+        let Compared { said, found } = self.throughput;
+        let percent = self.throughput.off() * 100.0;
+        let verdict = |holds: bool, borne: &str| match holds {
+            true => format!("within {borne}"),
+            false => format!("NOT within {borne}: the plan does not hold"),
+        };
+        let fine = verdict(percent.abs() <= THROUGHPUT_BORNE * 100.0, "15 %");
+        let mut text = format!(
+            "verified    {} carries {}pps, {}pps were said: {percent:+.1} %, {fine}\n",
+            if self.workers == 1 {
+                "a worker".into()
+            } else {
+                format!("a chain of {} workers", self.workers)
+            },
+            scaled(found),
+            scaled(said)
+        );
+        text += &match (self.latency, self.p99_ns) {
+            (Some(latency), Some(p99)) => format!(
+                "            a frame takes {} at the planned load (median; 99 of 100 at most {}), {} were said: a factor \
+                 of {:.1}, {}\n",
+                Nanoseconds(latency.found),
+                Nanoseconds(p99),
+                Nanoseconds(latency.said),
+                latency.factor(),
+                verdict(latency.factor() <= LATENCY_BORNE, "a factor of 2")
+            ),
+            _ => "            latency: not known, frames have no stamps here\n".into(),
+        };
+        text += &format!(
+            "            {:.3} % of the frames are lost at the planned load\n",
+            self.loss_ratio * 100.0
+        );
+        if self.tally.disturbed > 0 {
+            text += &format!(
+                "            WARNING: something else had the core in {} of {} trials
+",
+                self.tally.disturbed, self.tally.trials
+            );
+        }
+        text
+    }
+}

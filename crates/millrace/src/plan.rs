@@ -1,0 +1,167 @@
+//! `millrace plan`: what it takes to carry a load, and whether this machine does it.
+//!
+//! The arithmetic and the measurements are [`bench::plan`]'s; here are the options.
+
+use crate::text::print;
+use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
+use ::bench::plan::measure::{Measured, measure};
+use ::bench::plan::verify::{Verified, VerifyOptions, verify};
+use ::bench::plan::{Ask, Nanoseconds, Plan, Rate, Topology, make};
+use ::bench::speed::Shape;
+use ::bench::speed::machine::Machine;
+use ::bench::start::RunOptions;
+use ::bench::traffic::{Change, SizeMix};
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Packet slots: those under way and in caches.
+const SLOTS: u32 = 16_384;
+/// Frames that wait for a chain at a port, at most.
+const RING: u64 = 1024;
+/// The share of the time for which something else may have the core.
+const DISTURBED: f64 = 0.02;
+
+/// Says how many cores and queues, which burst and which frequency a load asks for, and what latency to expect.
+///
+/// What packets cost is measured here, at the sizes asked for, in a closed loop; how sockets and cores lie is read from
+/// /sys. Exit status 1: this machine does not do it, or `--verify` found that the plan does not hold.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Chain file with made-up traffic at a port
+    chain: PathBuf,
+
+    /// What is to be carried, at all ports together: `5Mpps`, or `10Gbps` on the wire (with 20 bytes of preamble and gap
+    /// for each frame)
+    #[arg(long)]
+    rate: Rate,
+
+    /// Sizes of frames, FCS counted: `64`, `64:7,594:4,1518:1`, `genome:aaafg` (RFC 6985), `imix`, `data-centre`; as in
+    /// the chain file by default
+    #[arg(long)]
+    size: Option<SizeMix>,
+
+    /// How long a frame may take on average, such as `200us`
+    #[arg(long)]
+    latency: Option<Nanoseconds>,
+
+    /// Runs the plan, or one worker's share of it where this machine has too few cores, and fails where what it carries is off by more than 15 % or what frames take
+    /// by more than a factor of two
+    #[arg(long)]
+    verify: bool,
+
+    /// Loss that counts as carried when the plan is verified, in percent
+    #[arg(long, default_value_t = 0.5, value_parser = percent)]
+    loss: f64,
+
+    /// Seconds that a trial takes when the plan is verified
+    #[arg(long, default_value_t = 0.2, value_parser = super::bench::seconds)]
+    trial: f64,
+
+    /// Trials that settle a load when the plan is verified
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    trials: u32,
+
+    /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
+    #[arg(long = "as", value_name = "FORM", default_value = "cached")]
+    shape: Shape,
+
+    /// Core of the packet thread while it is measured; the last one by default
+    #[arg(long)]
+    core: Option<usize>,
+
+    /// How long is measured for each burst, three times
+    #[arg(long, default_value_t = 0.1, value_parser = super::bench::seconds)]
+    seconds: f64,
+
+    /// The plan as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().map_err(|error| error.to_string())?;
+    if (0.0..50.0).contains(&number) { Ok(number) } else { Err("0 to 50 percent".into()) }
+}
+
+#[derive(Serialize)]
+struct Found {
+    machine: Machine,
+    topology: Topology,
+    disturbed: f64,
+    plan: Plan,
+    verified: Option<Verified>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the chain has mistakes, or nothing can be measured.
+pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    let machine = Machine::look();
+    let topology = Topology::look(&machine.cores);
+    let core = args.core.or(machine.cores.last().copied()).unwrap_or(0);
+    if cfg!(debug_assertions) {
+        eprintln!("WARNING: not built in release mode: the figures say nothing");
+    }
+    let run = RunOptions {
+        burst: 1,
+        cores: vec![core],
+        slots: SLOTS,
+        shape: args.shape,
+        change: Change { size: args.size.clone(), flows: None },
+    };
+    let Measured { costs, facts, mean_bytes, disturbed } = measure(&args.chain, &run, args.seconds)?;
+    let ask = Ask {
+        chain: args.chain.display().to_string(),
+        rate: args.rate,
+        frames: args.rate.frames(mean_bytes),
+        size: args.size.as_ref().map_or("the chain file's".into(), ToString::to_string),
+        mean_bytes,
+        latency: args.latency,
+    };
+    let plan = make(&ask, &costs, &facts, &topology);
+    // What is not carried cannot be waited for.
+    let verified = match args.verify && plan.utilization < 1.0 {
+        true => Some(put_to_the_test(args, &plan, run)?),
+        false => None,
+    };
+    let holds = plan.fits && verified.as_ref().is_none_or(|verified| verified.holds);
+    if args.json {
+        let found = Found { machine, topology, disturbed, plan, verified };
+        print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
+    } else {
+        let mut text = plan.text();
+        if disturbed > DISTURBED {
+            let percent = disturbed * 100.0;
+            text += &format!(
+                "WARNING: something else had the core for {percent:.1} % of the time while it was measured\n"
+            );
+        }
+        text += &verified.map(|verified| verified.text()).unwrap_or_default();
+        print(&text)?;
+    }
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Offers the load to the chain: to as many workers as are planned, or one worker's share where they are not all here.
+fn put_to_the_test(args: &PlanArgs, plan: &Plan, run: RunOptions) -> anyhow::Result<Verified> {
+    let cores = plan.worker_cores();
+    let cores = if plan.fits && cores.len() > 1 { cores } else { run.cores.clone() };
+    let workers = cores.len();
+    let rings = (RING as u32).saturating_mul(u32::try_from(workers).unwrap_or(u32::MAX));
+    let run = RunOptions { burst: plan.burst, cores, slots: SLOTS.saturating_add(rings), ..run };
+    let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive };
+    let started = ChainUnderTest::start(&args.chain, &options).context("the plan cannot be verified")?;
+    let mut under_test: Box<dyn UnderTest> = Box::new(started);
+    let (loss_ratio, trial_s, trials) = (args.loss / 100.0, args.trial, args.trials);
+    let how = VerifyOptions { loss_ratio, trial_s, trials, workers };
+    let verified = verify(plan, under_test.as_mut(), &how);
+    // Whether the run ended well is another question than whether the plan was right.
+    let sound = under_test.end()?;
+    let verified = verified?;
+    anyhow::ensure!(sound, "not every packet was accounted for");
+    Ok(verified)
+}
