@@ -400,7 +400,7 @@ fn evaluate(
     };
     let first = rounds.first().map_or(&[][..], |round| &round.stages);
     let mut stages = vec![];
-    for at in 0..first.len() {
+    for (at, named) in first.iter().enumerate() {
         let of = |round: &Round| round.stages.get(at).copied();
         if rounds.iter().filter_map(of).all(|stage| stage.readings == 0) {
             continue;
@@ -408,7 +408,7 @@ fn evaluate(
         // Noise may make less than nothing of a stage that does next to nothing.
         let cycles = spread(&|round| of(round).map_or(0.0, |stage| own(round, &stage).max(0.0)));
         let readings = spread(&|round| of(round).map_or(0.0, |stage| stage.readings as f64 / packets(round)));
-        let Label { kind, name, class, elements } = label(first[at].stage);
+        let Label { kind, name, class, elements } = label(named.stage);
         let ns = cycles.median / cycles_per_ns;
         let nf = nfs.iter().enumerate().find(|(_, nf)| kind == Kind::FromNf && nf.name == name);
         if let Some((number, nf)) = nf {
