@@ -6,9 +6,10 @@
 //!
 //! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
+//! [`wire`] offers loads to a system behind two devices.
 //! [`figure`] is the form in which experiments say what they found.
 //!
-//! What this crate does not do: send anything. Ports do.
+//! What this crate does not do: drive devices. Ports do.
 
 pub mod capture;
 mod error;
@@ -17,5 +18,6 @@ pub mod load;
 pub mod search;
 pub mod speed;
 pub mod traffic;
+pub mod wire;
 
 pub use error::BenchError;
