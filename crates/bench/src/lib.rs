@@ -6,15 +6,17 @@
 //!
 //! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
-//! [`wire`] offers loads to a system behind two devices.
+//! [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
 //! [`figure`] is the form in which experiments say what they found.
 //!
 //! What this crate does not do: drive devices. Ports do.
 
 pub mod capture;
 mod error;
+pub mod experiment;
 pub mod figure;
 pub mod load;
+pub mod peer;
 pub mod search;
 pub mod speed;
 pub mod traffic;

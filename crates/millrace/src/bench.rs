@@ -3,6 +3,7 @@
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
 use crate::text::print;
+mod peers;
 mod throughput;
 
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
@@ -101,9 +102,10 @@ pub struct BenchArgs {
     write: Vec<(String, PathBuf)>,
 }
 
-/// Experiments on a chain of the user's.
+/// Experiments that are asked for by name.
 #[derive(Debug, Subcommand)]
 enum Experiment {
+    Peers(peers::PeersArgs),
     Throughput(throughput::ThroughputArgs),
 }
 
@@ -124,6 +126,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// When there is no such workload, or nothing can be laid out or started.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
+        Some(Experiment::Peers(args)) => return peers::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         None => {}
     }
