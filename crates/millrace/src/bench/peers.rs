@@ -170,7 +170,8 @@ fn text(figure: &Figure) -> String {
         let _ = writeln!(text, "  {note}");
     }
     for expectation in &figure.expected {
-        let _ = writeln!(text, "  {}: {}", if expectation.holds { "holds" } else { "FAILS" }, expectation.told);
+        let _ =
+            writeln!(text, "  {}: {}", if expectation.holds { "holds" } else { "FAILS" }, expectation.told);
     }
     text
 }
@@ -192,6 +193,9 @@ mod tests {
         assert_eq!(names(&["millrace-firewall"]).expect("known").len(), 2);
         assert_eq!(names(&[]).expect("all").len(), 8);
         let error = names(&["vpp"]).expect_err("refused").to_string();
-        assert!(error.contains("`vpp`") && error.contains("linux-forward") && error.contains("--peer"), "{error}");
+        assert!(
+            error.contains("`vpp`") && error.contains("linux-forward") && error.contains("--peer"),
+            "{error}"
+        );
     }
 }

@@ -84,15 +84,26 @@ fn systems_are_compared_on_the_same_ports() {
         eprintln!("SKIP: {}", why("linux-forward"));
         return;
     }
-    assert!(why("absent").contains("no-such-program") && why("absent").contains("apt-get install no-such-package"));
+    assert!(
+        why("absent").contains("no-such-program")
+            && why("absent").contains("apt-get install no-such-package")
+    );
     assert!(why("dead").contains("no frame came through"), "{}", why("dead"));
     assert!(run.stderr.contains("SKIP: absent"), "{}", run.stderr);
     let names = figures[0]["x"]["categories"].as_array().expect("names");
     assert_eq!(names.len(), 2, "{skipped:?}");
     for figure in figures.as_array().expect("two") {
-        let points: Vec<&serde_json::Value> =
-            figure["series"].as_array().expect("series").iter().flat_map(|of| of["points"].as_array()).flatten().collect();
-        assert!(points.len() >= 2 && points.iter().all(|point| point["y"]["median"].as_f64() > Some(0.0)), "{figure}");
+        let points: Vec<&serde_json::Value> = figure["series"]
+            .as_array()
+            .expect("series")
+            .iter()
+            .flat_map(|of| of["points"].as_array())
+            .flatten()
+            .collect();
+        assert!(
+            points.len() >= 2 && points.iter().all(|point| point["y"]["median"].as_f64() > Some(0.0)),
+            "{figure}"
+        );
     }
     let settings = figures[0]["settings"].to_string();
     assert!(settings.contains("frames sent late") && settings.contains("tester alone"), "{settings}");
