@@ -65,6 +65,12 @@ pub enum BenchError {
         /// All of them.
         told: String,
     },
+    /// A system's adapter that has mistakes.
+    #[error("{told}")]
+    BadPeer {
+        /// All of them.
+        told: String,
+    },
     /// A measurement that gave no figure.
     #[error("no figure: {0}")]
     Measurement(String),

@@ -9,18 +9,21 @@
 //! [`start`] is how both start it. [`experiment`] has the experiments of papers, each a function that gives a [`figure`]:
 //! the form in which they say what they found.
 //! [`plan`] says what it takes to carry a load.
+//! [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
 //!
-//! What this crate does not do: send anything. Ports do.
+//! What this crate does not do: drive devices. Ports do.
 
 pub mod capture;
 mod error;
 pub mod experiment;
 pub mod figure;
 pub mod load;
+pub mod peer;
 pub mod plan;
 pub mod search;
 pub mod speed;
 pub mod start;
 pub mod traffic;
+pub mod wire;
 
 pub use error::BenchError;

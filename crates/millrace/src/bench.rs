@@ -9,6 +9,7 @@ mod deploy;
 mod dos;
 mod figures;
 mod latency;
+mod peers;
 mod report;
 mod steering;
 mod taps;
@@ -110,10 +111,11 @@ pub struct BenchArgs {
     write: Vec<(String, PathBuf)>,
 }
 
-/// Experiments on a chain of the user's.
+/// Experiments that are asked for by name.
 #[derive(Debug, Subcommand)]
 enum Experiment {
     Report(report::ReportArgs),
+    Peers(peers::PeersArgs),
     Throughput(throughput::ThroughputArgs),
     Breakdown(breakdown::BreakdownArgs),
     Latency(latency::LatencyArgs),
@@ -141,6 +143,7 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
         Some(Experiment::Report(args)) => return report::run(args),
+        Some(Experiment::Peers(args)) => return peers::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
         Some(Experiment::Breakdown(args)) => return breakdown::run(args),
         Some(Experiment::Latency(args)) => return latency::run(args),

@@ -9,12 +9,14 @@
 //! - [`dos`]: an attack is noticed and filtered (NetVM, figure 18)
 //! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
 //! - [`taps`]: what NFs cost that share a virtual device (MVMP, figure 6)
+//! - [`peers`]: Millrace beside other systems, on the same ports
 //! - [`script`] and [`live`]: chains that experiments write and run in this process
 
 pub mod breakdown;
 pub mod deploy;
 pub mod dos;
 pub mod live;
+pub mod peers;
 pub mod script;
 pub mod steering;
 pub mod taps;

@@ -18,6 +18,13 @@ impl Thread {
         tasks.flatten().map(|task| task.path()).find(|task| named(task)).map(Thread)
     }
 
+    /// The one that calls this.
+    pub fn current() -> Option<Thread> {
+        // The link is another one in each thread: what it points to now stays.
+        let task = std::fs::read_link("/proc/thread-self").ok()?;
+        Some(Thread(Path::new("/proc").join(task)))
+    }
+
     /// Nanoseconds that it has waited for a core since it began.
     pub fn waited_ns(&self) -> Option<u64> {
         waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)

@@ -153,3 +153,60 @@ fn a_saved_report_is_rendered() {
     folder.millrace(&["bench", "report", "saved/first.json", "--to", "again"]).sound();
     assert!(folder.path("again/rates.svg").exists());
 }
+
+/// Linux and Millrace forward frames on the same ports; a system that is not there is told, and a file adds one.
+#[test]
+fn systems_are_compared_on_the_same_ports() {
+    let folder = Folder::new();
+    folder.write(
+        "absent.toml",
+        "name = \"absent\"\nabout = \"None\"\ndoes = \"other\"\npackages = [\"no-such-package\"]\n\
+         programs = [\"no-such-program\"]\nstart = [\"true\"]\n",
+    );
+    folder.write(
+        "dead.toml",
+        "name = \"dead\"\nabout = \"Sends nothing on\"\ndoes = \"other\"\nready-seconds = 0.2\nstart = [\"true\"]\n",
+    );
+    let mut arguments = vec!["bench", "peers", "linux-forward", "millrace-fused", "absent", "dead", "--json"];
+    arguments.extend(["--peer", "absent.toml", "--peer", "dead.toml"]);
+    arguments.extend(["--rounds", "1", "--seconds", "0.05", "--flows", "20", "--latency-rate", "1000"]);
+    let run = folder.millrace(&arguments);
+    let figures: serde_json::Value =
+        serde_json::from_slice(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stderr));
+    let skipped = figures[0]["skipped"].as_array().expect("a list");
+    let why = |name: &str| {
+        let of = skipped.iter().find(|skipped| skipped["what"] == name);
+        of.map_or(String::new(), |skipped| skipped["why"].to_string())
+    };
+    if ["namespaces need", "DPDK"].iter().any(|lacks| why("linux-forward").contains(lacks)) {
+        eprintln!("SKIP: {}", why("linux-forward"));
+        return;
+    }
+    assert!(
+        why("absent").contains("no-such-program")
+            && why("absent").contains("apt-get install no-such-package")
+    );
+    assert!(why("dead").contains("no frame came through"), "{}", why("dead"));
+    assert!(run.stderr.contains("SKIP: absent"), "{}", run.stderr);
+    let names = figures[0]["x"]["categories"].as_array().expect("names");
+    assert_eq!(names.len(), 2, "{skipped:?}");
+    for figure in figures.as_array().expect("two") {
+        let points: Vec<&serde_json::Value> = figure["series"]
+            .as_array()
+            .expect("series")
+            .iter()
+            .flat_map(|of| of["points"].as_array())
+            .flatten()
+            .collect();
+        assert!(
+            points.len() >= 2 && points.iter().all(|point| point["y"]["median"].as_f64() > Some(0.0)),
+            "{figure}"
+        );
+    }
+    let settings = figures[0]["settings"].to_string();
+    assert!(settings.contains("frames sent late") && settings.contains("tester alone"), "{settings}");
+    let broken = folder.path("broken.toml");
+    std::fs::write(&broken, "name = \"x\"\nstart = [\"{inn}\"]\n").expect("written");
+    let run = folder.millrace(&["bench", "peers", "--peer", "broken.toml", "--list"]);
+    assert!(run.code == Some(2) && run.stderr.contains("broken.toml:1:1"), "{}", run.stderr);
+}

@@ -1,0 +1,474 @@
+//! Millrace beside other systems: the same frames, ports and cores in one run, taking turns.
+//!
+//! Each turn makes two veth cables, starts a system between them, warms it up, searches for the rate that it carries with
+//! up to half a percent of loss (RFC 9971's PDR, with short trials), and measures latency at a low rate. The tester
+//! has one core and the system another, on which the kernel also works on what the system's devices receive. What the
+//! tester reaches by itself, on a cable without a system, is measured first: nothing above that can be seen.
+
+use crate::BenchError;
+use crate::figure::{Axis, Expectation, Figure, Origin, Point, Scale, Series, Skipped};
+use crate::load::recorder::histogram;
+use crate::load::{Offer, UnderTest};
+use crate::peer::{Bench, BenchOptions, Missing, Peer};
+use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search};
+use crate::speed::stats::Spread;
+use crate::traffic::{FrameSet, SizeMix, TrafficSpec};
+use crate::wire::devices::Means;
+use crate::wire::{Devices, Wire, WireOptions};
+use hdrhistogram::Histogram;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Trials that settle a load, of which half may be worse.
+const TRIALS: u32 = 3;
+/// How narrow a search's answer is, as a share.
+const WIDTH: f64 = 0.04;
+/// The least that is offered, in frames a second.
+const LEAST: f64 = 2_000.0;
+/// Seconds of trials after which the search of a turn is given up.
+const PATIENCE_S: f64 = 60.0;
+/// How often a trial is made again in which something else had the tester's core.
+const REPEATS: usize = 3;
+/// Frames a second that the tester tries by itself: more than it can send.
+const TOO_MANY: f64 = 20e6;
+/// The share of what the tester reaches by itself up to which loads are offered.
+const HEADROOM: f64 = 0.97;
+/// A trial in which the tester sent less than this share of what was due shows its limit, and not the system's.
+const OFFERED: f64 = 0.995;
+
+/// How to compare.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PeersOptions {
+    /// The systems.
+    pub peers: Vec<Peer>,
+    /// How often each has its turn.
+    pub rounds: usize,
+    /// Seconds of a full-length trial.
+    pub trial_s: f64,
+    /// Bytes of a frame, with FCS.
+    pub size: u16,
+    /// Flows.
+    pub flows: u64,
+    /// Frames a second at which latency is measured, and for how many seconds.
+    pub latency: (f64, f64),
+    /// The tester's core.
+    pub tester_core: usize,
+    /// The system's core.
+    pub core: usize,
+    /// How the tester reaches its devices.
+    pub means: Means,
+    /// This program, for the adapters that run it.
+    pub millrace: PathBuf,
+    /// The command that measures it again.
+    pub command: String,
+}
+
+/// Rates that all systems carry, in Mpps.
+///
+/// # Errors
+/// When the frames cannot be made. What this machine cannot do is skipped, and told in the figure.
+pub fn peers(options: &PeersOptions, progress: &mut dyn FnMut(&str)) -> Result<Figure, BenchError> {
+    peers_and_latency(options, progress).map(|(rates, _)| rates)
+}
+
+/// The same, and latency at a low rate, in microseconds.
+///
+/// # Errors
+/// As [`peers`].
+pub fn peers_and_latency(
+    options: &PeersOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(Figure, Figure), BenchError> {
+    let frames = Arc::new(frames(options)?);
+    let mut run = Run { options, frames, devices: None, alone: None, turns: vec![], skipped: vec![] };
+    run.turns = options.peers.iter().map(|_| vec![]).collect();
+    run.skipped = options.peers.iter().map(|_| None).collect();
+    if let Err(Missing(why)) = run.prepare(progress) {
+        run.skipped.fill(Some(why));
+    }
+    for round in 0..options.rounds {
+        let mut order: Vec<usize> = (0..options.peers.len()).collect();
+        // Whatever changes over time is shared.
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for at in order {
+            run.turn(at, round, progress);
+        }
+    }
+    Ok((run.rates(), run.latencies()))
+}
+
+/// Frames that every built-in system routes and lets pass.
+fn frames(options: &PeersOptions) -> Result<FrameSet, BenchError> {
+    let spec = TrafficSpec {
+        size: SizeMix::fixed(options.size),
+        flows: options.flows,
+        src_mac: Bench::source().parse()?,
+        dst_mac: Bench::destination().parse()?,
+        src: "10.0.0.0/16".parse()?,
+        dst: "198.18.1.0-198.19.254.255".parse()?,
+        src_port: "1024-65535".parse()?,
+        dst_port: "1234".parse()?,
+        ..TrafficSpec::default()
+    };
+    spec.prepare(usize::try_from(options.flows).unwrap_or(usize::MAX))
+}
+
+/// What one turn found.
+struct Turn {
+    /// Frames a second.
+    rate: f64,
+    /// Whether the tester could offer no more.
+    tester_is_limit: bool,
+    latency: Histogram<u64>,
+    /// The tester's error and the length of its turns, at the low rate.
+    pacing: Histogram<u64>,
+    turns: Histogram<u64>,
+    disturbed: bool,
+    /// Frames that found the tester's own ring full.
+    missed: u64,
+    version: Option<String>,
+}
+
+struct Run<'a> {
+    options: &'a PeersOptions,
+    frames: Arc<FrameSet>,
+    devices: Option<Devices>,
+    /// What the tester reaches by itself, in frames a second.
+    alone: Option<Spread>,
+    /// By system.
+    turns: Vec<Vec<Turn>>,
+    skipped: Vec<Option<String>>,
+}
+
+/// Where a system stands on the axis, which it is, and its turns.
+type Measured<'a> = (f64, &'a Peer, &'a [Turn]);
+
+impl Run<'_> {
+    fn bench_options(&self) -> BenchOptions {
+        let payload = u32::from(self.options.size).saturating_sub(18);
+        BenchOptions {
+            core: self.options.core,
+            mtu: payload.max(1_500),
+            millrace: self.options.millrace.clone(),
+        }
+    }
+
+    fn wire(&mut self, bench: &Bench) -> Result<Wire, BenchError> {
+        let devices = self.devices.as_mut().ok_or_else(|| BenchError::Measurement("no DPDK".into()))?;
+        let within = bench.network()?;
+        let ends = devices.open(Bench::SEND, Bench::RECEIVE, self.options.means, Some(&within))?;
+        let options = WireOptions { core: Some(self.options.tester_core), ..WireOptions::default() };
+        Wire::new(ends, Arc::clone(&self.frames), options)
+    }
+
+    /// Finds out what the tester reaches by itself.
+    fn prepare(&mut self, progress: &mut dyn FnMut(&str)) -> Result<(), Missing> {
+        progress("the tester by itself");
+        let missing = |error: BenchError| Missing(error.to_string());
+        // Namespaces first: without those nothing else is of use.
+        let bench = Bench::cable(&self.bench_options())?;
+        self.devices = Some(Devices::start(&[]).map_err(missing)?);
+        let mut wire = self.wire(&bench).map_err(missing)?;
+        let offer = Offer::stamped(TOO_MANY, self.options.trial_s);
+        let mut rate = || -> Result<f64, BenchError> {
+            let observed = wire.offer(&offer)?;
+            Ok(observed.sent as f64 / offer.duration_s)
+        };
+        rate().map_err(missing)?;
+        let rates: Result<Vec<f64>, BenchError> = (0..3).map(|_| rate()).collect();
+        self.alone = Spread::of(rates.map_err(missing)?).filter(|rate| rate.median > LEAST * 2.0);
+        match self.alone {
+            Some(_) => Ok(()),
+            None => Err(Missing("no frames come through a veth cable without a system".into())),
+        }
+    }
+
+    fn turn(&mut self, at: usize, round: usize, progress: &mut dyn FnMut(&str)) {
+        let Some(peer) = self.options.peers.get(at) else { return };
+        if self.skipped.get(at).is_some_and(Option::is_some) {
+            return;
+        }
+        progress(&format!("{}, round {} of {}", peer.name, round + 1, self.options.rounds));
+        let found = self.measure(peer);
+        match (found, self.turns.get_mut(at), self.skipped.get_mut(at)) {
+            (Ok(turn), Some(turns), _) => turns.push(turn),
+            (Err(Missing(why)), _, Some(skipped)) => *skipped = Some(format!("round {}: {why}", round + 1)),
+            _ => {}
+        }
+    }
+
+    fn measure(&mut self, peer: &Peer) -> Result<Turn, Missing> {
+        let mut bench = Bench::start(peer, &self.bench_options())?;
+        let version = bench.version();
+        let found = self.wire(&bench).and_then(|mut wire| self.find(&mut wire, peer));
+        let mut turn = found.map_err(|error| {
+            let ended = bench.ended().map_or(String::new(), |why| format!("; {why}"));
+            Missing(format!("{error}{ended}"))
+        })?;
+        turn.version = version;
+        Ok(turn)
+    }
+
+    fn find(&self, wire: &mut Wire, peer: &Peer) -> Result<Turn, BenchError> {
+        wait_for_frames(wire, peer.adapter.ready_seconds)?;
+        wire.warm_up()?;
+        let alone = self.alone.map_or(LEAST * 2.0, |rate| rate.median);
+        let limits = Limits { least: LEAST, most: alone * HEADROOM, patience_s: PATIENCE_S };
+        let goal = Goal { width: WIDTH, ..Goal::PDR.quick(self.options.trial_s, TRIALS) };
+        let mut searched = Searched { wire, trials: vec![], disturbed: 0, missed: 0 };
+        let result = search(&[goal], &limits, &mut searched)?.into_iter().next();
+        let (rate, tester_is_limit) = match result {
+            Some(GoalResult::Regular { upper, throughput, .. }) => (throughput, searched.is_limit(upper)),
+            Some(GoalResult::AllCarried { throughput, .. }) => (throughput, true),
+            Some(GoalResult::NoneCarried { lowest }) => {
+                let told =
+                    format!("not even {lowest:.0} frames a second are carried with half a percent of loss");
+                return Err(BenchError::Measurement(told));
+            }
+            None => return Err(BenchError::Measurement("the search found nothing".into())),
+        };
+        let disturbed = searched.disturbed * 2 > searched.trials.len();
+        let missed = searched.missed;
+        let (load, seconds) = self.options.latency;
+        let mut observed = wire.offer(&Offer::stamped(load, seconds))?;
+        for _ in 0..REPEATS {
+            if !observed.is_disturbed() {
+                break;
+            }
+            observed = wire.offer(&Offer::stamped(load, seconds))?;
+        }
+        Ok(Turn {
+            rate,
+            tester_is_limit,
+            latency: observed.seen.map_or_else(histogram, |seen| seen.latency),
+            pacing: observed.pacing.unwrap_or_else(histogram),
+            turns: wire.counts().turns.clone(),
+            disturbed,
+            missed,
+            version: None,
+        })
+    }
+
+    /// The x axis: the systems that were measured, and where each stands on it.
+    fn names(&self) -> (Axis, Vec<Measured<'_>>) {
+        let measured = self.options.peers.iter().zip(&self.turns).filter(|(_, turns)| !turns.is_empty());
+        let measured: Vec<Measured> =
+            measured.enumerate().map(|(at, (peer, turns))| (at as f64, peer, turns.as_slice())).collect();
+        let names =
+            measured.iter().map(|(_, peer, _)| format!("{} ({})", peer.name, peer.adapter.does.name()));
+        (Axis::names("system", names), measured)
+    }
+
+    /// One series of the peers and one of Millrace, as far as there are points.
+    fn series(&self, named: &str, of: impl Fn(&Turn) -> f64) -> Vec<Series> {
+        let (_, measured) = self.names();
+        let sides = [("peers", Origin::Peer, false), ("Millrace", Origin::Own, true)];
+        let series = sides.into_iter().map(|(name, origin, is_own)| Series {
+            name: format!("{name}{named}"),
+            origin,
+            points: measured
+                .iter()
+                .filter(|(_, peer, _)| peer.is_own() == is_own)
+                .filter_map(|(x, _, turns)| {
+                    let y = Spread::of(turns.iter().map(&of))?;
+                    let disturbed = turns.iter().all(|turn| turn.disturbed);
+                    Some(Point { x: *x, y, repeats: turns.len(), disturbed })
+                })
+                .collect(),
+        });
+        series.filter(|series| !series.points.is_empty()).collect()
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let options = self.options;
+        let alone = self.alone.map_or("not measured".into(), |rate| {
+            format!("{:.3} Mpps ({:.3} to {:.3})", rate.median / 1e6, rate.min / 1e6, rate.max / 1e6)
+        });
+        let cores = match options.tester_core == options.core {
+            true => format!("tester and system share core {}", options.core),
+            false => format!("tester {}, system {}", options.tester_core, options.core),
+        };
+        let mut settings = vec![
+            (
+                "frames".to_string(),
+                format!("{} bytes with FCS, {} UDP flows in turn", options.size, options.flows),
+            ),
+            ("ports".into(), format!("veth, the tester by {}", options.means.name())),
+            ("cores".into(), cores),
+            ("tester alone, on a cable".into(), alone),
+            ("trials".into(), format!("{TRIALS} of {} s, width {} %", options.trial_s, WIDTH * 100.0)),
+            ("rounds".into(), options.rounds.to_string()),
+        ];
+        let (_, measured) = self.names();
+        let mut pacing = histogram();
+        let mut turns = histogram();
+        for turn in measured.iter().flat_map(|(_, _, of)| of.iter()) {
+            pacing += &turn.pacing;
+            turns += &turn.turns;
+        }
+        if !pacing.is_empty() {
+            let told = |what: &Histogram<u64>| {
+                let at = |quantile: f64| what.value_at_quantile(quantile) as f64 / 1e3;
+                format!("{:.1} µs median, {:.1} µs at 99 %, {:.1} µs at most", at(0.5), at(0.99), at(1.0))
+            };
+            settings.push(("frames sent late, at the low rate".into(), told(&pacing)));
+            settings.push(("between looks at the receiving port".into(), told(&turns)));
+        }
+        let versions = measured.iter().filter_map(|(_, peer, turns)| {
+            Some((peer.name.clone(), turns.iter().find_map(|turn| turn.version.clone())?))
+        });
+        settings.extend(versions);
+        settings
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            "The kernel works on the system's core on what its devices receive (receive packet steering), and on \
+             handing frames to the tester: that is part of every system's figure."
+                .to_string(),
+            "Systems in user space reach the cables by packet sockets: a copy and a share of a system call for each \
+             frame, which no system has on a real NIC with its own driver."
+                .into(),
+            "Offloads play no part: frames are complete when they are sent.".into(),
+        ];
+        if self.options.tester_core == self.options.core {
+            notes.push("There is one core only: the tester takes its share of it from every system.".into());
+        }
+        let (_, measured) = self.names();
+        for (_, peer, turns) in measured {
+            if turns.iter().any(|turn| turn.tester_is_limit) {
+                notes.push(format!(
+                    "{}: the tester could offer no more, the system may carry more.",
+                    peer.name
+                ));
+            }
+            let missed: u64 = turns.iter().map(|turn| turn.missed).sum();
+            if missed > 0 {
+                notes.push(format!(
+                    "{}: {missed} frames came out and found the tester's own ring full; they count as carried.",
+                    peer.name
+                ));
+            }
+        }
+        notes.extend(self.devices.iter().flat_map(Devices::notes));
+        notes
+    }
+
+    fn skipped(&self) -> Vec<Skipped> {
+        let of = |(peer, why): (&Peer, &Option<String>)| {
+            Some(Skipped { what: peer.name.clone(), why: why.clone()? })
+        };
+        self.options.peers.iter().zip(&self.skipped).filter_map(of).collect()
+    }
+
+    fn rates(&self) -> Figure {
+        let (x, measured) = self.names();
+        let none_above = measured.iter().flat_map(|(_, _, turns)| turns.iter()).all(|turn| {
+            // A little more may come of a machine that was busier at first.
+            self.alone.is_none_or(|alone| turn.rate <= alone.max * 1.05)
+        });
+        Figure {
+            name: "peers".into(),
+            title: "Millrace beside other systems on veth ports".into(),
+            about: "The rate that each system carries with up to half a percent of loss, between two veth cables. The \
+                    systems take turns, each in namespaces of its own."
+                .into(),
+            source: None,
+            command: self.options.command.clone(),
+            x,
+            y: Axis::linear("rate carried (PDR)", "Mpps"),
+            series: self.series("", |turn| turn.rate / 1e6),
+            settings: self.settings(),
+            skipped: self.skipped(),
+            notes: self.notes(),
+            expected: if measured.is_empty() {
+                vec![]
+            } else {
+                vec![Expectation {
+                    told: "no system carries more than the tester sends by itself".into(),
+                    holds: none_above,
+                }]
+            },
+        }
+    }
+
+    fn latencies(&self) -> Figure {
+        let (x, _) = self.names();
+        let at = |quantile: f64| move |turn: &Turn| turn.latency.value_at_quantile(quantile) as f64 / 1e3;
+        let series = [(", median", 0.5), (", 99 %", 0.99)];
+        let (load, seconds) = self.options.latency;
+        Figure {
+            name: "peers-latency".into(),
+            title: format!("Latency at {load} frames a second on veth ports"),
+            about: format!(
+                "From when a frame was due until the tester had it back, at {load} frames a second for {seconds} s: far \
+                 below what any of the systems carries."
+            ),
+            y: Axis { scale: Scale::Log, ..Axis::linear("latency", "µs") },
+            series: series
+                .into_iter()
+                .flat_map(|(named, quantile)| self.series(named, at(quantile)))
+                .collect(),
+            expected: vec![],
+            x,
+            ..self.rates()
+        }
+    }
+}
+
+/// Waits until the system sends something on.
+fn wait_for_frames(wire: &mut Wire, seconds: f64) -> Result<(), BenchError> {
+    let until = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 600.0));
+    loop {
+        let observed = wire.offer(&Offer::stamped(1_000.0, 0.02))?;
+        // Frames of an earlier try may come late, and are as good a sign.
+        if observed.sent > 0 || wire.counts().stale > 0 {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            let told = format!("no frame came through the system within {seconds} s");
+            return Err(BenchError::Measurement(told));
+        }
+    }
+}
+
+/// Trials of one search.
+struct Searched<'a> {
+    wire: &'a mut Wire,
+    /// Loads, the share of each that the tester sent, and the share of that which the system lost.
+    trials: Vec<(f64, f64, f64)>,
+    disturbed: usize,
+    missed: u64,
+}
+
+impl Searched<'_> {
+    /// Whether it was the tester that did not reach that load.
+    fn is_limit(&self, load: f64) -> bool {
+        let at = || self.trials.iter().filter(|(at, ..)| (at - load).abs() <= load * 1e-9);
+        let of_tester = at().filter(|(_, offered, lost)| *offered < OFFERED && *lost <= Goal::PDR.loss_ratio);
+        2 * of_tester.count() > at().count()
+    }
+}
+
+impl Measurer for Searched<'_> {
+    fn measure(&mut self, load: f64, duration_s: f64) -> Result<Trial, BenchError> {
+        let offer = Offer::stamped(load, duration_s);
+        let mut observed = self.wire.offer(&offer)?;
+        for _ in 0..REPEATS {
+            if !observed.is_disturbed() {
+                break;
+            }
+            observed = self.wire.offer(&offer)?;
+        }
+        self.disturbed += usize::from(observed.is_disturbed());
+        self.missed += self.wire.counts().missed;
+        let passed = self.wire.passed();
+        let arrived = observed.arrived.max(1) as f64;
+        let lost = (1.0 - observed.sent as f64 / passed / arrived).clamp(0.0, 1.0);
+        self.trials.push((load, arrived / observed.intended.max(1) as f64, lost));
+        Ok(Trial { load, duration_s, loss_ratio: observed.loss_ratio(passed) })
+    }
+}

@@ -1,0 +1,254 @@
+//! Adapters: what a file says of a system.
+
+use super::variables::{KNOWN, words};
+use super::{Missing, find_program};
+use crate::BenchError;
+use diag::{Diagnostics, SourceId, SourceMap, Span, did_you_mean};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::Spanned;
+
+/// What a system does with frames.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Does {
+    /// Sends them on as they are.
+    Forward,
+    /// Routes IPv4: the next hop by the longest prefix, one hop less, new addresses.
+    Route,
+    /// The same behind rules.
+    Firewall,
+    /// Something else.
+    Other,
+}
+
+impl Does {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Does::Forward => "forward",
+            Does::Route => "route",
+            Does::Firewall => "firewall",
+            Does::Other => "other",
+        }
+    }
+}
+
+/// How a system is started between two devices.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Adapter {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// What it does with frames.
+    pub does: Does,
+    /// Debian packages that it is in.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// Programs that it needs.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// Values of `{form}`, each a system of its own; none for one system.
+    #[serde(default)]
+    pub forms: Vec<String>,
+    /// Files that are written into `{folder}` first.
+    #[serde(default)]
+    files: BTreeMap<String, Spanned<String>>,
+    /// Commands that start it, one after the other; those that end in ` &` stay.
+    start: Vec<Spanned<String>>,
+    /// A command that goes well when it is ready.
+    #[serde(default)]
+    ready: Option<Spanned<String>>,
+    /// For how many seconds that is tried.
+    #[serde(default = "ready_seconds")]
+    pub ready_seconds: f64,
+    /// Commands before it is ended.
+    #[serde(default)]
+    stop: Vec<Spanned<String>>,
+    /// A command whose first line is its version.
+    #[serde(default)]
+    version: Option<Spanned<String>>,
+}
+
+fn ready_seconds() -> f64 {
+    10.0
+}
+
+impl Adapter {
+    /// Names and contents of files that are written into `{folder}` first.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(name, text)| (name.as_str(), text.as_ref().as_str()))
+    }
+
+    /// Commands that start it.
+    pub fn start(&self) -> impl Iterator<Item = &str> {
+        self.start.iter().map(|line| line.as_ref().as_str())
+    }
+
+    /// The command that goes well when it is ready.
+    pub fn ready(&self) -> Option<&str> {
+        self.ready.as_ref().map(|line| line.as_ref().as_str())
+    }
+
+    /// Commands before it is ended.
+    pub fn stop(&self) -> impl Iterator<Item = &str> {
+        self.stop.iter().map(|line| line.as_ref().as_str())
+    }
+
+    /// The command whose first line is its version.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_ref().map(|line| line.as_ref().as_str())
+    }
+
+    /// Reads an adapter's text; every mistake is told with its place.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn read(name: &str, text: &str) -> Result<Adapter, BenchError> {
+        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+        let source = map.add(name, text);
+        let adapter: Option<Adapter> = match toml::from_str(text) {
+            Ok(adapter) => Some(adapter),
+            Err(error) => {
+                let at = error.span().unwrap_or(0..0);
+                diags.error(Span::new(source, at.start, at.end), error.message().to_string());
+                None
+            }
+        };
+        match adapter.inspect(|adapter| adapter.check(source, text, &mut diags)) {
+            Some(adapter) if !diags.has_errors() => Ok(adapter),
+            _ => Err(BenchError::BadPeer { told: diags.render_short(&map).trim_end().to_string() }),
+        }
+    }
+
+    fn check(&self, source: SourceId, text: &str, diags: &mut Diagnostics) {
+        let all =
+            self.files.values().chain(&self.start).chain(&self.ready).chain(&self.stop).chain(&self.version);
+        for line in all {
+            for word in words(line.as_ref()) {
+                let name = line.as_ref().get(word).unwrap_or_default();
+                if KNOWN.iter().any(|(known, _)| *known == name) {
+                    continue;
+                }
+                // Where it stands in the file, which may write the text in another way.
+                let (span, braces) = (line.span(), format!("{{{name}}}"));
+                let found = text.get(span.clone()).and_then(|stands| stands.find(&braces));
+                let at = found.map_or(span.clone(), |at| span.start + at..span.start + at + braces.len());
+                let names = KNOWN.map(|(known, _)| known);
+                let help =
+                    did_you_mean(name, names).unwrap_or_else(|| format!("there are {}", names.join(", ")));
+                diags
+                    .error(Span::new(source, at.start, at.end), format!("there is no variable `{braces}`"))
+                    .help(help);
+            }
+        }
+        let whole = |key: &str| {
+            let at = text.find(key).unwrap_or(0);
+            Span::new(source, at, (at + key.len()).min(text.len()))
+        };
+        let plain = |name: &str| {
+            !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        };
+        if !plain(&self.name) {
+            diags.error(
+                whole("name"),
+                format!("`{}` is no name: letters, digits, `-`, `_` and `.`", self.name),
+            );
+        }
+        if self.start.is_empty() {
+            diags.error(whole("start"), "nothing starts it: `start` lists commands");
+        }
+        if !(0.0..=600.0).contains(&self.ready_seconds) {
+            diags.error(whole("ready-seconds"), "`ready-seconds` is 0 to 600");
+        }
+        for name in self.files.keys().filter(|name| !plain(name) || name.starts_with('.')) {
+            diags.error(whole(name), format!("`{name}` is no file name: it lies in the system's own folder"));
+        }
+    }
+
+    /// What of it is not there.
+    pub fn missing(&self) -> Option<Missing> {
+        let missing: Vec<&str> =
+            self.programs.iter().map(String::as_str).filter(|name| find_program(name).is_none()).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let remedy = match self.packages.as_slice() {
+            [] => "install it".to_string(),
+            packages => format!("apt-get install {}", packages.join(" ")),
+        };
+        Some(Missing(format!("{} is not there: {remedy}", missing.join(", "))))
+    }
+}
+
+/// A system in one of its forms.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Peer {
+    /// The adapter's name, with the form behind it where there are several.
+    pub name: String,
+    /// How it is started.
+    pub adapter: Adapter,
+    /// Its form, if it has any.
+    pub form: Option<String>,
+}
+
+impl Peer {
+    /// Whether it is Millrace itself.
+    pub fn is_own(&self) -> bool {
+        self.adapter.start().any(|line| line.contains("{millrace}"))
+    }
+}
+
+/// An adapter's systems: one for each form.
+pub fn peers_of(adapter: &Adapter) -> Vec<Peer> {
+    let of = |form: &String| Peer {
+        name: format!("{}-{form}", adapter.name),
+        adapter: adapter.clone(),
+        form: Some(form.clone()),
+    };
+    match adapter.forms.as_slice() {
+        [] => vec![Peer { name: adapter.name.clone(), adapter: adapter.clone(), form: None }],
+        forms => forms.iter().map(of).collect(),
+    }
+}
+
+macro_rules! built_in {
+    ($($file:literal),*) => {
+        [$(($file, include_str!(concat!("adapters/", $file)))),*]
+    };
+}
+
+/// The adapters that are part of this program: file names and texts.
+pub const BUILT_IN: [(&str, &str); 6] = built_in![
+    "linux-forward.toml",
+    "nftables.toml",
+    "openvswitch.toml",
+    "testpmd-af-packet.toml",
+    "millrace.toml",
+    "millrace-firewall.toml"
+];
+
+/// Adapters that are part of this program.
+///
+/// # Errors
+/// None, unless one of those files has a mistake, which a test looks for.
+pub fn built_in() -> Result<Vec<Adapter>, BenchError> {
+    BUILT_IN.iter().map(|(name, text)| Adapter::read(name, text)).collect()
+}
+
+/// Reads an adapter of a user's.
+///
+/// # Errors
+/// When the file cannot be read or has mistakes, which are told with their places.
+pub fn load(path: &Path) -> Result<Adapter, BenchError> {
+    let text = std::fs::read_to_string(path).map_err(|cause| BenchError::File {
+        action: "read",
+        path: path.to_owned(),
+        cause,
+    })?;
+    Adapter::read(&path.display().to_string(), &text)
+}

@@ -1,0 +1,199 @@
+//! Namespaces in which a system runs, and nothing of which outlives it.
+//!
+//! A holder process has namespaces for network, mounts and processes. It reads from a pipe whose other end this process
+//! has: however that ends, the holder does, and with it, as the first process of its namespace, every process in there;
+//! the devices go with the last of them. Nothing is to be cleaned up, and no signal to be caught.
+
+use super::Missing;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// How long a command may take that is to end by itself.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the holder does: tells its number as others see it, then sees only what is its own.
+const HOLDER: &str = "read -r pid rest < /proc/self/stat
+mount -t proc proc /proc
+mount -t sysfs none /sys
+for of in all default; do echo 1 > /proc/sys/net/ipv6/conf/$of/disable_ipv6 || true; done 2>/dev/null
+ip link set lo up
+echo $pid
+exec cat";
+
+/// Namespaces with a holder.
+#[derive(Debug)]
+pub struct Space {
+    holder: Child,
+    pid: String,
+}
+
+impl Space {
+    /// Makes namespaces.
+    ///
+    /// # Errors
+    /// Where that is not allowed, or a program is missing: what would be needed.
+    pub fn new() -> Result<Space, Missing> {
+        let refused = |why: &str| {
+            Missing(format!(
+                "network namespaces need root, and util-linux and iproute2 of Debian: {}",
+                why.trim()
+            ))
+        };
+        let mut holder = Command::new("unshare")
+            .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", HOLDER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| refused(&error.to_string()))?;
+        let mut line = String::new();
+        let read = holder.stdout.take().map(|output| BufReader::new(output).read_line(&mut line));
+        let pid = line.trim().to_string();
+        let space = Space { holder, pid };
+        match read {
+            Some(Ok(_)) if space.pid.parse::<u32>().is_ok() => Ok(space),
+            _ => Err(refused(&space.complaint())),
+        }
+    }
+
+    /// What the holder said when it failed.
+    fn complaint(mut self) -> String {
+        let mut told = String::new();
+        drop(self.holder.stdin.take());
+        if let Some(mut output) = self.holder.stderr.take() {
+            let _ = output.read_to_string(&mut told);
+        }
+        told
+    }
+
+    /// The holder's number.
+    pub fn pid(&self) -> &str {
+        &self.pid
+    }
+
+    /// Its network namespace.
+    ///
+    /// # Errors
+    /// When the holder is gone.
+    pub fn network(&self) -> std::io::Result<File> {
+        File::open(Path::new("/proc").join(&self.pid).join("ns/net"))
+    }
+
+    /// A shell's command line in there; pinned to that core.
+    pub fn command(&self, line: &str, core: Option<usize>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.pid, "--net", "--mount", "--pid", "--"]);
+        if let Some(core) = core {
+            command.args(["taskset", "--cpu-list", &core.to_string()]);
+        }
+        command.args(["sh", "-ec", line]).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command line to its end; what it printed.
+    ///
+    /// # Errors
+    /// When it does not go well, with the last lines that it said.
+    pub fn run(&self, line: &str, core: Option<usize>) -> Result<String, String> {
+        finish(self.command(line, core), line)
+    }
+
+    /// Runs a command line to its end in the network namespace alone: it sees processes as this one does.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_outside(&self, line: &str) -> Result<String, String> {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.pid, "--net", "--", "sh", "-ec", line]).stdin(Stdio::null());
+        finish(command, line)
+    }
+
+    /// Ends every process in there.
+    pub fn end(&mut self) {
+        drop(self.holder.stdin.take());
+        let until = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < until {
+            if !matches!(self.holder.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Runs a command to its end, within some time.
+fn finish(mut command: Command, line: &str) -> Result<String, String> {
+    let failed = |why: &str| format!("`{line}`: {}", last_lines(why));
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(&error.to_string()))?;
+    let outputs = (Reader::of(child.stdout.take()), Reader::of(child.stderr.take()));
+    let until = Instant::now() + PATIENCE;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed(&format!("did not end within {PATIENCE:?}")));
+            }
+            Err(error) => return Err(failed(&error.to_string())),
+        }
+    };
+    let (said, complained) = (outputs.0.text(), outputs.1.text());
+    match status.success() {
+        true => Ok(said),
+        false => Err(failed(if complained.trim().is_empty() { &said } else { &complained })),
+    }
+}
+
+/// What a process says, read by a thread.
+struct Reader(Receiver<Vec<u8>>);
+
+impl Reader {
+    fn of(output: Option<impl Read + Send + 'static>) -> Reader {
+        let (tell, hear) = channel();
+        if let Some(mut output) = output {
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(read @ 1..) = output.read(&mut bytes) {
+                    if tell.send(bytes.get(..read).unwrap_or_default().to_vec()).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Reader(hear)
+    }
+
+    /// All of it when its process has ended. One that it left behind may keep its output open: nobody waits for that.
+    fn text(&self) -> String {
+        let mut all = vec![];
+        while let Ok(some) = self.0.recv_timeout(Duration::from_millis(200)) {
+            all.extend(some);
+        }
+        String::from_utf8_lossy(&all).into_owned()
+    }
+}
+
+/// The last lines of what was said, in one.
+pub(super) fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join("; ");
+    if last.is_empty() { "it failed and said nothing".into() } else { last }
+}

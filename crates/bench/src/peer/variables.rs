@@ -1,0 +1,59 @@
+//! Words in braces that stand for devices, addresses and folders: `{in}`.
+
+use std::ops::Range;
+
+/// What words in braces stand for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Variables(Vec<(&'static str, String)>);
+
+/// All that there are, with what each is.
+pub const KNOWN: [(&str, &str); 10] = [
+    ("in", "the device that frames come in by"),
+    ("out", "the device that they go out by"),
+    ("in_mac", "the address that frames are sent to"),
+    ("out_mac", "the address of the device that they go out by"),
+    ("peer_mac", "the address of the next hop behind that device"),
+    ("core", "the core that the system has"),
+    ("cores", "the same as a mask of the kernel's, in hexadecimal"),
+    ("folder", "a folder of the system's own, which goes away with it"),
+    ("millrace", "this program"),
+    ("form", "the one of the adapter's forms that runs"),
+];
+
+impl Variables {
+    /// Sets one of [`KNOWN`].
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Variables {
+        self.0.retain(|(known, _)| *known != name);
+        self.0.push((name, value.into()));
+        self
+    }
+
+    /// What it stands for.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The text with all variables filled in. Words that are none stay as they are.
+    pub fn fill(&self, text: &str) -> String {
+        let (mut filled, mut done) = (String::new(), 0);
+        for word in words(text) {
+            let Some(value) = text.get(word.clone()).and_then(|name| self.get(name)) else { continue };
+            filled.push_str(text.get(done..word.start - 1).unwrap_or_default());
+            filled.push_str(value);
+            done = word.end + 1;
+        }
+        filled + text.get(done..).unwrap_or_default()
+    }
+}
+
+/// Where words stand in braces: small letters and underscores, and no `$` in front, which is the shell's.
+pub(super) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_word =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));
+    text.match_indices('{').filter_map(move |(open, _)| {
+        let close = open + 1 + text.get(open + 1..)?.find('}')?;
+        let word = open + 1..close;
+        (is_word(text.get(word.clone())?) && !text.get(..open)?.ends_with('$')).then_some(word)
+    })
+}

@@ -1,0 +1,238 @@
+//! One trial: sends what is due, receives what comes, and takes notes.
+//!
+//! The clock is read twice a turn, and nothing is allocated in between: a turn sends a burst and receives one. When a
+//! frame came out is known to within such a turn; [`Counts::turns`] says how long they took.
+
+use super::schedule::Schedule;
+use super::{Ends, WireOptions};
+use crate::load::Recorder;
+use crate::load::recorder::histogram;
+use crate::load::stamp::{self, STAMP_BYTES, Stamp};
+use crate::traffic::FrameSet;
+use hdrhistogram::Histogram;
+use packet::access::Access;
+use port::{Moved, PortStats};
+use shm::{Packet, PacketBytes, PacketBytesMut, Pool};
+use std::time::Instant;
+
+/// The share of a trial's time by which the tester may go on with what was due before the end.
+const GRACE: f64 = 0.01;
+
+/// What a tester counts besides.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    /// Frames that somebody else sent.
+    pub foreign: u64,
+    /// Frames of an earlier trial that came only now.
+    pub stale: u64,
+    /// Frames that came out and found the tester's own receive ring full, where the device counts them.
+    pub missed: u64,
+    /// Frames that the tester's own port took and could not send.
+    pub unsent: u64,
+    /// How many nanoseconds each look at the receiving port came after the one before: latencies are longer than
+    /// they are by up to that.
+    pub turns: Histogram<u64>,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts { foreign: 0, stale: 0, missed: 0, unsent: 0, turns: histogram() }
+    }
+}
+
+/// What came of it.
+pub(super) struct Done {
+    /// Frames that were sent.
+    pub offered: u64,
+    pub recorder: Recorder,
+    pub pacing: Histogram<u64>,
+    pub counts: Counts,
+}
+
+/// A trial under way.
+pub(super) struct Trial<'a> {
+    ends: &'a mut Ends,
+    frames: &'a FrameSet,
+    schedule: Schedule,
+    /// Number of the first frame.
+    first: u64,
+    options: WireOptions,
+    /// Frames that were made, and where the next one stands in the set.
+    made: u64,
+    next: usize,
+    outbox: Vec<Packet>,
+    list: Vec<u16>,
+    /// Those of `list` that are made and not sent yet.
+    held: std::ops::Range<usize>,
+    inbox: Vec<Packet>,
+    done: Done,
+}
+
+impl<'a> Trial<'a> {
+    pub fn new(
+        ends: &'a mut Ends,
+        frames: &'a FrameSet,
+        schedule: Schedule,
+        first: u64,
+        options: &WireOptions,
+    ) -> Trial<'a> {
+        let burst = options.burst;
+        Trial {
+            ends,
+            frames,
+            schedule,
+            first,
+            options: *options,
+            made: 0,
+            next: 0,
+            outbox: vec![Packet::EMPTY; burst],
+            list: (0..burst as u16).collect(),
+            held: 0..0,
+            inbox: vec![Packet::EMPTY; burst],
+            done: Done {
+                offered: 0,
+                recorder: Recorder::new(schedule.frames, &[frames.len() as u64]),
+                pacing: histogram(),
+                counts: Counts::default(),
+            },
+        }
+    }
+
+    /// Carries it out.
+    pub fn run(mut self) -> Done {
+        let (sending, receiving) = self.stats();
+        let start = Instant::now();
+        let now_ns = || start.elapsed().as_nanos() as u64;
+        let last_ns = self.schedule.end_ns + (self.schedule.end_ns as f64 * GRACE) as u64;
+        let quiet_ns = self.options.quiet.as_nanos() as u64;
+        let drain_ns = self.options.drain.as_nanos() as u64;
+        // When all was sent, when something happened last, when the receiving port was looked at last.
+        let (mut over_ns, mut busy_ns, mut looked_ns) = (None, 0, None);
+        loop {
+            if over_ns.is_none() {
+                let now = now_ns();
+                let is_all = self.made == self.schedule.frames && self.held.is_empty();
+                if is_all || now > last_ns {
+                    self.give_up();
+                    over_ns = Some(now);
+                    busy_ns = now;
+                } else {
+                    self.make(now);
+                    if !self.held.is_empty() {
+                        self.send(now_ns());
+                    }
+                }
+            }
+            let moved = self.receive();
+            let now = now_ns();
+            if let Some(before) = looked_ns.replace(now) {
+                self.done.counts.turns.saturating_record(now - before);
+            }
+            if moved.packets > 0 {
+                self.note(moved.packets, now);
+                busy_ns = now;
+            } else if let Some(over_ns) = over_ns
+                && now - busy_ns.min(now) > quiet_ns
+                && now >= over_ns
+            {
+                break;
+            } else {
+                std::hint::spin_loop();
+            }
+            if over_ns.is_some_and(|over_ns| now - over_ns.min(now) > drain_ns) {
+                break;
+            }
+        }
+        let (sending_after, receiving_after) = self.stats();
+        self.done.counts.unsent = sending_after.tx_errors.saturating_sub(sending.tx_errors);
+        self.done.offered = self.done.offered.saturating_sub(self.done.counts.unsent);
+        self.done.counts.missed =
+            receiving_after.rx_dropped.total().saturating_sub(receiving.rx_dropped.total());
+        self.done
+    }
+
+    fn stats(&self) -> (PortStats, PortStats) {
+        let sending = self.ends.send.stats();
+        (sending, self.ends.receive.as_ref().map_or(sending, |port| port.stats()))
+    }
+
+    /// Makes what is due, up to a burst, when the one before is gone.
+    fn make(&mut self, now_ns: u64) {
+        let due = self.schedule.due_by(now_ns) - self.made;
+        if !self.held.is_empty() || due == 0 {
+            return;
+        }
+        let most = self.outbox.len().min(usize::try_from(due).unwrap_or(usize::MAX));
+        let fresh = self.outbox.get_mut(..most).unwrap_or_default();
+        let got = self.ends.pool.alloc(fresh);
+        for packet in fresh.iter_mut().take(got) {
+            let frame = self.frames.get(self.next).unwrap_or_default();
+            let stamp =
+                Stamp { source: 0, number: self.first + self.made, time_ns: self.schedule.due_ns(self.made) };
+            fill(packet, frame, &stamp);
+            self.made += 1;
+            self.next = if self.next + 1 == self.frames.len() { 0 } else { self.next + 1 };
+        }
+        self.held = 0..got;
+    }
+
+    fn send(&mut self, now_ns: u64) {
+        let Some(list) = self.list.get(self.held.clone()) else { return };
+        let moved = self.ends.send.send(&mut self.ends.pool, &mut self.outbox, list);
+        let first = self.made - self.held.len() as u64;
+        for frame in first..first + moved.packets as u64 {
+            let late_ns = now_ns.saturating_sub(self.schedule.due_ns(frame));
+            self.done.pacing.saturating_record(late_ns);
+        }
+        self.done.offered += moved.packets as u64;
+        self.held.start += moved.packets;
+    }
+
+    /// What could not be sent in time is not sent.
+    fn give_up(&mut self) {
+        self.ends.pool.free_all(self.outbox.get(self.held.clone()).unwrap_or_default());
+        self.held = 0..0;
+    }
+
+    fn receive(&mut self) -> Moved {
+        let port = self.ends.receive.as_mut().unwrap_or(&mut self.ends.send);
+        port.receive(&mut self.ends.pool, &mut self.inbox)
+    }
+
+    fn note(&mut self, packets: usize, now_ns: u64) {
+        let packets = self.inbox.get(..packets).unwrap_or_default();
+        for packet in packets {
+            match read(packet) {
+                Some(stamp) if stamp.number < self.first => self.done.counts.stale += 1,
+                Some(stamp) => {
+                    let stamp = Stamp { number: stamp.number - self.first, ..stamp };
+                    self.done.recorder.note(Some(stamp), now_ns);
+                }
+                None => self.done.counts.foreign += 1,
+            }
+        }
+        self.ends.pool.free_all(packets);
+    }
+}
+
+/// Puts a frame with a stamp into a fresh packet.
+#[inline]
+fn fill(packet: &mut Packet, frame: &[u8], stamp: &Stamp) {
+    let len = frame.len() as u32;
+    (packet.len, packet.total, packet.mac) = (len, len, packet.data);
+    let mut bytes = PacketBytesMut::new(packet);
+    // It fits: the set was looked through for frames that are too long.
+    let _ = bytes.copy_in(0, frame);
+    let tail = stamp::offset(frame.len());
+    if let Some((at, before)) = tail.and_then(|at| Some((at, frame.get(at..)?.first_chunk()?))) {
+        let _ = bytes.copy_in(at, &stamp.encode(before));
+    }
+}
+
+/// What a received frame says of itself.
+#[inline]
+fn read(packet: &Packet) -> Option<Stamp> {
+    let bytes = PacketBytes::new(packet);
+    let mut tail = [0; STAMP_BYTES];
+    bytes.copy_out(stamp::offset(bytes.len())?, &mut tail).then(|| Stamp::decode(&tail))?
+}

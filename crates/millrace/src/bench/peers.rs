@@ -1,0 +1,201 @@
+//! `millrace bench peers`: Millrace beside other systems, on the same ports.
+
+use crate::text::print;
+use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
+use ::bench::figure::Figure;
+use ::bench::peer::{self, Peer};
+use ::bench::speed::machine::Machine;
+use ::bench::wire::devices::Means;
+use anyhow::{Context, bail};
+use clap::Args;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Compares Millrace with other systems: the same frames, ports and cores, taking turns.
+///
+/// Each system is started between two veth cables in network namespaces of its own (which needs root), and the rate is
+/// searched for that it carries with up to half a percent of loss; then its latency is measured at a low rate. What is not
+/// installed is left out, and told. A file adds a system: `--peer FILE`.
+#[derive(Debug, Args)]
+pub struct PeersArgs {
+    /// Systems, such as `linux-forward millrace-fused`, or the front of their names, such as `millrace`; all by default
+    #[arg(value_name = "PEER")]
+    peers: Vec<String>,
+
+    /// Adds the system that this file describes; may stand several times
+    #[arg(long = "peer", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Lists the systems
+    #[arg(long)]
+    list: bool,
+
+    /// How often each has its turn
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+
+    /// How long a full-length trial takes
+    #[arg(long, default_value_t = 0.25, value_parser = super::seconds)]
+    seconds: f64,
+
+    /// Bytes of a frame, with its checksum
+    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(64..=1518))]
+    size: u16,
+
+    /// Number of flows
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    flows: u64,
+
+    /// Frames a second at which latency is measured
+    #[arg(long, value_name = "RATE", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    latency_rate: u32,
+
+    /// How the tester reaches its devices: af-packet, af-xdp
+    #[arg(long, value_name = "MEANS", default_value = "af-packet")]
+    tester: Means,
+
+    /// Core of the systems; the last one by default. The tester has the first one
+    #[arg(long)]
+    core: Option<usize>,
+
+    /// The figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such system, a file has mistakes, or frames cannot be made.
+pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
+    let mut adapters = peer::built_in()?;
+    for file in &args.files {
+        let adapter = match peer::load(file) {
+            Ok(adapter) => adapter,
+            Err(mistakes) => {
+                eprintln!("{mistakes}");
+                return Ok(ExitCode::from(2));
+            }
+        };
+        // One of a user's takes the place of a built-in one of that name.
+        adapters.retain(|known| known.name != adapter.name);
+        adapters.push(adapter);
+    }
+    let all: Vec<Peer> = adapters.iter().flat_map(peer::peers_of).collect();
+    if args.list {
+        for peer in &all {
+            let missing = peer.adapter.missing().map_or(String::new(), |why| format!(" ({why})"));
+            print(&format!("{:<26} {}{missing}\n", peer.name, peer.adapter.about))?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let peers = chosen(all, &args.peers)?;
+    let machine = Machine::look();
+    let core = args.core.or(machine.cores.last().copied()).unwrap_or(0);
+    let options = PeersOptions {
+        peers,
+        rounds: usize::from(args.rounds),
+        trial_s: args.seconds,
+        size: args.size,
+        flows: args.flows,
+        latency: (f64::from(args.latency_rate), 4.0 * args.seconds),
+        tester_core: machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core),
+        core,
+        means: args.tester,
+        millrace: std::env::current_exe().context("this program's own file")?,
+        command: command(),
+    };
+    if cfg!(debug_assertions) {
+        eprintln!("WARNING: not built in release mode: the figures say nothing");
+    }
+    let (rates, latencies) = peers_and_latency(&options, &mut super::progress)?;
+    super::progress("");
+    for skipped in &rates.skipped {
+        eprintln!("SKIP: {}: {}", skipped.what, skipped.why);
+    }
+    match args.json {
+        true => print(&format!("{}\n", serde_json::to_string_pretty(&[&rates, &latencies])?))?,
+        false => print(&format!("{}\n{}", text(&rates), text(&latencies)))?,
+    }
+    Ok(if rates.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the user typed.
+fn command() -> String {
+    let words = std::env::args().skip(1);
+    ["millrace".to_string()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// The systems with these names, or whose names begin so.
+fn chosen(all: Vec<Peer>, names: &[String]) -> anyhow::Result<Vec<Peer>> {
+    let is_exact = |name: &String| all.iter().any(|peer| peer.name == *name);
+    let meant = |peer: &Peer, name: &String| match is_exact(name) {
+        true => peer.name == *name,
+        false => peer.name.starts_with(name.as_str()),
+    };
+    for name in names {
+        if !all.iter().any(|peer| meant(peer, name)) {
+            let known: Vec<&str> = all.iter().map(|peer| peer.name.as_str()).collect();
+            bail!("there is no system `{name}`; there are {}; `--peer FILE` adds one", known.join(", "));
+        }
+    }
+    let keep = |peer: &&Peer| names.is_empty() || names.iter().any(|name| meant(peer, name));
+    Ok(all.iter().filter(keep).cloned().collect())
+}
+
+/// A figure as lines.
+fn text(figure: &Figure) -> String {
+    let mut text = format!("{}\n\n", figure.title);
+    for series in &figure.series {
+        for point in &series.points {
+            let spread = point.y;
+            let _ = writeln!(
+                text,
+                "{:<34} {:<18} {:>10.3} {:<6} ({:.3} to {:.3}){}",
+                figure.x.value(point.x),
+                series.name,
+                spread.median,
+                figure.y.unit,
+                spread.min,
+                spread.max,
+                if point.disturbed { " disturbed" } else { "" }
+            );
+        }
+    }
+    for (name, value) in &figure.settings {
+        let _ = writeln!(text, "  {name}: {value}");
+    }
+    for note in &figure.notes {
+        let _ = writeln!(text, "  {note}");
+    }
+    for expectation in &figure.expected {
+        let _ =
+            writeln!(text, "  {}: {}", if expectation.holds { "holds" } else { "FAILS" }, expectation.told);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &[&str]) -> anyhow::Result<Vec<String>> {
+        let all = peer::built_in().expect("sound").iter().flat_map(peer::peers_of).collect();
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        Ok(chosen(all, &words)?.into_iter().map(|peer| peer.name).collect())
+    }
+
+    #[test]
+    fn systems_are_chosen_by_name_or_its_front() {
+        assert_eq!(names(&["linux-forward"]).expect("known"), ["linux-forward"]);
+        assert_eq!(names(&["millrace-fused", "nft"]).expect("known"), ["nftables", "millrace-fused"]);
+        assert_eq!(names(&["millrace-firewall"]).expect("known").len(), 2);
+        assert_eq!(names(&[]).expect("all").len(), 8);
+        let error = names(&["vpp"]).expect_err("refused").to_string();
+        assert!(
+            error.contains("`vpp`") && error.contains("linux-forward") && error.contains("--peer"),
+            "{error}"
+        );
+    }
+}
