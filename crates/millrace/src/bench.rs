@@ -9,6 +9,7 @@ mod deploy;
 mod dos;
 mod figures;
 mod latency;
+mod paper;
 mod peers;
 mod report;
 mod steering;
@@ -114,6 +115,8 @@ pub struct BenchArgs {
 /// Experiments that are asked for by name.
 #[derive(Debug, Subcommand)]
 enum Experiment {
+    All(paper::AllArgs),
+    Paper(paper::PaperArgs),
     Report(report::ReportArgs),
     Peers(peers::PeersArgs),
     Throughput(throughput::ThroughputArgs),
@@ -142,6 +145,8 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
 /// When there is no such workload, or nothing can be laid out or started.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.experiment {
+        Some(Experiment::All(args)) => return paper::all(args),
+        Some(Experiment::Paper(args)) => return paper::run(args),
         Some(Experiment::Report(args)) => return report::run(args),
         Some(Experiment::Peers(args)) => return peers::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),

@@ -10,16 +10,22 @@
 //! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
 //! - [`taps`]: what NFs cost that share a virtual device (MVMP, figure 6)
 //! - [`peers`]: Millrace beside other systems, on the same ports
+//! - [`paper`]: all that five papers report, with what they state beside
+//! - [`lab`]: how thoroughly, on which cores, and points that are measured by turns; [`growth`]: fits
 //! - [`script`] and [`live`]: chains that experiments write and run in this process
 
 pub mod breakdown;
 pub mod deploy;
 pub mod dos;
+pub mod growth;
+pub mod lab;
 pub mod live;
+pub mod paper;
 pub mod peers;
 pub mod script;
 pub mod steering;
 pub mod taps;
 
+pub use lab::{Effort, Lab};
 pub use live::Setting;
 pub use script::Script;

@@ -89,7 +89,8 @@ enum Side {
 /// Writes a stamp into a packet that has room for one.
 fn write(packet: &mut Packet, stamp: Stamp) {
     let mut bytes = PacketBytesMut::new(packet);
-    if let Some(at) = stamp::offset(bytes.len())
+    if let Some(head) = bytes.get(0)
+        && let Some(at) = stamp::room(&head, bytes.len())
         && let Some(before) = bytes.get(at)
     {
         let _ = bytes.copy_in(at, &stamp.encode(&before));

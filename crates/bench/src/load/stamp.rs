@@ -34,6 +34,38 @@ pub fn offset(len: usize) -> Option<usize> {
     (len >= LEAST_BYTES).then(|| (len - STAMP_BYTES) & !1)
 }
 
+/// The same for a frame that is about to get one, by its first bytes: `None` also where headers reach into that place, as
+/// TCP's do in the shortest frames.
+#[inline]
+pub fn room(head: &[u8; LEAST_BYTES], len: usize) -> Option<usize> {
+    offset(len).filter(|at| headers(head) <= *at)
+}
+
+/// Where the headers of a frame end: Ethernet, VLAN tags, IP, TCP or UDP, as far as they are those.
+fn headers(head: &[u8; LEAST_BYTES]) -> usize {
+    const TAGS: [u16; 2] = [0x8100, 0x88a8];
+    let byte = |at: usize| usize::from(head.get(at).copied().unwrap_or(0));
+    let word = |at: usize| (byte(at) << 8 | byte(at + 1)) as u16;
+    // Two tags at most.
+    let tags = if !TAGS.contains(&word(12)) {
+        0
+    } else if TAGS.contains(&word(16)) {
+        8
+    } else {
+        4
+    };
+    let ip = 14 + tags;
+    let (transport, protocol) = match word(ip - 2) {
+        0x0800 => (ip + (byte(ip) & 15) * 4, byte(ip + 9)),
+        0x86dd => (ip + 40, byte(ip + 6)),
+        _ => return ip,
+    };
+    match protocol {
+        6 => transport + (byte(transport + 12) >> 4).max(5) * 4,
+        _ => transport + 8,
+    }
+}
+
 /// The one's complement sum of 16-bit words.
 fn sum(bytes: &[u8]) -> u16 {
     let (words, _) = bytes.as_chunks::<2>();
@@ -73,9 +105,10 @@ impl Stamp {
         })
     }
 
-    /// Writes it into a frame without its checksum; `false` when that is too short.
+    /// Writes it into a frame without its checksum; `false` when that has no room for it.
     pub fn write(&self, frame: &mut [u8]) -> bool {
-        let tail = offset(frame.len()).and_then(|at| frame.get_mut(at..)?.first_chunk_mut::<STAMP_BYTES>());
+        let at = frame.first_chunk().and_then(|head| room(head, frame.len()));
+        let tail = at.and_then(|at| frame.get_mut(at..)?.first_chunk_mut::<STAMP_BYTES>());
         tail.map(|place| *place = self.encode(place)).is_some()
     }
 
@@ -100,6 +133,8 @@ mod tests {
         ) {
             let stamp = Stamp { source, number, time_ns };
             let even = frame.len() & !1;
+            // ARP, for one: no headers behind it.
+            frame[12..14].copy_from_slice(&[0x08, 0x06]);
             let before = sum(&frame[..even]);
             prop_assert!(stamp.write(&mut frame));
             prop_assert_eq!(Stamp::read(&frame), Some(stamp));
@@ -111,6 +146,31 @@ mod tests {
             prop_assert!(next.write(&mut frame));
             prop_assert_eq!(zero(sum(&frame[..even])), zero(before));
         }
+    }
+
+    #[test]
+    fn headers_are_left_alone() {
+        let frame = |kind: u16, protocol: u8, len: usize| {
+            let mut frame = vec![0; len];
+            frame[12..14].copy_from_slice(&kind.to_be_bytes());
+            frame[14] = 0x45;
+            frame[if kind == 0x0800 { 23 } else { 20 }] = protocol;
+            frame[46] = 0x50;
+            frame
+        };
+        let stamp = Stamp { source: 0, number: 1, time_ns: 2 };
+        // UDP and TCP over IPv4, the same over IPv6, something else.
+        for (kind, protocol, least) in
+            [(0x0800, 17, 60), (0x0800, 6, 72), (0x86dd, 17, 80), (0x86dd, 6, 92), (0x0806, 0, 60)]
+        {
+            assert!(stamp.write(&mut frame(kind, protocol, least)), "{kind:x} {protocol}");
+            assert!(!stamp.write(&mut frame(kind, protocol, least - 1)), "{kind:x} {protocol}");
+        }
+        // Behind a tag.
+        let mut tagged = frame(0x8100, 0, 64);
+        tagged[16..19].copy_from_slice(&[0x08, 0, 0x45]);
+        tagged[27] = 17;
+        assert!(stamp.write(&mut tagged) && !stamp.write(&mut tagged[..63]));
     }
 
     #[test]

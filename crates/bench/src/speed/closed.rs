@@ -19,12 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The class of elements that stand for NFs in processes, and their drop reason when there is no such process.
 const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
 
-/// The chain, running, with one worker.
+/// The chain, running.
 pub struct ClosedLoop {
     running: Running,
     // The ports' devices and NFs end with them.
     _ports: Ports,
-    thread: Option<Thread>,
+    threads: Vec<Thread>,
+    workers: usize,
     shape: Shape,
     /// The frames of each port that makes some up.
     pub frames: Vec<Arc<FrameSet>>,
@@ -39,8 +40,16 @@ pub struct Window {
     pub packets: u64,
     /// How long it took, in nanoseconds.
     pub wall_ns: f64,
-    /// Of that, how long the packet thread was ready but had no core.
+    /// Of that, how long a packet thread was ready but had no core: the one that waited longest.
     pub waited_ns: f64,
+}
+
+/// What was seen at one moment.
+struct Look {
+    /// How long each packet thread has waited for its core.
+    waited: Vec<u64>,
+    received: u64,
+    at: Instant,
 }
 
 impl Window {
@@ -68,7 +77,8 @@ impl ClosedLoop {
         Ok(ClosedLoop {
             running,
             _ports: ports,
-            thread: None,
+            threads: vec![],
+            workers: options.cores.len(),
             shape: options.shape,
             frames: loaded.frames(),
             processes: loaded.chain.processes.len(),
@@ -110,7 +120,11 @@ impl ClosedLoop {
             return Err(failed(told));
         }
         self.fill_cache();
-        self.thread = Thread::find("self", |name| name == "worker-0");
+        let thread = |worker: usize| {
+            let wanted = format!("worker-{worker}");
+            Thread::find("self", |name| name == wanted)
+        };
+        self.threads = (0..self.workers).filter_map(thread).collect();
         Ok(())
     }
 
@@ -135,22 +149,32 @@ impl ClosedLoop {
     /// # Errors
     /// When none come.
     pub fn watch(&self, seconds: f64) -> Result<Window, BenchError> {
-        let waited = || self.thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
-        let received = || self.running.report().received();
-        let (waited_before, before, start) = (waited(), received(), Instant::now());
+        let before = self.look();
         std::thread::sleep(Duration::from_secs_f64(seconds));
+        self.since(before)
+    }
+
+    fn look(&self) -> Look {
+        let waited = self.threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect();
+        Look { waited, received: self.running.report().received(), at: Instant::now() }
+    }
+
+    fn since(&self, before: Look) -> Result<Window, BenchError> {
+        let mut after = self.look();
         // On a machine that has no core for the packet thread now, it takes longer.
-        while received() == before && start.elapsed() < PATIENCE {
+        while after.received == before.received && before.at.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
+            after = self.look();
         }
-        let (after, wall_ns, waited_after) = (received(), start.elapsed(), waited());
-        if after == before {
+        if after.received == before.received {
             return Err(failed("no packets came while it was measured"));
         }
+        let waited = after.waited.iter().zip(&before.waited);
+        let waited = waited.map(|(after, before)| after.saturating_sub(*before)).max().unwrap_or(0);
         Ok(Window {
-            packets: after - before,
-            wall_ns: wall_ns.as_nanos() as f64,
-            waited_ns: waited_after.saturating_sub(waited_before) as f64,
+            packets: after.received - before.received,
+            wall_ns: (after.at - before.at).as_nanos() as f64,
+            waited_ns: waited as f64,
         })
     }
 
@@ -164,6 +188,16 @@ impl ClosedLoop {
         self.running.stop();
         self.running.wait()
     }
+}
+
+/// Counts the packets of several chains in the same while.
+///
+/// # Errors
+/// When one of them gets none.
+pub fn watch_all(chains: &[ClosedLoop], seconds: f64) -> Result<Vec<Window>, BenchError> {
+    let before: Vec<Look> = chains.iter().map(ClosedLoop::look).collect();
+    std::thread::sleep(Duration::from_secs_f64(seconds));
+    chains.iter().zip(before).map(|(chain, before)| chain.since(before)).collect()
 }
 
 /// Whether every packet was accounted for. Slots that did not come back tell nothing here: net_pcap keeps those of the

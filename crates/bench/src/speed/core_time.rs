@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 pub struct Thread(PathBuf);
 
 impl Thread {
-    /// The first thread of a process whose name `is_it`. `process` is a number or `self`.
+    /// The thread of a process whose name `is_it`, the youngest of several. `process` is a number or `self`.
     pub fn find(process: &str, is_it: impl Fn(&str) -> bool) -> Option<Thread> {
         let tasks = std::fs::read_dir(Path::new("/proc").join(process).join("task")).ok()?;
         let named =
             |task: &Path| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| is_it(name.trim_end()));
-        tasks.flatten().map(|task| task.path()).find(|task| named(task)).map(Thread)
+        let number = |task: &PathBuf| task.file_name()?.to_str()?.parse::<u32>().ok();
+        tasks.flatten().map(|task| task.path()).filter(|task| named(task)).max_by_key(number).map(Thread)
     }
 
     /// The one that calls this.

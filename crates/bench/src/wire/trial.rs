@@ -223,7 +223,7 @@ fn fill(packet: &mut Packet, frame: &[u8], stamp: &Stamp) {
     let mut bytes = PacketBytesMut::new(packet);
     // It fits: the set was looked through for frames that are too long.
     let _ = bytes.copy_in(0, frame);
-    let tail = stamp::offset(frame.len());
+    let tail = frame.first_chunk().and_then(|head| stamp::room(head, frame.len()));
     if let Some((at, before)) = tail.and_then(|at| Some((at, frame.get(at..)?.first_chunk()?))) {
         let _ = bytes.copy_in(at, &stamp.encode(before));
     }

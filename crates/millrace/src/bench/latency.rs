@@ -182,7 +182,7 @@ impl Found {
             cells.extend(found.unwrap_or_else(|| ["-"; 6].map(String::from)));
             cells.push(match () {
                 () if row.disturbed => "disturbed".into(),
-                () if row.latency_ns.is_none() => "frames have no room for a stamp: 64 bytes at least".into(),
+                () if row.latency_ns.is_none() => "no room for stamps: UDP takes 64 bytes, TCP 76".into(),
                 () => String::new(),
             });
             table.add_row(cells);

@@ -1,0 +1,37 @@
+//! How something grows: fits to measured points.
+
+/// The straight line through points, by least squares: its slope, and where it begins. `None` for less than two places.
+pub fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let count = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
+    let (x, y) = (x / count, y / count);
+    let spread: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    let both: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    (spread > 0.0).then(|| (both / spread, y - both / spread * x))
+}
+
+/// The power of x that y grows with, by least squares over logarithms: 0 for not at all, 1 for as much. `None` for less
+/// than two places, or values that have no logarithm.
+pub fn power(points: &[(f64, f64)]) -> Option<f64> {
+    let is_positive = |(x, y): &(f64, f64)| *x > 0.0 && *y > 0.0;
+    if !points.iter().all(is_positive) {
+        return None;
+    }
+    let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+    line(&logs).map(|(slope, _)| slope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fits_are_exact_where_points_are() {
+        let (slope, start) = line(&[(1.0, 5.0), (2.0, 8.0), (4.0, 14.0)]).expect("a line");
+        assert!((slope - 3.0).abs() < 1e-12 && (start - 2.0).abs() < 1e-12);
+        assert!(line(&[(1.0, 5.0), (1.0, 6.0)]).is_none() && line(&[]).is_none());
+        let power = power(&[(1.0, 3.0), (10.0, 30.0 * 10f64.sqrt()), (100.0, 3e3)]).expect("a power");
+        assert!((power - 1.5).abs() < 1e-12, "{power}");
+        assert!(super::power(&[(0.0, 1.0), (1.0, 2.0)]).is_none());
+    }
+}

@@ -1,0 +1,88 @@
+//! How thoroughly experiments measure.
+
+use crate::search::Goal;
+
+/// How often, how long, at how many points.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Effort {
+    /// Its name: `quick`, `full` or `miniature`.
+    pub name: &'static str,
+    /// How often each point is measured, by turns.
+    pub rounds: usize,
+    /// Seconds for a point that is measured as fast as it goes, without warming up.
+    pub seconds: f64,
+    /// Seconds of a trial at a set rate.
+    pub trial_s: f64,
+    /// Trials that settle a load in a search.
+    pub trials: u32,
+    /// How narrow a search's answer is.
+    pub width: f64,
+    /// Seconds for a point of latency.
+    pub latency_s: f64,
+    /// Frame sizes, FCS counted.
+    pub sizes: &'static [u16],
+    /// How many NFs stand in a row, at most, in rows of NFs in processes.
+    pub most: usize,
+}
+
+impl Effort {
+    /// All experiments of the report in less than half an hour on two cores.
+    pub const QUICK: Effort = Effort {
+        name: "quick",
+        rounds: 3,
+        seconds: 0.15,
+        trial_s: 0.05,
+        trials: 3,
+        width: 0.03,
+        latency_s: 0.2,
+        sizes: &[64, 128, 256, 512, 1024, 1518],
+        most: 5,
+    };
+
+    /// Trials as RFC 9971 has them, more rounds: hours.
+    pub const FULL: Effort = Effort {
+        name: "full",
+        rounds: 7,
+        seconds: 1.0,
+        trial_s: 1.0,
+        trials: 21,
+        width: 0.005,
+        latency_s: 5.0,
+        sizes: &[64, 96, 128, 256, 512, 1024, 1280, 1518],
+        most: 8,
+    };
+
+    /// Just enough to see in which direction a result goes.
+    pub const MINIATURE: Effort = Effort {
+        name: "miniature",
+        rounds: 1,
+        seconds: 0.05,
+        trial_s: 0.05,
+        trials: 1,
+        width: 0.2,
+        latency_s: 0.1,
+        sizes: &[64, 1518],
+        most: 3,
+    };
+
+    /// Whether it is the smallest one.
+    pub fn is_miniature(&self) -> bool {
+        self.name == Effort::MINIATURE.name
+    }
+
+    /// A goal with this effort's trials.
+    pub fn goal(&self, goal: Goal) -> Goal {
+        Goal { width: self.width, ..goal.quick(self.trial_s, self.trials) }
+    }
+
+    /// What a reader of rates that were searched for has to know.
+    pub fn told_of_search(&self) -> String {
+        format!(
+            "Rates were searched for by RFC 9971 with {} trials of {} s at a load and a width of {} %. RFC 2544 asks for \
+             trials of 60 s: these are not conformant.",
+            self.trials,
+            self.trial_s,
+            self.width * 100.0
+        )
+    }
+}

@@ -1,0 +1,184 @@
+//! Chains of NFs that stand in a row, between made-up traffic and a port that discards: the same functions in every form.
+
+use super::{Lab, SLOTS};
+use crate::BenchError;
+use crate::speed::Shape;
+use crate::start::RunOptions;
+use crate::traffic::{Change, SizeMix};
+use std::path::PathBuf;
+
+/// Packets that are worked on at a time.
+pub const BURST: usize = 64;
+/// Flows of the traffic.
+const FLOWS: u32 = 1_000;
+
+/// A function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nf {
+    /// L2 forwarding: the addresses of a frame are exchanged, as DPDK's l2fwd does.
+    L2,
+    /// L3 forwarding by ten routes.
+    L3,
+    /// A firewall of ten rules that lets all of the traffic pass.
+    Firewall,
+    /// A program that is an NF, and exchanges the addresses of a frame.
+    Program,
+}
+
+impl Nf {
+    /// Its name in legends.
+    pub fn name(self) -> &'static str {
+        match self {
+            Nf::L2 => "L2FWD",
+            Nf::L3 => "L3FWD",
+            Nf::Firewall => "firewall",
+            Nf::Program => "program",
+        }
+    }
+
+    fn click(self) -> Option<&'static str> {
+        match self {
+            Nf::L2 => Some(include_str!("../../../../../examples/bench/l2.click")),
+            Nf::L3 => Some(include_str!("../../../../../examples/bench/l3-10.click")),
+            Nf::Firewall => Some(include_str!("../../../../../examples/bench/firewall-10.click")),
+            Nf::Program => None,
+        }
+    }
+}
+
+/// How NFs run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// As elements of this process.
+    Modular,
+    /// As one synthesized function.
+    Fused,
+    /// The same with a flow cache where that is worth it.
+    Cached,
+    /// Each in a process of its own, all of one trust group: packets stay where they lie.
+    Process,
+    /// Each in a process and a trust group of its own: packets cross as copies.
+    Apart,
+}
+
+impl Form {
+    /// Its name in legends.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Modular => "modular",
+            Form::Fused => "fused",
+            Form::Cached => "fused, flow cache",
+            Form::Process => "processes",
+            Form::Apart => "processes, a trust group each",
+        }
+    }
+
+    /// How those run that run in this process.
+    pub fn shape(self) -> Shape {
+        match self {
+            Form::Fused => Shape::Fused,
+            Form::Cached => Shape::Cached,
+            Form::Modular | Form::Process | Form::Apart => Shape::Modular,
+        }
+    }
+
+    fn is_process(self) -> bool {
+        matches!(self, Form::Process | Form::Apart)
+    }
+}
+
+impl Lab<'_> {
+    /// How a chain of that form runs on the first core, with frames of that size.
+    pub fn run_options(&self, form: Form, size: u16) -> RunOptions {
+        RunOptions {
+            burst: BURST,
+            cores: self.cores(1),
+            slots: SLOTS,
+            shape: form.shape(),
+            change: Change { size: Some(SizeMix::fixed(size)), flows: None },
+        }
+    }
+
+    /// Lays out NFs in a row; the chain's file. NFs in processes share the cores that the packet thread leaves.
+    ///
+    /// # Errors
+    /// When this form cannot run here, or nothing can be written.
+    pub fn row(&self, nfs: &[Nf], form: Form) -> Result<PathBuf, BenchError> {
+        self.row_on(nfs, form, &self.other_cores(), "")
+    }
+
+    /// The same, with the cores of the processes said; `name` tells chains of other cores apart.
+    ///
+    /// # Errors
+    /// As [`Lab::row`].
+    pub fn row_on(&self, nfs: &[Nf], form: Form, cores: &[usize], name: &str) -> Result<PathBuf, BenchError> {
+        if form.is_process() && self.millrace.is_none() {
+            return Err(BenchError::Measurement("NFs in processes need the program `millrace`".into()));
+        }
+        let mut tables = toml::Table::new();
+        let mut links = "in".to_string();
+        for (number, nf) in nfs.iter().enumerate() {
+            let (key, table) = (format!("nf{}", number + 1), self.nf(*nf, form, cores)?);
+            // The files of the benchmark name their interfaces; the program's have numbers.
+            links += &match nf {
+                Nf::Program => format!(" -> [0]{key}[1]"),
+                _ => format!(" -> [in]{key}[out]"),
+            };
+            tables.insert(key, table.into());
+        }
+        links += " -> out";
+        let names: Vec<&str> = nfs.iter().map(|nf| nf.name()).collect();
+        let folder = format!("{}-{}{name}", names.join("-"), form.name().replace([' ', ','], "-"));
+        self.write(&folder, links, tables)
+    }
+
+    fn nf(&self, nf: Nf, form: Form, cores: &[usize]) -> Result<toml::Table, BenchError> {
+        let mut table = toml::Table::new();
+        match nf.click() {
+            Some(text) => {
+                table.insert("inline".into(), text.into());
+            }
+            None => {
+                let (program, arguments) = self.program.as_ref().ok_or_else(|| {
+                    BenchError::Measurement("there is no program to start as an NF here".into())
+                })?;
+                table.insert("program".into(), program.display().to_string().into());
+                table.insert("arguments".into(), arguments.clone().into());
+                table.insert("interfaces".into(), vec!["0", "1"].into());
+            }
+        }
+        if form.is_process() {
+            if nf != Nf::Program {
+                table.insert("runs".into(), "process".into());
+            }
+            if form == Form::Process {
+                table.insert("trust".into(), "lab".into());
+            }
+            table.insert("cores".into(), cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into());
+        }
+        Ok(table)
+    }
+
+    fn write(&self, name: &str, links: String, nfs: toml::Table) -> Result<PathBuf, BenchError> {
+        let traffic = format!(
+            "flows = {FLOWS}\nsize = \"64\"\nsrc = \"10.0.0.0/16\"\ndst = \"198.18.1.0-198.19.254.255\"\n\
+             src-port = \"1024-65535\"\ndst-port = \"1234\"\n"
+        );
+        let traffic = traffic.parse::<toml::Table>().map_err(crate::start::failed)?;
+        let mut port = toml::Table::new();
+        port.insert("traffic".into(), traffic.into());
+        let sink = toml::Table::from_iter([("discard".to_string(), true.into())]);
+        let ports = toml::Table::from_iter([("in".to_string(), port.into()), ("out".into(), sink.into())]);
+        let chain = toml::Table::from_iter([
+            ("links".to_string(), vec![links].into()),
+            ("ports".into(), ports.into()),
+            ("nf".into(), nfs.into()),
+        ]);
+        let folder = self.folder().join(name);
+        let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let path = folder.join("chain.toml");
+        std::fs::write(&path, chain.to_string()).map_err(failed)?;
+        Ok(path)
+    }
+}

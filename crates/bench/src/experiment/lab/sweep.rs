@@ -1,0 +1,180 @@
+//! Points that are measured by turns, round by round: whatever changes on the machine meanwhile is shared by all curves.
+
+use super::Lab;
+use crate::BenchError;
+use crate::figure::{Origin, Point, Series, Skipped};
+use crate::speed::stats::Spread;
+
+/// Above this share of the time without a core a measurement counts as disturbed.
+pub const DISTURBED: f64 = 0.02;
+/// How often a disturbed measurement is made again.
+const REPEATS: usize = 2;
+
+/// A value of a curve.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sample {
+    /// The curve's name.
+    pub series: String,
+    /// Where on it.
+    pub x: f64,
+    /// What was measured.
+    pub y: f64,
+    /// Whether something else had the core for too long.
+    pub disturbed: bool,
+}
+
+/// What came of a case.
+type Measured = Result<Vec<Sample>, BenchError>;
+
+/// Something to measure, for one point or for several of the same run.
+pub struct Case<'c> {
+    name: String,
+    measure: Box<dyn FnMut(&Lab) -> Measured + 'c>,
+}
+
+impl<'c> Case<'c> {
+    /// With a name for those who wait, and for the list of what was skipped.
+    pub fn new(name: impl Into<String>, measure: impl FnMut(&Lab) -> Measured + 'c) -> Case<'c> {
+        Case { name: name.into(), measure: Box::new(measure) }
+    }
+
+    /// For one point.
+    pub fn point(
+        series: &str,
+        x: f64,
+        mut measure: impl FnMut(&Lab) -> Result<(f64, bool), BenchError> + 'c,
+    ) -> Case<'c> {
+        let name = series.to_string();
+        Case::new(format!("{name}, {x}"), move |lab| {
+            let (y, disturbed) = measure(lab)?;
+            Ok(vec![Sample { series: name.clone(), x, y, disturbed }])
+        })
+    }
+}
+
+/// The curves, and what could not be measured.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Swept {
+    /// In the order of the cases.
+    pub series: Vec<Series>,
+    /// With the reason.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Swept {
+    /// The median of a curve somewhere.
+    pub fn at(&self, series: &str, x: f64) -> Option<f64> {
+        self.series.iter().find(|one| one.name == series).and_then(|one| one.at(x))
+    }
+}
+
+impl Lab<'_> {
+    /// Measures all cases as often as the effort says, by turns. What fails once is skipped from then on.
+    pub fn sweep(&mut self, what: &str, mut cases: Vec<Case>) -> Swept {
+        let rounds = self.effort.rounds.max(1);
+        let (mut found, mut failed) = (Vec::<Curve>::new(), vec![None; cases.len()]);
+        for round in 1..=rounds {
+            for (case, failed) in cases.iter_mut().zip(&mut failed).filter(|(_, failed)| failed.is_none()) {
+                self.tell(&format!("{what}: {} ({round} of {rounds})", case.name));
+                match measured(self, case) {
+                    Ok(samples) => samples.into_iter().for_each(|sample| note(&mut found, sample)),
+                    Err(error) => *failed = Some(error.to_string()),
+                }
+            }
+        }
+        let skipped = cases.iter().zip(failed);
+        let skipped = skipped.filter_map(|(case, why)| Some(Skipped { what: case.name.clone(), why: why? }));
+        Swept { series: found.into_iter().map(Curve::series).collect(), skipped: skipped.collect() }
+    }
+}
+
+/// Measures again what was disturbed, a few times.
+fn measured(lab: &Lab, case: &mut Case) -> Measured {
+    let mut samples = (case.measure)(lab)?;
+    for _ in 0..REPEATS {
+        if lab.effort.is_miniature() || samples.iter().all(|sample| !sample.disturbed) {
+            break;
+        }
+        samples = (case.measure)(lab)?;
+    }
+    Ok(samples)
+}
+
+/// A curve that is being measured.
+struct Curve {
+    name: String,
+    points: Vec<(f64, Vec<(f64, bool)>)>,
+}
+
+impl Curve {
+    fn series(mut self) -> Series {
+        self.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let points = self.points.into_iter().filter_map(|(x, values)| {
+            let y = Spread::of(values.iter().map(|(y, _)| *y))?;
+            let disturbed = values.iter().all(|(_, disturbed)| *disturbed);
+            Some(Point { x, y, repeats: values.len(), disturbed })
+        });
+        Series { name: self.name, origin: Origin::Own, points: points.collect() }
+    }
+}
+
+fn note(curves: &mut Vec<Curve>, sample: Sample) {
+    let Sample { series, x, y, disturbed } = sample;
+    let at = curves.iter().position(|curve| curve.name == series).unwrap_or_else(|| {
+        curves.push(Curve { name: series, points: vec![] });
+        curves.len() - 1
+    });
+    let Some(curve) = curves.get_mut(at) else { return };
+    match curve.points.iter_mut().find(|(known, _)| *known == x) {
+        Some((_, values)) => values.push((y, disturbed)),
+        None => curve.points.push((x, vec![(y, disturbed)])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::lab::Effort;
+    use crate::start::failed;
+
+    #[test]
+    fn cases_take_turns_and_what_fails_is_skipped() {
+        let mut said = vec![];
+        let mut tell = |what: &str| said.push(what.to_string());
+        let mut lab =
+            Lab::new(Effort { rounds: 3, ..Effort::MINIATURE }, std::path::Path::new("."), &mut tell);
+        let mut count = 0.0;
+        let cases = vec![
+            Case::point("a", 2.0, |_| {
+                count += 1.0;
+                Ok((count, count > 1.0))
+            }),
+            Case::point("a", 1.0, |_| Ok((5.0, true))),
+            Case::point("b", 1.0, |_| Err(failed("no such thing"))),
+        ];
+        let swept = lab.sweep("test", cases);
+        assert_eq!(said.len(), 7, "{said:?}");
+        let [a] = swept.series.as_slice() else { panic!("{swept:?}") };
+        assert_eq!(a.points.iter().map(|point| point.x).collect::<Vec<_>>(), [1.0, 2.0]);
+        let spread = Spread { median: 2.0, min: 1.0, max: 3.0 };
+        assert_eq!((a.points[1].y, a.points[1].disturbed, a.points[0].disturbed), (spread, false, true));
+        assert_eq!(swept.skipped[0].what, "b, 1");
+        assert!(swept.skipped[0].why.contains("no such thing"));
+        assert_eq!((swept.at("a", 1.0), swept.at("b", 1.0)), (Some(5.0), None));
+    }
+
+    #[test]
+    fn what_was_disturbed_is_measured_again() {
+        let mut tell = |_: &str| {};
+        let mut lab = Lab::new(Effort { rounds: 1, ..Effort::QUICK }, std::path::Path::new("."), &mut tell);
+        let mut tries = 0;
+        let swept = lab.sweep(
+            "test",
+            vec![Case::point("a", 0.0, |_| {
+                tries += 1;
+                Ok((f64::from(tries), tries < 2))
+            })],
+        );
+        assert_eq!((swept.at("a", 0.0), swept.series[0].points[0].disturbed), (Some(2.0), false));
+    }
+}

@@ -1,0 +1,84 @@
+//! What a chain carries: as fast as it goes, at set rates, or without loss.
+
+use super::Lab;
+use super::sweep::DISTURBED;
+use crate::BenchError;
+use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, Trials, UnderTest};
+use crate::search::{Goal, Limits, search};
+use crate::speed::closed::{self, ClosedLoop};
+use crate::start::{RunOptions, failed};
+use std::path::Path;
+
+/// Frames that wait for a chain at a port, at most.
+pub const RING: u64 = 1_024;
+/// What a reader of saturation figures has to know.
+pub const CLOSED_LOOP: &str = "Closed loop: frames come from memory as fast as they are taken. These are saturation \
+                               figures, not rates that RFC 2544 searches for.";
+/// Frames of a trial at a low rate, at least.
+const LEAST_FRAMES: f64 = 20.0;
+/// The least and the most that is offered in a search, and seconds that it may take.
+const LIMITS: Limits = Limits { least: 1_000.0, most: 200e6, patience_s: 600.0 };
+
+/// Packets a second that a chain takes as fast as it goes, and whether something else had the core for too long.
+///
+/// # Errors
+/// When the chain has mistakes, no packets come, or not every packet is accounted for.
+pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool), BenchError> {
+    let mut chain = ClosedLoop::start(path, run)?;
+    chain.warm_up(chain.warm_packets())?;
+    let window = chain.watch(lab.effort.seconds);
+    sound(chain)?;
+    let window = window?;
+    Ok((window.packets as f64 / (window.wall_ns / 1e9), window.disturbed() > DISTURBED))
+}
+
+/// Ends a chain.
+///
+/// # Errors
+/// When not every packet is accounted for.
+pub fn sound(chain: ClosedLoop) -> Result<(), BenchError> {
+    if closed::is_sound(&chain.end()) {
+        Ok(())
+    } else {
+        Err(failed("not every packet was accounted for; this is a defect"))
+    }
+}
+
+/// A chain that loads are offered to.
+///
+/// # Errors
+/// As [`ChainUnderTest::start`].
+pub fn open(path: &Path, run: &RunOptions, batching: Batching) -> Result<Box<ChainUnderTest>, BenchError> {
+    Ok(Box::new(ChainUnderTest::start(path, &ChainOptions { run: run.clone(), ring: RING, batching })?))
+}
+
+/// Offers one load after the other to a chain; what became of each.
+///
+/// # Errors
+/// When nothing can be measured, or not every packet is accounted for.
+pub fn offered(mut chain: Box<ChainUnderTest>, offers: &[Offer]) -> Result<Vec<Observed>, BenchError> {
+    let mut trials = Trials::new(chain.as_mut());
+    let observed: Result<Vec<Observed>, BenchError> =
+        offers.iter().map(|offer| trials.offer(offer)).collect();
+    if chain.end()? { observed } else { Err(failed("not every packet was accounted for; this is a defect")) }
+}
+
+/// How long a trial of latency takes at a rate.
+pub fn latency_s(lab: &Lab, rate: f64) -> f64 {
+    lab.effort.latency_s.max(LEAST_FRAMES / rate)
+}
+
+/// Frames a second that a chain carries by a goal, and whether most trials were disturbed to the end.
+///
+/// # Errors
+/// When nothing can be measured, or not every packet is accounted for.
+pub fn carried(lab: &Lab, mut chain: Box<ChainUnderTest>, goal: Goal) -> Result<(f64, bool), BenchError> {
+    let mut trials = Trials::new(chain.as_mut());
+    let found = search(&[lab.effort.goal(goal)], &LIMITS, &mut trials);
+    let disturbed = trials.tally.disturbed * 2 > trials.tally.trials;
+    if !chain.end()? {
+        return Err(failed("not every packet was accounted for; this is a defect"));
+    }
+    let found = found?.first().ok_or_else(|| failed("the search found nothing"))?.throughput();
+    Ok((found, disturbed))
+}

@@ -1,0 +1,196 @@
+//! The experiments of five papers, in the forms that this machine can run.
+//!
+//! Each has the name of its paper and of what it is about; [`ALL`] has them in the order of a report. What a paper gives in
+//! numbers stands beside as a reference: on the paper's machine, and mostly on 10 GbE, so only the shape of the curves
+//! compares. Values that a paper shows in a plot alone, and does not state, are not drawn.
+//!
+//! - [`niu`]: Niu et al., Benchmarking NFV Software Dataplanes, and Unveiling Performance of NFV Software Dataplanes
+//! - [`mvmp`]: Zheng et al., MVMP: A Flexible and Efficient Container-based NFV Platform (SAC 2018)
+//! - [`snf`]: Katsikas et al., SNF: synthesizing high performance NFV service chains (PeerJ CS 2016)
+//! - [`netvm`]: Hwang et al., NetVM (IEEE TNSM 2015)
+
+mod mvmp;
+mod netvm;
+mod niu;
+mod niu_latency;
+mod snf;
+
+use super::lab::{Case, Form, Lab, Nf, Sample, Swept, trial};
+use crate::BenchError;
+use crate::figure::{Expectation, Figure, Series};
+
+/// What a frame takes on a line beside its own bytes: preamble and gap.
+const LINE_BYTES: f64 = 20.0;
+
+/// An experiment of a paper.
+#[derive(Clone, Copy)]
+pub struct Paper {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub about: &'static str,
+    /// Where the paper has it.
+    pub source: &'static str,
+    run: fn(&mut Lab) -> Result<Vec<Figure>, BenchError>,
+}
+
+const fn paper(
+    name: &'static str,
+    about: &'static str,
+    source: &'static str,
+    run: fn(&mut Lab) -> Result<Vec<Figure>, BenchError>,
+) -> Paper {
+    Paper { name, about, source, run }
+}
+
+/// All of them.
+pub static ALL: &[Paper] = &[
+    paper("niu-baseline", "one NF: frame sizes, and the clock", niu::BASELINE, niu::baseline),
+    paper("niu-bottleneck", "more queues and cores for one NF", niu::BOTTLENECK, niu::bottleneck),
+    paper("niu-chain", "one to three NFs in a row", niu::CHAIN, niu::chain),
+    paper("niu-numa", "a chain across sockets", niu::NUMA, niu::numa),
+    paper("niu-colocation", "independent chains side by side", niu::COLOCATION, niu::colocation),
+    paper("niu-latency-rate", "latency over the rate, and batching", niu_latency::RATE, niu_latency::rate),
+    paper("niu-latency-chain", "latency over the length of a chain", niu_latency::CHAIN, niu_latency::chain),
+    paper("mvmp-forward", "forwarding in a process beside in one program", mvmp::FORWARD, mvmp::forward),
+    paper("mvmp-duplicate", "NFs that share a virtual device", mvmp::DUPLICATE, mvmp::duplicate),
+    paper("mvmp-chain", "one to five NFs in processes in a row", mvmp::CHAIN, mvmp::chain),
+    paper("snf-chain", "routers and NAPTs in a row, synthesized", snf::CHAIN, snf::chain),
+    paper("snf-sizes", "ten routers and NAPTs over frame sizes", snf::SIZES, snf::sizes),
+    paper("snf-acl", "an ISP's chain with many rules", snf::ACL, snf::acl),
+    paper("netvm-forward", "what is forwarded of what is offered", netvm::FORWARD, netvm::forward),
+    paper("netvm-sizes", "L3 forwarding over frame sizes", netvm::SIZES, netvm::sizes),
+    paper("netvm-chain", "NFs in processes, each in its own", netvm::CHAIN, netvm::chain),
+    paper("netvm-latency", "latency over the offered load", netvm::LATENCY, netvm::latency),
+    paper("netvm-breakdown", "where the time of a packet goes", netvm::BREAKDOWN, netvm::breakdown),
+    paper("netvm-steering", "instances of an NF share packets", netvm::STEERING, netvm::steering),
+    paper("netvm-deploy", "how long it takes to start an NF", netvm::DEPLOY, netvm::deploy),
+    paper("netvm-dos", "an attack is noticed and filtered", netvm::DOS, netvm::dos),
+];
+
+/// The one with that name.
+pub fn find(name: &str) -> Option<&'static Paper> {
+    ALL.iter().find(|paper| paper.name == name)
+}
+
+impl Paper {
+    /// Carries it out: a figure, or several.
+    ///
+    /// # Errors
+    /// When nothing at all can be measured. What a machine lacks is told in the figures.
+    pub fn run(&self, lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+        let mut figures = (self.run)(lab)?;
+        for figure in &mut figures {
+            figure.command = format!("millrace bench paper {} --{}", self.name, lab.effort.name);
+        }
+        Ok(figures)
+    }
+}
+
+/// Frames a second on a line, in millions.
+fn line_mpps(gbps: f64, size: f64) -> f64 {
+    gbps * 1e3 / (8.0 * (size + LINE_BYTES))
+}
+
+/// Bits a second on a line, in billions, of so many million frames a second.
+fn line_gbps(mpps: f64, size: f64) -> f64 {
+    mpps * 8.0 * (size + LINE_BYTES) / 1e3
+}
+
+/// A row of NFs, how they run, and the name of its curve.
+struct Row {
+    name: String,
+    nfs: Vec<Nf>,
+    form: Form,
+}
+
+impl Row {
+    fn new(name: impl Into<String>, nfs: &[Nf], form: Form) -> Row {
+        Row { name: name.into(), nfs: nfs.to_vec(), form }
+    }
+}
+
+/// Saturation of rows over the frame size, in Mpps.
+fn over_sizes(lab: &mut Lab, what: &str, rows: &[Row], sizes: &[u16]) -> Swept {
+    let cases = sizes.iter().flat_map(|size| {
+        rows.iter().map(move |row| {
+            Case::point(&row.name, f64::from(*size), move |lab| saturated(lab, &row.nfs, row.form, *size))
+        })
+    });
+    lab.sweep(what, cases.collect())
+}
+
+/// What a row takes as fast as it goes, in Mpps.
+fn saturated(lab: &Lab, nfs: &[Nf], form: Form, size: u16) -> Result<(f64, bool), BenchError> {
+    let path = lab.row(nfs, form)?;
+    let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(form, size))?;
+    Ok((pps / 1e6, disturbed))
+}
+
+/// Takes what was measured into a figure of saturation.
+fn saturation_figure(mut figure: Figure, swept: Swept) -> Figure {
+    figure.series.extend(swept.series);
+    figure.skipped.extend(swept.skipped);
+    figure.notes.push(trial::CLOSED_LOOP.into());
+    figure
+}
+
+/// What is expected of two values, where both were measured: `told` gets them.
+fn expect(
+    figure: &mut Figure,
+    values: (Option<f64>, Option<f64>),
+    told: &str,
+    holds: impl FnOnce(f64, f64) -> bool,
+) {
+    if let (Some(one), Some(other)) = values {
+        let told = format!("{told}: {one:.3} and {other:.3}");
+        figure.expected.push(Expectation { told, holds: holds(one, other) });
+    }
+}
+
+/// The median of a figure's curve somewhere.
+fn at(figure: &Figure, series: &str, x: f64) -> Option<f64> {
+    figure.series(series)?.at(x)
+}
+
+/// The curves with every value through a function of x and y.
+fn mapped(series: Vec<Series>, function: impl Fn(f64, f64) -> f64) -> Vec<Series> {
+    let mut series = series;
+    for point in series.iter_mut().flat_map(|one| &mut one.points) {
+        let x = point.x;
+        point.y = point.y.map(|y| function(x, y));
+    }
+    series
+}
+
+/// A notice where processes have to share cores: papers give each NF its own.
+fn crowded(lab: &Lab, figure: &mut Figure, nfs: usize) {
+    let cores = lab.machine.cores.len();
+    if cores < nfs + 1 {
+        figure.notes.push(format!(
+            "{cores} cores for the packet thread and up to {nfs} NFs in processes, which share what is left; the paper \
+             has a core and more for each."
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_carries_what_ethernet_says() {
+        assert!((line_mpps(10.0, 64.0) - 14.881).abs() < 0.001);
+        assert!((line_gbps(line_mpps(10.0, 1518.0), 1518.0) - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn names_are_found_and_there_once() {
+        assert_eq!(ALL.len(), 21);
+        for paper in ALL {
+            assert_eq!(ALL.iter().filter(|other| other.name == paper.name).count(), 1, "{}", paper.name);
+            assert!(find(paper.name).is_some() && !paper.source.is_empty() && !paper.about.is_empty());
+        }
+        assert!(find("niu").is_none());
+    }
+}

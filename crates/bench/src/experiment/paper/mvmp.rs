@@ -1,0 +1,116 @@
+//! What MVMP reports: forwarding beside l2fwd, NFs that share a device, chains of NFs in processes.
+
+use super::{Case, Form, Lab, Nf, Row, at, crowded, expect, line_mpps, over_sizes, saturation_figure};
+use crate::BenchError;
+use crate::experiment::taps::{TapOptions, taps};
+use crate::figure::{Axis, Figure, Series};
+
+pub const FORWARD: &str = "MVMP (SAC 2018), figure 5";
+pub const DUPLICATE: &str = "MVMP (SAC 2018), figure 6";
+pub const CHAIN: &str = "MVMP (SAC 2018), figure 7";
+
+/// What l2fwd and MVMP reach with 64 bytes, in Mpps, and how much less OpenNetVM does.
+const STATED: f64 = 14.3;
+const OPEN_NETVM: f64 = 0.7;
+const PLACE: &str = "MVMP, section 4: Xeon E5-2650 v2 at 2.6 GHz, 10 GbE; larger frames fill the line";
+
+/// Figure 5: forwarding in a process beside forwarding in one program.
+pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let sizes = lab.effort.sizes;
+    let rows = [
+        Row::new("one program, modular", &[Nf::L2], Form::Modular),
+        Row::new("one program, fused", &[Nf::L2], Form::Fused),
+        Row::new("host and a program as NF", &[Nf::Program], Form::Process),
+        Row::new("host and Click as NF", &[Nf::L2], Form::Process),
+    ];
+    let swept = over_sizes(lab, "mvmp-forward", &rows, sizes);
+    let sheet = lab.sheet(
+        "mvmp-forward",
+        "Forwarding in a process of its own",
+        "L2 forwarding (addresses exchanged) in the packet thread, and in an NF in a process over shared memory.",
+        FORWARD,
+        Axis::log("frame size", "bytes"),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    let own = |name: &str| at(&figure, name, 64.0);
+    let values = (own("one program, modular"), own("host and a program as NF"));
+    expect(
+        &mut figure,
+        values,
+        "a program as NF keeps a tenth of the rate at least (Mpps)",
+        |one, process| process > one / 10.0,
+    );
+    let points = |smallest: f64| {
+        let of = move |size: &u16| match f64::from(*size) {
+            64.0 => Some((64.0, smallest)),
+            bytes => (bytes >= 128.0).then(|| (bytes, line_mpps(10.0, bytes))),
+        };
+        sizes.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    figure.series.push(Series::paper("l2fwd, MVMP", PLACE, points(STATED)));
+    figure.series.push(Series::paper("OpenNetVM", PLACE, points(STATED * OPEN_NETVM)));
+    Ok(vec![figure])
+}
+
+/// Figure 6: NFs that share a virtual device.
+pub fn duplicate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let options = TapOptions {
+        most: lab.effort.most.min(5),
+        repeats: lab.effort.rounds,
+        seconds: lab.effort.seconds,
+        program: lab.program.clone(),
+        setting: lab.setting(),
+        ..if lab.effort.is_miniature() { TapOptions::miniature() } else { TapOptions::full() }
+    };
+    taps(&options, lab.progress())
+}
+
+/// Figure 7: NFs in processes in a row.
+pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let most = lab.effort.most.min(5);
+    let curves = [
+        ("processes, one trust group", Nf::Program, Form::Process),
+        ("processes, a trust group each", Nf::Program, Form::Apart),
+        ("one process, modular", Nf::L2, Form::Modular),
+        ("one process, fused", Nf::L2, Form::Fused),
+    ];
+    let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
+    let cases = cases.map(|(count, (name, nf, form))| {
+        Case::point(name, count as f64, move |lab| super::saturated(lab, &vec![nf; count], form, 64))
+    });
+    let swept = lab.sweep("mvmp-chain", cases.collect());
+    let sheet = lab.sheet(
+        "mvmp-chain",
+        "NFs in a row",
+        "L2 forwarding, 64-byte frames, over the number of NFs: programs in processes over shared memory, and the same as \
+         elements and as one function.",
+        CHAIN,
+        Axis::linear("NFs", ""),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    let last = most as f64;
+    let (one, group) = ("processes, one trust group", "processes, a trust group each");
+    let values = (at(&figure, one, last), at(&figure, group, last));
+    expect(&mut figure, values, &format!("{most} NFs carry more without copies (Mpps)"), |shared, copied| {
+        shared > copied
+    });
+    let values = (at(&figure, "one process, fused", last), at(&figure, "one process, modular", last));
+    expect(
+        &mut figure,
+        values,
+        &format!("{most} NFs as one function carry more than as elements (Mpps)"),
+        |fused, modular| fused > modular,
+    );
+    let flat = (1..=most).map(|count| (count as f64, STATED));
+    figure.series.push(Series::paper("MVMP", PLACE, flat));
+    let open = [(1.0, STATED * OPEN_NETVM), (5.0, STATED / 3.0)];
+    let open = open.into_iter().filter(|(count, _)| *count <= last);
+    figure.series.push(Series::paper("OpenNetVM", PLACE, open));
+    let virtual_functions = [(5.0, STATED / 7.0)].into_iter().filter(|(count, _)| *count <= last);
+    figure.series.push(Series::paper("SR-IOV", PLACE, virtual_functions));
+    figure.series.retain(|series| !series.points.is_empty());
+    crowded(lab, &mut figure, most);
+    Ok(vec![figure])
+}

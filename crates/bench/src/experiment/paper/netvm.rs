@@ -1,0 +1,343 @@
+//! What NetVM reports: forwarding, frame sizes, chains, latency, where the time goes, steering, deployment, an attack.
+
+use super::{
+    Case, Form, Lab, Nf, Row, Sample, at, crowded, expect, line_gbps, line_mpps, mapped, over_sizes,
+    saturation_figure, trial,
+};
+use crate::BenchError;
+use crate::experiment::breakdown::{self as stages, BreakdownOptions, Kind};
+use crate::experiment::deploy::{DeployOptions, deploy as deployed};
+use crate::experiment::dos::{DosOptions, dos as attacked};
+use crate::experiment::steering::{SteeringOptions, steering as steered};
+use crate::figure::{Axis, Figure, Origin, Point, Scale, Series, Skipped};
+use crate::load::{Batching, Offer};
+use crate::start::failed;
+
+pub const FORWARD: &str = "NetVM (IEEE TNSM 2015), figure 11";
+pub const SIZES: &str = "NetVM (IEEE TNSM 2015), figure 12";
+pub const CHAIN: &str = "NetVM (IEEE TNSM 2015), figure 14";
+pub const LATENCY: &str = "NetVM (IEEE TNSM 2015), figure 15";
+pub const BREAKDOWN: &str = "NetVM (IEEE TNSM 2015), table I";
+pub const STEERING: &str = "NetVM (IEEE TNSM 2015), figure 16";
+pub const DEPLOY: &str = "NetVM (IEEE TNSM 2015), figure 17";
+pub const DOS: &str = "NetVM (IEEE TNSM 2015), figure 18";
+
+const PLACE: &str = "NetVM, section V: KVM on a Xeon X5650 at 2.67 GHz, one 10 GbE port";
+/// What 10 GbE carries of 64-byte frames, in Mpps.
+const LINE: f64 = 14.880_952;
+
+/// L3 forwarding in a process, as elements and as one function; NetVM's two ways of writing an NF come first.
+fn rows() -> Vec<Row> {
+    vec![
+        Row::new("program in a process", &[Nf::Program], Form::Process),
+        Row::new("Click in a process", &[Nf::L3], Form::Process),
+        Row::new("Click, modular", &[Nf::L3], Form::Modular),
+        Row::new("Click, fused", &[Nf::L3], Form::Cached),
+    ]
+}
+
+/// Loads, in Mpps: tenths of 10 GbE, to the thousandth.
+fn loads(lab: &Lab) -> Vec<f64> {
+    let tenths: &[f64] =
+        if lab.effort.is_miniature() { &[0.01, 0.1] } else { &[0.1, 0.2, 0.4, 0.6, 0.8, 1.0] };
+    tenths.iter().map(|share| (share * LINE * 1e3).round() / 1e3).collect()
+}
+
+/// Figure 11: what is forwarded of what is offered.
+pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let (rows, loads) = (rows(), loads(lab));
+    let cases = rows.iter().map(|row| {
+        let loads = &loads;
+        Case::new(row.name.clone(), move |lab| {
+            let path = lab.row(&row.nfs, row.form)?;
+            let chain = trial::open(&path, &lab.run_options(row.form, 64), Batching::Adaptive)?;
+            let trial_s = lab.effort.trial_s.max(0.1);
+            let offers: Vec<Offer> = loads.iter().map(|load| Offer::even(load * 1e6, trial_s)).collect();
+            let observed = trial::offered(chain, &offers)?;
+            let samples = loads.iter().zip(&observed).map(|(load, observed)| Sample {
+                series: row.name.clone(),
+                x: *load,
+                y: observed.sent as f64 / trial_s / 1e6,
+                disturbed: observed.is_disturbed(),
+            });
+            Ok(samples.collect())
+        })
+    });
+    let swept = lab.sweep("netvm-forward", cases.collect());
+    let mut figure = lab.sheet(
+        "netvm-forward",
+        "What is forwarded of what is offered",
+        "64-byte frames, open loop. The program exchanges addresses; Click forwards by ten routes.",
+        FORWARD,
+        Axis::linear("offered", "Mpps"),
+        Axis::linear("forwarded", "Mpps"),
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let least = loads.first().copied().unwrap_or_default();
+    for row in &rows {
+        let values = (at(&figure, &row.name, least), Some(least));
+        expect(
+            &mut figure,
+            values,
+            &format!("{}: the lowest load comes through (Mpps)", row.name),
+            |own, offered| own > offered * 0.9,
+        );
+    }
+    let line = loads.iter().map(|load| (*load, *load));
+    figure.series.push(Series::paper("NetVM, simple L3", PLACE, line));
+    for (name, gbps) in [("NetVM, Click", 6.0), ("SR-IOV (paper)", 5.0), ("Linux, Click (paper)", 0.327)] {
+        let most = line_mpps(gbps, 64.0);
+        let points = loads.iter().map(|load| (*load, load.min(most)));
+        figure.series.push(Series::paper(name, PLACE, points));
+    }
+    figure.notes.push(
+        "Papers' lines follow from the most that section V.B states for each; below that all is forwarded."
+            .into(),
+    );
+    crowded(lab, &mut figure, 1);
+    Ok(vec![figure])
+}
+
+/// Figure 12: frame sizes.
+pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let rows = rows();
+    let sizes = lab.effort.sizes;
+    let mut swept = over_sizes(lab, "netvm-sizes", &rows, sizes);
+    swept.series = mapped(swept.series, |size, mpps| line_gbps(mpps, size));
+    let sheet = lab.sheet(
+        "netvm-sizes",
+        "L3 forwarding over frame sizes",
+        "Bits a second on the line, with 20 bytes of preamble and gap for each frame.",
+        SIZES,
+        Axis::log("frame size", "bytes"),
+        Axis::linear("throughput", "Gbit/s"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    let most = sizes.iter().copied().max().map_or(64.0, f64::from);
+    for row in &rows {
+        let values = (at(&figure, &row.name, 64.0), at(&figure, &row.name, most));
+        expect(
+            &mut figure,
+            values,
+            &format!("{}: large frames fill more (Gbit/s)", row.name),
+            |small, large| large > small,
+        );
+    }
+    let all = |smallest: f64| {
+        sizes.iter().map(move |size| (f64::from(*size), if *size < 128 { smallest } else { 10.0 }))
+    };
+    figure.series.push(Series::paper("NetVM, simple L3", PLACE, all(10.0)));
+    figure.series.push(Series::paper("NetVM, Click", PLACE, all(6.8)));
+    Ok(vec![figure])
+}
+
+/// Figure 14: NFs in processes, one behind the other.
+pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let most = lab.effort.most;
+    let curves = [("L2FWD, firewall, L3FWD in processes", Form::Process), ("the same, fused", Form::Cached)];
+    // A switch, a firewall, then L3 forwarders: the paper's chain.
+    let nfs = |count: usize| -> Vec<Nf> {
+        [Nf::L2, Nf::Firewall].into_iter().chain(std::iter::repeat(Nf::L3)).take(count).collect()
+    };
+    let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
+    let cases = cases.map(|(count, (name, form))| {
+        let nfs = nfs(count);
+        Case::point(name, count as f64, move |lab| super::saturated(lab, &nfs, form, 64))
+    });
+    let swept = lab.sweep("netvm-chain", cases.collect());
+    let sheet = lab.sheet(
+        "netvm-chain",
+        "Different NFs in a row",
+        "An L2 switch, a firewall and L3 forwarders, each in a process of its own over shared memory; 64-byte frames.",
+        CHAIN,
+        Axis::linear("NFs", ""),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    let last = most as f64;
+    let values = (at(&figure, curves[0].0, 1.0), at(&figure, curves[0].0, last));
+    expect(
+        &mut figure,
+        values,
+        &format!("{most} NFs in processes carry less than one (Mpps)"),
+        |one, many| many < one,
+    );
+    let values = (at(&figure, curves[1].0, last), at(&figure, curves[0].0, last));
+    expect(
+        &mut figure,
+        values,
+        &format!("{most} NFs carry more as one function (Mpps)"),
+        |fused, processes| fused > processes,
+    );
+    let line = (1..=most.min(3)).map(|count| (count as f64, LINE));
+    figure.series.push(Series::paper("NetVM", &format!("{PLACE}: nearly line rate up to three VMs"), line));
+    crowded(lab, &mut figure, most);
+    Ok(vec![figure])
+}
+
+/// Figure 15: latency over the offered load.
+pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let (rows, loads) = (rows(), loads(lab));
+    let cases = rows.iter().map(|row| {
+        let loads = &loads;
+        Case::new(row.name.clone(), move |lab| {
+            let path = lab.row(&row.nfs, row.form)?;
+            let chain = trial::open(&path, &lab.run_options(row.form, 64), Batching::Adaptive)?;
+            let offers: Vec<Offer> = loads
+                .iter()
+                .map(|load| Offer::stamped(load * 1e6, trial::latency_s(lab, load * 1e6)))
+                .collect();
+            let observed = trial::offered(chain, &offers)?;
+            let of = |(load, observed): (&f64, &crate::load::Observed)| {
+                let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
+                Some(Sample {
+                    series: row.name.clone(),
+                    x: *load,
+                    y: seen.latency.mean() / 1e3,
+                    disturbed: observed.is_disturbed(),
+                })
+            };
+            Ok(loads.iter().zip(&observed).filter_map(of).collect())
+        })
+    });
+    let swept = lab.sweep("netvm-latency", cases.collect());
+    let mut figure = lab.sheet(
+        "netvm-latency",
+        "Average latency over the offered load",
+        "64-byte frames, open loop: from when a frame was due until the chain sent it.",
+        LATENCY,
+        Axis::linear("offered", "Mpps"),
+        Axis { scale: Scale::Log, ..Axis::linear("average latency", "µs") },
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let least = loads.first().copied().unwrap_or_default();
+    let values = (at(&figure, "Click, fused", least), at(&figure, "Click in a process", least));
+    expect(
+        &mut figure,
+        values,
+        "in this process a frame takes less than through another (µs)",
+        |fused, process| fused < process,
+    );
+    figure.notes.push(
+        "The paper's figures have the way to the traffic generator and back in them; it states none. Past what a form \
+         carries latency is that of a full ring of 1,024 frames."
+            .into(),
+    );
+    crowded(lab, &mut figure, 1);
+    Ok(vec![figure])
+}
+
+/// Table I: where the time of a packet goes.
+pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let tasks = ["NIC → host", "host → NF", "in the NF", "NF → host", "host → NIC", "total"];
+    let mut figure = lab.sheet(
+        "netvm-breakdown",
+        "Where the time of a packet goes",
+        "L3 forwarding in a process: the packet thread's stages by its cycle counter, without what reading it costs, and the \
+         time that the NF's process ran for each packet. Ports are in memory here, where the paper has a NIC.",
+        BREAKDOWN,
+        Axis::names("task", tasks),
+        Axis::linear("time for each packet", "ns"),
+    );
+    for row in rows().iter().filter(|row| row.form == Form::Process) {
+        lab.tell(&format!("netvm-breakdown: {}", row.name));
+        let options = BreakdownOptions {
+            run: lab.run_options(row.form, 64),
+            seconds: lab.effort.seconds,
+            rounds: lab.effort.rounds,
+        };
+        let found = lab.row(&row.nfs, row.form).and_then(|path| stages::measure(&path, &options));
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => {
+                figure.skipped.push(Skipped { what: row.name.clone(), why: why.to_string() });
+                continue;
+            }
+        };
+        let ns = |kinds: &[Kind]| {
+            let of = found.stages.iter().filter(|stage| kinds.contains(&stage.kind));
+            of.map(|stage| stage.cycles.median / found.cycles_per_ns).sum::<f64>()
+        };
+        let parts = [
+            ns(&[Kind::Receive]),
+            ns(&[Kind::ToNf]),
+            ns(&[Kind::InNf]),
+            ns(&[Kind::FromNf]),
+            ns(&[Kind::Send]),
+        ];
+        let total: f64 = parts.iter().sum();
+        let points = parts.into_iter().chain([total]).enumerate().map(|(x, ns)| Point {
+            x: x as f64,
+            y: crate::speed::stats::Spread { median: ns, min: ns, max: ns },
+            repeats: lab.effort.rounds,
+            disturbed: found.disturbed > crate::experiment::lab::sweep::DISTURBED,
+        });
+        figure.series.push(Series { name: row.name.clone(), origin: Origin::Own, points: points.collect() });
+        let own = [parts[0], parts[1], parts[3], parts[4]].iter().sum::<f64>();
+        expect(
+            &mut figure,
+            (Some(own), Some(0.0)),
+            &format!("{}: the host takes time (ns)", row.name),
+            |own, _| own > 0.0,
+        );
+    }
+    if figure.series.is_empty() {
+        figure.notes.push("Nothing could be measured: see what was skipped.".into());
+    }
+    let place = format!("{PLACE}, table I");
+    let table = |hypervisor: [f64; 2], nf: f64, back: [f64; 2]| {
+        let total = hypervisor.iter().sum::<f64>() + nf + back.iter().sum::<f64>();
+        [hypervisor[0], hypervisor[1], nf, back[0], back[1], total]
+            .into_iter()
+            .enumerate()
+            .map(|(x, ns)| (x as f64, ns))
+    };
+    // VM → APP, APP and APP → VM are the NF's.
+    let simple = table([27.8, 16.7], 1.8 + 37.7 + 1.8, [1.8, 0.6]);
+    let click = table([27.8, 16.7], 29.4 + 41.5 + 129.0, [1.8, 0.6]);
+    figure.series.push(Series::paper("NetVM, simple L3", &place, simple));
+    figure.series.push(Series::paper("NetVM, Click", &place, click));
+    figure.notes.push(
+        "Time in the NF is that for which its process ran, which counts its looking for packets; the packet thread and the NF \
+         work at the same time, so the total is work and not a rate."
+            .into(),
+    );
+    Ok(vec![figure])
+}
+
+/// Figure 16: instances of an NF.
+pub fn steering(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let effort = &lab.effort;
+    let options = SteeringOptions {
+        most: effort.most.min(4),
+        repeats: effort.rounds,
+        seconds: effort.seconds,
+        processes: lab.millrace.is_some(),
+        chain: None,
+        setting: lab.setting(),
+    };
+    steered(&options, lab.progress())
+}
+
+/// Figure 17: how long it takes to start an NF.
+pub fn deploy(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let options = DeployOptions {
+        repeats: lab.effort.rounds.max(2),
+        program: lab.program.clone(),
+        setting: lab.setting(),
+        ..DeployOptions::miniature()
+    };
+    Ok(vec![deployed(&options, lab.progress())?])
+}
+
+/// Figure 18: an attack.
+pub fn dos(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let options = match lab.effort.name {
+        "full" => DosOptions::full(),
+        "quick" => DosOptions::quick(),
+        _ => DosOptions::miniature(),
+    };
+    let options = DosOptions { setting: lab.setting(), ..options };
+    let figures = attacked(&options, lab.progress())?;
+    if figures.is_empty() { Err(failed("the attack gave no figure")) } else { Ok(figures) }
+}

@@ -1,0 +1,395 @@
+//! Throughput as Niu et al. measure it: one NF, more queues, chains, sockets, colocation.
+
+use super::{
+    Case, Form, Lab, Nf, Row, Sample, at, crowded, expect, line_mpps, over_sizes, saturation_figure, trial,
+};
+use crate::BenchError;
+use crate::experiment::lab::clock::Clock;
+use crate::experiment::lab::sweep::DISTURBED;
+use crate::experiment::lab::trial::sound;
+use crate::figure::{Axis, Figure, Series, Skipped};
+use crate::load::{Batching, Offer, Trials, UnderTest};
+use crate::speed::closed::{ClosedLoop, watch_all};
+use crate::start::{RunOptions, failed};
+use host::probe::Stage;
+use std::time::{Duration, Instant};
+
+pub const BASELINE: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 2 and table 1";
+pub const BOTTLENECK: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figures 3 and 4, table 2";
+pub const CHAIN: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 5";
+pub const NUMA: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 7";
+pub const COLOCATION: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 8";
+
+/// The machine of the papers.
+const PLACE: &str = "Niu et al., section 4.1: Xeon E5-2650 v2 at 2.6 GHz, 10 GbE; line rate from 128 (BESS) and 256 bytes (ClickOS) on";
+
+/// The papers' 1-NF, 2-NF and 3-NF chains.
+const ROWS: [&[Nf]; 3] = [&[Nf::L3], &[Nf::Firewall, Nf::L3], &[Nf::Firewall, Nf::L3, Nf::L2]];
+
+/// Two threads that meet at a rate need so long to settle after probes were switched.
+const SETTLED: Duration = Duration::from_millis(50);
+/// How long a worker may take to take its probes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the papers state: a rate at 64 bytes, and the size from which on 10 GbE is full.
+fn stated(name: &str, smallest: f64, full_from: u16, sizes: &[u16]) -> Series {
+    let points = sizes.iter().filter_map(|size| match f64::from(*size) {
+        64.0 => Some((64.0, smallest)),
+        bytes => (*size >= full_from).then(|| (bytes, line_mpps(10.0, bytes))),
+    });
+    Series::paper(name, PLACE, points)
+}
+
+/// Figure 2 and table 1: L3 forwarding and a firewall over frame sizes and the clock.
+pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let sizes = lab.effort.sizes;
+    let forms = [Form::Cached, Form::Modular, Form::Process];
+    let rows = [Nf::L3, Nf::Firewall]
+        .into_iter()
+        .flat_map(|nf| forms.map(|form| Row::new(format!("{}, {}", nf.name(), form.name()), &[nf], form)));
+    let rows: Vec<Row> = rows.collect();
+    let swept = over_sizes(lab, "niu-baseline", &rows, sizes);
+    let sheet = lab.sheet(
+        "niu-baseline",
+        "One NF over frame sizes",
+        "L3 forwarding by ten routes and a firewall of ten rules, 1,000 flows.",
+        BASELINE,
+        Axis::log("frame size", "bytes"),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    let first = at(&figure, "L3FWD, fused, flow cache", 64.0);
+    expect(
+        &mut figure,
+        (first, Some(line_mpps(10.0, 64.0))),
+        "one core forwards 64-byte frames at the rate of 10 GbE and more (Mpps)",
+        |own, line| own > line,
+    );
+    figure.series.push(stated("BESS, L3FWD", 9.34, 128, sizes));
+    figure.series.push(stated("ClickOS, L3FWD", 5.34, 256, sizes));
+    let clock = over_clock(lab)?;
+    Ok(vec![figure, clock])
+}
+
+/// Throughput over the clock, where it can be set; table 1 beside.
+fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
+    let mut figure = lab.sheet(
+        "niu-baseline-clock",
+        "One NF over the CPU's clock, 64-byte frames",
+        "L3 forwarding and a firewall on one core, at each frequency that the kernel sets here.",
+        BASELINE,
+        Axis::linear("clock", "GHz"),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let core = lab.cores(1).first().copied().unwrap_or(0);
+    let nfs = [Nf::L3, Nf::Firewall];
+    let swept = match Clock::of(core) {
+        Ok(clock) => {
+            let steps = clock.steps(5);
+            let cases = steps.iter().flat_map(|khz| nfs.map(|nf| (*khz, nf))).map(|(khz, nf)| {
+                let clock = &clock;
+                Case::point(&format!("{}, fused", nf.name()), khz as f64 / 1e6, move |lab| {
+                    let _held = clock.hold(khz).map_err(failed)?;
+                    super::saturated(lab, &[nf], Form::Fused, 64)
+                })
+            });
+            lab.sweep("niu-baseline-clock", cases.collect())
+        }
+        Err(why) => {
+            figure.skipped.push(Skipped { what: "other frequencies".into(), why });
+            let ghz = lab.machine.tsc_ghz;
+            let cases = nfs.map(|nf| {
+                Case::point(&format!("{}, fused", nf.name()), (ghz * 100.0).round() / 100.0, move |lab| {
+                    super::saturated(lab, &[nf], Form::Fused, 64)
+                })
+            });
+            figure.notes.push("The clock shown is that of the time stamp counter.".into());
+            lab.sweep("niu-baseline-clock", cases.into())
+        }
+    };
+    let mut figure = saturation_figure(figure, swept);
+    let table = |name: &str, rates: [f64; 5]| {
+        let points = [1.2, 1.6, 2.0, 2.4, 2.6].into_iter().zip(rates);
+        Series::paper(name, "Niu et al., table 1: Xeon E5-2650 v2, 10 GbE", points)
+    };
+    figure.series.push(table("BESS, L3FWD", [4.31, 5.73, 7.19, 8.60, 9.34]));
+    figure.series.push(table("BESS, firewall", [4.45, 5.92, 7.38, 8.87, 9.59]));
+    figure.series.push(table("ClickOS, L3FWD", [2.10, 2.82, 3.44, 4.26, 5.34]));
+    figure.series.push(table("ClickOS, firewall", [1.98, 2.75, 3.27, 4.24, 5.03]));
+    Ok(figure)
+}
+
+/// Figures 3 and 4: more queues and cores for one NF. Table 2: how busy the core is at 10 GbE.
+pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let sizes: &[u16] = if lab.effort.is_miniature() { &[64] } else { &[64, 96, 128] };
+    let most = lab.machine.cores.len().min(4);
+    let mut cases = vec![];
+    for size in sizes {
+        for (workers, form) in
+            (1..=most).flat_map(|workers| [(workers, Form::Modular), (workers, Form::Fused)])
+        {
+            let name = format!("{}, {workers} {}", form.name(), queues(workers));
+            cases.push(Case::point(&name, f64::from(*size), move |lab| {
+                let path = lab.row(&[Nf::L3], form)?;
+                let run = RunOptions { cores: lab.cores(workers), ..lab.run_options(form, *size) };
+                let (pps, disturbed) = trial::saturation(lab, &path, &run)?;
+                Ok((pps / 1e6, disturbed))
+            }));
+        }
+    }
+    let swept = lab.sweep("niu-bottleneck", cases);
+    let sheet = lab.sheet(
+        "niu-bottleneck",
+        "One NF with more queues and cores",
+        "L3 forwarding of small frames. Each packet thread has a queue of its own at the port, where the papers' vNICs have \
+         one.",
+        BOTTLENECK,
+        Axis::linear("frame size", "bytes"),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    if most < 2 {
+        let why = "there is one core".into();
+        figure.skipped.push(Skipped { what: "several queues".into(), why });
+    } else {
+        let one = at(&figure, "modular, 1 queue", 64.0);
+        let two = at(&figure, "modular, 2 queues", 64.0);
+        expect(&mut figure, (one, two), "a second queue and core carry more (Mpps, 64 bytes)", |one, two| {
+            two > one
+        });
+    }
+    figure.series.push(Series::paper(
+        "BESS, one vNIC for each side",
+        "Niu et al., section 4.2 and table 1, at 2.6 GHz on 10 GbE; more vCPUs and memory change little",
+        [(64.0, 9.34), (128.0, line_mpps(10.0, 128.0))],
+    ));
+    let line = sizes.iter().map(|size| (f64::from(*size), line_mpps(10.0, f64::from(*size))));
+    figure.series.push(Series::paper(
+        "BESS, two vNICs for each side",
+        "Niu et al., figure 3: line rate of 10 GbE at all sizes",
+        line,
+    ));
+    let busy = utilization(lab)?;
+    Ok(vec![figure, busy])
+}
+
+fn queues(workers: usize) -> &'static str {
+    if workers == 1 { "queue" } else { "queues" }
+}
+
+/// Table 2: the share of its time that the packet thread works, with 10 GbE offered.
+fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
+    let sizes = lab.effort.sizes;
+    let forms = [Form::Modular, Form::Cached];
+    let cases = sizes.iter().flat_map(|size| forms.map(|form| (*size, form))).map(|(size, form)| {
+        Case::new(format!("{}, {size}", form.name()), move |lab| {
+            let (busy, disturbed) = busy(lab, form, size)?;
+            let (series, x) = (format!("L3FWD, {}", form.name()), f64::from(size));
+            Ok(vec![Sample { series, x, y: busy * 100.0, disturbed }])
+        })
+    });
+    let swept = lab.sweep("niu-bottleneck-cpu", cases.collect());
+    let mut figure = lab.sheet(
+        "niu-bottleneck-cpu",
+        "How busy the core is at the rate of 10 GbE",
+        "L3 forwarding, open loop at what 10 GbE carries of each size. A packet thread polls, so time counts in which it \
+         found packets (cycles of all stages but waiting).",
+        BOTTLENECK,
+        Axis::log("frame size", "bytes"),
+        Axis::linear("busy", "%"),
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let most = sizes.iter().copied().max().map_or(0.0, f64::from);
+    for form in forms {
+        let name = format!("L3FWD, {}", form.name());
+        let values = (at(&figure, &name, 64.0), at(&figure, &name, most));
+        expect(
+            &mut figure,
+            values,
+            &format!("{}: large frames keep the core less busy (%)", form.name()),
+            |one, other| other < one,
+        );
+    }
+    let table = [100.0, 100.0, 70.1, 63.0, 53.6, 53.8];
+    let points = [64.0, 128.0, 256.0, 512.0, 1024.0, 1500.0].into_iter().zip(table);
+    let place = "Niu et al., table 2: L3FWD at 2.6 GHz on 10 GbE";
+    figure.series.push(Series::paper("ClickOS", place, points));
+    Ok(figure)
+}
+
+/// The share of the time in which the packet thread had packets.
+fn busy(lab: &Lab, form: Form, size: u16) -> Result<(f64, bool), BenchError> {
+    let cycles_per_ns =
+        host::clock::cycles_per_ns().ok_or_else(|| failed("this machine has no time stamp counter"))?;
+    let path = lab.row(&[Nf::L3], form)?;
+    let mut chain = trial::open(&path, &lab.run_options(form, size), Batching::Adaptive)?;
+    let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
+    probes.set(true);
+    let start = Instant::now();
+    while !probes.is_on() && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(SETTLED);
+    let worked = || -> u64 {
+        let stages = probes.stages().into_iter().filter(|stage| stage.stage != Stage::Waiting);
+        stages.map(|stage| stage.cycles.saturating_sub((stage.readings as f64 * probes.cost()) as u64)).sum()
+    };
+    let offer = Offer::even(line_mpps(10.0, f64::from(size)) * 1e6, lab.effort.trial_s.max(0.1));
+    let before = worked();
+    let observed = Trials::new(chain.as_mut()).offer(&offer);
+    let share = (worked() - before) as f64 / (offer.duration_s * 1e9 * cycles_per_ns);
+    chain.end()?;
+    // A trial that was made again would count twice; what is disturbed has that said.
+    observed.map(|observed| (share.min(1.0), observed.is_disturbed()))
+}
+
+/// Figure 5: one to three NFs in a row.
+pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let forms = [Form::Cached, Form::Modular, Form::Process];
+    let rows: Vec<Row> = forms
+        .into_iter()
+        .flat_map(|form| ROWS.map(|nfs| Row::new(format!("{} NF, {}", nfs.len(), form.name()), nfs, form)))
+        .collect();
+    let sizes = lab.effort.sizes;
+    let swept = over_sizes(lab, "niu-chain", &rows, sizes);
+    let sheet = lab.sheet(
+        "niu-chain",
+        "One to three NFs in a row",
+        "The papers' chains: L3 forwarding; a firewall before it; L2 forwarding behind both.",
+        CHAIN,
+        Axis::log("frame size", "bytes"),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    for form in [Form::Modular, Form::Process] {
+        let of = |count: usize| at(&figure, &format!("{count} NF, {}", form.name()), 64.0);
+        let (values, told) =
+            ((of(1), of(3)), format!("{}: three NFs carry less than one (Mpps)", form.name()));
+        expect(&mut figure, values, &told, |one, three| three < one);
+    }
+    let of = |form: Form| at(&figure, &format!("3 NF, {}", form.name()), 64.0);
+    let values = (of(Form::Cached), of(Form::Modular));
+    expect(
+        &mut figure,
+        values,
+        "three NFs as one function carry more than as elements (Mpps)",
+        |fused, modular| fused > modular,
+    );
+    figure.series.push(stated("BESS, 1 NF", 9.34, 128, sizes));
+    figure.notes.push(
+        "The papers state that BESS loses mildly at 64 to 128 bytes with two and three NFs, and that three NFs in ClickOS \
+         do not fill 10 GbE with 512 bytes; they give no numbers for those."
+            .into(),
+    );
+    crowded(lab, &mut figure, 3);
+    Ok(vec![figure])
+}
+
+/// Figure 7: the NFs of a chain on another socket.
+pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let mut figure = lab.sheet(
+        "niu-numa",
+        "A chain across sockets",
+        "Firewall and L3 forwarding in processes, on cores of the packet thread's socket and of another one.",
+        NUMA,
+        Axis::log("frame size", "bytes"),
+        Axis::linear("throughput", "Mpps"),
+    );
+    let own = lab.cores(1).first().copied().unwrap_or(0);
+    let sockets = lab.topology.sockets();
+    let has = |cores: &[&crate::plan::topology::Core], cpu: usize| {
+        cores.iter().any(|core| core.threads.contains(&cpu))
+    };
+    let cpus = |cores: &[&crate::plan::topology::Core]| -> Vec<usize> {
+        let all = cores.iter().filter_map(|core| core.threads.first().copied());
+        all.filter(|cpu| *cpu != own).collect()
+    };
+    let here = sockets.iter().find(|(_, cores)| has(cores, own)).map(|(_, cores)| cpus(cores));
+    let there = sockets.iter().find(|(_, cores)| !has(cores, own)).map(|(_, cores)| cpus(cores));
+    let (Some(here), Some(there)) = (here.filter(|cores| cores.len() > 1), there) else {
+        let why = format!("{}: two sockets with three cores or more are needed", lab.topology.told());
+        figure.skipped.push(Skipped { what: "a chain across sockets".into(), why });
+        figure.notes.push(
+            "The paper states that two NFs on different sockets carry nearly half of what they do on one, at 64 bytes, and \
+             that joining servers by their NICs avoids it; `millrace plan` follows that."
+                .into(),
+        );
+        return Ok(vec![figure]);
+    };
+    let placed = [("one socket", here), ("two sockets", there)];
+    let cases = lab.effort.sizes.iter().flat_map(|size| placed.iter().map(move |placed| (*size, placed)));
+    let cases = cases.map(|(size, (name, cores))| {
+        Case::point(name, f64::from(size), move |lab| {
+            let path = lab.row_on(&[Nf::Firewall, Nf::L3], Form::Process, cores, &name.replace(' ', "-"))?;
+            let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(Form::Process, size))?;
+            Ok((pps / 1e6, disturbed))
+        })
+    });
+    let cases = cases.collect();
+    let swept = lab.sweep("niu-numa", cases);
+    let mut figure = saturation_figure(figure, swept);
+    let values = (at(&figure, "one socket", 64.0), at(&figure, "two sockets", 64.0));
+    expect(&mut figure, values, "a chain on one socket carries more (Mpps, 64 bytes)", |one, two| one > two);
+    Ok(vec![figure])
+}
+
+/// Figure 8: independent chains at once, each with traffic and a core of its own.
+pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let cores = lab.machine.cores.len();
+    let most = 3;
+    let forms = [Form::Cached, Form::Modular];
+    let mut cases = vec![];
+    for size in lab.effort.sizes {
+        for form in forms {
+            for count in 1..=most.min(cores) {
+                let name = format!("{count} {}, {}", chains(count), form.name());
+                cases
+                    .push(Case::point(&name, f64::from(*size), move |lab| together(lab, form, count, *size)));
+            }
+        }
+    }
+    let swept = lab.sweep("niu-colocation", cases);
+    let sheet = lab.sheet(
+        "niu-colocation",
+        "Independent chains side by side",
+        "L3 forwarding, one to three chains at once, each with made-up traffic, packet memory and a core of its own: what \
+         all carry together.",
+        COLOCATION,
+        Axis::log("frame size", "bytes"),
+        Axis::linear("throughput of all", "Mpps"),
+    );
+    let mut figure = saturation_figure(sheet, swept);
+    for count in cores + 1..=most {
+        let why = format!("there are {cores} cores, and each chain has one of its own");
+        figure.skipped.push(Skipped { what: format!("{count} chains"), why });
+    }
+    for form in forms {
+        let of = |count: usize| at(&figure, &format!("{count} {}, {}", chains(count), form.name()), 64.0);
+        let (values, told) =
+            ((of(1), of(2)), format!("{}: two chains carry more than one (Mpps, 64 bytes)", form.name()));
+        expect(&mut figure, values, &told, |one, two| two > one);
+    }
+    figure.notes.push("The paper states that throughput scales linearly in almost all cases.".into());
+    Ok(vec![figure])
+}
+
+fn chains(count: usize) -> &'static str {
+    if count == 1 { "chain" } else { "chains" }
+}
+
+/// What so many chains take at once, in Mpps.
+fn together(lab: &Lab, form: Form, count: usize, size: u16) -> Result<(f64, bool), BenchError> {
+    let path = lab.row(&[Nf::L3], form)?;
+    let mut running = vec![];
+    for core in lab.cores(count) {
+        let run = RunOptions { cores: vec![core], ..lab.run_options(form, size) };
+        let mut chain = ClosedLoop::start(&path, &run)?;
+        chain.warm_up(chain.warm_packets())?;
+        running.push(chain);
+    }
+    let windows = watch_all(&running, lab.effort.seconds);
+    running.into_iter().try_for_each(sound)?;
+    let windows = windows?;
+    let pps: f64 = windows.iter().map(|window| window.packets as f64 / (window.wall_ns / 1e9)).sum();
+    Ok((pps / 1e6, windows.iter().any(|window| window.disturbed() > DISTURBED)))
+}

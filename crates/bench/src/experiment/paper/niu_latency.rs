@@ -1,0 +1,152 @@
+//! Latency as Niu et al. measure it: over the sending rate, with batches, and over the length of a chain.
+
+use super::{Case, Form, Lab, Nf, Sample, at, crowded, expect, trial};
+use crate::BenchError;
+use crate::figure::{Axis, Figure, Series};
+use crate::load::{Batching, Offer};
+use crate::start::RunOptions;
+
+pub const RATE: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 5";
+pub const CHAIN: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 6";
+
+/// Frames of 128 bytes, as in the paper.
+const SIZE: u16 = 128;
+/// The paper's lowest rate, and its next one; those in between are ours.
+const RATES: [f64; 8] = [100.0, 1e3, 1e4, 1e5, 1e6, 2e6, 4e6, 8e6];
+/// The rate of the paper's figure 6.
+const CHAIN_RATE: f64 = 2e6;
+
+/// How frames are handed out, and packets worked on at a time.
+struct Way {
+    name: &'static str,
+    batching: Batching,
+    burst: usize,
+}
+
+const WAYS: [Way; 4] = [
+    Way { name: "adaptive", batching: Batching::Adaptive, burst: 64 },
+    Way { name: "one by one", batching: Batching::Adaptive, burst: 1 },
+    Way {
+        name: "bursts of 32, timer of 100 µs",
+        batching: Batching::Fixed { frames: 32, wait_ns: 100_000 },
+        burst: 32,
+    },
+    Way {
+        name: "bursts of 256, timer of 1 ms",
+        batching: Batching::Fixed { frames: 256, wait_ns: 1_000_000 },
+        burst: 256,
+    },
+];
+
+/// Figure 5: latency over the sending rate.
+pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let rates: &[f64] = if lab.effort.is_miniature() { &[1e3, 1e5] } else { &RATES };
+    let cases = WAYS.iter().map(|way| {
+        Case::new(way.name, move |lab| {
+            let path = lab.row(&[Nf::L3], Form::Cached)?;
+            let run = RunOptions { burst: way.burst, ..lab.run_options(Form::Cached, SIZE) };
+            let chain = trial::open(&path, &run, way.batching)?;
+            let offers: Vec<Offer> =
+                rates.iter().map(|rate| Offer::stamped(*rate, trial::latency_s(lab, *rate))).collect();
+            let observed = trial::offered(chain, &offers)?;
+            Ok(samples(way.name, rates, &observed))
+        })
+    });
+    let swept = lab.sweep("niu-latency-rate", cases.collect());
+    let mut figure = lab.sheet(
+        "niu-latency-rate",
+        "Latency over the sending rate, and batching",
+        "L3 forwarding of 128-byte frames, open loop. Adaptive: the chain takes what is there, and waits for nothing. Bursts \
+         with a timer: frames are handed out when so many wait, or the first has waited for so long, as the paper's \
+         dataplanes do.",
+        RATE,
+        Axis::log("sending rate", "packets per second"),
+        Axis { scale: crate::figure::Scale::Log, ..Axis::linear("latency", "µs") },
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let lowest = rates.first().copied().unwrap_or_default();
+    for fixed in &WAYS[2..] {
+        let values = (
+            at(&figure, "adaptive, median", lowest),
+            at(&figure, &format!("{}, median", fixed.name), lowest),
+        );
+        let told = format!("at {lowest} packets a second frames wait less than in {} (µs)", fixed.name);
+        expect(&mut figure, values, &told, |adaptive, fixed| adaptive < fixed);
+    }
+    figure.notes.extend([
+        "A frame counts from when it was due, whether the chain was ready or not (corrected for coordinated omission). Where \
+         a way does not carry a rate, frames stand in the ring or are lost, and latency is that of a full ring."
+            .to_string(),
+        "A packet thread that finds nothing for a while sleeps: at the lowest rates that is most of a frame's time."
+            .into(),
+        "The paper states that BESS takes an order of magnitude longer at 100 packets a second than at 1 Mpps and more, \
+         because packets wait for a burst or a timer; it gives no numbers."
+            .into(),
+    ]);
+    Ok(vec![figure])
+}
+
+/// Median and 99th percentile at every rate, where something came out.
+fn samples(name: &str, rates: &[f64], observed: &[crate::load::Observed]) -> Vec<Sample> {
+    let quantiles = [("median", 0.5), ("99 %", 0.99)];
+    let of = |(rate, observed): (&f64, &crate::load::Observed)| {
+        let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
+        let sample = |(told, quantile): (&str, f64)| Sample {
+            series: format!("{name}, {told}"),
+            x: *rate,
+            y: seen.latency.value_at_quantile(quantile) as f64 / 1e3,
+            disturbed: observed.is_disturbed(),
+        };
+        Some(quantiles.map(sample))
+    };
+    rates.iter().zip(observed).filter_map(of).flatten().collect()
+}
+
+/// Figure 6: latency over the length of a chain, at 2 Mpps.
+pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
+    let load = if lab.effort.is_miniature() { 1e4 } else { CHAIN_RATE };
+    let rows: [&[Nf]; 4] =
+        [&[Nf::L3], &[Nf::Firewall], &[Nf::Firewall, Nf::L3], &[Nf::Firewall, Nf::L3, Nf::L2]];
+    let names = ["L3FWD", "firewall", "firewall, L3FWD", "firewall, L3FWD, L2FWD"];
+    let forms = [Form::Cached, Form::Modular, Form::Process];
+    let cases = rows.into_iter().enumerate().flat_map(|(x, nfs)| forms.map(|form| (x, nfs, form)));
+    let cases = cases.map(|(x, nfs, form)| {
+        Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name()), move |lab| {
+            let path = lab.row(nfs, form)?;
+            let chain = trial::open(&path, &lab.run_options(form, SIZE), Batching::Adaptive)?;
+            let observed = trial::offered(chain, &[Offer::stamped(load, trial::latency_s(lab, load))])?;
+            let all = samples(form.name(), &[x as f64], &observed);
+            Ok(all)
+        })
+    });
+    let swept = lab.sweep("niu-latency-chain", cases.collect());
+    let mut figure = lab.sheet(
+        "niu-latency-chain",
+        "Latency over the length of a chain",
+        &format!("128-byte frames at {} Mpps, open loop.", load / 1e6),
+        CHAIN,
+        Axis::names("chain", names),
+        Axis { scale: crate::figure::Scale::Log, ..Axis::linear("latency", "µs") },
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let of = |form: Form| at(&figure, &format!("{}, median", form.name()), 3.0);
+    let values = (of(Form::Cached), of(Form::Process));
+    expect(
+        &mut figure,
+        values,
+        "three NFs in one function take less than in processes (µs)",
+        |fused, processes| fused < processes,
+    );
+    figure.series.push(Series::paper(
+        "BESS",
+        "Niu et al., section 5.2, between two servers on 10 GbE",
+        [(2.0, 34.326)],
+    ));
+    figure.notes.push(
+        "The paper's figures have the way between two servers and their NICs in them. Of BESS it states 34.326 µs for two \
+         NFs, and 45.982 µs for both of them alone, added up."
+            .into(),
+    );
+    crowded(lab, &mut figure, 3);
+    Ok(vec![figure])
+}

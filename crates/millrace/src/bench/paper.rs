@@ -1,0 +1,231 @@
+//! `millrace bench paper` and `millrace bench all`: experiments of papers, and one report of all.
+
+use super::{Scratch, figures};
+use crate::text::print;
+use ::bench::experiment::paper::{self, Paper};
+use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
+use ::bench::experiment::{Effort, Lab};
+use ::bench::figure::{Figure, Report, write};
+use ::bench::peer::{self, Peer};
+use ::bench::speed::machine::Machine;
+use ::bench::wire::devices::Means;
+use anyhow::{Context, bail};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Flows of the comparison with other systems, and its frames' size.
+const PEERS: (u64, u16) = (1_000, 64);
+
+/// How thoroughly to measure.
+#[derive(Debug, Args)]
+pub struct EffortArgs {
+    /// Few rounds and short trials: all experiments in less than half an hour on two cores. This is the default
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+
+    /// Trials as RFC 9971 has them, and more rounds: hours
+    #[arg(long)]
+    full: bool,
+
+    /// Just enough to see the direction of each result
+    #[arg(long, hide = true, conflicts_with_all = ["quick", "full"])]
+    miniature: bool,
+
+    /// Keeps the chains that are measured, in this folder
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+
+    /// Exit status 1 where a result is not as expected
+    #[arg(long)]
+    strict: bool,
+}
+
+impl EffortArgs {
+    fn effort(&self) -> Effort {
+        match (self.full, self.miniature) {
+            (true, _) => Effort::FULL,
+            (_, true) => Effort::MINIATURE,
+            _ => Effort::QUICK,
+        }
+    }
+
+    fn verdict(&self, report: &Report) -> ExitCode {
+        let fails = self.strict && !report.figures.iter().all(Figure::holds);
+        if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
+
+/// Carries out experiments of papers, in the forms that this machine can run.
+///
+/// What a paper gives in numbers stands beside as a reference. What this machine cannot do is listed, with the reason.
+#[derive(Debug, Args)]
+pub struct PaperArgs {
+    /// Experiments, such as `niu-chain`, or the front of their names, such as `niu`
+    #[arg(value_name = "NAME", required_unless_present = "list")]
+    names: Vec<String>,
+
+    /// Lists the experiments
+    #[arg(long)]
+    list: bool,
+
+    #[command(flatten)]
+    effort: EffortArgs,
+
+    /// Writes a report there: a page, Markdown, SVG, CSV and JSON
+    #[arg(long, value_name = "FOLDER")]
+    to: Option<PathBuf>,
+
+    /// The figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out all experiments and writes one report: a page with plots, Markdown, CSV and JSON.
+///
+/// All experiments of papers, and Millrace beside other systems on the same ports (for which it needs root).
+#[derive(Debug, Args)]
+pub struct AllArgs {
+    #[command(flatten)]
+    effort: EffortArgs,
+
+    /// Where the report is written
+    #[arg(long, value_name = "FOLDER", default_value = "millrace-report")]
+    to: PathBuf,
+}
+
+/// Runs `bench paper`.
+///
+/// # Errors
+/// When there is no such experiment, or nothing at all can be measured.
+pub fn run(args: &PaperArgs) -> anyhow::Result<ExitCode> {
+    if args.list {
+        let line = |paper: &Paper| format!("{:<20} {} [{}]\n", paper.name, paper.about, paper.source);
+        print(&paper::ALL.iter().map(line).collect::<String>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let chosen = chosen(&args.names)?;
+    let report = carry_out(&args.effort, &chosen, false)?;
+    match &args.to {
+        Some(folder) => finish(&report, folder)?,
+        None => drop(figures::show(&report.figures, args.json)?),
+    }
+    Ok(args.effort.verdict(&report))
+}
+
+/// Runs `bench all`.
+///
+/// # Errors
+/// When nothing at all can be measured, or the report cannot be written.
+pub fn all(args: &AllArgs) -> anyhow::Result<ExitCode> {
+    // Not after half an hour.
+    std::fs::create_dir_all(&args.to).with_context(|| format!("cannot create {}", args.to.display()))?;
+    let all: Vec<&Paper> = paper::ALL.iter().collect();
+    let report = carry_out(&args.effort, &all, true)?;
+    finish(&report, &args.to)?;
+    Ok(args.effort.verdict(&report))
+}
+
+/// Writes a report, and says where, and what was not as expected.
+fn finish(report: &Report, folder: &Path) -> anyhow::Result<()> {
+    let files = write(report, folder)?;
+    let pages =
+        files.iter().filter(|file| file.extension().is_some_and(|kind| kind != "svg" && kind != "csv"));
+    let mut told: String = pages.map(|file| format!("{}\n", file.display())).collect();
+    told += &format!("{} figures in {:.0} s\n", report.figures.len(), report.took_s);
+    for figure in &report.figures {
+        for skipped in &figure.skipped {
+            told += &format!("SKIP: {}: {}: {}\n", figure.name, skipped.what, skipped.why);
+        }
+        for expectation in figure.expected.iter().filter(|expectation| !expectation.holds) {
+            told += &format!("NOT AS EXPECTED: {}: {}\n", figure.name, expectation.told);
+        }
+    }
+    Ok(print(&told)?)
+}
+
+/// The experiments with these names, or whose names begin so.
+fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Paper>> {
+    for name in names {
+        if !paper::ALL.iter().any(|paper| paper.name.starts_with(name.as_str())) {
+            let known: Vec<&str> = paper::ALL.iter().map(|paper| paper.name).collect();
+            bail!("there is no experiment `{name}`; there are {}", known.join(", "));
+        }
+    }
+    let meant = |paper: &&Paper, name: &String| match paper::find(name) {
+        Some(_) => paper.name == name,
+        None => paper.name.starts_with(name.as_str()),
+    };
+    Ok(paper::ALL.iter().filter(|paper| names.iter().any(|name| meant(paper, name))).collect())
+}
+
+fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::Result<Report> {
+    figures::warn();
+    let (began, start, machine) = (jiff::Timestamp::now(), Instant::now(), Machine::look());
+    if machine.is_busy() {
+        eprintln!("WARNING: something else runs on this machine (load {:.2})", machine.load);
+    }
+    let scratch = Scratch::new(args.keep.as_deref())?;
+    let effort = args.effort();
+    let mut progress = super::progress;
+    let mut lab = Lab::new(effort.clone(), &scratch.folder, &mut progress);
+    lab.program = Some(figures::relay()?);
+    lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
+    let mut found = vec![];
+    for paper in papers {
+        let figures = paper.run(&mut lab).with_context(|| format!("{} gave no figures", paper.name))?;
+        found.extend(figures);
+    }
+    if with_peers {
+        let (rates, latencies) = peers_and_latency(&beside(&effort, &machine)?, &mut super::progress)?;
+        found.extend([rates, latencies]);
+    }
+    super::progress("");
+    Ok(Report {
+        machine,
+        program: format!("millrace {}", env!("CARGO_PKG_VERSION")),
+        began: began.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        took_s: start.elapsed().as_secs_f64(),
+        effort: effort.name.into(),
+        figures: found,
+    })
+}
+
+/// Other systems, with this effort.
+fn beside(effort: &Effort, machine: &Machine) -> anyhow::Result<PeersOptions> {
+    let core = machine.cores.last().copied().unwrap_or(0);
+    let peers: Vec<Peer> = peer::built_in()?.iter().flat_map(peer::peers_of).collect();
+    let trial_s = effort.trial_s.max(0.1);
+    let (flows, size) = PEERS;
+    Ok(PeersOptions {
+        peers,
+        rounds: effort.rounds,
+        trial_s,
+        size,
+        flows,
+        latency: (5_000.0, 4.0 * trial_s),
+        tester_core: machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core),
+        core,
+        means: Means::default(),
+        millrace: std::env::current_exe()?,
+        command: format!("millrace bench peers --rounds {} --seconds {trial_s}", effort.rounds),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_are_chosen_by_name_or_its_front() {
+        let names = |words: &[&str]| -> Vec<&str> {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            chosen(&words).expect("known").iter().map(|paper| paper.name).collect()
+        };
+        assert_eq!(names(&["niu-chain"]), ["niu-chain"]);
+        assert_eq!(names(&["mvmp", "snf-acl"]), ["mvmp-forward", "mvmp-duplicate", "mvmp-chain", "snf-acl"]);
+        let error = chosen(&["ovs".into()]).err().expect("refused").to_string();
+        assert!(error.contains("`ovs`") && error.contains("netvm-dos"), "{error}");
+    }
+}
