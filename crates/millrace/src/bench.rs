@@ -9,6 +9,7 @@ mod deploy;
 mod dos;
 mod figures;
 mod latency;
+mod own;
 mod paper;
 mod peers;
 mod report;
@@ -120,6 +121,12 @@ enum Experiment {
     Report(report::ReportArgs),
     Peers(peers::PeersArgs),
     Throughput(throughput::ThroughputArgs),
+    Chain(own::ChainArgs),
+    Colocation(own::ColocationArgs),
+    Scale(own::ScaleArgs),
+    Acl(own::AclArgs),
+    Loss(own::LossArgs),
+    BackToBack(own::BackToBackArgs),
     Breakdown(breakdown::BreakdownArgs),
     Latency(latency::LatencyArgs),
     Deploy(deploy::DeployArgs),
@@ -150,6 +157,12 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         Some(Experiment::Report(args)) => return report::run(args),
         Some(Experiment::Peers(args)) => return peers::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
+        Some(Experiment::Chain(args)) => return own::chain(args),
+        Some(Experiment::Colocation(args)) => return own::colocation(args),
+        Some(Experiment::Scale(args)) => return own::scale(args),
+        Some(Experiment::Acl(args)) => return own::acl(args),
+        Some(Experiment::Loss(args)) => return own::loss(args),
+        Some(Experiment::BackToBack(args)) => return own::back_to_back(args),
         Some(Experiment::Breakdown(args)) => return breakdown::run(args),
         Some(Experiment::Latency(args)) => return latency::run(args),
         Some(Experiment::Deploy(args)) => return deploy::run(args),

@@ -1,5 +1,7 @@
 //! How something grows: fits to measured points.
 
+use crate::figure::{Figure, Series};
+
 /// The straight line through points, by least squares: its slope, and where it begins. `None` for less than two places.
 pub fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let count = points.len() as f64;
@@ -19,6 +21,17 @@ pub fn power(points: &[(f64, f64)]) -> Option<f64> {
     }
     let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
     line(&logs).map(|(slope, _)| slope)
+}
+
+/// What a further NF costs, curve by curve: a line through time per packet over the number of NFs, of a figure of Mpps.
+pub fn per_nf(figure: &Figure) -> Vec<String> {
+    let of = |series: &Series| {
+        let points: Vec<(f64, f64)> =
+            series.points.iter().map(|point| (point.x, 1e3 / point.y.median)).collect();
+        let (slope, start) = line(&points)?;
+        Some(format!("{}: {start:.1} ns and {slope:.1} ns for each NF (least squares)", series.name))
+    };
+    figure.series.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

@@ -91,10 +91,14 @@ impl Script {
         Ok(Script { path: self.path.clone(), text: table.to_string() })
     }
 
-    fn table(&self) -> Result<toml::Table, BenchError> {
+    /// Its keys.
+    ///
+    /// # Errors
+    /// When it is no chain file.
+    pub fn table(&self) -> Result<toml::Table, BenchError> {
         self.text.parse::<toml::Table>().map_err(|error| BenchError::BadChain {
             told: format!(
-                "{} is no chain file (a Click file alone has no NFs to deploy): {}",
+                "{} is no chain file (a Click file alone has no NFs): {}",
                 self.path.display(),
                 error.message()
             ),

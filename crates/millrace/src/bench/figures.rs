@@ -20,6 +20,12 @@ pub fn relay() -> anyhow::Result<(PathBuf, Vec<String>)> {
     Ok((std::env::current_exe()?, vec!["nf-relay".into()]))
 }
 
+/// What the user typed.
+pub fn typed() -> String {
+    let words = std::env::args().skip(1);
+    ["millrace".to_string()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
+}
+
 /// Says aloud that figures of a debug build are none.
 pub fn warn() {
     if cfg!(debug_assertions) {

@@ -174,6 +174,14 @@ impl Lab<'_> {
             ("ports".into(), ports.into()),
             ("nf".into(), nfs.into()),
         ]);
+        self.put(name, &chain)
+    }
+
+    /// Writes a chain file into a folder of its own.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put(&self, name: &str, chain: &toml::Table) -> Result<PathBuf, BenchError> {
         let folder = self.folder().join(name);
         let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
         std::fs::create_dir_all(&folder).map_err(failed)?;

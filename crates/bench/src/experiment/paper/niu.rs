@@ -4,12 +4,10 @@ use super::{
     Case, Form, Lab, Nf, Row, Sample, at, crowded, expect, line_mpps, over_sizes, saturation_figure, trial,
 };
 use crate::BenchError;
+use crate::experiment::colocation::colocated;
 use crate::experiment::lab::clock::Clock;
-use crate::experiment::lab::sweep::DISTURBED;
-use crate::experiment::lab::trial::sound;
 use crate::figure::{Axis, Figure, Series, Skipped};
 use crate::load::{Batching, Offer, Trials, UnderTest};
-use crate::speed::closed::{ClosedLoop, watch_all};
 use crate::start::{RunOptions, failed};
 use host::probe::Stage;
 use std::time::{Duration, Instant};
@@ -19,6 +17,9 @@ pub const BOTTLENECK: &str = "Niu et al., Benchmarking NFV Software Dataplanes, 
 pub const CHAIN: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 5";
 pub const NUMA: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 7";
 pub const COLOCATION: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 8";
+
+/// Chains at once, at most: the papers'.
+const BUNDLES: usize = 3;
 
 /// The machine of the papers.
 const PLACE: &str = "Niu et al., section 4.1: Xeon E5-2650 v2 at 2.6 GHz, 10 GbE; line rate from 128 (BESS) and 256 bytes (ClickOS) on";
@@ -335,61 +336,17 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 
 /// Figure 8: independent chains at once, each with traffic and a core of its own.
 pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let cores = lab.machine.cores.len();
-    let most = 3;
-    let forms = [Form::Cached, Form::Modular];
-    let mut cases = vec![];
-    for size in lab.effort.sizes {
-        for form in forms {
-            for count in 1..=most.min(cores) {
-                let name = format!("{count} {}, {}", chains(count), form.name());
-                cases
-                    .push(Case::point(&name, f64::from(*size), move |lab| together(lab, form, count, *size)));
-            }
-        }
+    let mut figures = vec![];
+    for form in [Form::Cached, Form::Modular] {
+        let path = lab.row(&[Nf::L3], form)?;
+        let sizes = lab.effort.sizes.to_vec();
+        let mut figure = colocated(lab, &[path], BUNDLES, form, Some(&sizes))?;
+        figure.name =
+            if form == Form::Cached { "niu-colocation".into() } else { "niu-colocation-modular".into() };
+        figure.title = format!("Independent chains side by side, {}", form.name());
+        figure.source = Some(COLOCATION.into());
+        figure.notes.push("The paper states that throughput scales linearly in almost all cases.".into());
+        figures.push(figure);
     }
-    let swept = lab.sweep("niu-colocation", cases);
-    let sheet = lab.sheet(
-        "niu-colocation",
-        "Independent chains side by side",
-        "L3 forwarding, one to three chains at once, each with made-up traffic, packet memory and a core of its own: what \
-         all carry together.",
-        COLOCATION,
-        Axis::log("frame size", "bytes"),
-        Axis::linear("throughput of all", "Mpps"),
-    );
-    let mut figure = saturation_figure(sheet, swept);
-    for count in cores + 1..=most {
-        let why = format!("there are {cores} cores, and each chain has one of its own");
-        figure.skipped.push(Skipped { what: format!("{count} chains"), why });
-    }
-    for form in forms {
-        let of = |count: usize| at(&figure, &format!("{count} {}, {}", chains(count), form.name()), 64.0);
-        let (values, told) =
-            ((of(1), of(2)), format!("{}: two chains carry more than one (Mpps, 64 bytes)", form.name()));
-        expect(&mut figure, values, &told, |one, two| two > one);
-    }
-    figure.notes.push("The paper states that throughput scales linearly in almost all cases.".into());
-    Ok(vec![figure])
-}
-
-fn chains(count: usize) -> &'static str {
-    if count == 1 { "chain" } else { "chains" }
-}
-
-/// What so many chains take at once, in Mpps.
-fn together(lab: &Lab, form: Form, count: usize, size: u16) -> Result<(f64, bool), BenchError> {
-    let path = lab.row(&[Nf::L3], form)?;
-    let mut running = vec![];
-    for core in lab.cores(count) {
-        let run = RunOptions { cores: vec![core], ..lab.run_options(form, size) };
-        let mut chain = ClosedLoop::start(&path, &run)?;
-        chain.warm_up(chain.warm_packets())?;
-        running.push(chain);
-    }
-    let windows = watch_all(&running, lab.effort.seconds);
-    running.into_iter().try_for_each(sound)?;
-    let windows = windows?;
-    let pps: f64 = windows.iter().map(|window| window.packets as f64 / (window.wall_ns / 1e9)).sum();
-    Ok((pps / 1e6, windows.iter().any(|window| window.disturbed() > DISTURBED)))
+    Ok(figures)
 }

@@ -1,10 +1,11 @@
 //! What SNF reports: routers and NAPTs in a row, and an ISP's chain, synthesized and not.
 
-use super::{Case, Lab, Sample, at, expect, line_gbps, saturation_figure, trial};
+use super::{Case, Lab, at, expect, line_gbps, saturation_figure, trial};
 use crate::BenchError;
+use crate::experiment::acl::acl as many_rules;
+use crate::experiment::growth::per_nf;
 use crate::experiment::lab::{SLOTS, row::BURST};
-use crate::figure::{Axis, Figure, Scale, Series};
-use crate::load::{Batching, Offer};
+use crate::figure::{Axis, Figure, Series};
 use crate::speed::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::workload;
@@ -19,10 +20,6 @@ pub const ACL: &str = "SNF (PeerJ CS 2016), figure 10";
 const PLACE: &str = "SNF, Xeon E5-2667 v3 at 3.2 GHz, 8 cores, four 10 GbE ports";
 /// Flows of the traffic.
 const FLOWS: u64 = 1_000;
-/// Frames a second at which latency is measured.
-const LATENCY_RATE: f64 = 1e5;
-/// Frames of the latency measurement: TCP with a stamp does not fit into 64 bytes.
-const LATENCY_SIZE: u16 = 128;
 
 /// Lays out a workload of the benchmark, with ports in memory.
 fn laid_out(lab: &Lab, name: &str) -> Result<PathBuf, BenchError> {
@@ -76,23 +73,12 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let told = format!("with a flow cache {last} {name} keep half of the rate of one at least (Mpps)");
         expect(&mut figure, kept, &told, |many, one| many > one / 2.0);
     }
-    figure.notes.extend(fits(&figure));
+    figure.notes.extend(per_nf(&figure));
     figure.notes.push(format!(
         "The paper ({PLACE}): SNF holds the 31.5 Gbit/s that its NICs do with 60-byte frames (without FCS) up to ten routers, \
          and up to ten NAPTs with batches of 128; ten routers in FastClick stay below 10 Gbit/s, by a quadratic fit."
     ));
     Ok(vec![figure])
-}
-
-/// What a further NF costs, by least squares of time per packet over the number of NFs.
-fn fits(figure: &Figure) -> Vec<String> {
-    let of = |series: &Series| {
-        let points: Vec<(f64, f64)> =
-            series.points.iter().map(|point| (point.x, 1e3 / point.y.median)).collect();
-        let (slope, start) = crate::experiment::growth::line(&points)?;
-        Some(format!("{}: {start:.1} ns and {slope:.1} ns for each NF (least squares)", series.name))
-    };
-    figure.series.iter().filter_map(of).collect()
 }
 
 /// Figure 8: ten of them over frame sizes.
@@ -141,78 +127,22 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 
 /// Figure 10: an ISP's chain with 251, 713 and 8,550 rules; throughput, and latency.
 pub fn acl(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let counts: &[u32] = if lab.effort.is_miniature() { &[251, 713] } else { &[251, 713, 8_550] };
-    let shapes = || counts.iter().flat_map(|count| Shape::ALL.map(|shape| (*count, shape)));
-    let cases = shapes().map(|(count, shape)| {
-        Case::point(shape.name(), f64::from(count), move |lab| {
-            saturated(lab, &format!("isp-{count}"), shape, 64)
-        })
-    });
-    let swept = lab.sweep("snf-acl", cases.collect());
-    let about = "Firewall, router and NAPT of an ISP (figure 9). The rules are made up in the manner of ClassBench's acl1, \
-                 and the traffic hits all of them.";
-    let sheet = lab.sheet(
-        "snf-acl",
-        "An ISP's chain over the number of rules",
-        about,
-        ACL,
-        Axis::log("rules", ""),
-        Axis::linear("throughput", "Mpps"),
-    );
-    let mut rates = saturation_figure(sheet, swept);
-    let (first, last) =
-        (counts.first().map_or(0.0, |one| f64::from(*one)), counts.last().map_or(0.0, |one| f64::from(*one)));
-    let values = (at(&rates, "fused", last), at(&rates, "fused", first));
-    expect(
-        &mut rates,
-        values,
-        &format!("{last} rules keep half of the rate of {first} at least (Mpps)"),
-        |many, few| many > few / 2.0,
-    );
-    let values = (at(&rates, "cached", last), at(&rates, "modular", last));
-    expect(
-        &mut rates,
-        values,
-        &format!("{last} rules carry more when synthesized (Mpps)"),
-        |fused, modular| fused > modular,
-    );
-    rates.notes.push(format!(
-        "The paper ({PLACE}): SNF carries up to 8.5 times what FastClick does; FastClick loses a factor of 1.5 with 713 rules \
-         and of 10 with 8,550. FastClick's classifiers are trees; the modular form here has a compiled one, too."
-    ));
-
-    let cases = shapes().filter(|(_, shape)| *shape != Shape::Fused).map(|(count, shape)| {
-        Case::new(format!("{}, {count}", shape.name()), move |lab| {
-            let path = laid_out(lab, &format!("isp-{count}"))?;
-            let chain = trial::open(&path, &run_options(lab, shape, LATENCY_SIZE), Batching::Adaptive)?;
-            let offer = Offer::stamped(LATENCY_RATE, trial::latency_s(lab, LATENCY_RATE));
-            let observed = trial::offered(chain, &[offer])?;
-            let seen = observed.first().and_then(|one| Some((one.is_disturbed(), one.seen.as_ref()?)));
-            let Some((disturbed, seen)) = seen else {
-                return Err(failed("no frame came out with its stamp"));
-            };
-            let sample = |(told, quantile): (&str, f64)| Sample {
-                series: format!("{}, {told}", shape.name()),
-                x: f64::from(count),
-                y: seen.latency.value_at_quantile(quantile) as f64 / 1e3,
-                disturbed,
-            };
-            Ok([("median", 0.5), ("99 %", 0.99)].map(sample).into())
-        })
-    });
-    let swept = lab.sweep("snf-acl-latency", cases.collect());
-    let mut latencies = lab.sheet(
-        "snf-acl-latency",
-        "Latency of an ISP's chain over the number of rules",
-        &format!("{about} {LATENCY_SIZE}-byte frames at {LATENCY_RATE} a second, open loop."),
-        ACL,
-        Axis::log("rules", ""),
-        Axis { scale: Scale::Log, ..Axis::linear("latency", "µs") },
-    );
-    (latencies.series, latencies.skipped) = (swept.series, swept.skipped);
-    latencies.notes.push(format!(
-        "The paper ({PLACE}, 5 Gbit/s, with the way between two servers): below 100 µs with 251 rules, and medians below \
-         500 µs with more."
-    ));
-    Ok(vec![rates, latencies])
+    let counts: &[usize] = if lab.effort.is_miniature() { &[251, 713] } else { &[251, 713, 8_550] };
+    let mut figures = many_rules(lab, counts)?;
+    for figure in &mut figures {
+        figure.name = format!("snf-{}", figure.name);
+        figure.source = Some(ACL.into());
+        figure.notes.push(match figure.name.as_str() {
+            "snf-acl" => format!(
+                "The paper ({PLACE}): SNF carries up to 8.5 times what FastClick does; FastClick loses a factor of 1.5 with \
+                 713 rules and of 10 with 8,550. FastClick's classifiers are trees; the modular form here has a compiled one, \
+                 too."
+            ),
+            _ => format!(
+                "The paper ({PLACE}, 5 Gbit/s, with the way between two servers): below 100 µs with 251 rules, and medians \
+                 below 500 µs with more."
+            ),
+        });
+    }
+    Ok(figures)
 }

@@ -1,0 +1,141 @@
+//! Independent chains at once: what all carry together, and how much they disturb each other.
+
+use super::lab::sweep::DISTURBED;
+use super::lab::trial::{self, sound};
+use super::lab::{Case, Form, Lab, Sample};
+use crate::BenchError;
+use crate::figure::{Axis, Expectation, Figure, Skipped};
+use crate::speed::closed::{ClosedLoop, watch_all};
+use crate::start::RunOptions;
+use crate::traffic::{Change, SizeMix};
+use std::path::PathBuf;
+
+/// Measures one chain, two, and so on at once, up to `most`: those of the list in turn, each with packet memory and a core
+/// of its own. Over the frame sizes, or with the chains' own where there are none.
+///
+/// # Errors
+/// When a chain has mistakes.
+pub fn colocated(
+    lab: &mut Lab,
+    paths: &[PathBuf],
+    most: usize,
+    form: Form,
+    sizes: Option<&[u16]>,
+) -> Result<Figure, BenchError> {
+    for path in paths {
+        crate::start::Loaded::read(path)?;
+    }
+    let cores = lab.machine.cores.len();
+    let points: Vec<Option<u16>> =
+        sizes.map_or(vec![None], |sizes| sizes.iter().copied().map(Some).collect());
+    let cases = (1..=most.min(cores)).flat_map(|count| points.iter().map(move |size| (count, *size)));
+    let cases = cases.map(|(count, size)| {
+        // Over sizes there is a curve for each number of chains; otherwise the number is the axis.
+        let x = size.map_or(count as f64, f64::from);
+        let all = if size.is_some() { chains(count) } else { "all together".into() };
+        Case::new(format!("{}, {x}", chains(count)), move |lab| {
+            let rates = together(lab, paths, form, count, size)?;
+            let disturbed = rates.iter().any(|(_, disturbed)| *disturbed);
+            let of = |series: String, y: f64| Sample { series, x, y, disturbed };
+            let sum: f64 = rates.iter().map(|(mpps, _)| mpps).sum();
+            let mut samples = vec![of(all.clone(), sum)];
+            if size.is_none() {
+                let least = rates.iter().map(|(mpps, _)| *mpps).fold(f64::INFINITY, f64::min);
+                samples.push(of("the slowest".into(), least));
+            }
+            Ok(samples)
+        })
+    });
+    let cases = cases.collect();
+    let swept = lab.sweep("colocation", cases);
+    let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let about = match sizes {
+        Some(_) => "L3 forwarding: what all chains carry together, each with made-up traffic, packet memory and a core of its own."
+            .to_string(),
+        None => format!(
+            "{}, in turn: what all carry together, and the slowest alone, each with packet memory and a core of its own.",
+            named.join(", ")
+        ),
+    };
+    let x = match sizes {
+        Some(_) => Axis::log("frame size", "bytes"),
+        None => Axis::linear("chains", ""),
+    };
+    let y = Axis::linear("throughput", "Mpps");
+    let mut figure = lab.sheet("colocation", "Independent chains side by side", &about, "", x, y);
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    figure.notes.push(trial::CLOSED_LOOP.into());
+    for count in cores + 1..=most {
+        let why = format!("each chain has a core of its own, and there are {cores}");
+        figure.skipped.push(Skipped { what: chains(count), why });
+    }
+    expectations(&mut figure, sizes);
+    Ok(figure)
+}
+
+fn chains(count: usize) -> String {
+    if count == 1 { "1 chain".into() } else { format!("{count} chains") }
+}
+
+/// Two chains carry more than one; how much less than twice as much is told.
+fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
+    let at = |series: &str, x: f64| figure.series(series).and_then(|series| series.at(x));
+    let first = sizes.and_then(|sizes| sizes.first()).copied().map(f64::from);
+    let (one, two) = match first {
+        Some(size) => (at("1 chain", size), at("2 chains", size)),
+        None => (at("all together", 1.0), at("all together", 2.0)),
+    };
+    if let (Some(one), Some(two)) = (one, two) {
+        let share = two / one / 2.0 * 100.0;
+        let told = format!(
+            "two chains carry more than one: {two:.3} and {one:.3} Mpps, {share:.0} % of twice as much"
+        );
+        figure.expected.push(Expectation { told, holds: two > one });
+    }
+}
+
+/// What so many chains take at once, each in Mpps, and whether it was disturbed.
+fn together(
+    lab: &Lab,
+    paths: &[PathBuf],
+    form: Form,
+    count: usize,
+    size: Option<u16>,
+) -> Result<Vec<(f64, bool)>, BenchError> {
+    let mut running = vec![];
+    for (core, path) in lab.cores(count).into_iter().zip(paths.iter().cycle()) {
+        let change = Change { size: size.map(SizeMix::fixed), flows: None };
+        let run = RunOptions { cores: vec![core], change, ..lab.run_options(form, 64) };
+        let mut chain = ClosedLoop::start(path, &run)?;
+        chain.warm_up(chain.warm_packets())?;
+        running.push(chain);
+    }
+    let windows = watch_all(&running, lab.effort.seconds);
+    running.into_iter().try_for_each(sound)?;
+    let rate = |window: &crate::speed::closed::Window| {
+        (window.packets as f64 / (window.wall_ns / 1e3), window.disturbed() > DISTURBED)
+    };
+    Ok(windows?.iter().map(rate).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Effort;
+    use crate::experiment::lab::Nf;
+
+    #[test]
+    fn chains_run_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut tell = |_: &str| {};
+        let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
+        let paths = [Nf::L3, Nf::L2].map(|nf| lab.row(&[nf], Form::Modular).expect("written"));
+        let cores = lab.machine.cores.len();
+        let figure = colocated(&mut lab, &paths, cores + 1, Form::Modular, None).expect("a figure");
+        let all = figure.series("all together").expect("measured");
+        let slowest = figure.series("the slowest").expect("measured");
+        assert_eq!((all.points.len(), slowest.points.len()), (cores, cores));
+        assert!(all.at(1.0) == slowest.at(1.0) && all.at(1.0).is_some_and(|mpps| mpps > 0.0), "{figure:#?}");
+        assert_eq!(figure.skipped.len(), 1, "{:?}", figure.skipped);
+    }
+}

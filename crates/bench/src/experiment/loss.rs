@@ -1,0 +1,208 @@
+//! What becomes of too much: the frame loss curve (RFC 2544, section 26.3) and back-to-back frames (section 26.4, as
+//! RFC 9004 has it).
+//!
+//! Ports are open-loop: frames arrive when they are due, and find a ring of 1,024 places.
+
+use super::lab::{Case, Form, Lab, Sample, trial};
+use crate::BenchError;
+use crate::figure::{Axis, Figure};
+use crate::load::{Batching, Offer, Trials, UnderTest};
+use crate::search::Goal;
+use crate::start::{RunOptions, failed};
+use crate::traffic::{Change, SizeMix};
+use std::path::Path;
+
+/// Loads of the curve, as shares of what is carried with half a percent of loss.
+const SHARES: [f64; 9] = [0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
+/// The longest that frames come back to back, in seconds: RFC 2544 asks for 2 s at least.
+const LONGEST_S: f64 = 2.0;
+/// How near the longest burst is found, as a share of it.
+const NEAR: f64 = 0.05;
+/// Bytes of preamble and gap.
+const LINE_BYTES: f64 = 20.0;
+
+const FORMS: [Form; 2] = [Form::Modular, Form::Cached];
+
+fn run_options(lab: &Lab, form: Form, size: Option<u16>) -> RunOptions {
+    let change = Change { size: size.map(SizeMix::fixed), flows: None };
+    RunOptions { change, ..lab.run_options(form, 64) }
+}
+
+/// Frames that are lost over the offered load, for each form.
+///
+/// # Errors
+/// When the chain cannot run at all.
+pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
+    crate::start::Loaded::read(path)?;
+    // Loads of all rounds are the same: shares of what was carried first.
+    let mut cases = vec![];
+    let mut carried = vec![];
+    for form in FORMS {
+        lab.tell(&format!("loss: what is carried, {}", form.name()));
+        let chain = trial::open(path, &run_options(lab, form, None), Batching::Adaptive)?;
+        let (pdr, _) = trial::carried(lab, chain, Goal::PDR)?;
+        carried.push(format!("{} {:.3} Mpps", form.name(), pdr / 1e6));
+        if pdr <= 0.0 {
+            return Err(failed("not even 1,000 frames a second are carried with half a percent of loss"));
+        }
+        cases.push(Case::new(form.name(), move |lab| {
+            let chain = trial::open(path, &run_options(lab, form, None), Batching::Adaptive)?;
+            let passed = chain.passed();
+            let loads = SHARES.map(|share| share * pdr);
+            let offers = loads.map(|load| Offer::even(load, lab.effort.trial_s.max(0.1)));
+            let observed = trial::offered(chain, &offers)?;
+            let samples = loads.iter().zip(&observed).map(|(load, observed)| Sample {
+                series: form.name().into(),
+                x: load / 1e6,
+                y: observed.loss_ratio(passed) * 100.0,
+                disturbed: observed.is_disturbed(),
+            });
+            Ok(samples.collect())
+        }));
+    }
+    let swept = lab.sweep("loss", cases);
+    let mut figure = lab.sheet(
+        "loss",
+        "Frames lost over the offered load",
+        &format!(
+            "{}: open loop, at 50 to 200 % of what is carried with half a percent of loss.",
+            path.display()
+        ),
+        "RFC 2544, section 26.3",
+        Axis::linear("offered", "Mpps"),
+        Axis::linear("lost", "%"),
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    figure.settings.push(("carried with half a percent of loss".into(), carried.join(", ")));
+    figure.notes.push(format!(
+        "Trials of {} s, where RFC 2544 asks for 60 s; loads by what is carried, where it goes down from the rate of a line.",
+        lab.effort.trial_s.max(0.1)
+    ));
+    for form in FORMS {
+        if let Some(series) = figure.series(form.name())
+            && let (Some(least), Some(most)) = (series.points.first(), series.points.last())
+        {
+            let (least, most) = (least.y.median, most.y.median);
+            let told = format!(
+                "{}: at twice the load more is lost than at half (%): {most:.3} and {least:.3}",
+                form.name()
+            );
+            figure.expected.push(crate::figure::Expectation { told, holds: most > least });
+        }
+    }
+    Ok(vec![figure])
+}
+
+/// The longest run of frames back to back, at the rate of a line, that all come through, over the frame size.
+///
+/// # Errors
+/// When the chain cannot run at all.
+pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>, BenchError> {
+    crate::start::Loaded::read(path)?;
+    let cases = lab.effort.sizes.iter().flat_map(|size| FORMS.map(|form| (*size, form)));
+    let cases = cases.map(|(size, form)| {
+        Case::new(format!("{}, {size} bytes", form.name()), move |lab| {
+            let mut chain = trial::open(path, &run_options(lab, form, Some(size)), Batching::Adaptive)?;
+            let line = gbps * 1e9 / (8.0 * (f64::from(size) + LINE_BYTES));
+            let found = longest(chain.as_mut(), line);
+            chain.end()?;
+            let (frames, disturbed) = found?;
+            Ok(vec![Sample { series: form.name().into(), x: f64::from(size), y: frames, disturbed }])
+        })
+    });
+    let cases = cases.collect();
+    let swept = lab.sweep("back-to-back", cases);
+    let mut figure = lab.sheet(
+        "back-to-back",
+        "Frames back to back without loss",
+        &format!(
+            "{}: the longest run of frames at the rate of a line of {gbps} Gbit/s that all come through, up to {LONGEST_S} s.",
+            path.display()
+        ),
+        "RFC 2544, section 26.4; RFC 9004",
+        Axis::log("frame size", "bytes"),
+        Axis::log("frames", ""),
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
+    let all = sizes.map(|size| (size, LONGEST_S * gbps * 1e9 / (8.0 * (size + LINE_BYTES))));
+    figure.notes.push(format!(
+        "What reaches {LONGEST_S} s is carried for as long as one likes: {}.",
+        all.map(|(size, frames)| format!("{frames:.0} of {size} bytes")).collect::<Vec<_>>().join(", ")
+    ));
+    figure.notes.push(format!(
+        "RFC 2544 asks for 50 trials, averaged; here are {} rounds, each a search to {} %.",
+        lab.effort.rounds,
+        NEAR * 100.0
+    ));
+    Ok(vec![figure])
+}
+
+/// The most frames that come through at that rate, and whether most trials were disturbed.
+fn longest(under_test: &mut dyn UnderTest, line: f64) -> Result<(f64, bool), BenchError> {
+    let passed = under_test.passed();
+    let mut trials = Trials::new(under_test);
+    let mut comes_through = |frames: f64| -> Result<bool, BenchError> {
+        Ok(trials.offer(&Offer::even(line, frames / line))?.loss_ratio(passed) == 0.0)
+    };
+    let most = (line * LONGEST_S).floor();
+    let (mut carried, mut lost) = (1.0, most);
+    if comes_through(most)? {
+        carried = most;
+    } else {
+        while lost - carried > (carried * NEAR).max(1.0) {
+            // Far apart by factors, near by halves.
+            let middle = (carried * lost).sqrt().floor().clamp(carried + 1.0, lost - 1.0);
+            if comes_through(middle)? { carried = middle } else { lost = middle }
+        }
+    }
+    Ok((carried, trials.tally.disturbed * 2 > trials.tally.trials))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Observed;
+
+    /// Carries a rate, and has places for what comes on top.
+    struct Buffer {
+        rate: f64,
+        places: f64,
+    }
+
+    impl UnderTest for Buffer {
+        fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
+            let intended = offer.frames();
+            let excess = (intended as f64 * (1.0 - self.rate / offer.load)).max(0.0);
+            let lost = (excess - self.places).max(0.0) as u64;
+            Ok(Observed {
+                intended,
+                arrived: intended,
+                missed: lost,
+                sent: intended - lost,
+                disturbed: 0.0,
+                seen: None,
+                pacing: None,
+            })
+        }
+
+        fn passed(&self) -> f64 {
+            1.0
+        }
+
+        fn end(self: Box<Self>) -> Result<bool, BenchError> {
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn the_longest_run_is_found() {
+        // Half of what comes is carried, 1,000 places: 2,000 frames.
+        let (found, disturbed) = longest(&mut Buffer { rate: 5e5, places: 1e3 }, 1e6).expect("found");
+        assert!((1_900.0..=2_002.0).contains(&found) && !disturbed, "{found}");
+        let (all, _) = longest(&mut Buffer { rate: 2e6, places: 0.0 }, 1e6).expect("found");
+        assert_eq!(all, 2e6);
+        let (one, _) = longest(&mut Buffer { rate: 1.0, places: 0.5 }, 1e6).expect("found");
+        assert!(one <= 2.0, "{one}");
+    }
+}

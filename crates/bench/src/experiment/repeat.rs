@@ -1,0 +1,227 @@
+//! A chain of the user's, several times in a row: throughput over the length of a chain.
+
+use super::lab::{Case, Form, Lab, trial};
+use super::script::Script;
+use crate::BenchError;
+use crate::figure::{Axis, Figure};
+use crate::start::RunOptions;
+use std::path::{Path, PathBuf};
+
+/// The way of packets through a chain file, from a port with made-up traffic to one that discards.
+struct Way {
+    from: String,
+    to: String,
+    /// What they come by: the NF, and the names of its interfaces as in links.
+    stops: Vec<Stop>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Stop {
+    enter: String,
+    nf: String,
+    leave: String,
+}
+
+impl Stop {
+    /// From `[0]nf[1]`.
+    fn read(text: &str) -> Option<Stop> {
+        let rest = text.trim();
+        let (enter, rest) = match rest.strip_prefix('[') {
+            Some(inner) => inner.split_once(']')?,
+            None => ("", rest),
+        };
+        let (nf, leave) = match rest.split_once('[') {
+            Some((nf, inner)) => (nf, inner.strip_suffix(']')?),
+            None => (rest, ""),
+        };
+        let bracketed = |name: &str| if name.is_empty() { String::new() } else { format!("[{name}]") };
+        Some(Stop { enter: bracketed(enter), nf: nf.trim().into(), leave: bracketed(leave) })
+    }
+}
+
+/// Throughput over how often the NFs of a chain stand in a row, in every form: those of its one way from traffic to a sink,
+/// or one NF of it.
+///
+/// # Errors
+/// When the file is no chain, or its NFs do not stand in one row.
+pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Result<Vec<Figure>, BenchError> {
+    let script = Script::of_file(path)?;
+    // What is wrong with it is told before anything is measured.
+    let way = way(&script, nf)?;
+    let forms = [Form::Cached, Form::Fused, Form::Modular, Form::Process];
+    let names: Vec<&str> = way.stops.iter().map(|stop| stop.nf.as_str()).collect();
+    let cases = (1..=most.max(1)).flat_map(|count| forms.map(|form| (count, form)));
+    let (script, way_of) = (&script, &way);
+    let cases = cases.map(|(count, form)| {
+        Case::point(form.name(), count as f64, move |lab| {
+            let path = lay_out(lab, script, way_of, count, form)?;
+            let change = crate::traffic::Change::default();
+            let run = RunOptions { change, ..lab.run_options(form, 64) };
+            let (pps, disturbed) = trial::saturation(lab, &path, &run)?;
+            Ok((pps / 1e6, disturbed))
+        })
+    });
+    let cases = cases.collect();
+    let swept = lab.sweep("chain", cases);
+    let mut figure = lab.sheet(
+        "chain",
+        &format!("{} in a row", names.join(", ")),
+        &format!("{}: its NFs so many times in a row, in every form.", path.display()),
+        "",
+        Axis::linear("times in a row", ""),
+        Axis::linear("throughput", "Mpps"),
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    figure.notes.push(trial::CLOSED_LOOP.into());
+    figure.notes.extend(super::growth::per_nf(&figure));
+    Ok(vec![figure])
+}
+
+/// The way through the chain, or through one of its NFs alone.
+fn way(script: &Script, nf: Option<&str>) -> Result<Way, BenchError> {
+    let table = script.table()?;
+    let told = |why: String| BenchError::BadChain { told: format!("{}: {why}", script.path.display()) };
+    let port = |key: &str| {
+        let ports = table.get("ports").and_then(toml::Value::as_table)?;
+        ports.iter().find(|(_, port)| port.get(key).is_some()).map(|(name, _)| name.clone())
+    };
+    let need = |found: Option<String>, what: &str| {
+        found.ok_or_else(|| told(format!("no port has `{what}`: the chain needs one that does")))
+    };
+    let (from, to) = (need(port("traffic"), "traffic = { … }")?, need(port("discard"), "discard = true")?);
+    let links = table.get("links").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+    let links: Vec<Vec<&str>> = links_of(&links);
+    let stops = match nf {
+        Some(nf) => {
+            let known = script.nfs()?;
+            if !known.iter().any(|one| one == nf) {
+                return Err(told(format!("there is no NF `{nf}`: name one of {}", known.join(", "))));
+            }
+            let parts =
+                links.iter().flatten().filter_map(|part| Stop::read(part)).filter(|stop| stop.nf == nf);
+            let (mut enter, mut leave) = (String::new(), String::new());
+            for stop in parts {
+                enter = if enter.is_empty() { stop.enter } else { enter };
+                leave = if leave.is_empty() { stop.leave } else { leave };
+            }
+            vec![Stop { enter, nf: nf.into(), leave }]
+        }
+        None => {
+            let [parts] = links.as_slice() else {
+                let why = "its links are no single row from traffic to a sink; name one NF with --nf";
+                return Err(told(why.into()));
+            };
+            let inner = parts.get(1..parts.len().saturating_sub(1)).unwrap_or_default();
+            inner.iter().filter_map(|part| Stop::read(part)).collect()
+        }
+    };
+    if stops.is_empty() {
+        return Err(told("no NF stands between its ports".into()));
+    }
+    Ok(Way { from, to, stops })
+}
+
+fn links_of(links: &[toml::Value]) -> Vec<Vec<&str>> {
+    links
+        .iter()
+        .filter_map(toml::Value::as_str)
+        .map(|link| link.split("->").map(str::trim).collect())
+        .collect()
+}
+
+/// Writes the chain file with the NFs so many times in a row.
+fn lay_out(lab: &Lab, script: &Script, way: &Way, count: usize, form: Form) -> Result<PathBuf, BenchError> {
+    if form == Form::Process && lab.millrace.is_none() {
+        return Err(BenchError::Measurement("NFs in processes need the program `millrace`".into()));
+    }
+    let table = script.table()?;
+    let folder = std::path::absolute(&script.path).unwrap_or_else(|_| script.path.clone());
+    let folder = folder.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let entry = |from: &str, name: &str| table.get(from).and_then(|all| all.get(name)).cloned();
+    let mut nfs = toml::Table::new();
+    let mut link = way.from.clone();
+    for number in 1..=count {
+        for stop in &way.stops {
+            let name = format!("{}-{number}", stop.nf);
+            link += &format!(" -> {}{name}{}", stop.enter, stop.leave);
+            let mut nf = match entry("nf", &stop.nf) {
+                Some(toml::Value::Table(nf)) => nf,
+                _ => toml::Table::new(),
+            };
+            // File names are relative to the user's chain file, and this one lies elsewhere.
+            for key in ["click", "program"] {
+                if let Some(file) = nf.get(key).and_then(toml::Value::as_str).map(|file| folder.join(file))
+                    && file.exists()
+                {
+                    nf.insert(key.into(), file.display().to_string().into());
+                }
+            }
+            let is_click = nf.contains_key("click") || nf.contains_key("inline");
+            if is_click {
+                nf.remove("runs");
+                if form == Form::Process {
+                    let cores: Vec<i64> = lab.other_cores().iter().map(|core| *core as i64).collect();
+                    nf.insert("runs".into(), "process".into());
+                    nf.insert("trust".into(), "lab".into());
+                    nf.insert("cores".into(), cores.into());
+                }
+            }
+            nfs.insert(name, nf.into());
+        }
+    }
+    link += &format!(" -> {}", way.to);
+    let ports =
+        [&way.from, &way.to].into_iter().filter_map(|name| Some((name.clone(), entry("ports", name)?)));
+    let chain = toml::Table::from_iter([
+        ("links".to_string(), vec![link].into()),
+        ("ports".into(), toml::Value::Table(ports.collect())),
+        ("nf".into(), nfs.into()),
+    ]);
+    lab.put(&format!("chain-{count}-{}", form.name().replace([' ', ','], "-")), &chain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Effort;
+
+    const CHAIN: &str = "links = [\"in -> [0]a[1] -> [x]b -> out\"]\n[ports]\nin = { traffic = { flows = 9 } }\n\
+                         out = { discard = true }\n[nf.a]\ninline = \"FromDevice(0) -> ToDevice(1);\"\n\
+                         [nf.b]\ninline = \"FromDevice(x) -> ToDevice(y);\"\n";
+
+    #[test]
+    fn a_way_is_read_from_links() {
+        let found = way(&Script::new(CHAIN), None).expect("a row");
+        assert_eq!((found.from.as_str(), found.to.as_str(), found.stops.len()), ("in", "out", 2));
+        let b = Stop { enter: "[x]".into(), nf: "b".into(), leave: String::new() };
+        assert_eq!(found.stops[1], b);
+        let parted = CHAIN.replace("[1] -> [x]b -> out\"", "[1] -> out\", \"in2 -> [x]b[y] -> out\"");
+        let error = way(&Script::new(parted.clone()), None).err().expect("refused").to_string();
+        assert!(error.contains("--nf"), "{error}");
+        let one = way(&Script::new(parted), Some("b")).expect("one NF");
+        assert_eq!(one.stops, [Stop { enter: "[x]".into(), nf: "b".into(), leave: "[y]".into() }]);
+        let error = way(&Script::new(CHAIN), Some("c")).err().expect("refused").to_string();
+        assert!(error.contains("a, b"), "{error}");
+        let error = way(&Script::new(CHAIN.replace("discard = true", "")), None).err().expect("refused");
+        assert!(error.to_string().contains("discard"), "{error}");
+    }
+
+    #[test]
+    fn nfs_of_the_users_stand_in_a_row() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("own.toml");
+        std::fs::write(&file, CHAIN.replace("[x]b -> out", "[x]b[y] -> out")).expect("written");
+        let mut tell = |_: &str| {};
+        let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
+        let figure = chain(&mut lab, &file, None, 2).expect("figures").remove(0);
+        let modular = figure.series("modular").expect("measured");
+        assert!(modular.points.len() == 2 && modular.at(2.0).is_some_and(|mpps| mpps > 0.0), "{figure:#?}");
+        assert!(figure.skipped.iter().all(|skipped| skipped.what.starts_with("processes")), "{figure:#?}");
+        let written =
+            std::fs::read_to_string(folder.path().join("chain-2-modular/chain.toml")).expect("there");
+        assert!(
+            written.contains("in -> [0]a-1[1] -> [x]b-1[y] -> [0]a-2[1] -> [x]b-2[y] -> out"),
+            "{written}"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! How a chain's throughput grows with flows, frame sizes, bursts and cores.
+
+use super::growth;
+use super::lab::{Case, Form, Lab, trial};
+use crate::BenchError;
+use crate::figure::{Axis, Figure};
+use crate::start::RunOptions;
+use crate::traffic::{Change, SizeMix};
+use std::path::Path;
+
+const FORMS: [Form; 3] = [Form::Modular, Form::Fused, Form::Cached];
+const FLOWS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
+const BURSTS: [usize; 7] = [1, 4, 8, 16, 32, 64, 256];
+
+/// What is varied.
+enum Vary {
+    Flows(u64),
+    Size(u16),
+    Burst(usize),
+    Cores(usize),
+}
+
+impl Vary {
+    fn x(&self) -> f64 {
+        match self {
+            Vary::Flows(flows) => *flows as f64,
+            Vary::Size(size) => f64::from(*size),
+            Vary::Burst(count) | Vary::Cores(count) => *count as f64,
+        }
+    }
+
+    fn apply(&self, lab: &Lab, run: RunOptions) -> RunOptions {
+        match *self {
+            Vary::Flows(flows) => RunOptions { change: Change { flows: Some(flows), ..run.change }, ..run },
+            Vary::Size(size) => {
+                RunOptions { change: Change { size: Some(SizeMix::fixed(size)), ..run.change }, ..run }
+            }
+            Vary::Burst(burst) => RunOptions { burst, ..run },
+            Vary::Cores(workers) => RunOptions { cores: lab.cores(workers), ..run },
+        }
+    }
+}
+
+/// Measures the chain in a file: a figure for each of flows, frame sizes, bursts and cores. NFs in processes run as the
+/// file says.
+///
+/// # Errors
+/// When the chain cannot run at all.
+pub fn scale(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
+    let small = lab.effort.is_miniature();
+    let flows = FLOWS.iter().copied().filter(|flows| !small || [1, 1_000].contains(flows)).map(Vary::Flows);
+    let bursts = BURSTS.iter().copied().filter(|burst| !small || [1, 64].contains(burst)).map(Vary::Burst);
+    let cores = (1..=lab.machine.cores.len()).map(Vary::Cores).collect();
+    let sizes = lab.effort.sizes.iter().copied().map(Vary::Size).collect();
+    // A chain with mistakes is told once, and not for each point.
+    crate::start::Loaded::read(path)?;
+    let of = |lab: &mut Lab, name: &str, over: &str, x: Axis, varied: Vec<Vary>| {
+        one(lab, path, name, over, x, &varied)
+    };
+    Ok(vec![
+        of(lab, "scale-flows", "flows", Axis::log("flows", ""), flows.collect()),
+        of(lab, "scale-sizes", "frame sizes", Axis::log("frame size", "bytes"), sizes),
+        of(lab, "scale-bursts", "bursts", Axis::log("packets at a time", ""), bursts.collect()),
+        of(lab, "scale-cores", "cores", Axis::linear("cores", ""), cores),
+    ])
+}
+
+fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[Vary]) -> Figure {
+    let cases = varied.iter().flat_map(|vary| FORMS.map(|form| (vary, form)));
+    let cases = cases.map(|(vary, form)| {
+        Case::point(form.name(), vary.x(), move |lab| {
+            let run = RunOptions { change: Change::default(), ..lab.run_options(form, 64) };
+            let (pps, disturbed) = trial::saturation(lab, path, &vary.apply(lab, run))?;
+            Ok((pps / 1e6, disturbed))
+        })
+    });
+    let cases = cases.collect();
+    let swept = lab.sweep(name, cases);
+    let mut figure = lab.sheet(
+        name,
+        &format!("Throughput over {over}"),
+        &path.display().to_string(),
+        "",
+        x,
+        Axis::linear("throughput", "Mpps"),
+    );
+    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    figure.notes.push(trial::CLOSED_LOOP.into());
+    for series in &figure.series {
+        let points: Vec<(f64, f64)> = series.points.iter().map(|point| (point.x, point.y.median)).collect();
+        figure.notes.extend(growth::power(&points).map(|power| {
+            format!(
+                "{}: throughput grows with the {power:+.2}th power of {over} (least squares of logarithms)",
+                series.name
+            )
+        }));
+    }
+    figure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Effort;
+
+    #[test]
+    fn every_way_to_scale_gives_a_curve() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut tell = |_: &str| {};
+        let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
+        let path = lab.row(&[crate::experiment::lab::Nf::L3], Form::Modular).expect("written");
+        let figures = scale(&mut lab, &path).expect("figures");
+        let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+        assert_eq!(names, ["scale-flows", "scale-sizes", "scale-bursts", "scale-cores"]);
+        for figure in &figures {
+            assert!(figure.skipped.is_empty() && figure.series.len() == 3, "{figure:#?}");
+        }
+        // A burst of 64 carries more than packets one by one, on any machine.
+        let bursts = figures[2].series("modular").expect("measured");
+        assert!(bursts.at(64.0) > bursts.at(1.0), "{bursts:?}");
+        let bytes = figures[1].series("fused").expect("measured");
+        let gbps = |size: f64| bytes.at(size).expect("measured") * size;
+        assert!(gbps(1518.0) > gbps(64.0), "{bytes:?}");
+        assert!(scale(&mut lab, &folder.path().join("missing.toml")).is_err());
+    }
+}

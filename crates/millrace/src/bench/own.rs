@@ -1,0 +1,210 @@
+//! `millrace bench chain | colocation | scale | acl | loss | back-to-back`: experiments on chains of the user's.
+
+use super::chain::positive;
+use super::{Scratch, figures};
+use ::bench::experiment::lab::{Form, Lab};
+use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
+use ::bench::figure::Figure;
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How thoroughly, and how figures are printed.
+#[derive(Debug, Args)]
+struct How {
+    /// Trials as RFC 9971 has them, and more rounds
+    #[arg(long)]
+    full: bool,
+
+    /// Just enough to see the direction of each result
+    #[arg(long, hide = true, conflicts_with = "full")]
+    miniature: bool,
+
+    /// The figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How NFs run that run in this process.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shape {
+    Modular,
+    Fused,
+    Cached,
+}
+
+impl Shape {
+    fn form(self) -> Form {
+        match self {
+            Shape::Modular => Form::Modular,
+            Shape::Fused => Form::Fused,
+            Shape::Cached => Form::Cached,
+        }
+    }
+}
+
+/// Measures throughput over how often the NFs of a chain stand in a row, in every form.
+///
+/// The NFs of a chain file whose links are one row from made-up traffic to a port that discards, once, twice and so on:
+/// as one function (with a flow cache and without), as elements, and each in a process of its own.
+#[derive(Debug, Args)]
+pub struct ChainArgs {
+    /// Chain file with made-up traffic at a port, and a port that discards
+    chain: PathBuf,
+
+    /// One NF of it alone
+    #[arg(long)]
+    nf: Option<String>,
+
+    /// How often they stand in a row, at most
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=64))]
+    most: u16,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Measures what independent chains carry at once, each on a core of its own, and how much they disturb each other.
+#[derive(Debug, Args)]
+pub struct ColocationArgs {
+    /// Chain files; where there are less than chains at once they come again
+    #[arg(required = true, value_name = "CHAIN")]
+    chains: Vec<PathBuf>,
+
+    /// Chains at once, at most; as many as there are cores by default
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    most: Option<u16>,
+
+    /// How NFs run that run in this process
+    #[arg(long = "as", value_name = "FORM", default_value = "cached")]
+    shape: Shape,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Measures how a chain's throughput grows with flows, frame sizes, bursts and cores, and fits the growth.
+#[derive(Debug, Args)]
+pub struct ScaleArgs {
+    /// Chain file with made-up traffic at a port
+    chain: PathBuf,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Measures an ISP's chain (firewall, router, NAPT) over the number of its rules: throughput and latency.
+#[derive(Debug, Args)]
+pub struct AclArgs {
+    /// Numbers of rules, made up in the manner of ClassBench's acl1
+    #[arg(value_name = "RULES", default_values = ["251", "713", "8550"],
+          value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    rules: Vec<u32>,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Measures how many frames are lost over the offered load, from half to twice what a chain carries (RFC 2544, 26.3).
+#[derive(Debug, Args)]
+pub struct LossArgs {
+    /// Chain file with made-up traffic at a port, and a port that discards
+    chain: PathBuf,
+
+    #[command(flatten)]
+    how: How,
+}
+
+/// Measures how many frames may come back to back at the rate of a line before one is lost (RFC 2544, 26.4; RFC 9004).
+#[derive(Debug, Args)]
+pub struct BackToBackArgs {
+    /// Chain file with made-up traffic at a port, and a port that discards
+    chain: PathBuf,
+
+    /// The line's rate, in Gbit/s
+    #[arg(long, default_value_t = 10.0, value_parser = positive)]
+    line: f64,
+
+    #[command(flatten)]
+    how: How,
+}
+
+impl How {
+    /// Carries out an experiment and prints its figures.
+    fn carry_out(
+        &self,
+        experiment: impl FnOnce(&mut Lab) -> Result<Vec<Figure>, ::bench::BenchError>,
+    ) -> anyhow::Result<ExitCode> {
+        figures::warn();
+        let effort = match (self.full, self.miniature) {
+            (true, _) => Effort::FULL,
+            (_, true) => Effort::MINIATURE,
+            _ => Effort::QUICK,
+        };
+        let scratch = Scratch::new(None)?;
+        let mut progress = super::progress;
+        let mut lab = Lab::new(effort, &scratch.folder, &mut progress);
+        lab.program = Some(figures::relay()?);
+        lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
+        let mut figures = experiment(&mut lab)?;
+        super::progress("");
+        for figure in &mut figures {
+            figure.command = figures::typed();
+        }
+        figures::show(&figures, self.json)
+    }
+}
+
+/// Runs `bench chain`.
+///
+/// # Errors
+/// When the file is no chain, or its NFs do not stand in one row.
+pub fn chain(args: &ChainArgs) -> anyhow::Result<ExitCode> {
+    let most = usize::from(args.most);
+    args.how.carry_out(|lab| repeat::chain(lab, &args.chain, args.nf.as_deref(), most))
+}
+
+/// Runs `bench colocation`.
+///
+/// # Errors
+/// When a chain has mistakes.
+pub fn colocation(args: &ColocationArgs) -> anyhow::Result<ExitCode> {
+    args.how.carry_out(|lab| {
+        let most = args.most.map_or(lab.machine.cores.len(), usize::from);
+        Ok(vec![colocation::colocated(lab, &args.chains, most, args.shape.form(), None)?])
+    })
+}
+
+/// Runs `bench scale`.
+///
+/// # Errors
+/// When the chain has mistakes.
+pub fn scale(args: &ScaleArgs) -> anyhow::Result<ExitCode> {
+    args.how.carry_out(|lab| scale::scale(lab, &args.chain))
+}
+
+/// Runs `bench acl`.
+///
+/// # Errors
+/// When the chains cannot be laid out.
+pub fn acl(args: &AclArgs) -> anyhow::Result<ExitCode> {
+    let counts: Vec<usize> = args.rules.iter().map(|count| *count as usize).collect();
+    args.how.carry_out(|lab| acl::acl(lab, &counts))
+}
+
+/// Runs `bench loss`.
+///
+/// # Errors
+/// When the chain has mistakes.
+pub fn loss(args: &LossArgs) -> anyhow::Result<ExitCode> {
+    args.how.carry_out(|lab| loss::loss(lab, &args.chain))
+}
+
+/// Runs `bench back-to-back`.
+///
+/// # Errors
+/// When the chain has mistakes.
+pub fn back_to_back(args: &BackToBackArgs) -> anyhow::Result<ExitCode> {
+    args.how.carry_out(|lab| loss::back_to_back(lab, &args.chain, args.line))
+}
