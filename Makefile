@@ -4,12 +4,13 @@ CARGO ?= cargo
 BIN := target/release/millrace
 DEMO := examples/nat-firewall-balancer
 
-.PHONY: help demo test bench fuzz setup tools release clean
+.PHONY: help demo test bench bench-report fuzz setup tools release clean
 
 help:
 	@echo "make demo    build, and run the main job over a capture"
 	@echo "make test    run every test"
 	@echo "make bench   print cycles per packet beside dpdk-testpmd"
+	@echo "make bench-report   carry out the experiments of five papers, and write a report"
 	@echo "make fuzz    run every fuzz target for 10 minutes (SECONDS=600)"
 
 setup:
@@ -26,6 +27,9 @@ test: setup
 
 bench: release
 	@scripts/bench
+
+bench-report: release
+	@scripts/bench-report
 
 SECONDS ?= 600
 fuzz: setup

@@ -51,9 +51,9 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
             let loads = SHARES.map(|share| share * pdr);
             let offers = loads.map(|load| Offer::even(load, lab.effort.trial_s.max(0.1)));
             let observed = trial::offered(chain, &offers)?;
-            let samples = loads.iter().zip(&observed).map(|(load, observed)| Sample {
+            let samples = SHARES.iter().zip(&observed).map(|(share, observed)| Sample {
                 series: form.name().into(),
-                x: load / 1e6,
+                x: share * 100.0,
                 y: observed.loss_ratio(passed) * 100.0,
                 disturbed: observed.is_disturbed(),
             });
@@ -69,7 +69,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
             path.display()
         ),
         "RFC 2544, section 26.3",
-        Axis::linear("offered", "Mpps"),
+        Axis::linear("offered", "% of what is carried"),
         Axis::linear("lost", "%"),
     );
     (figure.series, figure.skipped) = (swept.series, swept.skipped);

@@ -131,3 +131,103 @@ fn an_attack_is_filtered_by_an_nf_that_is_started_for_it() {
         eprintln!("SKIP: {}: {}", skipped["what"], skipped["why"]);
     }
 }
+
+/// How often an experiment in miniature may fail to show what is expected: something else may have the cores.
+const TRIES: usize = 3;
+
+/// Carries an experiment of a paper out in miniature, until all that is expected of it holds.
+fn in_miniature(folder: &Folder, name: &str) -> Vec<Value> {
+    let mut told = vec![];
+    for _ in 0..TRIES {
+        let figures = experiment(folder, &["paper", name, "--miniature"]);
+        let figures = match figures {
+            Value::Array(figures) => figures,
+            one => vec![one],
+        };
+        let fails =
+            figures.iter().flat_map(|figure| list(figure, "expected")).filter(|one| one["holds"] != true);
+        told = fails.map(|one| one["told"].to_string()).collect();
+        if told.is_empty() {
+            return figures;
+        }
+    }
+    panic!("{name}: {told:#?}");
+}
+
+/// Every experiment of a paper: there are figures, all that is expected of them holds, and what is skipped is for want of
+/// something that this machine may lack.
+fn all_in_miniature(paper: &str, skips: &[&str]) {
+    let folder = Folder::new();
+    let listed = folder.millrace(&["bench", "paper", "--list"]).sound().text();
+    let names = listed.lines().filter_map(|line| line.split_whitespace().next());
+    let names: Vec<&str> = names.filter(|name| name.starts_with(paper)).collect();
+    assert!(names.len() >= 3, "{listed}");
+    for name in names {
+        for figure in in_miniature(&folder, name) {
+            for skipped in list(&figure, "skipped") {
+                let what = skipped["what"].as_str().expect("text");
+                assert!(skips.iter().any(|skip| what.contains(skip)), "{name}: {skipped}");
+                eprintln!("SKIP: {name}: {what}: {}", skipped["why"]);
+            }
+            let own = list(&figure, "series").iter().filter(|series| series["origin"] == "own");
+            let points: usize = own.map(|series| list(series, "points").len()).sum();
+            assert!(points > 0 || !list(&figure, "skipped").is_empty(), "{name}: {figure:#}");
+            assert!(figure["command"].as_str().is_some_and(|command| command.contains(name)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_niu_reports_in_miniature() {
+    all_in_miniature("niu", &["across sockets", "other frequencies", "chains", "several queues"]);
+}
+
+#[test]
+fn what_mvmp_reports_in_miniature() {
+    all_in_miniature("mvmp", &[]);
+}
+
+#[test]
+fn what_snf_reports_in_miniature() {
+    all_in_miniature("snf", &[]);
+}
+
+#[test]
+fn what_netvm_reports_in_miniature() {
+    all_in_miniature("netvm", &["container", "virtual machine"]);
+}
+
+#[test]
+fn chains_of_the_users_are_measured() {
+    let folder = Folder::new();
+    folder.write("chain.toml", &CHAIN.replace("runs = \"process\"\n", ""));
+    let measured = |arguments: &[&str]| experiment(&folder, &[arguments, &["--miniature"]].concat());
+    let figure = measured(&["chain", "chain.toml", "--most", "2"]);
+    for form in ["fused", "modular", "processes"] {
+        let points = curve(&figure, form);
+        assert!(points.len() == 2 && points.iter().all(|(_, mpps)| *mpps > 0.0), "{form}: {figure:#}");
+    }
+    let figure = measured(&["colocation", "chain.toml", "--most", "1"]);
+    assert_eq!(curve(&figure, "all together"), curve(&figure, "the slowest"));
+    let figures = measured(&["acl", "50", "200"]);
+    assert_eq!(curve(&figures[0], "cached").len(), 2, "{figures:#}");
+    assert!(curve(&figures[1], "cached, median").iter().all(|(_, us)| *us > 0.01), "{figures:#}");
+    let figure = measured(&["loss", "chain.toml"]);
+    let lost = curve(&figure, "modular");
+    assert!(lost.len() == 9 && lost.iter().all(|(_, percent)| (0.0..=100.0).contains(percent)), "{lost:?}");
+    // A line that any chain keeps up with: no end to what may come back to back.
+    let figure = measured(&["back-to-back", "chain.toml", "--line", "0.001"]);
+    let frames = curve(&figure, "modular");
+    assert!(
+        frames.len() == 2 && frames.iter().all(|(size, frames)| *frames >= 1e6 / (8.0 * (size + 20.0))),
+        "{frames:?}"
+    );
+    let refused = folder.millrace(&["bench", "chain", "chain.toml", "--nf", "other"]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("name one of front, nf"),
+        "{}",
+        refused.stderr
+    );
+    let refused = folder.millrace(&["bench", "paper", "niu-speed"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("niu-chain"), "{}", refused.stderr);
+}

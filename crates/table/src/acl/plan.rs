@@ -3,7 +3,7 @@
 //! Every candidate is tried on the rules themselves: how many copies it makes, and how many rules
 //! the child holds that a packet aimed at a random rule ends up in (`sum n^2 / sum n`). The two
 //! numbers become an estimate in cycles, and the least estimate wins. Constants were fitted by
-//! measuring on the machine class that `docs/performance.md` names; they steer speed only, never
+//! measuring on the machine class that `docs/cycles.md` names; they steer speed only, never
 //! the answer.
 
 use super::forest::{HashCut, SEPARATORS, slot_of};

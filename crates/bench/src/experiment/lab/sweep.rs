@@ -7,8 +7,8 @@ use crate::speed::stats::Spread;
 
 /// Above this share of the time without a core a measurement counts as disturbed.
 pub const DISTURBED: f64 = 0.02;
-/// How often a disturbed measurement is made again.
-const REPEATS: usize = 2;
+/// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not end.
+const REPEATED: f64 = 0.5;
 
 /// A value of a curve.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,10 +73,12 @@ impl Lab<'_> {
     pub fn sweep(&mut self, what: &str, mut cases: Vec<Case>) -> Swept {
         let rounds = self.effort.rounds.max(1);
         let (mut found, mut failed) = (Vec::<Curve>::new(), vec![None; cases.len()]);
+        let again = if self.effort.is_miniature() { 0.0 } else { REPEATED };
+        let mut repeats = ((rounds * cases.len()) as f64 * again).ceil() as usize;
         for round in 1..=rounds {
             for (case, failed) in cases.iter_mut().zip(&mut failed).filter(|(_, failed)| failed.is_none()) {
                 self.tell(&format!("{what}: {} ({round} of {rounds})", case.name));
-                match measured(self, case) {
+                match measured(self, case, &mut repeats) {
                     Ok(samples) => samples.into_iter().for_each(|sample| note(&mut found, sample)),
                     Err(error) => *failed = Some(error.to_string()),
                 }
@@ -88,16 +90,14 @@ impl Lab<'_> {
     }
 }
 
-/// Measures again what was disturbed, a few times.
-fn measured(lab: &Lab, case: &mut Case) -> Measured {
-    let mut samples = (case.measure)(lab)?;
-    for _ in 0..REPEATS {
-        if lab.effort.is_miniature() || samples.iter().all(|sample| !sample.disturbed) {
-            break;
-        }
-        samples = (case.measure)(lab)?;
+/// Measures again what was disturbed, once, as long as there are repeats.
+fn measured(lab: &Lab, case: &mut Case, repeats: &mut usize) -> Measured {
+    let samples = (case.measure)(lab)?;
+    if *repeats == 0 || samples.iter().all(|sample| !sample.disturbed) {
+        return Ok(samples);
     }
-    Ok(samples)
+    *repeats -= 1;
+    (case.measure)(lab)
 }
 
 /// A curve that is being measured.
