@@ -135,23 +135,36 @@ fn an_attack_is_filtered_by_an_nf_that_is_started_for_it() {
 /// How often an experiment in miniature may fail to show what is expected: something else may have the cores.
 const TRIES: usize = 3;
 
-/// Carries an experiment of a paper out in miniature, until all that is expected of it holds.
+/// Carries an experiment of a paper out in miniature, until all that is expected of it holds. What does not hold in a
+/// figure that says itself that something else had the cores, in every try, is told aloud.
 fn in_miniature(folder: &Folder, name: &str) -> Vec<Value> {
-    let mut told = vec![];
-    for _ in 0..TRIES {
-        let figures = experiment(folder, &["paper", name, "--miniature"]);
-        let figures = match figures {
+    for left in (0..TRIES).rev() {
+        let figures = match experiment(folder, &["paper", name, "--miniature"]) {
             Value::Array(figures) => figures,
             one => vec![one],
         };
-        let fails =
-            figures.iter().flat_map(|figure| list(figure, "expected")).filter(|one| one["holds"] != true);
-        told = fails.map(|one| one["told"].to_string()).collect();
-        if told.is_empty() {
+        let failing =
+            figures.iter().filter(|figure| list(figure, "expected").iter().any(|one| one["holds"] != true));
+        let failing: Vec<&Value> = failing.collect();
+        if failing.is_empty() {
+            return figures;
+        }
+        if left == 0 {
+            for figure in failing {
+                assert!(is_disturbed(figure), "{name}: {:#}", figure["expected"]);
+                eprintln!("SKIP: {name}: the machine is busy: {:#}", figure["expected"]);
+            }
             return figures;
         }
     }
-    panic!("{name}: {told:#?}");
+    vec![]
+}
+
+fn is_disturbed(figure: &Value) -> bool {
+    list(figure, "series")
+        .iter()
+        .flat_map(|series| list(series, "points"))
+        .any(|point| point["disturbed"] == true)
 }
 
 /// Every experiment of a paper: there are figures, all that is expected of them holds, and what is skipped is for want of
