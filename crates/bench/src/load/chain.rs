@@ -102,19 +102,22 @@ impl ChainUnderTest {
             let at = sources.iter().position(|source| source == name);
             at.and_then(|at| frames.get(at)).map_or(1, |frames| share(frames, *worker, workers))
         });
-        let threads = (0..workers).filter_map(|worker| {
-            let name = format!("worker-{worker}");
-            Thread::find("self", |thread| thread == name)
-        });
         let mut chain = ChainUnderTest {
             running,
             _ports: ports,
             pace,
             flows: flows.collect(),
-            threads: threads.collect(),
+            threads: vec![],
             passed: 1.0,
         };
         chain.warm_up()?;
+        // Threads take their names when they first run, which on a busy machine is later than they are started.
+        chain.threads = (0..workers)
+            .filter_map(|worker| {
+                let name = format!("worker-{worker}");
+                Thread::find("self", |thread| thread == name)
+            })
+            .collect();
         Ok(chain)
     }
 
@@ -306,6 +309,17 @@ mod tests {
         let too_many = under_test.offer(&offer(2_000)).expect("a trial");
         assert_eq!((too_many.arrived, too_many.missed), (4_000, 2 * (2_000 - 1_024)));
         under_test.end().expect("it ends");
+    }
+
+    /// Whether something else had a core is known for every worker.
+    #[test]
+    fn every_worker_is_watched() {
+        let (_folder, path) = chain("FromDevice(0) -> ToDevice(1);");
+        let run = RunOptions { cores: vec![0, 0], ..options().run };
+        let under_test =
+            Box::new(ChainUnderTest::start(&path, &ChainOptions { run, ..options() }).expect("it runs"));
+        assert_eq!(under_test.threads.len(), 2);
+        assert!(under_test.end().expect("it ends"));
     }
 
     #[test]

@@ -28,12 +28,25 @@ pub struct Offer {
     /// Whether every frame says its number and when it was due, and is looked for behind the system: latency, and exact
     /// counts of what is lost, late or there twice. It costs some cycles a frame.
     pub stamped: bool,
+    /// Where frames have stamps, one of so many has: 1 for all of them. Only rings in this process leave some out.
+    pub stamp_every: u64,
 }
+
+/// Frames of which one has a stamp where that is to cost next to nothing: a prime, so that all flows have their turn.
+const SAMPLED: u64 = 31;
+/// Frames a second from which on that leaves enough.
+const MANY: f64 = 500_000.0;
 
 impl Offer {
     /// Frames one after the other, without stamps.
     pub fn even(load: f64, duration_s: f64) -> Offer {
-        Offer { load, duration_s, arrival: Arrival::Even, stamped: false }
+        Offer { load, duration_s, arrival: Arrival::Even, stamped: false, stamp_every: 1 }
+    }
+
+    /// The same, with stamps in as many as latency asks for and no more: a stamp takes up to 20 ns of a frame's time,
+    /// which is much where a chain is busy.
+    pub fn sampled(load: f64, duration_s: f64) -> Offer {
+        Offer { stamp_every: if load < MANY { 1 } else { SAMPLED }, ..Offer::stamped(load, duration_s) }
     }
 
     /// Frames one after the other, with stamps.

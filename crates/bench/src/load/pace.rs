@@ -22,6 +22,7 @@ pub struct Pace {
     gap_ns: AtomicU64,
     burst: AtomicU64,
     is_stamped: AtomicBool,
+    stamp_every: AtomicU64,
     /// Frames that have arrived at a ring, those for which it had no room, and those that the chain sent.
     arrived: AtomicU64,
     missed: AtomicU64,
@@ -40,6 +41,7 @@ impl Default for Pace {
             gap_ns: zero(),
             burst: AtomicU64::new(1),
             is_stamped: AtomicBool::new(false),
+            stamp_every: AtomicU64::new(1),
             arrived: zero(),
             missed: zero(),
             sent: zero(),
@@ -87,6 +89,7 @@ impl Pace {
         self.gap_ns.store(gap_ns.to_bits(), Ordering::Release);
         self.burst.store(burst, Ordering::Release);
         self.is_stamped.store(offer.stamped, Ordering::Release);
+        self.stamp_every.store(offer.stamp_every.max(1), Ordering::Release);
         let now_ns = self.now_ns();
         self.start_ns.store(now_ns, Ordering::Release);
         self.end_ns.store(now_ns + (offer.duration_s * 1e9) as u64, Ordering::Release);
@@ -121,6 +124,11 @@ impl Pace {
         self.is_stamped.load(Ordering::Relaxed)
     }
 
+    /// Whether some frames of the trial have no stamp.
+    pub(super) fn is_sampled(&self) -> bool {
+        self.stamp_every.load(Ordering::Relaxed) > 1
+    }
+
     pub(super) fn count_sent(&self, packets: usize) {
         self.sent.fetch_add(packets as u64, Ordering::Relaxed);
     }
@@ -153,6 +161,7 @@ pub struct Ring {
     end_ns: u64,
     gap_ns: f64,
     burst: u64,
+    stamp_every: u64,
     /// Frames that arrived in this trial, and those of them that wait.
     arrived: u64,
     waiting: u64,
@@ -173,6 +182,7 @@ impl Ring {
             end_ns: 0,
             gap_ns: 0.0,
             burst: 1,
+            stamp_every: 1,
             arrived: 0,
             waiting: 0,
             rows: VecDeque::with_capacity(1024),
@@ -187,6 +197,7 @@ impl Ring {
         self.start_ns = pace.start_ns.load(Ordering::Acquire);
         self.gap_ns = f64::from_bits(pace.gap_ns.load(Ordering::Acquire));
         self.burst = pace.burst.load(Ordering::Acquire);
+        self.stamp_every = pace.stamp_every.load(Ordering::Acquire).max(1);
         self.end_ns = pace.end_ns.load(Ordering::Acquire);
     }
 
@@ -243,6 +254,11 @@ impl Ring {
         let due_ns = self.first_due_ns();
         self.fetched(1);
         (number, due_ns)
+    }
+
+    /// How many are fetched before the next that has a stamp, where frames have some.
+    pub fn until_stamp(&self) -> usize {
+        (self.stamp_every - 1 - (self.fetched + self.stamp_every - 1) % self.stamp_every) as usize
     }
 
     /// Says that so many were fetched.
@@ -305,6 +321,25 @@ mod tests {
         assert_eq!(ring.fetch(), (10, start + 21_000));
         assert_eq!(ring.fetch(), (11, start + 22_000));
         assert_eq!(pace.counts(), Counts { arrived: 22, missed: 10, sent: 0 });
+    }
+
+    #[test]
+    fn of_many_frames_some_have_stamps() {
+        let pace = Pace::default();
+        let mut ring = Ring::new(1_000, Batching::Adaptive);
+        pace.start(&Offer::sampled(1e6, 0.001), &[1]);
+        let start = pace.start_ns.load(Ordering::Relaxed);
+        assert_eq!((ring.arrive(&pace, start + 100_500), pace.is_sampled()), (100, true));
+        assert_eq!((ring.until_stamp(), ring.fetch()), (0, (0, start + 1_000)));
+        assert_eq!(ring.until_stamp(), 30);
+        ring.fetched(10);
+        assert_eq!(ring.until_stamp(), 20);
+        ring.fetched(20);
+        assert_eq!((ring.until_stamp(), ring.fetch()), (0, (31, start + 32_000)));
+        // Where there are few, all have one.
+        pace.start(&Offer::sampled(1e5, 0.001), &[1]);
+        ring.arrive(&pace, pace.start_ns.load(Ordering::Relaxed) + 100_500);
+        assert_eq!((ring.fetch().0, ring.until_stamp(), pace.is_sampled()), (0, 0, false));
     }
 
     #[test]

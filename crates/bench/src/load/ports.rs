@@ -123,9 +123,15 @@ impl Port for PacedPort {
         let Some(out) = out.get_mut(..most).filter(|out| !out.is_empty()) else { return Moved::default() };
         let moved = self.inner.receive(pool, out);
         if self.pace.is_stamped() {
-            for packet in out.iter_mut().take(moved.packets) {
+            let mut left = out.get_mut(..moved.packets).unwrap_or_default();
+            loop {
+                let plain = ring.until_stamp().min(left.len());
+                ring.fetched(plain);
+                let next = left.get_mut(plain..).and_then(<[Packet]>::split_first_mut);
+                let Some((packet, others)) = next else { break };
                 let (number, time_ns) = ring.fetch();
                 write(packet, Stamp { source: *source, number, time_ns });
+                left = others;
             }
         } else {
             ring.fetched(moved.packets);
@@ -136,11 +142,16 @@ impl Port for PacedPort {
     fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
         if let Side::Sink(notes) = &self.side
             && self.pace.is_stamped()
-            && let Some(notes) = notes.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
         {
-            let now_ns = self.pace.now_ns();
-            for packet in list.iter().filter_map(|index| packets.get(usize::from(*index))) {
-                notes.note(read(packet), now_ns);
+            let sent = list.iter().filter_map(|index| packets.get(usize::from(*index)));
+            let is_sampled = self.pace.is_sampled();
+            let mut stamps = sent.map(read).filter(|stamp| stamp.is_some() || !is_sampled).peekable();
+            // The clock and the lock are not for those without.
+            if stamps.peek().is_some()
+                && let Some(notes) = notes.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+            {
+                let now_ns = self.pace.now_ns();
+                stamps.for_each(|stamp| notes.note(stamp, now_ns));
             }
         }
         let moved = self.inner.send(pool, packets, list);

@@ -18,6 +18,10 @@ const SLEEPS_AFTER_NS: f64 = 100_000.0;
 /// What a packet waits for one that sleeps, on average: half of the shortest sleep, and the timer slack of Linux
 /// (`PR_SET_TIMERSLACK` in prctl(2)).
 const SLEEP_NS: f64 = 100_000.0;
+/// The same of an NF in a process, which sleeps sooner (80 looks, most of them with a yield) and is woken ([`nf::Link`]).
+const NF_SLEEPS_AFTER_NS: f64 = 20_000.0;
+/// What putting it to sleep and waking it takes.
+const NF_WAKE_NS: f64 = 50_000.0;
 
 /// What a packet costs a worker in bursts of some length.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -42,6 +46,9 @@ pub struct NfCost {
 pub struct Costs {
     /// How the NFs of this process run: `modular`, `fused` or `cached`.
     pub form: String,
+    /// Whether packets came out of a receive ring, which costs about what a NIC's does; else ports made them up as fast
+    /// as they were taken.
+    pub has_ring: bool,
     /// What was measured, by burst from the smallest on.
     pub bursts: Vec<BurstCost>,
     /// Nanoseconds of a turn, without packets (`h`), and of each packet (`a`), as the measured ones have it.
@@ -59,7 +66,7 @@ impl Costs {
     pub fn new(form: &str, mut bursts: Vec<BurstCost>, nfs: Vec<NfCost>, cycles_per_ns: f64) -> Costs {
         bursts.sort_by_key(|cost| cost.burst);
         let (turn_ns, packet_ns) = fit(&bursts);
-        Costs { form: form.into(), bursts, turn_ns, packet_ns, nfs, cycles_per_ns }
+        Costs { form: form.into(), has_ring: false, bursts, turn_ns, packet_ns, nfs, cycles_per_ns }
     }
 
     /// Nanoseconds per packet in bursts of that length: as measured, between two measured ones by the formula.
@@ -93,7 +100,8 @@ impl Costs {
             false => self.turn_ns / 2.0 + turn,
         };
         // Each NF in a process has turns of its own, and the worker fetches what comes back in one more.
-        let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns * packets + turn)).sum();
+        let wake = if 1.0 / per_ns > NF_SLEEPS_AFTER_NS { NF_WAKE_NS } else { 0.0 };
+        let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns * packets + turn) + wake).sum();
         let asleep = if 1.0 / per_ns > SLEEPS_AFTER_NS { SLEEP_NS } else { 0.0 };
         let random = per_ns * self.packet_ns.powi(2) / (2.0 * (1.0 - busy));
         Some((even + nfs + asleep, random))
@@ -207,6 +215,9 @@ mod tests {
         let beside = Costs { nfs: vec![nf], ..alone.clone() };
         assert!(beside.latency_ns(1e6, 32) > alone.latency_ns(1e6, 32));
         assert_eq!(beside.slower(2.0).nfs[0].ns, 200.0);
+        let (rare, often) = (beside.latency_ns(2e4, 32), beside.latency_ns(1e5, 32));
+        let ns = |latency: Option<(f64, f64)>| latency.expect("carried").0;
+        assert!(ns(rare) > ns(often) + 0.9 * NF_WAKE_NS, "{rare:?} and {often:?}: it sleeps, and is woken");
         assert!(beside.least_latency_ns() > alone.least_latency_ns());
     }
 

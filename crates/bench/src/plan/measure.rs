@@ -1,20 +1,30 @@
-//! What a chain's packets cost here, by closed loops with bursts of several lengths.
+//! What a chain's packets cost here, with bursts of several lengths.
+//!
+//! More is offered than the chain takes, at the same receive rings as when a plan is verified: their clock and counts
+//! are in the figures, as those of a NIC's driver would be. A chain that discards nothing has no place where what comes
+//! out is counted, and one with NFs in processes is taken apart by probes: those run in a closed loop, without rings.
 
 use super::Facts;
 use super::cost::{BurstCost, Costs, NfCost};
 use crate::BenchError;
 use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
+use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, UnderTest};
 use crate::speed::closed::ClosedLoop;
 use crate::speed::stats::Spread;
-use crate::start::{RunOptions, failed};
+use crate::start::{Loaded, RunOptions, failed};
 use crate::traffic::FCS_BYTES;
 use element::StateScope;
+use host::chain::{PortKind, Sink};
 use std::path::Path;
 
 /// Bursts that are measured, and thought of.
-pub const BURSTS: [usize; 7] = [4, 8, 16, 32, 64, 128, 256];
+pub const BURSTS: [usize; 5] = [4, 8, 16, 64, 256];
 /// The same of chains with NFs in processes, which take longer.
 const PROCESS_BURSTS: [usize; 3] = [16, 64, 256];
+/// Frames that wait for a chain at a port, at most.
+pub const RING: u64 = 1024;
+/// Frames a second, more than any core takes.
+const TOO_MANY: f64 = 500e6;
 /// Looks of which the middle one counts.
 const LOOKS: usize = 3;
 
@@ -39,32 +49,76 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
     let Some(cycles_per_ns) = host::clock::cycles_per_ns() else {
         return Err(failed("this machine has no time stamp counter"));
     };
-    let (mut bursts, mut disturbed, mut about) = (vec![], vec![], None);
+    let mut first = ClosedLoop::start(path, run)?;
+    let Some(mean_bytes) = mean_bytes(&first) else {
+        first.end();
+        let told = "rates are planned for made-up traffic: give a port `traffic = { … }`, as in \
+                    examples/throughput/chain.toml";
+        return Err(failed(told));
+    };
+    let warm = first.warm_up(first.warm_packets());
+    let (facts, has_processes) = (facts(&first), first.processes > 0);
+    first.end();
+    warm?;
+    if has_processes {
+        return beside_processes(path, run, seconds, (facts, mean_bytes));
+    }
+    let has_ring = discards(path)?;
+    let (mut bursts, mut disturbed) = (vec![], vec![]);
     for burst in BURSTS {
-        let mut chain = ClosedLoop::start(path, &RunOptions { burst, ..run.clone() })?;
-        let Some(mean) = mean_bytes(&chain) else {
-            chain.end();
-            let told = "rates are planned for made-up traffic: give a port `traffic = { … }`, as in \
-                        examples/throughput/chain.toml";
-            return Err(failed(told));
-        };
-        chain.warm_up(chain.warm_packets())?;
-        about = Some((facts(&chain), mean));
-        if chain.processes > 0 {
-            chain.end();
-            return beside_processes(path, run, seconds, about.unwrap_or_default());
-        }
-        let looks: Result<Vec<_>, _> = (0..LOOKS).map(|_| chain.watch(seconds)).collect();
-        chain.end();
-        let looks = looks?;
-        disturbed.extend(looks.iter().map(|look| look.disturbed()));
-        let ns = Spread::of(looks.iter().map(|look| look.ns_per_packet()));
+        let run = RunOptions { burst, ..run.clone() };
+        let looks = if has_ring { behind_ring(path, run, seconds) } else { closed(path, &run, seconds) }?;
+        disturbed.extend(looks.iter().map(|look| look.disturbed));
+        let ns = Spread::of(looks.iter().map(|look| look.ns));
         bursts.extend(ns.map(|ns| BurstCost { burst, ns: ns.median }));
     }
-    let (facts, mean_bytes) = about.unwrap_or_default();
-    let costs = Costs::new(run.shape.name(), bursts, vec![], cycles_per_ns);
+    let costs = Costs { has_ring, ..Costs::new(run.shape.name(), bursts, vec![], cycles_per_ns) };
     let disturbed = Spread::of(disturbed).map_or(0.0, |share| share.median);
     Ok(Measured { costs, facts, mean_bytes, disturbed })
+}
+
+/// What was seen for a while.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Look {
+    /// Nanoseconds per packet, by the time that the packet thread had its core.
+    pub ns: f64,
+    /// The share of the time in which something else had that.
+    pub disturbed: f64,
+}
+
+/// Offers more than is taken, for so many seconds.
+pub(super) fn flood(under_test: &mut dyn UnderTest, seconds: f64) -> Result<Look, BenchError> {
+    let observed = under_test.offer(&Offer::even(TOO_MANY, seconds))?;
+    let taken = observed.arrived.saturating_sub(observed.missed);
+    if taken == 0 {
+        return Err(failed("no packets came while it was measured"));
+    }
+    let disturbed = observed.disturbed.clamp(0.0, 1.0);
+    Ok(Look { ns: seconds * 1e9 * (1.0 - disturbed) / taken as f64, disturbed })
+}
+
+/// Looks at a chain behind rings that are always full.
+fn behind_ring(path: &Path, run: RunOptions, seconds: f64) -> Result<Vec<Look>, BenchError> {
+    let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive };
+    let mut under_test: Box<dyn UnderTest> = Box::new(ChainUnderTest::start(path, &options)?);
+    let looks = (0..LOOKS).map(|_| flood(under_test.as_mut(), seconds)).collect();
+    under_test.end()?;
+    looks
+}
+
+/// Looks at a chain whose ports always have packets.
+fn closed(path: &Path, run: &RunOptions, seconds: f64) -> Result<Vec<Look>, BenchError> {
+    let mut chain = ClosedLoop::start(path, run)?;
+    let warm = chain.warm_up(chain.warm_packets());
+    let looks = warm.and_then(|()| (0..LOOKS).map(|_| chain.watch(seconds)).collect::<Result<Vec<_>, _>>());
+    chain.end();
+    Ok(looks?.iter().map(|look| Look { ns: look.ns_per_packet(), disturbed: look.disturbed() }).collect())
+}
+
+/// Whether a chain has a port that discards what it is sent.
+fn discards(path: &Path) -> Result<bool, BenchError> {
+    let chain = Loaded::read(path)?.chain;
+    Ok(chain.ports.iter().any(|port| matches!(&port.kind, PortKind::Local(_, Sink::Discard))))
 }
 
 /// The same where NFs have processes: what the worker does, and for how long each of those ran.
@@ -139,10 +193,21 @@ mod tests {
         let (_folder, path) = chain("in = { traffic = { flows = 50, size = \"64\" } }");
         let found = measure(&path, &run(Some("imix")), 0.02).expect("figures");
         let bursts: Vec<usize> = found.costs.bursts.iter().map(|cost| cost.burst).collect();
-        assert_eq!(bursts, BURSTS);
+        assert_eq!((bursts.as_slice(), found.costs.has_ring), (&BURSTS[..], true));
         assert!(found.costs.packet_ns > 0.0 && found.facts.one_worker.is_empty(), "{found:?}");
         // 7 of 64, 4 of 594, 1 of 1518 are 361.8 on average, drawn at random.
         assert!((found.mean_bytes - 361.8).abs() < 40.0, "{}", found.mean_bytes);
+    }
+
+    #[test]
+    fn a_chain_that_discards_nothing_is_measured_in_a_closed_loop() {
+        let (folder, path) = chain("in = { traffic = { flows = 50, size = \"64\" } }");
+        let text = std::fs::read_to_string(&path).expect("read");
+        std::fs::write(&path, text.replace("{ discard = true }", "{ write = \"out.pcap\" }"))
+            .expect("written");
+        let found = measure(&path, &run(None), 0.02).expect("figures");
+        assert!(!found.costs.has_ring && found.costs.packet_ns > 0.0, "{found:?}");
+        drop(folder);
     }
 
     #[test]

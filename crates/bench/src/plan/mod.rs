@@ -90,7 +90,7 @@ pub struct Plan {
     pub load: f64,
     /// How busy a worker is, as a share of its time.
     pub utilization: f64,
-    /// Frames a second that one worker carries when it has nothing else to do.
+    /// Frames a second that one worker carries when it has nothing else to do, and the NFs in processes, too.
     pub capacity: f64,
     /// What a frame takes on average where they arrive evenly, in nanoseconds.
     pub latency_ns: f64,
@@ -138,7 +138,10 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Pla
     let (workers, burst) = carried.unwrap_or((most.min(needed(ask.frames, costs, largest)), largest));
     let layout = place::lay_out(workers, &costs.nfs, &instances, topology);
     let load = ask.frames / workers as f64;
-    let (utilization, capacity) = (costs.utilization(load, burst), costs.capacity(burst));
+    let utilization = costs.utilization(load, burst);
+    let of_nfs =
+        costs.nfs.iter().zip(&instances).map(|(nf, count)| *count as f64 * 1e9 / nf.ns / workers as f64);
+    let capacity = of_nfs.fold(costs.capacity(burst), f64::min);
     let (latency_ns, random_ns) = costs.latency_ns(load, burst).unwrap_or((f64::INFINITY, 0.0));
     let mut short = vec![];
     if carried.is_none() {
@@ -149,7 +152,7 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Pla
             names => format!(
                 "`{names}` is one worker's, which carries {}pps at {:.0} %: {more:.0} % more is asked for; a chain without \
                  it can have several workers, and {} servers with a share of the flows each do",
-                units::scaled(capacity * MOST_BUSY),
+                units::scaled(costs.capacity(burst) * MOST_BUSY),
                 MOST_BUSY * 100.0,
                 needed(ask.frames, costs, largest)
             ),

@@ -219,7 +219,20 @@ fn a_plan_is_held_against_what_is_found() {
         "{}",
         unknown.text()
     );
+    // A machine that is slower than when the plan was made is told.
+    assert!(good.pace.is_none() && good.is_steady(), "costs of closed loops cannot be compared");
+    let behind = Plan { costs: Costs { has_ring: true, ..plan.costs.clone() }, ..plan.clone() };
+    let mut slow = Fake { most: plan.capacity * 0.8, delay_ns: 250, has_stamps: true, disturbed: vec![] };
+    let slow = verify(&behind, &mut slow, &options).expect("a verdict");
+    assert!(
+        slow.pace.is_some_and(|[before, _]| (before - 1.25).abs() < 0.01) && !slow.is_steady(),
+        "{slow:?}"
+    );
+    assert!(slow.text().contains("not steady: a packet took 1.25 times"), "{}", slow.text());
     // Nothing is carried at all.
     assert!(!of(0.0, 250, true).holds);
+    let mut taken = good.clone();
+    taken.tally.disturbed = taken.tally.trials;
+    assert!(taken.text().contains("this says nothing of the plan"), "{}", taken.text());
     assert_eq!(Compared { said: 100.0, found: 90.0 }.off(), -0.09999999999999998);
 }

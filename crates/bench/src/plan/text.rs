@@ -50,14 +50,19 @@ impl Plan {
         line("queues", self.queues());
         line("burst", self.burst());
         self.where_it_runs(&mut |name, said| line(name, said));
+        // A command is not wrapped: it is to be copied.
+        let _ = writeln!(text, "{:NAMES$}{}", "", self.command());
+        let mut line = |name: &str, said: String| lines(&mut text, name, &said);
         line(
             "busy",
             format!(
-                "{:.1} % of each worker's time; at 100 % it carries {}pps [{}pps × {:.1} ns]",
+                "{:.1} % of {} time [{}pps × {:.1} ns]; it carries {}pps at most{}",
                 self.utilization * 100.0,
-                scaled(self.capacity),
+                if self.workers * self.servers > 1 { "each worker's" } else { "the worker's" },
                 scaled(self.load),
-                self.costs.ns(self.burst)
+                self.costs.ns(self.burst),
+                scaled(self.capacity),
+                if self.capacity < self.costs.capacity(self.burst) { ", for the NFs' processes" } else { "" }
             ),
         );
         line("latency", self.latency());
@@ -75,10 +80,14 @@ impl Plan {
     fn cost(&self) -> String {
         let (ns, cycles) = (self.costs.ns(self.burst), self.costs.cycles_per_ns);
         format!(
-            "{:.1} cycles a packet ({ns:.1} ns) in bursts of {}, TSC at {cycles:.3} GHz [closed loop on one core]; a turn takes \
+            "{:.1} cycles a packet ({ns:.1} ns) in bursts of {}, TSC at {cycles:.3} GHz [{}]; a turn takes \
              {:.1} ns and {:.1} ns for each packet [least squares over bursts of {}]",
             ns * cycles,
             self.burst,
+            match self.costs.has_ring {
+                true => "one core, behind a receive ring that is always full",
+                false => "closed loop on one core",
+            },
             self.costs.turn_ns,
             self.costs.packet_ns,
             self.costs.bursts.iter().map(|cost| cost.burst.to_string()).collect::<Vec<_>>().join(", ")
@@ -88,14 +97,20 @@ impl Plan {
     fn workers(&self) -> String {
         let each =
             if self.servers > 1 { format!(" on each of {} servers", self.servers) } else { String::new() };
-        format!(
-            "{}{each}, each with {}pps: the fewest that are busy for no more than {:.0} % of their time{} [each runs the \
-             whole chain; flows are spread by their hashes]",
-            self.workers,
-            scaled(self.load),
-            MOST_BUSY * 100.0,
-            if self.ask.latency.is_some() { " and in time" } else { "" }
-        )
+        let in_time = if self.ask.latency.is_some() { ", and in time" } else { "" };
+        let most = MOST_BUSY * 100.0;
+        match self.workers * self.servers {
+            1 if self.utilization > MOST_BUSY => "1: not enough, and more do not help".into(),
+            1 => format!(
+                "1, which is busy for no more than {most:.0} % of its time{in_time} [it runs the whole chain]"
+            ),
+            _ => format!(
+                "{}{each}, each with {}pps: the fewest that are busy for no more than {most:.0} % of their time{in_time} \
+                 [each runs the whole chain; flows are spread by their hashes]",
+                self.workers,
+                scaled(self.load),
+            ),
+        }
     }
 
     fn queues(&self) -> String {
@@ -152,17 +167,29 @@ impl Plan {
                 break;
             }
         }
+        for nf in self.places.iter().filter(|place| place.server == 0 && !place.what.starts_with("worker-")) {
+            if let Some(cpu) = nf.cpu {
+                line(
+                    "",
+                    format!(
+                        "`{}` runs there with `cores = [{cpu}]` in its section of the chain file",
+                        nf.what
+                    ),
+                );
+            }
+        }
+    }
+
+    /// What runs the first server's workers so.
+    fn command(&self) -> String {
         let cpus: Vec<String> = self.worker_cores().iter().map(usize::to_string).collect();
-        line(
-            "",
-            format!(
-                "millrace run {} --workers {} --cores {} --burst {}",
-                self.ask.chain,
-                cpus.len(),
-                cpus.join(","),
-                self.burst
-            ),
-        );
+        let form = match self.costs.form.as_str() {
+            "cached" => "--as fused",
+            "fused" => "--as fused --cache off",
+            _ => "--as modular",
+        };
+        let (chain, workers, burst) = (quoted(&self.ask.chain), cpus.len(), self.burst);
+        format!("millrace run {chain} --workers {workers} --cores {} --burst {burst} {form}", cpus.join(","))
     }
 
     fn latency(&self) -> String {
@@ -196,8 +223,23 @@ impl Plan {
     }
 }
 
+/// A file's name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let is_plain = |char: char| char.is_alphanumeric() || "/._-+,:@%".contains(char);
+    match !name.is_empty() && name.chars().all(is_plain) {
+        true => name.into(),
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+#[test]
+fn names_are_quoted_for_a_shell() {
+    assert_eq!(["a/b-1.toml", "my chain", "it's"].map(quoted), ["a/b-1.toml", "'my chain'", r"'it'\''s'"]);
+}
+
 /// A named line, wrapped at spaces.
-fn lines(text: &mut String, name: &str, said: &str) {
+pub(super) fn lines(text: &mut String, name: &str, said: &str) {
     let mut at = 0;
     let _ = write!(text, "{name:<NAMES$}");
     for word in said.split(' ') {

@@ -55,7 +55,8 @@ fn a_plan_is_put_to_the_test() {
     assert_eq!(code, Some(if holds { 0 } else { 1 }), "{found:#}");
     let (said, carried) = (&verified["throughput"]["said"], &verified["throughput"]["found"]);
     assert_eq!(*said, found["plan"]["capacity"]);
-    assert!(carried.as_f64().is_some_and(|carried| carried > 0.0), "{found:#}");
+    // Where the core is taken away in every trial, nothing is carried.
+    assert!(carried.as_f64().is_some_and(|carried| carried >= 0.0), "{found:#}");
 }
 
 #[test]
