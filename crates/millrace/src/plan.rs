@@ -111,7 +111,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         cores: vec![core],
         slots: SLOTS,
         shape: args.shape,
-        change: Change { size: args.size.clone(), flows: None },
+        change: Change { size: args.size.clone(), flows: None, ..Change::default() },
     };
     let (mut attempt, mut again) = (1, make_and_verify(args, &topology, &run)?);
     while let (_, Some(verified), _) = &again

@@ -104,7 +104,7 @@ fn together(
 ) -> Result<Vec<(f64, bool)>, BenchError> {
     let mut running = vec![];
     for (core, path) in lab.cores(count).into_iter().zip(paths.iter().cycle()) {
-        let change = Change { size: size.map(SizeMix::fixed), flows: None };
+        let change = Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() };
         let run = RunOptions { cores: vec![core], change, ..lab.run_options(form, 64) };
         let mut chain = ClosedLoop::start(path, &run)?;
         chain.warm_up(chain.warm_packets())?;

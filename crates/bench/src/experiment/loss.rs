@@ -24,7 +24,7 @@ const LINE_BYTES: f64 = 20.0;
 const FORMS: [Form; 2] = [Form::Modular, Form::Cached];
 
 fn run_options(lab: &Lab, form: Form, size: Option<u16>) -> RunOptions {
-    let change = Change { size: size.map(SizeMix::fixed), flows: None };
+    let change = Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() };
     RunOptions { change, ..lab.run_options(form, 64) }
 }
 

@@ -184,7 +184,8 @@ mod tests {
     }
 
     fn run(size: Option<&str>) -> RunOptions {
-        let change = Change { size: size.map(|size| size.parse().expect("a size")), flows: None };
+        let change =
+            Change { size: size.map(|size| size.parse().expect("a size")), flows: None, ..Change::default() };
         RunOptions { burst: 32, cores: vec![0], slots: 8192, shape: Shape::Modular, change }
     }
 

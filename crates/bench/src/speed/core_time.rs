@@ -1,7 +1,9 @@
-//! How long a thread was ready and did not run, because something else had its core.
+//! How long a thread was ready and did not run, because something else had its core: another thread, or, on a virtual
+//! machine, another machine.
 //!
 //! From `/proc/PID/task/TID/schedstat`, which Linux keeps for every thread. Where it is missing the time
-//! is not known, and figures are by the clock alone.
+//! is not known, and figures are by the clock alone. What a hypervisor took of a core (steal time) is in `/proc/stat`, in
+//! ticks of 10 ms; it counts for threads that are pinned to one core.
 
 use std::path::{Path, PathBuf};
 
@@ -26,10 +28,30 @@ impl Thread {
         Some(Thread(Path::new("/proc").join(task)))
     }
 
-    /// Nanoseconds that it has waited for a core since it began.
+    /// Nanoseconds that it has waited for a core since it began, and that its core was stolen.
     pub fn waited_ns(&self) -> Option<u64> {
-        waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)
+        let waited = waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)?;
+        Some(waited + self.stolen_ns().unwrap_or(0))
     }
+
+    /// Nanoseconds that a hypervisor gave the core of a pinned thread to others, since the machine began.
+    fn stolen_ns(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(self.0.join("status")).ok()?;
+        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        let core = allowed.trim().parse::<usize>().ok()?;
+        stolen_ns(&std::fs::read_to_string("/proc/stat").ok()?, core)
+    }
+}
+
+/// A tick of `/proc/stat`: a hundredth of a second wherever Linux runs that we do (USER_HZ).
+const TICK_NS: u64 = 10_000_000;
+
+/// The eighth figure of a core's line.
+fn stolen_ns(stat: &str, core: usize) -> Option<u64> {
+    let name = format!("cpu{core}");
+    let mut lines = stat.lines().map(str::split_whitespace);
+    let mut line = lines.find_map(|mut words| (words.next() == Some(&name)).then_some(words))?;
+    line.nth(7)?.parse::<u64>().ok()?.checked_mul(TICK_NS)
 }
 
 /// The second figure: time on a core, time waiting for one, turns.
@@ -46,6 +68,14 @@ mod tests {
         assert_eq!(waited_ns("123456 789 12\n"), Some(789));
         assert_eq!(waited_ns("123456"), None);
         assert_eq!(waited_ns("a b c"), None);
+    }
+
+    #[test]
+    fn stolen_time_is_that_of_the_core() {
+        let stat =
+            "cpu  1 2 3 4 5 6 7 99 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 41 0 0\ncpu10 1 2 3\n";
+        assert_eq!((stolen_ns(stat, 0), stolen_ns(stat, 1)), (Some(80_000_000), Some(410_000_000)));
+        assert_eq!((stolen_ns(stat, 10), stolen_ns(stat, 2)), (None, None));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The frames of a chain's port with made-up traffic.
 
+use super::replay::replay;
 use super::{FlowOrder, SizeMix, TrafficSpec};
 use diag::Diagnostics;
 use host::chain::TrafficDecl;
 use port::FrameSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Frames that stand ready where their sizes differ, at least: so many that a mix of sizes shows.
@@ -18,6 +20,8 @@ pub struct Change {
     pub size: Option<SizeMix>,
     /// Another number of flows.
     pub flows: Option<u64>,
+    /// The frames of a capture, with the addresses that the chain file says ([`super::replay`]).
+    pub capture: Option<PathBuf>,
 }
 
 /// Makes the frames of a port with made-up traffic: every flow of its `traffic` table equally often. Mistakes are
@@ -33,10 +37,30 @@ pub fn made(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostics) ->
     if diags.errors() > before {
         return None;
     }
+    if let Some(capture) = &change.capture {
+        return captured(capture, &spec, declared, diags);
+    }
     let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
     let frames = (flows * least_frames(&spec).div_ceil(flows)).min(MOST_FRAMES);
     let made = spec.prepare(frames).map_err(|error| error.to_string());
     match made.and_then(|made| FrameSet::new(made.iter()).map_err(|error| error.to_string())) {
+        Ok(set) => Some(Arc::new(set)),
+        Err(message) => {
+            diags.error(declared.span, message);
+            None
+        }
+    }
+}
+
+/// The frames of a capture.
+fn captured(
+    path: &Path,
+    spec: &TrafficSpec,
+    declared: &TrafficDecl,
+    diags: &mut Diagnostics,
+) -> Option<Arc<FrameSet>> {
+    let found = replay(path, spec).map_err(|error| error.to_string());
+    match found.and_then(|found| FrameSet::new(&found.frames).map_err(|error| error.to_string())) {
         Ok(set) => Some(Arc::new(set)),
         Err(message) => {
             diags.error(declared.span, message);

@@ -20,6 +20,7 @@ mod payload;
 mod protocol;
 mod random;
 mod range;
+pub mod replay;
 mod size;
 mod summary;
 

@@ -72,7 +72,7 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitCode> {
         cores: vec![args.core.or(machine.cores.last().copied()).unwrap_or(0)],
         slots: SLOTS,
         shape: args.shape,
-        change: Change { size: args.size.clone(), flows: None },
+        change: Change { size: args.size.clone(), flows: None, ..Change::default() },
     };
     let options = BreakdownOptions { run, seconds: args.seconds, rounds: usize::from(args.rounds) };
     figures::warn();

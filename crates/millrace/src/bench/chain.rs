@@ -23,6 +23,11 @@ pub struct ChainArgs {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     flows: Option<u64>,
 
+    /// Frames of a capture (pcap, pcapng) in place of made-up ones: IPv4 over Ethernet, with the addresses that the chain
+    /// file says, as fast as the rate that is offered
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "flows"])]
+    capture: Option<PathBuf>,
+
     /// Frames that wait for the chain at a port, at most
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     ring: u64,
@@ -71,7 +76,7 @@ impl ChainArgs {
                 cores: if self.cores.is_empty() { last() } else { self.cores.clone() },
                 slots: 16_384 + self.ring as u32,
                 shape: self.shape,
-                change: Change { size: self.size.clone(), flows: self.flows },
+                change: Change { size: self.size.clone(), flows: self.flows, capture: self.capture.clone() },
             },
             ring: self.ring,
             batching: self.batch.map_or(Batching::Adaptive, |frames| Batching::Fixed {

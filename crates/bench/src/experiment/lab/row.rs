@@ -95,7 +95,7 @@ impl Lab<'_> {
             cores: self.cores(1),
             slots: SLOTS,
             shape: form.shape(),
-            change: Change { size: Some(SizeMix::fixed(size)), flows: None },
+            change: Change { size: Some(SizeMix::fixed(size)), flows: None, ..Change::default() },
         }
     }
 

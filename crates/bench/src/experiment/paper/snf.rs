@@ -28,7 +28,7 @@ fn laid_out(lab: &Lab, name: &str) -> Result<PathBuf, BenchError> {
 }
 
 fn run_options(lab: &Lab, shape: Shape, size: u16) -> RunOptions {
-    let change = Change { size: Some(SizeMix::fixed(size)), flows: None };
+    let change = Change { size: Some(SizeMix::fixed(size)), flows: None, ..Change::default() };
     RunOptions { burst: BURST, cores: lab.cores(1), slots: SLOTS, shape, change }
 }
 
