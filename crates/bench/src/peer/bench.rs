@@ -222,11 +222,6 @@ impl Bench {
         self.system.run(&self.variables.fill(line), None)
     }
 
-    /// X
-    pub fn run_tester(&self, line: &str) -> Result<String, String> {
-        self.tester.run(line, None)
-    }
-
     /// The system's folder.
     pub fn folder(&self) -> &Path {
         &self.folder
