@@ -37,6 +37,9 @@ const HEADROOM: f64 = 0.97;
 /// A trial in which the tester sent less than this share of what was due shows its limit, and not the system's.
 const OFFERED: f64 = 0.995;
 
+/// A tester that has its core to itself sends nearly all frames sooner than this after they are due.
+const LATE_NS: u64 = 500_000;
+
 /// How to compare.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PeersOptions {
@@ -324,6 +327,13 @@ impl Run<'_> {
         settings
     }
 
+    /// How late the latest frame in a hundred left, at the low rate.
+    fn late_ns(&self) -> u64 {
+        let mut pacing = histogram();
+        self.turns.iter().flatten().for_each(|turn| pacing += &turn.pacing);
+        if pacing.is_empty() { 0 } else { pacing.value_at_quantile(0.99) }
+    }
+
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "The kernel works on the system's core on what its devices receive (receive packet steering), and on \
@@ -334,6 +344,13 @@ impl Run<'_> {
                 .into(),
             "Offloads play no part: frames are complete when they are sent.".into(),
         ];
+        if self.late_ns() > LATE_NS {
+            notes.push(format!(
+                "WARNING: something else had the tester's core: one frame in a hundred left {:.1} ms late or more. The \
+                 systems' core is likely no better, and these figures say little.",
+                self.late_ns() as f64 / 1e6
+            ));
+        }
         if self.options.tester_core == self.options.core {
             notes.push("There is one core only: the tester takes its share of it from every system.".into());
         }

@@ -92,8 +92,8 @@ impl Bench {
     fn spaces(options: &BenchOptions) -> Result<Bench, Missing> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let (system, tester) = (Space::new()?, Space::new()?);
         let folder = std::env::temp_dir().join(format!("millrace-peer-{}-{number}", std::process::id()));
+        let (system, tester) = (Space::with_folder(&folder)?, Space::new()?);
         std::fs::create_dir_all(&folder)
             .map_err(|error| Missing(format!("no folder {}: {error}", folder.display())))?;
         let variables = Variables::default()
@@ -220,11 +220,6 @@ impl Bench {
     /// When it does not go well.
     pub fn run(&self, line: &str) -> Result<String, String> {
         self.system.run(&self.variables.fill(line), None)
-    }
-
-    /// X
-    pub fn run_tester(&self, line: &str) -> Result<String, String> {
-        self.tester.run(line, None)
     }
 
     /// The system's folder.

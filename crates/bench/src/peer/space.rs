@@ -2,7 +2,8 @@
 //!
 //! A holder process has namespaces for network, mounts and processes. It reads from a pipe whose other end this process
 //! has: however that ends, the holder does, and with it, as the first process of its namespace, every process in there;
-//! the devices go with the last of them. Nothing is to be cleaned up, and no signal to be caught.
+//! the devices go with the last of them. A folder that it was given it removes first. Nothing else is to be cleaned up, and
+//! no signal to be caught.
 
 use super::Missing;
 use std::fs::File;
@@ -15,14 +16,16 @@ use std::time::{Duration, Instant};
 /// How long a command may take that is to end by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the holder does: tells its number as others see it, then sees only what is its own.
+/// What the holder does: tells its number as others see it, then sees only what is its own. When the pipe is closed it
+/// removes its folder.
 const HOLDER: &str = "read -r pid rest < /proc/self/stat
 mount -t proc proc /proc
 mount -t sysfs none /sys
 for of in all default; do echo 1 > /proc/sys/net/ipv6/conf/$of/disable_ipv6 || true; done 2>/dev/null
 ip link set lo up
 echo $pid
-exec cat";
+cat > /dev/null
+if [ -n \"$1\" ]; then rm -rf -- \"$1\"; fi";
 
 /// Namespaces with a holder.
 #[derive(Debug)]
@@ -37,6 +40,14 @@ impl Space {
     /// # Errors
     /// Where that is not allowed, or a program is missing: what would be needed.
     pub fn new() -> Result<Space, Missing> {
+        Space::with_folder(Path::new(""))
+    }
+
+    /// The same; that folder goes with them.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_folder(folder: &Path) -> Result<Space, Missing> {
         let refused = |why: &str| {
             Missing(format!(
                 "network namespaces need root, and util-linux and iproute2 of Debian: {}",
@@ -44,7 +55,8 @@ impl Space {
             ))
         };
         let mut holder = Command::new("unshare")
-            .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", HOLDER])
+            .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", HOLDER, "sh"])
+            .arg(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

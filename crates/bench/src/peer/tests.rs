@@ -146,3 +146,18 @@ fn a_system_that_does_not_start_says_why() {
     let mut bench = start(text).expect("as before").expect("started");
     assert_eq!(bench.ended().as_deref(), Some("it ended by itself: over"));
 }
+
+/// However this process ends, the pipe is closed, and the folder goes with the namespaces.
+#[test]
+fn a_folder_goes_with_its_space() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("own");
+    std::fs::create_dir(&own).expect("made");
+    std::fs::write(own.join("log"), "x").expect("written");
+    let Ok(mut space) = Space::with_folder(&own) else {
+        eprintln!("SKIP: namespaces need root");
+        return;
+    };
+    space.end();
+    assert!(!own.exists() && folder.path().exists());
+}

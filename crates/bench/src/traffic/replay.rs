@@ -85,7 +85,7 @@ fn rewritten(mut frame: Vec<u8>, spec: &TrafficSpec, hosts: &mut HashMap<Ipv4Add
     frame.get_mut(6..12)?.copy_from_slice(&spec.src_mac.0);
     let fragment = u16::from_be_bytes([*frame.get(20)?, *frame.get(21)?]) & 0x3fff;
     let (protocol, at, payload) = (*frame.get(23)?, 14 + header, length - header);
-    checksum::set_ipv4_header(frame.as_mut_slice(), 14, header);
+    checksum::set_ipv4_header(frame.as_mut_slice(), 14, header).then_some(())?;
     // Of a fragment the rest is not here.
     if fragment == 0 {
         let pseudo = checksum::pseudo_ipv4(src, dst, protocol, u16::try_from(payload).ok()?);

@@ -116,7 +116,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
     }
     match args.json {
         true => print(&format!("{}\n", serde_json::to_string_pretty(&[&rates, &latencies])?))?,
-        false => print(&format!("{}\n{}", text(&rates), text(&latencies)))?,
+        false => print(&text(&[&rates, &latencies]))?,
     }
     Ok(if rates.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -144,34 +144,44 @@ fn chosen(all: Vec<Peer>, names: &[String]) -> anyhow::Result<Vec<Peer>> {
     Ok(all.iter().filter(keep).cloned().collect())
 }
 
-/// A figure as lines.
-fn text(figure: &Figure) -> String {
-    let mut text = format!("{}\n\n", figure.title);
-    for series in &figure.series {
-        for point in &series.points {
-            let spread = point.y;
-            let _ = writeln!(
-                text,
-                "{:<34} {:<18} {:>10.3} {:<6} ({:.3} to {:.3}){}",
-                figure.x.value(point.x),
-                series.name,
-                spread.median,
-                figure.y.unit,
-                spread.min,
-                spread.max,
-                if point.disturbed { " disturbed" } else { "" }
-            );
+/// Figures as lines. What they have in common, which is all but their points, stands behind the last.
+fn text(figures: &[&Figure]) -> String {
+    let mut text = String::new();
+    for figure in figures {
+        let names =
+            figure.series.iter().flat_map(|series| series.points.iter().map(|point| figure.x.value(point.x)));
+        let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
+        let _ = writeln!(text, "{}\n", figure.title);
+        for series in &figure.series {
+            for point in &series.points {
+                let number =
+                    |value: f64| if value < 100.0 { format!("{value:.3}") } else { format!("{value:.0}") };
+                let _ = writeln!(
+                    text,
+                    "{:<width$}  {:<16} {:>10} {:<5} ({} to {}){}",
+                    figure.x.value(point.x),
+                    series.name,
+                    number(point.y.median),
+                    figure.y.unit,
+                    number(point.y.min),
+                    number(point.y.max),
+                    if point.disturbed { " disturbed" } else { "" }
+                );
+            }
         }
+        for expectation in &figure.expected {
+            let holds = if expectation.holds { "holds" } else { "FAILS" };
+            let _ = writeln!(text, "  {holds}: {}", expectation.told);
+        }
+        text.push('\n');
     }
-    for (name, value) in &figure.settings {
-        let _ = writeln!(text, "  {name}: {value}");
-    }
-    for note in &figure.notes {
-        let _ = writeln!(text, "  {note}");
-    }
-    for expectation in &figure.expected {
-        let _ =
-            writeln!(text, "  {}: {}", if expectation.holds { "holds" } else { "FAILS" }, expectation.told);
+    if let Some(figure) = figures.last() {
+        for (name, value) in &figure.settings {
+            let _ = writeln!(text, "  {name}: {value}");
+        }
+        for note in &figure.notes {
+            let _ = writeln!(text, "  {note}");
+        }
     }
     text
 }
