@@ -64,7 +64,7 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
     let cases = shapes().filter(|(_, shape)| *shape != Shape::Fused).map(|((count, path), shape)| {
         Case::new(format!("{}, {count}", shape.name()), move |lab| {
             let chain = trial::open(path, &run_options(lab, shape, LATENCY_SIZE), Batching::Adaptive)?;
-            let offer = Offer::stamped(LATENCY_RATE, trial::latency_s(lab, LATENCY_RATE));
+            let offer = Offer::sampled(LATENCY_RATE, trial::latency_s(lab, LATENCY_RATE));
             let observed = trial::offered(chain, &[offer])?;
             let seen = observed.first().and_then(|one| Some((one.is_disturbed(), one.seen.as_ref()?)));
             let (disturbed, seen) = seen.ok_or_else(|| failed("no frame came out with its stamp"))?;

@@ -185,7 +185,7 @@ pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
             let chain = trial::open(&path, &lab.run_options(row.form, 64), Batching::Adaptive)?;
             let offers: Vec<Offer> = loads
                 .iter()
-                .map(|load| Offer::stamped(load * 1e6, trial::latency_s(lab, load * 1e6)))
+                .map(|load| Offer::sampled(load * 1e6, trial::latency_s(lab, load * 1e6)))
                 .collect();
             let observed = trial::offered(chain, &offers)?;
             let of = |(load, observed): (&f64, &crate::load::Observed)| {

@@ -47,7 +47,7 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
             let run = RunOptions { burst: way.burst, ..lab.run_options(Form::Cached, SIZE) };
             let chain = trial::open(&path, &run, way.batching)?;
             let offers: Vec<Offer> =
-                rates.iter().map(|rate| Offer::stamped(*rate, trial::latency_s(lab, *rate))).collect();
+                rates.iter().map(|rate| Offer::sampled(*rate, trial::latency_s(lab, *rate))).collect();
             let observed = trial::offered(chain, &offers)?;
             Ok(samples(way.name, rates, &observed))
         })
@@ -114,7 +114,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name()), move |lab| {
             let path = lab.row(nfs, form)?;
             let chain = trial::open(&path, &lab.run_options(form, SIZE), Batching::Adaptive)?;
-            let observed = trial::offered(chain, &[Offer::stamped(load, trial::latency_s(lab, load))])?;
+            let observed = trial::offered(chain, &[Offer::sampled(load, trial::latency_s(lab, load))])?;
             let all = samples(form.name(), &[x as f64], &observed);
             Ok(all)
         })
