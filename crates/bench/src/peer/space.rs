@@ -8,6 +8,7 @@
 use super::Missing;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -57,6 +58,8 @@ impl Space {
         let mut holder = Command::new("unshare")
             .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", HOLDER, "sh"])
             .arg(folder)
+            // A signal for all of this process's group, as a terminal sends it, is not for the holder: it has work left.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
