@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct RunOptions {
     /// Packets to work on at a time.
     pub burst: usize,
+    /// Whether packet threads never sleep.
+    pub polls: bool,
     /// The packet threads' cores; there is one thread for each.
     pub cores: Vec<usize>,
     /// Packet slots.
@@ -121,7 +123,8 @@ impl RunOptions {
     /// When the machine has no memory or threads.
     pub fn start(&self, assembly: Assembly, ports: &Ports) -> Result<Running, BenchError> {
         let nfs = ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default();
-        let plan = Plan { burst: self.burst, cores: self.cores.clone(), nfs, ..Plan::default() };
+        let Self { burst, polls, .. } = *self;
+        let plan = Plan { burst, polls, cores: self.cores.clone(), nfs, ..Plan::default() };
         Running::start(assembly, &plan, ports.pools().map_err(failed)?).map_err(failed)
     }
 }

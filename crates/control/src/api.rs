@@ -30,6 +30,11 @@ pub struct Order {
     #[serde(default)]
     pub burst: Option<u16>,
 
+    /// Packet threads never sleep: a packet that comes after a pause waits less, and each takes a core for itself
+    #[arg(long)]
+    #[serde(default)]
+    pub poll: bool,
+
     /// How transparent elements run
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]

@@ -27,6 +27,8 @@ const STACK_BYTES: usize = 16 << 20;
 pub struct Plan {
     /// Packets to work on at a time, 1 to 256.
     pub burst: usize,
+    /// Whether workers look for packets without ever sleeping.
+    pub polls: bool,
     /// The clock.
     pub clock: Clock,
     /// Cores to pin workers to, in order; workers beyond stay unpinned.
@@ -43,6 +45,7 @@ impl Default for Plan {
     fn default() -> Plan {
         Plan {
             burst: crate::worker::DEFAULT_BURST,
+            polls: false,
             clock: Clock::real(),
             cores: vec![],
             on_thread: Arc::new(|_| {}),
@@ -140,6 +143,7 @@ impl Running {
         for (number, ((nodes, stretches), mailbox)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, stretches, pool(number), plan.clock.clone());
             worker.burst = plan.burst.clamp(1, ir::LIST_CAPACITY);
+            worker.polls = plan.polls;
             worker.stop = Arc::clone(&stop);
             worker.finish = Arc::clone(&finish);
             worker.print = plan.print;

@@ -142,6 +142,8 @@ pub struct Worker {
     pub pool: PacketPool,
     /// Packets to work on at a time.
     pub burst: usize,
+    /// Whether it looks for packets without ever sleeping.
+    pub polls: bool,
     /// The run's clock.
     pub clock: Clock,
     /// The burst's time.
@@ -230,6 +232,7 @@ impl Worker {
             stretches,
             pool,
             burst: DEFAULT_BURST,
+            polls: false,
             now_ns: clock.now_ns(),
             clock,
             mailbox: Arc::default(),
@@ -407,6 +410,8 @@ impl Worker {
             match idle_turns {
                 0 => {}
                 1..SPIN_TURNS => std::hint::spin_loop(),
+                // At the end of a run there is nothing to be early for.
+                _ if self.polls && !self.is_done => std::hint::spin_loop(),
                 SPIN_TURNS..YIELD_TURNS => std::thread::yield_now(),
                 _ => {
                     let due_ns = self.timers.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);

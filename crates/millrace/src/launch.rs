@@ -97,7 +97,8 @@ pub fn prepare(
     if assembly.graphs[0].iter().all(|node| node.class.ports == "0/0" && !node.has_task) {
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
-    let plan = Plan { burst, clock: Clock::real(), cores, ..Plan::default() };
+    let polls = order.poll || chain.poll;
+    let plan = Plan { burst, polls, clock: Clock::real(), cores, ..Plan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
     let devices = chain.devices.iter().map(|device| device.describe(&chain.ports)).collect();
     Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, ports, plan, nfs, devices }))

@@ -108,6 +108,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     }
     let run = RunOptions {
         burst: 1,
+        polls: false,
         cores: vec![core],
         slots: SLOTS,
         shape: args.shape,

@@ -10,6 +10,7 @@
 //! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
 //! - [`taps`]: what NFs cost that share a virtual device (MVMP, figure 6)
 //! - [`peers`]: Millrace beside other systems, on the same ports
+//! - [`workloads`]: Millrace beside dpdk-testpmd on DPDK's net_pcap
 //! - [`repeat`], [`colocation`], [`scale`], [`loss`], [`acl`]: a chain of the user's in a row, beside others, over flows and
 //!   cores, with too much offered; many rules
 //! - [`paper`]: all that five papers report, with what they state beside
@@ -32,6 +33,7 @@ pub mod scale;
 pub mod script;
 pub mod steering;
 pub mod taps;
+pub mod workloads;
 
 pub use lab::{Effort, Lab};
 pub use live::Setting;

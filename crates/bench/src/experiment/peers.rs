@@ -243,10 +243,16 @@ impl Run<'_> {
             }
             observed = wire.offer(&Offer::stamped(load, seconds))?;
         }
+        let seen = observed.seen.filter(|seen| !seen.latency.is_empty());
+        let seen = seen.ok_or_else(|| {
+            BenchError::Measurement(format!(
+                "of {load} frames a second none came out, after a search that went well"
+            ))
+        })?;
         Ok(Turn {
             rate,
             tester_is_limit,
-            latency: observed.seen.map_or_else(histogram, |seen| seen.latency),
+            latency: seen.latency,
             pacing: observed.pacing.unwrap_or_else(histogram),
             turns: wire.counts().turns.clone(),
             disturbed,

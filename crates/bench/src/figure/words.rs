@@ -54,14 +54,21 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
             lines.last_mut().into_iter().for_each(|line| line.push(' '));
             used += 1;
         }
-        for letter in word.chars() {
-            let width = columns(letter.encode_utf8(&mut [0; 4]));
-            if used + width > most.max(2) {
+        // Words that are too long by themselves are parted behind a hyphen, or else wherever the line ends.
+        for part in word.split_inclusive('-') {
+            if used > 0 && used + columns(part) > most {
                 lines.push(String::new());
                 used = 0;
             }
-            lines.last_mut().into_iter().for_each(|line| line.push(letter));
-            used += width;
+            for letter in part.chars() {
+                let width = columns(letter.encode_utf8(&mut [0; 4]));
+                if used + width > most.max(2) {
+                    lines.push(String::new());
+                    used = 0;
+                }
+                lines.last_mut().into_iter().for_each(|line| line.push(letter));
+                used += width;
+            }
         }
     }
     lines

@@ -227,6 +227,7 @@ mod tests {
     fn options() -> ChainOptions {
         let run = RunOptions {
             burst: 32,
+            polls: false,
             cores: vec![0],
             slots: 8192,
             shape: Shape::Modular,
@@ -320,6 +321,35 @@ mod tests {
             Box::new(ChainUnderTest::start(&path, &ChainOptions { run, ..options() }).expect("it runs"));
         assert_eq!(under_test.threads.len(), 2);
         assert!(under_test.end().expect("it ends"));
+    }
+
+    /// How often the packet thread gave its core away by itself in a while without packets.
+    fn pauses(polls: bool) -> u64 {
+        let (_folder, path) = chain("FromDevice(0) -> ToDevice(1);");
+        let run = RunOptions { polls, ..options().run };
+        let chain = ChainUnderTest::start(&path, &ChainOptions { run, ..options() }).expect("it runs");
+        let count = || -> u64 {
+            let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+            let status = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+            let of = |status: String| {
+                let field =
+                    |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+                let is_it = field("Name:") == Some("worker-0");
+                is_it.then(|| field("voluntary_ctxt_switches:")?.parse::<u64>().ok()).flatten()
+            };
+            status.filter_map(of).max().expect("the packet thread")
+        };
+        let before = count();
+        std::thread::sleep(Duration::from_millis(200));
+        let pauses = count() - before;
+        Box::new(chain).end().expect("it ends");
+        pauses
+    }
+
+    #[test]
+    fn a_worker_that_polls_never_sleeps() {
+        let (polling, sleeping) = (pauses(true), pauses(false));
+        assert!(polling < 5 && sleeping > 10, "{polling} and {sleeping}");
     }
 
     #[test]

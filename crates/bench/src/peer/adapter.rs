@@ -223,12 +223,14 @@ macro_rules! built_in {
 }
 
 /// The adapters that are part of this program: file names and texts.
-pub const BUILT_IN: [(&str, &str); 6] = built_in![
+pub const BUILT_IN: [(&str, &str); 8] = built_in![
     "linux-forward.toml",
     "nftables.toml",
     "openvswitch.toml",
     "testpmd-af-packet.toml",
+    "testpmd-af-xdp.toml",
     "millrace.toml",
+    "millrace-af-xdp.toml",
     "millrace-firewall.toml"
 ];
 

@@ -186,7 +186,7 @@ mod tests {
     fn run(size: Option<&str>) -> RunOptions {
         let change =
             Change { size: size.map(|size| size.parse().expect("a size")), flows: None, ..Change::default() };
-        RunOptions { burst: 32, cores: vec![0], slots: 8192, shape: Shape::Modular, change }
+        RunOptions { burst: 32, polls: false, cores: vec![0], slots: 8192, shape: Shape::Modular, change }
     }
 
     #[test]

@@ -25,6 +25,10 @@ use serde::Serialize;
 
 /// How busy a core may be: the rest is for arrivals that are not even, and for what else the core has to do.
 pub const MOST_BUSY: f64 = 0.85;
+/// A burst is as good as the best one where a packet costs no more than so many times as much.
+const NEAR: f64 = 1.1;
+/// The slowest clock that is thought of, in percent of the one that was measured at.
+const SLOWEST: u32 = 10;
 /// Workers that are thought of, at most, over all servers.
 const MOST_WORKERS: usize = 4096;
 
@@ -123,8 +127,12 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Pla
     };
     let bursts = || costs.bursts.iter().map(|cost| cost.burst);
     let find = |is_enough: &dyn Fn((bool, bool)) -> bool| {
+        // None waits for a burst to fill, so the smallest that costs next to no more than the best one has most to spare.
         let first = |workers: usize| {
-            bursts().find(|burst| is_enough(of(workers, *burst))).map(|burst| (workers, burst))
+            let enough = || bursts().filter(|burst| is_enough(of(workers, *burst)));
+            let least_ns = enough().map(|burst| costs.ns(burst)).fold(f64::INFINITY, f64::min);
+            let near = enough().find(|burst| costs.ns(*burst) <= least_ns * NEAR);
+            near.map(|burst| (workers, burst))
         };
         // More workers never carry less: the least is between a power of two and the next.
         let upper = std::iter::successors(Some(1), |workers| Some(workers * 2))
@@ -225,7 +233,7 @@ fn lowest(ask: &Ask, costs: &Costs, load: f64, burst: usize, topology: &Topology
                 .all(|(now, then)| instances(ask.frames, now) == instances(ask.frames, then))
             && ask.latency.is_none_or(|limit| latency.is_some_and(|(even, _)| even <= limit.0))
     };
-    let percent = (1..=100).find(holds).unwrap_or(100);
+    let percent = (SLOWEST..=100).find(holds).unwrap_or(100);
     let least = measured_ghz * f64::from(percent) / 100.0;
     let ghz = range.map_or(least, |(min, _)| least.max(min));
     Frequency { ghz, measured_ghz, range_ghz: range }

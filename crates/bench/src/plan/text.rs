@@ -125,9 +125,12 @@ impl Plan {
         let why = match before {
             Some(cost) => {
                 let busy = self.costs.utilization(self.load, cost.burst) * 100.0;
-                format!("bursts of {} would have it busy for {busy:.1} %", cost.burst)
+                format!(
+                    "bursts of {} would have it busy for {busy:.1} %, larger ones save less than a tenth",
+                    cost.burst
+                )
             }
-            None => "the smallest that was measured carries the load".into(),
+            None => "larger ones save less than a tenth".into(),
         };
         format!(
             "{}: {why}; that many frames arrive in {wait}, and none waits longer for others [burst / rate]",

@@ -36,7 +36,7 @@ pub struct MeasureOptions {
 impl MeasureOptions {
     fn run(&self) -> RunOptions {
         let MeasureOptions { burst, core, slots, shape, .. } = *self;
-        RunOptions { burst, cores: vec![core], slots, shape, change: Change::default() }
+        RunOptions { burst, polls: false, cores: vec![core], slots, shape, change: Change::default() }
     }
 }
 

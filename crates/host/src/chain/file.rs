@@ -57,6 +57,7 @@ pub(super) struct ChainFile {
     pub workers: Option<usize>,
     pub cores: Vec<usize>,
     pub burst: Option<usize>,
+    pub poll: bool,
     pub ports: Vec<PortDecl>,
     pub devices: Vec<DeviceDecl>,
     pub nfs: Vec<NfDecl>,
@@ -124,9 +125,9 @@ fn declarations(
     let mut keys = Keys::new("the chain file", file, root.get_ref());
     let links = keys.take("links");
     let entries = keys.take("entries");
-    let (mut workers, mut cores, mut burst) = (None, vec![], None);
+    let mut how = Run::default();
     if let Some(mut run) = keys.take("run").and_then(|run| run.keys("`run`", diags)) {
-        (workers, cores, burst) = read_run(&mut run, diags);
+        how = read_run(&mut run, diags);
         run.finish(diags, misplaced);
     }
     let ports = keys.take("ports").and_then(|ports| ports.keys("`ports`", diags));
@@ -167,7 +168,20 @@ fn declarations(
     let links = links.map_or(vec![], |links| links.texts(diags));
     let entries = entries.map(|entries| entries.texts(diags));
     keys.finish(diags, |_| None);
-    ChainFile { source, workers, cores, burst, ports, devices, nfs, links, entries, damaged: file.damaged }
+    let Run { workers, cores, burst, poll } = how;
+    ChainFile {
+        source,
+        workers,
+        cores,
+        burst,
+        poll,
+        ports,
+        devices,
+        nfs,
+        links,
+        entries,
+        damaged: file.damaged,
+    }
 }
 
 /// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
@@ -176,7 +190,16 @@ pub(super) fn misplaced(key: &str) -> Option<String> {
     top.then(|| format!("`{key}` of the whole chain stands in front of the first [table]"))
 }
 
-fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> (Option<usize>, Vec<usize>, Option<usize>) {
+/// What `[run]` says.
+#[derive(Default)]
+struct Run {
+    workers: Option<usize>,
+    cores: Vec<usize>,
+    burst: Option<usize>,
+    poll: bool,
+}
+
+fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> Run {
     let number = |value: Value<'_>, range, diags: &mut Diagnostics| {
         value.integer(range, diags).and_then(|number| usize::try_from(number).ok())
     };
@@ -202,7 +225,8 @@ fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> (Option<usize>, Vec
         }
     }
     let burst = keys.take("burst").and_then(|value| number(value, 1..=256, diags));
-    (workers, cores, burst)
+    let poll = keys.take("poll").and_then(|value| value.truth(diags)).unwrap_or(false);
+    Run { workers, cores, burst, poll }
 }
 
 fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDecl> {

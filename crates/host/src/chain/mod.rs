@@ -6,6 +6,7 @@
 //! [run]
 //! workers = 1                          # or cores = [0, 1]
 //! burst = 32
+//! poll = true                          # packet threads never sleep; false by default
 //!
 //! [ports]
 //! inside  = { capture = "in.pcap", passes = 1, write = "back.pcap" }
@@ -114,6 +115,8 @@ pub struct Chain {
     pub cores: Vec<usize>,
     /// Packets to work on at a time, where that is said.
     pub burst: Option<usize>,
+    /// Whether packet threads never sleep.
+    pub poll: bool,
     /// Folder that file names are relative to.
     pub folder: PathBuf,
     /// The NFs, in the order of the chain file.

@@ -69,6 +69,7 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitCode> {
     let machine = Machine::look();
     let run = RunOptions {
         burst: usize::from(args.burst),
+        polls: false,
         cores: vec![args.core.or(machine.cores.last().copied()).unwrap_or(0)],
         slots: SLOTS,
         shape: args.shape,

@@ -49,6 +49,10 @@ pub struct ChainArgs {
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 1e6, value_parser = positive, requires = "batch")]
     wait: f64,
 
+    /// Packet threads never sleep, as with `millrace run --poll`
+    #[arg(long)]
+    poll: bool,
+
     /// Cores of the packet threads, one for each; the last core by default
     #[arg(long = "core", value_delimiter = ',')]
     cores: Vec<usize>,
@@ -73,6 +77,7 @@ impl ChainArgs {
         let options = ChainOptions {
             run: RunOptions {
                 burst: usize::from(self.burst),
+                polls: self.poll,
                 cores: if self.cores.is_empty() { last() } else { self.cores.clone() },
                 slots: 16_384 + self.ring as u32,
                 shape: self.shape,

@@ -4,6 +4,7 @@ use super::{Scratch, figures};
 use crate::text::print;
 use ::bench::experiment::paper::{self, Paper};
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
+use ::bench::experiment::workloads::workloads;
 use ::bench::experiment::{Effort, Lab};
 use ::bench::figure::{Figure, Report, write};
 use ::bench::peer::{self, Peer};
@@ -178,6 +179,8 @@ fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::
         found.extend(figures);
     }
     if with_peers {
+        let program = std::env::current_exe().context("this program's own file")?;
+        found.push(workloads(&mut lab, (program, vec!["bench".into()]))?);
         let (rates, latencies) = peers_and_latency(&beside(&effort, &machine)?, &mut super::progress)?;
         found.extend([rates, latencies]);
     }

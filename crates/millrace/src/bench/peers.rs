@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(names(&["linux-forward"]).expect("known"), ["linux-forward"]);
         assert_eq!(names(&["millrace-fused", "nft"]).expect("known"), ["nftables", "millrace-fused"]);
         assert_eq!(names(&["millrace-firewall"]).expect("known").len(), 2);
-        assert_eq!(names(&[]).expect("all").len(), 8);
+        assert_eq!(names(&[]).expect("all").len(), 11);
         let error = names(&["vpp"]).expect_err("refused").to_string();
         assert!(
             error.contains("`vpp`") && error.contains("linux-forward") && error.contains("--peer"),

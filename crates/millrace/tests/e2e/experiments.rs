@@ -241,6 +241,11 @@ fn chains_of_the_users_are_measured() {
         "{}",
         refused.stderr
     );
+    let written = folder.millrace(&["bench", "paper", "niu-numa", "--miniature", "--to", "report"]).sound();
+    assert!(written.text().contains("report.html"), "{}", written.text());
+    for file in ["report.html", "report.md", "report.json", "niu-numa.csv"] {
+        assert!(folder.path("report").join(file).exists(), "{file}");
+    }
     let refused = folder.millrace(&["bench", "paper", "niu-speed"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("niu-chain"), "{}", refused.stderr);
 }

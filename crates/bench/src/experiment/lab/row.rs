@@ -92,6 +92,7 @@ impl Lab<'_> {
     pub fn run_options(&self, form: Form, size: u16) -> RunOptions {
         RunOptions {
             burst: BURST,
+            polls: false,
             cores: self.cores(1),
             slots: SLOTS,
             shape: form.shape(),

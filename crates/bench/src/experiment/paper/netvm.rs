@@ -85,7 +85,7 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     }
     let line = loads.iter().map(|load| (*load, *load));
     figure.series.push(Series::paper("NetVM, simple L3", PLACE, line));
-    for (name, gbps) in [("NetVM, Click", 6.0), ("SR-IOV (paper)", 5.0), ("Linux, Click (paper)", 0.327)] {
+    for (name, gbps) in [("NetVM, Click", 6.0), ("SR-IOV", 5.0), ("Linux, Click", 0.327)] {
         let most = line_mpps(gbps, 64.0);
         let points = loads.iter().map(|load| (*load, load.min(most)));
         figure.series.push(Series::paper(name, PLACE, points));

@@ -21,20 +21,24 @@ struct Way {
     name: &'static str,
     batching: Batching,
     burst: usize,
+    polls: bool,
 }
 
-const WAYS: [Way; 4] = [
-    Way { name: "adaptive", batching: Batching::Adaptive, burst: 64 },
-    Way { name: "one by one", batching: Batching::Adaptive, burst: 1 },
+const WAYS: [Way; 5] = [
+    Way { name: "adaptive", batching: Batching::Adaptive, burst: 64, polls: false },
+    Way { name: "adaptive, polling", batching: Batching::Adaptive, burst: 64, polls: true },
+    Way { name: "one by one", batching: Batching::Adaptive, burst: 1, polls: false },
     Way {
         name: "bursts of 32, timer of 100 µs",
         batching: Batching::Fixed { frames: 32, wait_ns: 100_000 },
         burst: 32,
+        polls: false,
     },
     Way {
         name: "bursts of 256, timer of 1 ms",
         batching: Batching::Fixed { frames: 256, wait_ns: 1_000_000 },
         burst: 256,
+        polls: false,
     },
 ];
 
@@ -44,7 +48,8 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = WAYS.iter().map(|way| {
         Case::new(way.name, move |lab| {
             let path = lab.row(&[Nf::L3], Form::Cached)?;
-            let run = RunOptions { burst: way.burst, ..lab.run_options(Form::Cached, SIZE) };
+            let run =
+                RunOptions { burst: way.burst, polls: way.polls, ..lab.run_options(Form::Cached, SIZE) };
             let chain = trial::open(&path, &run, way.batching)?;
             let offers: Vec<Offer> =
                 rates.iter().map(|rate| Offer::sampled(*rate, trial::latency_s(lab, *rate))).collect();
@@ -65,7 +70,7 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     );
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
     let lowest = rates.first().copied().unwrap_or_default();
-    for fixed in &WAYS[2..] {
+    for fixed in WAYS.iter().filter(|way| way.batching != Batching::Adaptive) {
         let values = (
             at(&figure, "adaptive, median", lowest),
             at(&figure, &format!("{}, median", fixed.name), lowest),
@@ -77,7 +82,8 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "A frame counts from when it was due, whether the chain was ready or not (corrected for coordinated omission). Where \
          a way does not carry a rate, frames stand in the ring or are lost, and latency is that of a full ring."
             .to_string(),
-        "A packet thread that finds nothing for a while sleeps: at the lowest rates that is most of a frame's time."
+        "A packet thread that finds nothing for a while sleeps: at the lowest rates that is most of a frame's time. One that \
+         polls (millrace run --poll) takes a core for itself."
             .into(),
         "The paper states that BESS takes an order of magnitude longer at 100 packets a second than at 1 Mpps and more, \
          because packets wait for a burst or a timer; it gives no numbers."

@@ -29,7 +29,7 @@ fn laid_out(lab: &Lab, name: &str) -> Result<PathBuf, BenchError> {
 
 fn run_options(lab: &Lab, shape: Shape, size: u16) -> RunOptions {
     let change = Change { size: Some(SizeMix::fixed(size)), flows: None, ..Change::default() };
-    RunOptions { burst: BURST, cores: lab.cores(1), slots: SLOTS, shape, change }
+    RunOptions { burst: BURST, polls: false, cores: lab.cores(1), slots: SLOTS, shape, change }
 }
 
 /// What a workload takes as fast as it goes, in Mpps.
