@@ -114,7 +114,16 @@ pub struct Running {
     forms: Vec<(Arc<FormWanted>, usize)>,
     probes: Vec<Arc<Probes>>,
     ledger: Ledger,
-    stop: Arc<AtomicBool>,
+    stop: Halt,
+}
+
+/// Whoever drops a run without waiting for it has its threads end all the same.
+struct Halt(Arc<AtomicBool>);
+
+impl Drop for Halt {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Running {
@@ -169,12 +178,12 @@ impl Running {
             threads.push(thread);
         }
         let handlers = Arc::new(handlers);
-        Ok(Running { threads, handlers, asked: vec![], pulses, forms, probes, ledger, stop })
+        Ok(Running { threads, handlers, asked: vec![], pulses, forms, probes, ledger, stop: Halt(stop) })
     }
 
     /// Asks all workers to end.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether all workers have ended.

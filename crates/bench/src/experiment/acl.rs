@@ -12,8 +12,9 @@ use crate::start::{RunOptions, failed};
 use crate::traffic::{Change, SizeMix};
 use std::path::PathBuf;
 
-/// Flows of the traffic.
+/// Flows of the traffic, at least and at most.
 const FLOWS: u64 = 1_000;
+const MOST_FLOWS: u64 = 30_000;
 /// Frames a second at which latency is measured.
 const LATENCY_RATE: f64 = 1e5;
 /// Frames of the latency measurement: TCP with a stamp does not fit into 64 bytes.
@@ -24,7 +25,8 @@ fn laid_out(lab: &Lab, rules: usize) -> Result<PathBuf, BenchError> {
     let workload = workload::find("isp-file").ok_or_else(|| failed("there is no workload `isp-file`"))?;
     let folder = lab.folder().join(format!("rules-{rules}"));
     let stage = Stage::new(&folder)?.with_rules(Some(isp::generated(rules)));
-    stage.lay_out(workload, PortKind::Memory, FLOWS)
+    // A flow for each rule, as far as the NAPT has ports.
+    stage.lay_out(workload, PortKind::Memory, FLOWS.max(rules as u64).min(MOST_FLOWS))
 }
 
 fn run_options(lab: &Lab, shape: Shape, size: u16) -> RunOptions {
@@ -51,13 +53,15 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
     let cases = cases.collect();
     let swept = lab.sweep("acl", cases);
     let about = "Firewall, router and NAPT of an ISP (SNF, figure 9). The rules are made up in the manner of ClassBench's acl1, \
-                 and the traffic hits all of them.";
+                 and the traffic has 1,000 flows at least, and one for each rule up to 30,000.";
     let (x, y) = (Axis::log("rules", ""), Axis::linear("throughput", "Mpps"));
     let mut rates = lab.sheet("acl", "An ISP's chain over the number of rules", about, "", x, y);
     (rates.series, rates.skipped) = (swept.series, swept.skipped);
-    rates.notes.push(trial::CLOSED_LOOP.into());
+    trial::tell_closed_loop(lab, &mut rates);
     let ends = (counts.iter().min().copied(), counts.iter().max().copied());
-    if let (Some(few), Some(many)) = ends {
+    if let (Some(few), Some(many)) = ends
+        && few < many
+    {
         rates.expected = expectations(&rates, few, many);
     }
 
@@ -88,6 +92,7 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
         Axis { scale: Scale::Log, ..Axis::linear("latency", "µs") },
     );
     (latencies.series, latencies.skipped) = (swept.series, swept.skipped);
+    latencies.notes.push(trial::open_loop(trial::latency_s(lab, LATENCY_RATE)));
     Ok(vec![rates, latencies])
 }
 

@@ -23,7 +23,7 @@ pub fn colocated(
     sizes: Option<&[u16]>,
 ) -> Result<Figure, BenchError> {
     for path in paths {
-        crate::start::Loaded::read(path)?;
+        trial::check(path)?;
     }
     let cores = lab.machine.cores.len();
     let points: Vec<Option<u16>> =
@@ -64,7 +64,7 @@ pub fn colocated(
     let y = Axis::linear("throughput", "Mpps");
     let mut figure = lab.sheet("colocation", "Independent chains side by side", &about, "", x, y);
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    figure.notes.push(trial::CLOSED_LOOP.into());
+    trial::tell_closed_loop(lab, &mut figure);
     for count in cores + 1..=most {
         let why = format!("each chain has a core of its own, and there are {cores}");
         figure.skipped.push(Skipped { what: chains(count), why });

@@ -23,13 +23,13 @@ pub fn power(points: &[(f64, f64)]) -> Option<f64> {
     line(&logs).map(|(slope, _)| slope)
 }
 
-/// What a further NF costs, curve by curve: a line through time per packet over the number of NFs, of a figure of Mpps.
-pub fn per_nf(figure: &Figure) -> Vec<String> {
+/// What one more of something (`NF`) costs, curve by curve: a line through time per packet, of a figure of Mpps.
+pub fn per_nf(figure: &Figure, each: &str) -> Vec<String> {
     let of = |series: &Series| {
         let points: Vec<(f64, f64)> =
             series.points.iter().map(|point| (point.x, 1e3 / point.y.median)).collect();
         let (slope, start) = line(&points)?;
-        Some(format!("{}: {start:.1} ns and {slope:.1} ns for each NF (least squares)", series.name))
+        Some(format!("{}: {start:.1} ns and {slope:.1} ns for each {each} (least squares)", series.name))
     };
     figure.series.iter().filter_map(of).collect()
 }

@@ -33,15 +33,16 @@ fn run_options(lab: &Lab, form: Form, size: Option<u16>) -> RunOptions {
 /// # Errors
 /// When the chain cannot run at all.
 pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
-    crate::start::Loaded::read(path)?;
+    trial::check(path)?;
     // Loads of all rounds are the same: shares of what was carried first.
     let mut cases = vec![];
     let mut carried = vec![];
     for form in FORMS {
         lab.tell(&format!("loss: what is carried, {}", form.name()));
         let chain = trial::open(path, &run_options(lab, form, None), Batching::Adaptive)?;
-        let (pdr, _) = trial::carried(lab, chain, Goal::PDR)?;
-        carried.push(format!("{} {:.3} Mpps", form.name(), pdr / 1e6));
+        let (pdr, is_doubtful) = trial::carried(lab, chain, Goal::PDR)?;
+        let doubt = if is_doubtful { " (something else had the core)" } else { "" };
+        carried.push(format!("{} {:.3} Mpps{doubt}", form.name(), pdr / 1e6));
         if pdr <= 0.0 {
             return Err(failed("not even 1,000 frames a second are carried with half a percent of loss"));
         }
@@ -55,7 +56,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
                 series: form.name().into(),
                 x: share * 100.0,
                 y: observed.loss_ratio(passed) * 100.0,
-                disturbed: observed.is_disturbed(),
+                disturbed: is_doubtful || observed.is_disturbed(),
             });
             Ok(samples.collect())
         }));
@@ -98,14 +99,14 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
 /// # Errors
 /// When the chain cannot run at all.
 pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>, BenchError> {
-    crate::start::Loaded::read(path)?;
+    trial::check(path)?;
     let cases = lab.effort.sizes.iter().flat_map(|size| FORMS.map(|form| (*size, form)));
     let cases = cases.map(|(size, form)| {
         Case::new(format!("{}, {size} bytes", form.name()), move |lab| {
             let mut chain = trial::open(path, &run_options(lab, form, Some(size)), Batching::Adaptive)?;
             let line = gbps * 1e9 / (8.0 * (f64::from(size) + LINE_BYTES));
             let found = longest(chain.as_mut(), line);
-            chain.end()?;
+            trial::ended(chain)?;
             let (frames, disturbed) = found?;
             Ok(vec![Sample { series: form.name().into(), x: f64::from(size), y: frames, disturbed }])
         })
@@ -143,7 +144,9 @@ fn longest(under_test: &mut dyn UnderTest, line: f64) -> Result<(f64, bool), Ben
     let passed = under_test.passed();
     let mut trials = Trials::new(under_test);
     let mut comes_through = |frames: f64| -> Result<bool, BenchError> {
-        Ok(trials.offer(&Offer::even(line, frames / line))?.loss_ratio(passed) == 0.0)
+        let observed = trials.offer(&Offer::even(line, frames / line))?;
+        // Of a chain that drops by its rules, a few frames come out as a share that is not exact.
+        Ok(observed.missed == 0 && (passed < 1.0 || observed.loss_ratio(passed) == 0.0))
     };
     let most = (line * LONGEST_S).floor();
     let (mut carried, mut lost) = (1.0, most);

@@ -72,8 +72,8 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
         Axis::linear("throughput", "Mpps"),
     );
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    figure.notes.push(trial::CLOSED_LOOP.into());
-    figure.notes.extend(super::growth::per_nf(&figure));
+    trial::tell_closed_loop(lab, &mut figure);
+    figure.notes.extend(super::growth::per_nf(&figure, "time that they stand in a row"));
     Ok(vec![figure])
 }
 
@@ -159,6 +159,13 @@ fn lay_out(lab: &Lab, script: &Script, way: &Way, count: usize, form: Form) -> R
             let is_click = nf.contains_key("click") || nf.contains_key("inline");
             if is_click {
                 nf.remove("runs");
+                // What is said of processes means nothing in this one.
+                let of_processes =
+                    ["trust", "cores", "access", "when_down", "when-down", "reads", "writes", "network"];
+                let others = ["memory_mib", "memory-mib", "cpu_share", "cpu-share", "confine"];
+                for key in of_processes.iter().chain(&others) {
+                    nf.remove(*key);
+                }
                 if form == Form::Process {
                     let cores: Vec<i64> = lab.other_cores().iter().map(|core| *core as i64).collect();
                     nf.insert("runs".into(), "process".into());

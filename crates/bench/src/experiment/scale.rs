@@ -53,7 +53,7 @@ pub fn scale(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     let cores = (1..=lab.machine.cores.len()).map(Vary::Cores).collect();
     let sizes = lab.effort.sizes.iter().copied().map(Vary::Size).collect();
     // A chain with mistakes is told once, and not for each point.
-    crate::start::Loaded::read(path)?;
+    trial::check(path)?;
     let of = |lab: &mut Lab, name: &str, over: &str, x: Axis, varied: Vec<Vary>| {
         one(lab, path, name, over, x, &varied)
     };
@@ -85,7 +85,7 @@ fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[Va
         Axis::linear("throughput", "Mpps"),
     );
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    figure.notes.push(trial::CLOSED_LOOP.into());
+    trial::tell_closed_loop(lab, &mut figure);
     for series in &figure.series {
         let points: Vec<(f64, f64)> = series.points.iter().map(|point| (point.x, point.y.median)).collect();
         figure.notes.extend(growth::power(&points).map(|power| {

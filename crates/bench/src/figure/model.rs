@@ -105,7 +105,7 @@ pub struct Point {
     pub y: Spread,
     /// How often it was measured.
     pub repeats: usize,
-    /// Whether something else had the core for more than a fiftieth of the time, in every repeat.
+    /// Whether something else had the core for more than a fiftieth of the time, in most repeats.
     pub disturbed: bool,
 }
 

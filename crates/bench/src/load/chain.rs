@@ -156,9 +156,10 @@ impl ChainUnderTest {
         counts
     }
 
-    /// For how long packet threads have waited for their cores: the one that waited longest.
+    /// For how long each packet thread has waited for its core, and had it taken away by a hypervisor.
     fn waited_ns(&self) -> Vec<u64> {
-        self.threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect()
+        let of = |thread: &Thread| thread.waited_ns().unwrap_or(0) + thread.stolen_ns().unwrap_or(0);
+        self.threads.iter().map(of).collect()
     }
 
     /// The running chain, for its accounts and handlers.

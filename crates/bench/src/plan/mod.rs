@@ -3,7 +3,7 @@
 //! [`cost`] is what packets of a chain cost on this machine, measured in a closed loop ([`measure`]), and what follows
 //! for a load: how busy, how long a packet takes. [`topology`] is the machine. [`make`] puts both together, by the advice
 //! of Niu et al. (Benchmarking NFV Software Dataplanes): NFs of a chain on one socket, several servers where they do not
-//! fit there (section 4.3), and the clock no faster than the load asks (section 3.2). [`verify`] offers the load, and
+//! fit there (section 4.3), and the clock no faster than the load asks (section 4.1). [`verify`] offers the load, and
 //! holds what is carried and how long it takes against what was said.
 //!
 //! Making a plan is arithmetic: same figures and machine, same plan.

@@ -125,10 +125,9 @@ impl Plan {
         let why = match before {
             Some(cost) => {
                 let busy = self.costs.utilization(self.load, cost.burst) * 100.0;
-                format!(
-                    "bursts of {} would have it busy for {busy:.1} %, larger ones save less than a tenth",
-                    cost.burst
-                )
+                let is_largest = self.costs.bursts.iter().all(|other| other.burst <= self.burst);
+                let more = if is_largest { "" } else { ", larger ones save less than a tenth" };
+                format!("bursts of {} would have it busy for {busy:.1} %{more}", cost.burst)
             }
             None => "larger ones save less than a tenth".into(),
         };
@@ -210,7 +209,7 @@ impl Plan {
     fn frequency(&self, frequency: &Frequency) -> String {
         let Frequency { ghz, measured_ghz, range_ghz } = frequency;
         let why = format!(
-            "{ghz:.2} GHz at least, measured at {measured_ghz:.2} GHz [busy for {:.0} % then; Niu et al. section 3.2: the clock \
+            "{ghz:.2} GHz at least, measured at {measured_ghz:.2} GHz [busy for {:.0} % then; Niu et al. section 4.1: the clock \
              may follow the load]",
             MOST_BUSY * 100.0
         );

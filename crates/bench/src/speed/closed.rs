@@ -4,6 +4,7 @@ use super::core_time::Thread;
 use super::shape::Shape;
 use crate::BenchError;
 use crate::start::{Loaded, RunOptions, failed};
+use host::chain::{PortKind, Source};
 use host::ports::Ports;
 use host::running::{Outcome, Running};
 use port::FrameSet;
@@ -42,12 +43,15 @@ pub struct Window {
     pub wall_ns: f64,
     /// Of that, how long a packet thread was ready but had no core: the one that waited longest.
     pub waited_ns: f64,
+    /// How long a hypervisor gave its core to others, in ticks of 10 ms.
+    pub stolen_ns: f64,
 }
 
 /// What was seen at one moment.
 struct Look {
     /// How long each packet thread has waited for its core.
     waited: Vec<u64>,
+    stolen: Vec<u64>,
     received: u64,
     at: Instant,
 }
@@ -60,7 +64,7 @@ impl Window {
 
     /// The share of the time in which something else had the core.
     pub fn disturbed(&self) -> f64 {
-        if self.wall_ns > 0.0 { self.waited_ns / self.wall_ns } else { 0.0 }
+        if self.wall_ns > 0.0 { (self.waited_ns + self.stolen_ns) / self.wall_ns } else { 0.0 }
     }
 }
 
@@ -71,6 +75,12 @@ impl ClosedLoop {
     /// When the chain has mistakes or a port cannot be opened.
     pub fn start(path: &Path, options: &RunOptions) -> Result<ClosedLoop, BenchError> {
         let mut loaded = Loaded::read(path)?;
+        // It lasts for as long as it is measured.
+        for port in &mut loaded.chain.ports {
+            if let PortKind::Local(Source::Traffic(traffic), _) = &mut port.kind {
+                traffic.count = None;
+            }
+        }
         let mut ports = loaded.ports(options)?;
         let assembly = loaded.assemble(options, &mut ports)?;
         let running = options.start(assembly, &ports)?;
@@ -156,7 +166,8 @@ impl ClosedLoop {
 
     fn look(&self) -> Look {
         let waited = self.threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect();
-        Look { waited, received: self.running.report().received(), at: Instant::now() }
+        let stolen = self.threads.iter().map(|thread| thread.stolen_ns().unwrap_or(0)).collect();
+        Look { waited, stolen, received: self.running.report().received(), at: Instant::now() }
     }
 
     fn since(&self, before: Look) -> Result<Window, BenchError> {
@@ -169,12 +180,14 @@ impl ClosedLoop {
         if after.received == before.received {
             return Err(failed("no packets came while it was measured"));
         }
-        let waited = after.waited.iter().zip(&before.waited);
-        let waited = waited.map(|(after, before)| after.saturating_sub(*before)).max().unwrap_or(0);
+        let longest = |after: &[u64], before: &[u64]| {
+            after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before)).max().unwrap_or(0)
+        };
         Ok(Window {
             packets: after.received - before.received,
             wall_ns: (after.at - before.at).as_nanos() as f64,
-            waited_ns: waited as f64,
+            waited_ns: longest(&after.waited, &before.waited) as f64,
+            stolen_ns: longest(&after.stolen, &before.stolen) as f64,
         })
     }
 

@@ -28,14 +28,14 @@ impl Thread {
         Some(Thread(Path::new("/proc").join(task)))
     }
 
-    /// Nanoseconds that it has waited for a core since it began, and that its core was stolen.
+    /// Nanoseconds that it has waited for a core since it began.
     pub fn waited_ns(&self) -> Option<u64> {
-        let waited = waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)?;
-        Some(waited + self.stolen_ns().unwrap_or(0))
+        waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)
     }
 
-    /// Nanoseconds that a hypervisor gave the core of a pinned thread to others, since the machine began.
-    fn stolen_ns(&self) -> Option<u64> {
+    /// Nanoseconds that a hypervisor gave the core of a pinned thread to others, since the machine began: good enough to
+    /// tell that it happened, too coarse to be subtracted.
+    pub fn stolen_ns(&self) -> Option<u64> {
         let status = std::fs::read_to_string(self.0.join("status")).ok()?;
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
         let core = allowed.trim().parse::<usize>().ok()?;

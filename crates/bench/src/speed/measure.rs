@@ -73,7 +73,7 @@ impl Sample {
     }
 
     fn window(&self) -> Window {
-        Window { packets: self.packets, wall_ns: self.wall_ns, waited_ns: self.waited_ns }
+        Window { packets: self.packets, wall_ns: self.wall_ns, waited_ns: self.waited_ns, stolen_ns: 0.0 }
     }
 }
 
@@ -92,7 +92,7 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
         chain.running().write(handler, &text).map_err(failed)?;
     }
     chain.warm_up(options.warm_packets)?;
-    let Window { packets, wall_ns, waited_ns } = chain.watch(options.seconds)?;
+    let Window { packets, wall_ns, waited_ns, .. } = chain.watch(options.seconds)?;
     let mut sample = Sample { packets, wall_ns, waited_ns, ..Sample::default() };
     let frames = chain.frames.first().cloned();
     let outcome = chain.end();

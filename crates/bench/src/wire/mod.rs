@@ -63,13 +63,21 @@ pub struct WireOptions {
     pub burst: usize,
     /// For how long nothing comes before a trial counts as over. Longer than any frame takes through the system.
     pub quiet: Duration,
+    /// The share of a trial's time by which the tester may go on with what was due before the end.
+    pub grace: f64,
     /// How long the system may take to work off what it holds when all is sent.
     pub drain: Duration,
 }
 
 impl Default for WireOptions {
     fn default() -> WireOptions {
-        WireOptions { core: None, burst: 64, quiet: Duration::from_millis(30), drain: Duration::from_secs(2) }
+        WireOptions {
+            core: None,
+            burst: 64,
+            quiet: Duration::from_millis(30),
+            grace: 0.01,
+            drain: Duration::from_secs(2),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use port::{Moved, PortInfo, PortStats};
 use shm::{Packet, PacketBytesMut, Pool, Region, RegionOptions, SharedPool};
 use std::collections::VecDeque;
 use std::sync::Mutex;
+use std::time::Duration;
 use std::time::Instant;
 
 /// A system with a queue, a rate and a delay, and with faults at every so many frames.
@@ -116,19 +117,28 @@ impl Port for End {
 
 const FLOWS: u64 = 10;
 
+/// All that is due is sent, however busy the machine is.
+fn options() -> WireOptions {
+    WireOptions { grace: 100.0, quiet: Duration::from_millis(100), ..WireOptions::default() }
+}
+
 fn frames(size: u16) -> Arc<FrameSet> {
     let spec = TrafficSpec { flows: FLOWS, size: SizeMix::fixed(size), ..TrafficSpec::default() };
     Arc::new(spec.prepare(FLOWS as usize).expect("frames"))
 }
 
 fn wire(model: Model) -> (Wire, Arc<Mutex<Model>>, Arc<SharedPool>) {
+    wire_with(model, options())
+}
+
+fn wire_with(model: Model, options: WireOptions) -> (Wire, Arc<Mutex<Model>>, Arc<SharedPool>) {
     let pool = SharedPool::new(Region::create(RegionOptions::slots(2_048)).expect("memory"));
     let model = Arc::new(Mutex::new(model));
     let end = |takes| Box::new(End { model: Arc::clone(&model), takes });
     let worker = PacketPool::Native(pool.worker());
     // It takes fewer at a time than it is given.
     let ends = Ends { send: end(7), receive: Some(end(64)), pool: worker };
-    let wire = Wire::new(ends, frames(64), WireOptions::default()).expect("a tester");
+    let wire = Wire::new(ends, frames(64), options).expect("a tester");
     (wire, model, pool)
 }
 
@@ -208,7 +218,7 @@ fn frames_that_are_late_there_twice_or_of_others_are_told_apart() {
     let end = || Box::new(End { model: Arc::clone(&model), takes: 64 });
     let ends = Ends { send: end(), receive: Some(end()), pool: PacketPool::Native(pool.worker()) };
     let one = Arc::new(TrafficSpec { flows: 1, ..TrafficSpec::default() }.prepare(1).expect("a frame"));
-    let mut wire = Wire::new(ends, one, WireOptions::default()).expect("a tester");
+    let mut wire = Wire::new(ends, one, options()).expect("a tester");
     let seen = wire.offer(&Offer::stamped(20_000.0, 0.1)).expect("a trial").seen.expect("stamped");
     // The last one that was held back never came.
     assert_eq!((seen.frames, seen.reordered), (1_999, 79));
@@ -227,7 +237,7 @@ fn frames_of_an_earlier_trial_are_not_taken_for_those_of_this() {
 #[test]
 fn what_the_tester_cannot_send_did_not_arrive() {
     // No tester makes so many.
-    let (mut wire, model, _) = wire(Model::default());
+    let (mut wire, model, _) = wire_with(Model::default(), WireOptions::default());
     let observed = wire.offer(&Offer::stamped(1e9, 0.02)).expect("a trial");
     assert!(observed.arrived < observed.intended);
     assert_eq!(observed.arrived, model.lock().expect("not broken").came, "all that went out, and no more");
@@ -252,7 +262,7 @@ fn frames_without_room_for_a_stamp_are_refused() {
             receive: None,
             pool: PacketPool::Native(pool.worker()),
         };
-        let refused = Wire::new(ends, Arc::new(frames), WireOptions::default()).err().expect("refused");
+        let refused = Wire::new(ends, Arc::new(frames), options()).err().expect("refused");
         assert!(refused.to_string().contains(told), "{refused}");
     }
 }
@@ -266,7 +276,7 @@ fn a_ring_of_dpdk_is_tested() {
     }
     let mut devices = Devices::start(&[]).expect("DPDK starts");
     let ends = devices.open("net_ring0", "net_ring0", devices::Means::AfPacket, None).expect("a ring");
-    let mut wire = Wire::new(ends, frames(128), WireOptions::default()).expect("a tester");
+    let mut wire = Wire::new(ends, frames(128), options()).expect("a tester");
     let observed = wire.warm_up().expect("all comes back");
     assert_eq!(wire.passed(), 1.0);
     assert_eq!(observed.sent, observed.arrived);

@@ -15,9 +15,6 @@ use port::{Moved, PortStats};
 use shm::{Packet, PacketBytes, PacketBytesMut, Pool};
 use std::time::Instant;
 
-/// The share of a trial's time by which the tester may go on with what was due before the end.
-const GRACE: f64 = 0.01;
-
 /// What a tester counts besides.
 #[derive(Clone, Debug)]
 pub struct Counts {
@@ -103,7 +100,7 @@ impl<'a> Trial<'a> {
         let (sending, receiving) = self.stats();
         let start = Instant::now();
         let now_ns = || start.elapsed().as_nanos() as u64;
-        let last_ns = self.schedule.end_ns + (self.schedule.end_ns as f64 * GRACE) as u64;
+        let last_ns = self.schedule.end_ns + (self.schedule.end_ns as f64 * self.options.grace) as u64;
         let quiet_ns = self.options.quiet.as_nanos() as u64;
         let drain_ns = self.options.drain.as_nanos() as u64;
         // When all was sent, when something happened last, when the receiving port was looked at last.

@@ -68,7 +68,7 @@ pub struct ChainArgs {
 /// Measures what independent chains carry at once, each on a core of its own, and how much they disturb each other.
 #[derive(Debug, Args)]
 pub struct ColocationArgs {
-    /// Chain files; where there are less than chains at once they come again
+    /// Chain files; where there are fewer than chains at once, they are used again in turn
     #[arg(required = true, value_name = "CHAIN")]
     chains: Vec<PathBuf>,
 

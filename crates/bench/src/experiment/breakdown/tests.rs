@@ -27,7 +27,7 @@ fn named(stage: Stage) -> Label {
 
 /// Known costs: 100 packets, readings of 40 cycles.
 fn known() -> Breakdown {
-    let window = |wall_ns: f64| Window { packets: 100, wall_ns, waited_ns: 1_000.0 };
+    let window = |wall_ns: f64| Window { packets: 100, wall_ns, waited_ns: 1_000.0, stolen_ns: 0.0 };
     let round = |plain_ns: f64| Round {
         plain: window(plain_ns),
         ran: vec![9_000],

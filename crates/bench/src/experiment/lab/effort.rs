@@ -74,15 +74,4 @@ impl Effort {
     pub fn goal(&self, goal: Goal) -> Goal {
         Goal { width: self.width, ..goal.quick(self.trial_s, self.trials) }
     }
-
-    /// What a reader of rates that were searched for has to know.
-    pub fn told_of_search(&self) -> String {
-        format!(
-            "Rates were searched for by RFC 9971 with {} trials of {} s at a load and a width of {} %. RFC 2544 asks for \
-             trials of 60 s: these are not conformant.",
-            self.trials,
-            self.trial_s,
-            self.width * 100.0
-        )
-    }
 }

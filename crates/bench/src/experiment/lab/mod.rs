@@ -66,7 +66,11 @@ impl<'a> Lab<'a> {
 
     /// The packet threads' cores, the last ones first, no more than there are.
     pub fn cores(&self, workers: usize) -> Vec<usize> {
-        self.machine.cores.iter().rev().take(workers.max(1)).copied().collect()
+        // Physical ones before their second threads.
+        let first: Vec<usize> =
+            self.topology.cores.iter().rev().filter_map(|core| core.threads.first().copied()).collect();
+        let rest = self.machine.cores.iter().rev().copied().filter(|cpu| !first.contains(cpu));
+        first.iter().copied().chain(rest).take(workers.max(1)).collect()
     }
 
     /// Cores that one packet thread leaves to NFs; its own where there is no other.
@@ -101,10 +105,11 @@ impl<'a> Lab<'a> {
             series: vec![],
             settings: vec![
                 ("rounds".into(), format!("{}, by turns", effort.rounds)),
-                ("seconds a point".into(), effort.seconds.to_string()),
                 ("burst".into(), row::BURST.to_string()),
-                ("packet thread".into(), format!("core {}", self.cores(1).first().copied().unwrap_or(0))),
-                ("NFs in processes".into(), format!("cores {:?}, one trust group", self.other_cores())),
+                (
+                    "first packet thread".into(),
+                    format!("core {}", self.cores(1).first().copied().unwrap_or(0)),
+                ),
             ],
             skipped: vec![],
             notes: vec![],

@@ -111,7 +111,7 @@ impl Curve {
         self.points.sort_by(|one, other| one.0.total_cmp(&other.0));
         let points = self.points.into_iter().filter_map(|(x, values)| {
             let y = Spread::of(values.iter().map(|(y, _)| *y))?;
-            let disturbed = values.iter().all(|(_, disturbed)| *disturbed);
+            let disturbed = 2 * values.iter().filter(|(_, disturbed)| *disturbed).count() > values.len();
             Some(Point { x, y, repeats: values.len(), disturbed })
         });
         Series { name: self.name, origin: Origin::Own, points: points.collect() }
@@ -157,7 +157,7 @@ mod tests {
         let [a] = swept.series.as_slice() else { panic!("{swept:?}") };
         assert_eq!(a.points.iter().map(|point| point.x).collect::<Vec<_>>(), [1.0, 2.0]);
         let spread = Spread { median: 2.0, min: 1.0, max: 3.0 };
-        assert_eq!((a.points[1].y, a.points[1].disturbed, a.points[0].disturbed), (spread, false, true));
+        assert_eq!((a.points[1].y, a.points[1].disturbed, a.points[0].disturbed), (spread, true, true));
         assert_eq!(swept.skipped[0].what, "b, 1");
         assert!(swept.skipped[0].why.contains("no such thing"));
         assert_eq!((swept.at("a", 1.0), swept.at("b", 1.0)), (Some(5.0), None));

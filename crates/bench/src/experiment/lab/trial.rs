@@ -3,21 +3,52 @@
 use super::Lab;
 use super::sweep::DISTURBED;
 use crate::BenchError;
+use crate::figure::Figure;
 use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, Trials, UnderTest};
 use crate::search::{Goal, Limits, search};
 use crate::speed::closed::{self, ClosedLoop};
-use crate::start::{RunOptions, failed};
+use crate::start::{Loaded, RunOptions, failed};
+use host::chain::{PortKind, Source};
 use std::path::Path;
 
 /// Frames that wait for a chain at a port, at most.
 pub const RING: u64 = 1_024;
 /// What a reader of saturation figures has to know.
-pub const CLOSED_LOOP: &str = "Closed loop: frames come from memory as fast as they are taken. These are saturation \
+const CLOSED_LOOP: &str = "Closed loop: frames come from memory as fast as they are taken. These are saturation \
                                figures, not rates that RFC 2544 searches for.";
+/// Says that a figure is of saturation, and how long each point took.
+pub fn tell_closed_loop(lab: &Lab, figure: &mut Figure) {
+    figure.settings.push(("seconds a point".into(), lab.effort.seconds.to_string()));
+    figure.notes.push(CLOSED_LOOP.into());
+}
+
+/// What a reader of figures from trials at set rates has to know.
+pub fn open_loop(seconds: f64) -> String {
+    format!(
+        "Open loop: frames are due whether the chain is ready or not. Trials of {seconds} s, where RFC 2544 asks for 60 s \
+         (throughput) and 120 s (latency): these do not conform to it."
+    )
+}
+
 /// Frames of a trial at a low rate, at least.
 const LEAST_FRAMES: f64 = 20.0;
 /// The least and the most that is offered in a search, and seconds that it may take.
 const LIMITS: Limits = Limits { least: 1_000.0, most: 200e6, patience_s: 600.0 };
+
+/// Refuses a chain without made-up traffic, before anything is measured.
+///
+/// # Errors
+/// When there is none, or the chain has mistakes.
+pub fn check(path: &Path) -> Result<(), BenchError> {
+    let loaded = Loaded::read(path)?;
+    let is_made = |kind: &PortKind| matches!(kind, PortKind::Local(Source::Traffic(_), _));
+    if loaded.chain.ports.iter().any(|port| is_made(&port.kind)) {
+        return Ok(());
+    }
+    let told = "what a chain carries is measured with made-up traffic: give a port `traffic = { … }`, as in \
+                examples/throughput/chain.toml";
+    Err(BenchError::BadChain { told: format!("{}: {told}", path.display()) })
+}
 
 /// Packets a second that a chain takes as fast as it goes, and whether something else had the core for too long.
 ///
@@ -44,6 +75,14 @@ pub fn sound(chain: ClosedLoop) -> Result<(), BenchError> {
     }
 }
 
+/// Ends a chain that loads were offered to.
+///
+/// # Errors
+/// As [`sound`].
+pub fn ended(chain: Box<ChainUnderTest>) -> Result<(), BenchError> {
+    if chain.end()? { Ok(()) } else { Err(failed("not every packet was accounted for; this is a defect")) }
+}
+
 /// A chain that loads are offered to.
 ///
 /// # Errors
@@ -60,7 +99,8 @@ pub fn offered(mut chain: Box<ChainUnderTest>, offers: &[Offer]) -> Result<Vec<O
     let mut trials = Trials::new(chain.as_mut());
     let observed: Result<Vec<Observed>, BenchError> =
         offers.iter().map(|offer| trials.offer(offer)).collect();
-    if chain.end()? { observed } else { Err(failed("not every packet was accounted for; this is a defect")) }
+    ended(chain)?;
+    observed
 }
 
 /// How long a trial of latency takes at a rate.
@@ -76,9 +116,7 @@ pub fn carried(lab: &Lab, mut chain: Box<ChainUnderTest>, goal: Goal) -> Result<
     let mut trials = Trials::new(chain.as_mut());
     let found = search(&[lab.effort.goal(goal)], &LIMITS, &mut trials);
     let disturbed = trials.tally.disturbed * 2 > trials.tally.trials;
-    if !chain.end()? {
-        return Err(failed("not every packet was accounted for; this is a defect"));
-    }
+    ended(chain)?;
     let found = found?.first().ok_or_else(|| failed("the search found nothing"))?.throughput();
     Ok((found, disturbed))
 }

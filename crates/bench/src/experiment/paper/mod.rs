@@ -17,7 +17,7 @@ mod snf;
 
 use super::lab::{Case, Form, Lab, Nf, Sample, Swept, trial};
 use crate::BenchError;
-use crate::figure::{Expectation, Figure, Series};
+use crate::figure::{Axis, Expectation, Figure, Series, Skipped};
 
 /// What a frame takes on a line beside its own bytes: preamble and gap.
 const LINE_BYTES: f64 = 20.0;
@@ -87,6 +87,19 @@ impl Paper {
     }
 }
 
+impl Paper {
+    /// The same; where nothing at all can be measured, a figure that says why.
+    pub fn run_or_skip(&self, lab: &mut Lab) -> Vec<Figure> {
+        self.run(lab).unwrap_or_else(|why| {
+            let (x, y) = (Axis::linear("", ""), Axis::linear("", ""));
+            let mut figure =
+                lab.sheet(self.name, self.about, "Nothing could be measured.", self.source, x, y);
+            figure.skipped.push(Skipped { what: "all of it".into(), why: why.to_string() });
+            vec![figure]
+        })
+    }
+}
+
 /// Frames a second on a line, in millions.
 fn line_mpps(gbps: f64, size: f64) -> f64 {
     gbps * 1e3 / (8.0 * (size + LINE_BYTES))
@@ -128,10 +141,10 @@ fn saturated(lab: &Lab, nfs: &[Nf], form: Form, size: u16) -> Result<(f64, bool)
 }
 
 /// Takes what was measured into a figure of saturation.
-fn saturation_figure(mut figure: Figure, swept: Swept) -> Figure {
+fn saturation_figure(lab: &Lab, mut figure: Figure, swept: Swept) -> Figure {
     figure.series.extend(swept.series);
     figure.skipped.extend(swept.skipped);
-    figure.notes.push(trial::CLOSED_LOOP.into());
+    trial::tell_closed_loop(lab, &mut figure);
     figure
 }
 

@@ -32,7 +32,7 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(sheet, swept);
+    let mut figure = saturation_figure(lab, sheet, swept);
     let own = |name: &str| at(&figure, name, 64.0);
     let values = (own("one program, modular"), own("host and a program as NF"));
     expect(
@@ -89,7 +89,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(sheet, swept);
+    let mut figure = saturation_figure(lab, sheet, swept);
     let last = most as f64;
     let (one, group) = ("processes, one trust group", "processes, a trust group each");
     let values = (at(&figure, one, last), at(&figure, group, last));

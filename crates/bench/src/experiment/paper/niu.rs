@@ -7,7 +7,7 @@ use crate::BenchError;
 use crate::experiment::colocation::colocated;
 use crate::experiment::lab::clock::Clock;
 use crate::figure::{Axis, Figure, Series, Skipped};
-use crate::load::{Batching, Offer, Trials, UnderTest};
+use crate::load::{Batching, Offer, UnderTest};
 use crate::start::{RunOptions, failed};
 use host::probe::Stage;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(sheet, swept);
+    let mut figure = saturation_figure(lab, sheet, swept);
     let first = at(&figure, "L3FWD, fused, flow cache", 64.0);
     expect(
         &mut figure,
@@ -108,7 +108,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
             lab.sweep("niu-baseline-clock", cases.into())
         }
     };
-    let mut figure = saturation_figure(figure, swept);
+    let mut figure = saturation_figure(lab, figure, swept);
     let table = |name: &str, rates: [f64; 5]| {
         let points = [1.2, 1.6, 2.0, 2.4, 2.6].into_iter().zip(rates);
         Series::paper(name, "Niu et al., table 1: Xeon E5-2650 v2, 10 GbE", points)
@@ -148,7 +148,7 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(sheet, swept);
+    let mut figure = saturation_figure(lab, sheet, swept);
     if most < 2 {
         let why = "there is one core".into();
         figure.skipped.push(Skipped { what: "several queues".into(), why });
@@ -200,6 +200,7 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
         Axis::linear("busy", "%"),
     );
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    figure.notes.push(trial::open_loop(lab.effort.trial_s.max(0.1)));
     let most = sizes.iter().copied().max().map_or(0.0, f64::from);
     for form in forms {
         let name = format!("L3FWD, {}", form.name());
@@ -237,10 +238,10 @@ fn busy(lab: &Lab, form: Form, size: u16) -> Result<(f64, bool), BenchError> {
     };
     let offer = Offer::even(line_mpps(10.0, f64::from(size)) * 1e6, lab.effort.trial_s.max(0.1));
     let before = worked();
-    let observed = Trials::new(chain.as_mut()).offer(&offer);
+    // One trial: what is disturbed is measured again with counts of its own.
+    let observed = chain.offer(&offer);
     let share = (worked() - before) as f64 / (offer.duration_s * 1e9 * cycles_per_ns);
-    chain.end()?;
-    // A trial that was made again would count twice; what is disturbed has that said.
+    trial::ended(chain)?;
     observed.map(|observed| (share.min(1.0), observed.is_disturbed()))
 }
 
@@ -261,7 +262,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(sheet, swept);
+    let mut figure = saturation_figure(lab, sheet, swept);
     for form in [Form::Modular, Form::Process] {
         let of = |count: usize| at(&figure, &format!("{count} NF, {}", form.name()), 64.0);
         let (values, told) =
@@ -307,11 +308,12 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     };
     let here = sockets.iter().find(|(_, cores)| has(cores, own)).map(|(_, cores)| cpus(cores));
     let there = sockets.iter().find(|(_, cores)| !has(cores, own)).map(|(_, cores)| cpus(cores));
-    let (Some(here), Some(there)) = (here.filter(|cores| cores.len() > 1), there) else {
+    let (here, there) = (here.filter(|cores| cores.len() > 1), there.filter(|cores| cores.len() > 1));
+    let (Some(here), Some(there)) = (here, there) else {
         let why = format!("{}: two sockets with three cores or more are needed", lab.topology.told());
         figure.skipped.push(Skipped { what: "a chain across sockets".into(), why });
         figure.notes.push(
-            "The paper states that two NFs on different sockets carry nearly half of what they do on one, at 64 bytes, and \
+            "The paper states that two NFs on different sockets lose nearly half of what they carry on one, at 64 bytes, and \
              that joining servers by their NICs avoids it; `millrace plan` follows that."
                 .into(),
         );
@@ -328,7 +330,7 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     });
     let cases = cases.collect();
     let swept = lab.sweep("niu-numa", cases);
-    let mut figure = saturation_figure(figure, swept);
+    let mut figure = saturation_figure(lab, figure, swept);
     let values = (at(&figure, "one socket", 64.0), at(&figure, "two sockets", 64.0));
     expect(&mut figure, values, "a chain on one socket carries more (Mpps, 64 bytes)", |one, two| one > two);
     Ok(vec![figure])

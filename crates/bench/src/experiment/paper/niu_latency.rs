@@ -78,6 +78,7 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let told = format!("at {lowest} packets a second frames wait less than in {} (µs)", fixed.name);
         expect(&mut figure, values, &told, |adaptive, fixed| adaptive < fixed);
     }
+    figure.notes.push(trial::open_loop(lab.effort.latency_s));
     figure.notes.extend([
         "A frame counts from when it was due, whether the chain was ready or not (corrected for coordinated omission). Where \
          a way does not carry a rate, frames stand in the ring or are lost, and latency is that of a full ring."
@@ -143,13 +144,14 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "three NFs in one function take less than in processes (µs)",
         |fused, processes| fused < processes,
     );
+    figure.notes.push(trial::open_loop(lab.effort.latency_s));
     figure.series.push(Series::paper(
         "BESS",
         "Niu et al., section 5.2, between two servers on 10 GbE",
         [(2.0, 34.326)],
     ));
     figure.notes.push(
-        "The paper's figures have the way between two servers and their NICs in them. Of BESS it states 34.326 µs for two \
+        "The paper's figures are averages, with the way between two servers and their NICs in them. Of BESS it states 34.326 µs for two \
          NFs, and 45.982 µs for both of them alone, added up."
             .into(),
     );

@@ -62,7 +62,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(sheet, swept);
+    let mut figure = saturation_figure(lab, sheet, swept);
     let last = lengths.last().map_or(1.0, |length| f64::from(*length));
     for (name, _) in KINDS {
         let of = |shape: Shape, x: f64| at(&figure, &format!("{name}, {}", shape.name()), x);
@@ -73,7 +73,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let told = format!("with a flow cache {last} {name} keep half of the rate of one at least (Mpps)");
         expect(&mut figure, kept, &told, |many, one| many > one / 2.0);
     }
-    figure.notes.extend(per_nf(&figure));
+    figure.notes.extend(per_nf(&figure, "NF"));
     figure.notes.push(format!(
         "The paper ({PLACE}): SNF holds the 31.5 Gbit/s that its NICs do with 60-byte frames (without FCS) up to ten routers, \
          and up to ten NAPTs with batches of 128; ten routers in FastClick stay below 10 Gbit/s, by a quadratic fit."
@@ -103,7 +103,7 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Gbit/s"),
     );
-    let mut figure = saturation_figure(sheet, swept);
+    let mut figure = saturation_figure(lab, sheet, swept);
     for (name, _) in KINDS {
         let of = |shape: Shape| at(&figure, &format!("{name}, {}", shape.name()), 64.0);
         let values = (of(Shape::Cached), of(Shape::Modular));
