@@ -8,6 +8,7 @@
 //!
 //! - [`schedule`]: when which frame is due.
 //! - [`trial`]: the loop that sends and receives.
+//! - [`between`]: a tester with its own devices and frames, for [`crate::load::Trials`].
 //! - [`devices`]: opens the two ports, over any DPDK driver, in a network namespace where that is wanted.
 //!
 //! A frame that the tester could not send by the end of a trial is not in [`Observed::arrived`]: the system never saw
@@ -15,12 +16,14 @@
 //!
 //! What this module does not do: start systems, or search ([`crate::search`] does).
 
+pub mod between;
 pub mod devices;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
 mod trial;
 
+pub use between::{Between, Ways};
 pub use devices::Devices;
 pub use trial::Counts;
 

@@ -1,19 +1,49 @@
 //! Options of experiments on a chain of the user's.
 
-use ::bench::load::{Batching, ChainOptions, ChainUnderTest};
+use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
 use ::bench::speed::Shape;
 use ::bench::speed::machine::Machine;
 use ::bench::start::RunOptions;
-use ::bench::traffic::{Change, SizeMix};
+use ::bench::traffic::{AddressRange, Change, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
+use ::bench::wire::devices::Means;
+use ::bench::wire::{Between, Ways};
 use clap::Args;
 use std::path::PathBuf;
 
-/// The chain, and how it runs.
+/// Flows of a tester, where that is not said.
+const FLOWS: u64 = 1_000;
+
+/// What is measured, and how it runs.
 #[derive(Debug, Args)]
 pub struct ChainArgs {
     /// Chain file with made-up traffic at a port, and a port that discards
-    #[arg(value_name = "CHAIN")]
-    pub file: PathBuf,
+    #[arg(value_name = "CHAIN", required_unless_present = "send")]
+    file: Option<PathBuf>,
+
+    /// In place of a chain: sends by this device (an interface, a DPDK device, a PCI address) and measures whatever stands
+    /// between it and --receive
+    #[arg(long, value_name = "DEVICE", conflicts_with = "file", requires = "receive")]
+    send: Option<String>,
+
+    /// With --send: where frames come back; the same device where they come back there
+    #[arg(long, value_name = "DEVICE", requires = "send")]
+    receive: Option<String>,
+
+    /// With --send: how interfaces are reached, by af-packet or af-xdp
+    #[arg(long, value_name = "MEANS", default_value = "af-packet", requires = "send")]
+    tester: Means,
+
+    /// With --send: the MAC address that frames go to, the system's
+    #[arg(long, value_name = "MAC", requires = "send")]
+    dst_mac: Option<MacAddress>,
+
+    /// With --send: source addresses of the frames
+    #[arg(long, value_name = "ADDRESSES", requires = "send")]
+    src: Option<AddressRange>,
+
+    /// With --send: destination addresses of the frames
+    #[arg(long, value_name = "ADDRESSES", requires = "send")]
+    dst: Option<AddressRange>,
 
     /// Other frame sizes than the chain file says: `128`, `64-1518`, `imix`, `data-centre`, … (as in `millrace gen`)
     #[arg(long)]
@@ -65,14 +95,24 @@ pub fn positive(text: &str) -> Result<f64, String> {
 }
 
 impl ChainArgs {
-    /// Starts the chain.
+    /// What is measured, in words.
+    pub fn what(&self) -> String {
+        match (&self.file, &self.send, &self.receive) {
+            (Some(file), ..) => format!("{} ({})", file.display(), self.shape.name()),
+            (None, send, receive) => {
+                let name = |device: &Option<String>| device.clone().unwrap_or_default();
+                format!("what stands between {} and {}", name(send), name(receive))
+            }
+        }
+    }
+
+    /// Starts the chain, or the tester of what stands between two devices.
     ///
     /// # Errors
-    /// When it has mistakes, or nothing can be measured.
-    pub fn start(&self, machine: &Machine) -> anyhow::Result<Box<ChainUnderTest>> {
-        if cfg!(debug_assertions) {
-            eprintln!("WARNING: not built in release mode: the figures say nothing");
-        }
+    /// When a chain has mistakes, a device cannot be opened, or nothing can be measured.
+    pub fn start(&self, machine: &Machine) -> anyhow::Result<Box<dyn UnderTest>> {
+        super::figures::warn();
+        let Some(file) = &self.file else { return self.tester(machine) };
         let last = || vec![machine.cores.last().copied().unwrap_or(0)];
         let options = ChainOptions {
             run: RunOptions {
@@ -89,6 +129,26 @@ impl ChainArgs {
                 wait_ns: (self.wait * 1e3) as u64,
             }),
         };
-        Ok(Box::new(ChainUnderTest::start(&self.file, &options)?))
+        Ok(Box::new(ChainUnderTest::start(file, &options)?))
+    }
+
+    fn tester(&self, machine: &Machine) -> anyhow::Result<Box<dyn UnderTest>> {
+        let ways = Ways {
+            send: self.send.clone().unwrap_or_default(),
+            receive: self.receive.clone().unwrap_or_default(),
+            means: self.tester,
+            core: self.cores.first().or(machine.cores.first()).copied(),
+        };
+        let usual = TrafficSpec::default();
+        let spec = TrafficSpec {
+            size: self.size.clone().unwrap_or(SizeMix::fixed(64)),
+            flows: self.flows.unwrap_or(FLOWS),
+            dst_mac: self.dst_mac.unwrap_or(usual.dst_mac),
+            src: self.src.clone().unwrap_or(usual.src.clone()),
+            dst: self.dst.clone().unwrap_or(usual.dst.clone()),
+            protocols: ProtocolMix::UDP_ONLY,
+            ..usual
+        };
+        Ok(Box::new(Between::open(&ways, &spec)?))
     }
 }

@@ -2,14 +2,13 @@
 
 use super::chain::{ChainArgs, positive};
 use crate::text::print;
-use ::bench::load::{Offer, Seen, Tally, Trials, UnderTest};
+use ::bench::load::{Arrival, Offer, Seen, Tally, Trials};
 use ::bench::search::{Goal, GoalResult, Limits, search};
 use ::bench::speed::machine::Machine;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The load that counts as none, in frames a second: each frame finds the chain at rest.
@@ -24,6 +23,7 @@ const SHARES: [(&str, f64); 3] = [("10 % of PDR", 0.1), ("50 % of PDR", 0.5), ("
 /// Every frame says when it was due, and is looked at when the chain sends it: from its arrival in the port's ring, and
 /// whether the chain was ready then or not (corrected for coordinated omission). What is lost, comes twice, or comes
 /// behind a later frame of its flow is counted exactly. The chain runs in this process.
+/// With --send and --receive, whatever stands between two devices is measured in its place.
 #[derive(Debug, Args)]
 pub struct LatencyArgs {
     #[command(flatten)]
@@ -38,6 +38,10 @@ pub struct LatencyArgs {
     #[arg(long, default_value_t = 1.0, value_parser = positive)]
     seconds: f64,
 
+    /// Frames come in bursts of so many at once, the bursts evenly; one after the other by default
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(2..=1 << 20))]
+    at_once: Option<u64>,
+
     /// The most that is offered in the search for what the chain carries, in millions of frames a second
     #[arg(long, default_value_t = 200.0, value_parser = positive)]
     most: f64,
@@ -50,8 +54,8 @@ pub struct LatencyArgs {
 #[derive(Serialize)]
 struct Found {
     machine: Machine,
-    chain: PathBuf,
-    form: &'static str,
+    /// The chain and its form, or the devices.
+    what: String,
     /// What the chain carries of stamped frames with half a percent of loss, in frames a second, where that was searched for.
     pdr: Option<f64>,
     rows: Vec<Row>,
@@ -128,7 +132,8 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitCode> {
     }
     let mut rows = vec![];
     for (name, rate) in rates {
-        let offer = Offer::stamped(rate, args.seconds.max(LEAST_FRAMES / rate));
+        let arrival = args.at_once.map_or(Arrival::Even, Arrival::Bursts);
+        let offer = Offer { arrival, ..Offer::stamped(rate, args.seconds.max(LEAST_FRAMES / rate)) };
         let observed = trials.offer(&offer)?;
         let seen = observed.seen.as_ref();
         let count = |of: fn(&Seen) -> u64| seen.map_or(0, of);
@@ -145,9 +150,8 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitCode> {
             latency_ns: seen.and_then(Quantiles::of),
         });
     }
-    let (file, form) = (args.chain.file.clone(), args.chain.shape.name());
     let tally = trials.tally;
-    let found = Found { machine, chain: file, form, pdr, rows, tally, sound: chain.end()? };
+    let found = Found { machine, what: args.chain.what(), pdr, rows, tally, sound: chain.end()? };
     match args.json {
         true => print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?,
         false => print(&found.text())?,
@@ -157,7 +161,7 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitCode> {
 
 impl Found {
     fn text(&self) -> String {
-        let mut text = format!("{} ({}), on {}\n", self.chain.display(), self.form, self.machine.processor);
+        let mut text = format!("{}, on {}\n", self.what, self.machine.processor);
         if self.machine.is_busy() {
             text += &format!("WARNING: the machine was busy before: load {:.2}\n", self.machine.load);
         }

@@ -3,12 +3,11 @@
 use super::chain::ChainArgs;
 use super::chain::positive;
 use crate::text::print;
-use ::bench::load::{Tally, Trials, UnderTest};
+use ::bench::load::{Tally, Trials};
 use ::bench::search::{Goal, GoalResult, Limits, search};
 use ::bench::speed::machine::Machine;
 use clap::Args;
 use serde::Serialize;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Seconds after which a search is given up.
@@ -17,7 +16,8 @@ const PATIENCE_S: f64 = 3_600.0;
 /// Finds the rate that a chain carries: without loss (NDR), and with half a percent (PDR).
 ///
 /// Frames arrive at the chain's ports with made-up traffic at a set rate, whether it fetches them or not, and are lost
-/// where a port's ring is full. The search is that of RFC 9971 (MLRsearch). The chain runs in this process, on one core.
+/// where a port's ring is full. The search is that of RFC 9971 (MLRsearch). The chain runs in this process. With --send and
+/// --receive, whatever stands between two devices is measured in its place.
 #[derive(Debug, Args)]
 pub struct ThroughputArgs {
     #[command(flatten)]
@@ -60,8 +60,8 @@ fn percent(text: &str) -> Result<f64, String> {
 #[derive(Serialize)]
 struct Found {
     machine: Machine,
-    chain: PathBuf,
-    form: &'static str,
+    /// The chain and its form, or the devices.
+    what: String,
     /// What comes out for each frame that goes in where nothing is lost.
     passed: f64,
     goals: Vec<FoundGoal>,
@@ -106,8 +106,7 @@ pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitCode> {
     };
     let found = Found {
         machine,
-        chain: args.chain.file.clone(),
-        form: args.chain.shape.name(),
+        what: args.chain.what(),
         tally: trials.tally,
         passed: chain.passed(),
         goals: goals.into_iter().zip(results).map(goal).collect(),
@@ -122,8 +121,7 @@ pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitCode> {
 
 impl Found {
     fn text(&self) -> String {
-        let mut text =
-            format!("{} ({}), one core of {}\n\n", self.chain.display(), self.form, self.machine.processor);
+        let mut text = format!("{}, on {}\n\n", self.what, self.machine.processor);
         if self.machine.is_busy() {
             text += &format!("WARNING: the machine was busy before: load {:.2}\n", self.machine.load);
         }

@@ -123,6 +123,27 @@ inline = \"FromDevice(0) -> SetTimestamp -> Queue(4000) -> DelayUnqueue(20ms) ->
     assert!(most_ns >= 60_000_000, "{found:#}");
 }
 
+/// What stands between two devices: here a ring of DPDK, which lets all through in order.
+#[test]
+fn what_stands_between_two_devices_is_measured() {
+    let folder = Folder::new();
+    let devices = ["--send", "net_ring0", "--receive", "net_ring0"];
+    let options = ["bench", "latency", "--rate", "1000", "--seconds", "0.2", "--at-once", "10", "--json"];
+    let run = folder.millrace(&[&options[..], &devices].concat());
+    if run.stderr.contains("DPDK") && run.code != Some(0) {
+        eprintln!("SKIP: {}", run.stderr);
+        return;
+    }
+    let found: serde_json::Value = serde_json::from_slice(&run.sound().stdout).expect("JSON");
+    let row = &found["rows"][0];
+    assert!(found["what"].as_str().is_some_and(|what| what.contains("net_ring0")), "{found:#}");
+    assert_eq!((&row["frames"], &row["duplicates"], &row["reordered"]), (&200.into(), &0.into(), &0.into()));
+    let alone = folder.millrace(&["bench", "throughput", "--send", "net_ring0"]);
+    assert!(alone.code == Some(2) && alone.stderr.contains("--receive"), "{}", alone.stderr);
+    let none = folder.millrace(&["bench", "latency"]);
+    assert!(none.code == Some(2) && none.stderr.contains("CHAIN"), "{}", none.stderr);
+}
+
 /// A saved report is rendered again, beside itself or elsewhere, and never over another one.
 #[test]
 fn a_saved_report_is_rendered() {
