@@ -2,6 +2,7 @@
 
 use crate::BenchError;
 use crate::speed::Shape;
+use crate::speed::apart::Apart;
 use crate::traffic::{Change, made};
 use diag::{Diagnostics, SourceMap};
 use host::chain::{Chain, Sources, TrafficDecl};
@@ -61,6 +62,11 @@ impl Loaded {
 
     fn refused(&self) -> BenchError {
         BenchError::BadChain { told: self.diags.render_short(&self.map) }
+    }
+
+    /// The cores that its packets go back and forth between.
+    pub fn apart(&self, options: &RunOptions) -> Apart {
+        Apart::of_chain(&self.chain, &options.cores)
     }
 
     /// Its ports, with the frames of those with made-up traffic.

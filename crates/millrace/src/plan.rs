@@ -3,7 +3,7 @@
 //! The arithmetic and the measurements are [`bench::plan`]'s; here are the options.
 
 use crate::text::print;
-use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
+use ::bench::load::{Batching, ChainOptions, ChainUnderTest, DISTURBED, UnderTest};
 use ::bench::plan::measure::{Measured, RING, measure};
 use ::bench::plan::verify::{Verified, VerifyOptions, verify};
 use ::bench::plan::{Ask, Nanoseconds, Plan, Rate, Topology, make};
@@ -19,8 +19,6 @@ use std::process::ExitCode;
 
 /// Packet slots: those under way and in caches.
 const SLOTS: u32 = 16_384;
-/// The share of the time for which something else may have the core.
-const DISTURBED: f64 = 0.02;
 /// How often a plan is made and verified where the machine changes in between.
 const ATTEMPTS: usize = 3;
 

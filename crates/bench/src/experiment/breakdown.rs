@@ -11,6 +11,7 @@ mod text;
 
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::load::DISTURBED;
 use crate::speed::closed::{self, ClosedLoop, Window};
 use crate::speed::stats::Spread;
 use crate::start::{RunOptions, failed};
@@ -25,8 +26,6 @@ use std::time::{Duration, Instant};
 pub const BORNE: f64 = 0.15;
 /// How long a worker may take to take probes or put them away.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The share of a window for which something else may have the core.
-const DISTURBED: f64 = 0.02;
 /// The class of elements that stand for NFs in processes.
 const PROCESS: &str = "ProcessNF";
 
@@ -149,11 +148,18 @@ pub struct Breakdown {
     pub cycles_per_ns: f64,
     /// The share of the time in which something else had the core.
     pub disturbed: f64,
+    /// Rounds in which the cores of packet thread and NFs were further apart than at other times.
+    pub far: usize,
     /// Whether every packet was accounted for.
     pub sound: bool,
 }
 
 impl Breakdown {
+    /// Whether something else had the core for too long, or the cores were far apart in most rounds.
+    pub fn is_disturbed(&self) -> bool {
+        self.disturbed > DISTURBED || 2 * self.far > self.rounds
+    }
+
     /// By how much the sum is more than the chain costs without probes, as a share of that.
     pub fn difference(&self) -> f64 {
         if self.unprobed.median > 0.0 { self.sum.median / self.unprobed.median - 1.0 } else { 0.0 }
@@ -166,7 +172,7 @@ impl Breakdown {
 
     /// Its stages, as bars.
     pub fn figure(&self, command: &str) -> Figure {
-        let disturbed = self.disturbed > DISTURBED;
+        let disturbed = self.is_disturbed();
         let point = |(at, stage): (usize, &StageCost)| Point {
             x: at as f64,
             y: stage.cycles,
@@ -258,8 +264,9 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     chain.warm_up(chain.warm_packets())?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
     let nfs = NfProcesses::of(&chain);
-    let mut rounds = vec![];
-    for _ in 0..options.rounds.max(1) {
+    let (wanted, mut rounds, mut again) = (options.rounds.max(1), vec![], options.rounds.max(1));
+    while rounds.len() < wanted {
+        let was_far = !chain.await_near();
         switch(&chain, &probes, false)?;
         let before = nfs.ran_ns();
         let plain = chain.watch(options.seconds)?;
@@ -268,14 +275,14 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
         switch(&chain, &probes, true)?;
         let (stages, interrupted) = (probes.stages(), probes.interrupted());
         let probed = chain.watch(options.seconds)?;
-        rounds.push(Round {
-            plain,
-            ran,
-            probed,
-            cost: probes.cost(),
-            interrupted: probes.interrupted() - interrupted,
-            stages: passed(&stages, &probes.stages()),
-        });
+        let interrupted = probes.interrupted() - interrupted;
+        let stages = passed(&stages, &probes.stages());
+        let is_far = was_far || chain.is_far();
+        if is_far && again > 0 {
+            again -= 1;
+            continue;
+        }
+        rounds.push(Round { plain, ran, probed, cost: probes.cost(), interrupted, stages, is_far });
     }
     switch(&chain, &probes, false)?;
     let nodes = chain.running().report().nodes;
@@ -320,6 +327,8 @@ struct Round {
     cost: f64,
     /// Cycles that are no stage's.
     interrupted: u64,
+    /// Whether the cores were further apart than at other times.
+    is_far: bool,
 }
 
 /// What passed between two looks.
@@ -445,6 +454,7 @@ fn evaluate(
         reading: spread(&|round| round.cost).median,
         cycles_per_ns,
         disturbed: spread(&|round| lost(round) / wall(round).max(1.0)).median,
+        far: rounds.iter().filter(|round| round.is_far).count(),
         sound: true,
     }
 }

@@ -1,6 +1,5 @@
 //! Independent chains at once: what all carry together, and how much they disturb each other.
 
-use super::lab::sweep::DISTURBED;
 use super::lab::trial::{self, sound};
 use super::lab::{Case, Form, Lab, Sample};
 use crate::BenchError;
@@ -113,7 +112,7 @@ fn together(
     let windows = watch_all(&running, lab.effort.seconds);
     running.into_iter().try_for_each(sound)?;
     let rate = |window: &crate::speed::closed::Window| {
-        (window.packets as f64 / (window.wall_ns / 1e3), window.disturbed() > DISTURBED)
+        (window.packets as f64 / (window.wall_ns / 1e3), window.is_disturbed())
     };
     Ok(windows?.iter().map(rate).collect())
 }

@@ -8,6 +8,7 @@ use crate::load::Batching;
 use crate::load::pace::Pace;
 use crate::load::ports::Paced;
 use crate::speed::Shape;
+use crate::speed::apart::Apart;
 use crate::speed::core_time::Thread;
 use crate::speed::machine::Machine;
 use crate::start::failed;
@@ -33,6 +34,8 @@ const LOOK: Duration = Duration::from_micros(50);
 const PATIENCE: Duration = Duration::from_secs(25);
 /// How long packets may take to come: an NF may have to start first.
 const PACKETS: Duration = PATIENCE;
+/// How long is waited for cores that are far apart.
+const NEAR_IN: Duration = Duration::from_secs(1);
 /// Frames of made-up traffic that are kept, at most.
 const MOST_FRAMES: u64 = 1 << 18;
 
@@ -80,6 +83,7 @@ pub struct LiveChain {
     running: Option<Running>,
     ports: Ports,
     thread: Option<Thread>,
+    apart: Apart,
 }
 
 /// What a while of running came to.
@@ -142,11 +146,22 @@ impl LiveChain {
         let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
         let pools = ports.pools().map_err(failed)?;
         let nfs = ports.supervisor().map(host::nf::Supervisor::handlers).unwrap_or_default();
-        let cores = setting.core.into_iter().collect();
+        let cores: Vec<usize> = setting.core.into_iter().collect();
+        let apart = Apart::of_chain(&chain, &cores);
         let plan = Plan { burst: setting.burst, cores, nfs, print: |_| {}, ..Plan::default() };
         let running = Running::start(assembly, &plan, pools).map_err(failed)?;
         let thread = Thread::find("self", |name| name == "worker-0");
-        Ok(LiveChain { running: Some(running), ports, thread })
+        Ok(LiveChain { running: Some(running), ports, thread, apart })
+    }
+
+    /// Waits until its cores are as near as they ever are, for a moment at most; whether they are.
+    pub fn await_near(&self) -> bool {
+        self.apart.await_near(NEAR_IN)
+    }
+
+    /// Whether its cores are further apart than at other times.
+    pub fn is_far(&self) -> bool {
+        self.apart.is_far()
     }
 
     /// The accounts now.

@@ -184,6 +184,7 @@ mod tests {
                 missed: lost,
                 sent: intended - lost,
                 disturbed: 0.0,
+                is_far: false,
                 seen: None,
                 pacing: None,
             })

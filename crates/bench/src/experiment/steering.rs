@@ -8,6 +8,7 @@ use super::live::{LiveChain, Setting};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::load::DISTURBED;
 use crate::speed::machine::Machine;
 use crate::speed::stats::Spread;
 use crate::start::failed;
@@ -26,8 +27,6 @@ const WARM_UP: Duration = Duration::from_millis(200);
 const EVEN: f64 = 0.25;
 /// The same where flows have instances by their hash.
 const HASHED: f64 = 0.5;
-/// Above this share of the time without a core a measurement counts as disturbed.
-const DISTURBED: f64 = 0.02;
 
 /// What to measure.
 #[derive(Clone)]
@@ -243,9 +242,11 @@ fn once(script: &Script, nf: &str, count: usize, options: &SteeringOptions) -> R
         1 => Ok(vec![]),
         _ => chain.read(&format!("{nf}/steer.packets")).and_then(|text| counts(&text)),
     };
+    let was_near = chain.await_near();
     let before = given()?;
     let window = chain.window(options.seconds)?;
     let after = given()?;
+    let is_far = !was_near || chain.is_far();
     chain.end();
     let received = window.received as f64 / window.wall_s;
     let each = match count {
@@ -254,7 +255,7 @@ fn once(script: &Script, nf: &str, count: usize, options: &SteeringOptions) -> R
             after.iter().zip(&before).map(|(after, before)| (after - before) as f64 / window.wall_s).collect()
         }
     };
-    Ok(Measured { each, received, disturbed: window.disturbed > DISTURBED })
+    Ok(Measured { each, received, disturbed: is_far || window.disturbed > DISTURBED })
 }
 
 /// The counts of the handler `packets`: a line for each instance, its name and a number.

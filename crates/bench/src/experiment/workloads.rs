@@ -2,9 +2,9 @@
 //! ([`crate::speed`], of which this is a few rows).
 
 use super::lab::Lab;
-use super::lab::sweep::DISTURBED;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::load::DISTURBED;
 use crate::speed::report::Row;
 use crate::speed::scene::PortKind;
 use crate::speed::{self, Options, Shape, workload};

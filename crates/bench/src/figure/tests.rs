@@ -196,7 +196,7 @@ packet rate (Mpps): median (min–max)
  64                  13.91 (13.49–14.19)  8.496 (8.241–8.666) 
  128                 13.04 (12.65–13.31)  7.967 (7.728–8.126) 
  256                 11.60 (11.25–11.83)*  7.085 (6.872–7.226) 
-* disturbed: something else had the core for more than a fiftieth of the time, in every repeat
+* disturbed: something else had the core for more than a fiftieth of the time, or a hypervisor had moved cores apart
 
 burst: 64 packets
 SKIP: VPP: not installed; install vpp

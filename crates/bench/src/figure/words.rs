@@ -10,8 +10,10 @@ use crate::speed::stats::Spread;
 /// Digits that a measured value is shown with: more than repeats agree on.
 const DIGITS: i32 = 4;
 /// What stands behind a value that was disturbed, and what it means.
-pub const DISTURBED: (&str, &str) =
-    ("*", "disturbed: something else had the core for more than a fiftieth of the time, in every repeat");
+pub const DISTURBED: (&str, &str) = (
+    "*",
+    "disturbed: something else had the core for more than a fiftieth of the time, or a hypervisor had moved cores apart",
+);
 
 /// A text on one line, without characters that control terminals, turn the direction of writing or are none in XML.
 pub fn plain(text: &str) -> String {

@@ -4,6 +4,7 @@ use super::offer::{Observed, Offer, UnderTest};
 use super::pace::{Batching, Counts, Pace};
 use super::ports::Paced;
 use crate::BenchError;
+use crate::speed::apart::Apart;
 use crate::speed::core_time::Thread;
 use crate::start::{Loaded, RunOptions};
 use element::steer::owner::worker_of;
@@ -16,6 +17,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How long is waited in all until cores that were moved apart are near again.
+const NEAR_IN: Duration = Duration::from_secs(15);
 /// How long warming up takes.
 const WARM_UP_S: f64 = 0.5;
 /// How long the chain may take to work off what waits when a trial is over.
@@ -49,6 +52,9 @@ pub struct ChainUnderTest {
     /// For each ring, after how many frames its flows come again.
     flows: Vec<u64>,
     threads: Vec<Thread>,
+    apart: Apart,
+    /// How long it may still be waited for cores that are far apart.
+    patience: Duration,
     /// Frames that come out for each that goes in, where nothing is lost.
     passed: f64,
 }
@@ -108,6 +114,8 @@ impl ChainUnderTest {
             pace,
             flows: flows.collect(),
             threads: vec![],
+            apart: loaded.apart(&options.run),
+            patience: NEAR_IN,
             passed: 1.0,
         };
         chain.warm_up()?;
@@ -175,6 +183,9 @@ fn share(frames: &FrameSet, worker: usize, workers: usize) -> u64 {
 
 impl UnderTest for ChainUnderTest {
     fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
+        let asked = Instant::now();
+        let was_far = !self.apart.await_near(self.patience);
+        self.patience = self.patience.saturating_sub(asked.elapsed());
         let before = self.waited_ns();
         self.pace.start(offer, &self.flows);
         std::thread::sleep(Duration::from_secs_f64(offer.duration_s));
@@ -190,6 +201,7 @@ impl UnderTest for ChainUnderTest {
             missed,
             sent,
             disturbed: waited.unwrap_or(0) as f64 / (offer.duration_s * 1e9),
+            is_far: was_far || self.apart.is_far(),
             seen: self.pace.take_notes(),
             pacing: None,
         })

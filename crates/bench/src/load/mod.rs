@@ -20,7 +20,7 @@ mod repeat;
 pub mod stamp;
 
 pub use chain::{ChainOptions, ChainUnderTest};
-pub use offer::{Arrival, Observed, Offer, UnderTest};
+pub use offer::{Arrival, DISTURBED, Observed, Offer, UnderTest};
 pub use pace::Batching;
 pub use recorder::{Recorder, Seen};
 pub use repeat::{Tally, Trials};

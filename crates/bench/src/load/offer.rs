@@ -73,6 +73,8 @@ pub struct Observed {
     pub sent: u64,
     /// The share of the time in which a packet thread was ready and something else had its core, where that is known.
     pub disturbed: f64,
+    /// Whether the cores that share packets were further apart, before or after, than at other times.
+    pub is_far: bool,
     /// What stamps say, where the offer had them.
     pub seen: Option<Seen>,
     /// By how many nanoseconds frames were sent later than they were due, where a tester sends them: its own error.
@@ -113,8 +115,8 @@ impl Observed {
         if lost <= doubt && self.missed == 0 { 0.0 } else { (lost / intended).clamp(0.0, 1.0) }
     }
 
-    /// Whether something else had a core for too long.
+    /// Whether something else had a core for too long, or the cores were far apart.
     pub fn is_disturbed(&self) -> bool {
-        self.disturbed > DISTURBED
+        self.is_far || self.disturbed > DISTURBED
     }
 }

@@ -41,6 +41,27 @@ pub struct NfCost {
     pub ns: f64,
 }
 
+/// A chain with NFs in processes, one of each, as a whole: what goes from core to core costs more than its parts do by
+/// themselves.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Whole {
+    /// Nanoseconds from packet to packet where the receive ring is always full.
+    pub bursts: Vec<BurstCost>,
+    /// What a frame takes at that load, which is far below what is carried, in nanoseconds.
+    pub latency_ns: f64,
+    /// In frames a second.
+    pub load: f64,
+}
+
+impl Whole {
+    /// Nanoseconds from packet to packet.
+    fn ns(&self, burst: usize) -> f64 {
+        let least = |most: f64, cost: &BurstCost| most.min(cost.ns);
+        let exact = self.bursts.iter().find(|cost| cost.burst == burst);
+        exact.map_or_else(|| self.bursts.iter().fold(f64::INFINITY, least), |cost| cost.ns)
+    }
+}
+
 /// What packets cost.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Costs {
@@ -57,6 +78,8 @@ pub struct Costs {
     pub packet_ns: f64,
     /// The NFs in processes of their own.
     pub nfs: Vec<NfCost>,
+    /// What was seen of a chain with such NFs as a whole, where that is known.
+    pub whole: Option<Whole>,
     /// Ticks of the time stamp counter in a nanosecond.
     pub cycles_per_ns: f64,
 }
@@ -66,13 +89,27 @@ impl Costs {
     pub fn new(form: &str, mut bursts: Vec<BurstCost>, nfs: Vec<NfCost>, cycles_per_ns: f64) -> Costs {
         bursts.sort_by_key(|cost| cost.burst);
         let (turn_ns, packet_ns) = fit(&bursts);
-        Costs { form: form.into(), has_ring: false, bursts, turn_ns, packet_ns, nfs, cycles_per_ns }
+        Costs {
+            form: form.into(),
+            has_ring: false,
+            bursts,
+            turn_ns,
+            packet_ns,
+            nfs,
+            whole: None,
+            cycles_per_ns,
+        }
     }
 
     /// Nanoseconds per packet in bursts of that length: as measured, between two measured ones by the formula.
     pub fn ns(&self, burst: usize) -> f64 {
         let exact = self.bursts.iter().find(|cost| cost.burst == burst);
         exact.map_or(self.packet_ns + self.turn_ns / burst.max(1) as f64, |cost| cost.ns)
+    }
+
+    /// The same where one process of each NF has them: from packet to packet of the whole, if that takes longer.
+    pub fn ns_beside(&self, burst: usize) -> f64 {
+        self.whole.as_ref().map_or(0.0, |whole| whole.ns(burst)).max(self.ns(burst))
     }
 
     /// Frames a second that a worker carries in bursts of that length.
@@ -93,6 +130,16 @@ impl Costs {
         if per_ns * self.ns(burst) >= 1.0 || busy >= 1.0 {
             return None;
         }
+        let asleep = if 1.0 / per_ns > SLEEPS_AFTER_NS { SLEEP_NS } else { 0.0 };
+        let wake = if 1.0 / per_ns > NF_SLEEPS_AFTER_NS { NF_WAKE_NS } else { 0.0 };
+        let random = per_ns * self.packet_ns.powi(2) / (2.0 * (1.0 - busy));
+        if let Some(whole) = &self.whole {
+            // Turns get longer with the load as those of one worker do.
+            let left = |load: f64| (1.0 - load * whole.ns(burst) / 1e9).max(0.0);
+            let grown = whole.latency_ns * left(whole.load) / left(load).max(f64::MIN_POSITIVE);
+            let even = grown.max(whole.latency_ns) + wake * self.nfs.len() as f64 + asleep;
+            return (left(load) > 0.0).then_some((even, random));
+        }
         let (packets, turn) = self.turn(per_ns);
         let even = match packets > 1.0 {
             true => 1.5 * turn,
@@ -100,15 +147,15 @@ impl Costs {
             false => self.turn_ns / 2.0 + turn,
         };
         // Each NF in a process has turns of its own, and the worker fetches what comes back in one more.
-        let wake = if 1.0 / per_ns > NF_SLEEPS_AFTER_NS { NF_WAKE_NS } else { 0.0 };
         let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns * packets + turn) + wake).sum();
-        let asleep = if 1.0 / per_ns > SLEEPS_AFTER_NS { SLEEP_NS } else { 0.0 };
-        let random = per_ns * self.packet_ns.powi(2) / (2.0 * (1.0 - busy));
         Some((even + nfs + asleep, random))
     }
 
     /// What a frame takes on average where hardly any come, and the worker does not sleep.
     pub fn least_latency_ns(&self) -> f64 {
+        if let Some(whole) = &self.whole {
+            return whole.latency_ns;
+        }
         let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns + self.turn_ns + self.packet_ns)).sum();
         1.5 * self.turn_ns + self.packet_ns + nfs
     }
@@ -130,6 +177,11 @@ impl Costs {
             turn_ns: self.turn_ns * times,
             packet_ns: self.packet_ns * times,
             nfs: self.nfs.iter().map(nf).collect(),
+            whole: self.whole.as_ref().map(|whole| Whole {
+                bursts: whole.bursts.iter().map(burst).collect(),
+                latency_ns: whole.latency_ns * times,
+                load: whole.load,
+            }),
             ..self.clone()
         }
     }

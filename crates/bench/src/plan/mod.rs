@@ -16,7 +16,7 @@ pub mod topology;
 pub mod units;
 pub mod verify;
 
-pub use cost::{BurstCost, Costs, NfCost};
+pub use cost::{BurstCost, Costs, NfCost, Whole};
 pub use place::Place;
 pub use topology::Topology;
 pub use units::{Nanoseconds, Rate};
@@ -118,9 +118,12 @@ impl Plan {
 pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Plan {
     let most = if facts.one_worker.is_empty() { MOST_WORKERS } else { 1 };
     let instances: Vec<usize> = costs.nfs.iter().map(|nf| instances(ask.frames, nf)).collect();
+    // With more than one process of an NF the whole is another one.
+    let is_whole = instances.iter().all(|count| *count == 1);
+    let ns = |burst: usize| if is_whole { costs.ns_beside(burst) } else { costs.ns(burst) };
     let of = |workers: usize, burst: usize| {
         let load = ask.frames / workers as f64;
-        let busy = costs.utilization(load, burst);
+        let busy = load * ns(burst) / 1e9;
         let latency = costs.latency_ns(load, burst).map(|(even, _)| even);
         let in_time = |limit: Nanoseconds| latency.is_some_and(|ns| ns <= limit.0);
         (busy <= MOST_BUSY, ask.latency.is_none_or(in_time))
@@ -130,8 +133,8 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Pla
         // None waits for a burst to fill, so the smallest that costs next to no more than the best one has most to spare.
         let first = |workers: usize| {
             let enough = || bursts().filter(|burst| is_enough(of(workers, *burst)));
-            let least_ns = enough().map(|burst| costs.ns(burst)).fold(f64::INFINITY, f64::min);
-            let near = enough().find(|burst| costs.ns(*burst) <= least_ns * NEAR);
+            let least_ns = enough().map(ns).fold(f64::INFINITY, f64::min);
+            let near = enough().find(|burst| ns(*burst) <= least_ns * NEAR);
             near.map(|burst| (workers, burst))
         };
         // More workers never carry less: the least is between a power of two and the next.
@@ -149,7 +152,7 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Pla
     let utilization = costs.utilization(load, burst);
     let of_nfs =
         costs.nfs.iter().zip(&instances).map(|(nf, count)| *count as f64 * 1e9 / nf.ns / workers as f64);
-    let capacity = of_nfs.fold(costs.capacity(burst), f64::min);
+    let capacity = of_nfs.fold(1e9 / ns(burst), f64::min);
     let (latency_ns, random_ns) = costs.latency_ns(load, burst).unwrap_or((f64::INFINITY, 0.0));
     let mut short = vec![];
     if carried.is_none() {

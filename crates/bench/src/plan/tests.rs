@@ -11,6 +11,15 @@ fn costs(nfs: &[(&str, f64)]) -> Costs {
     Costs::new("fused", [4, 8, 16, 32, 64, 128, 256].map(cost).to_vec(), nfs, 2.0)
 }
 
+/// One NF in a process, which is slower beside its host than by itself.
+fn beside() -> Costs {
+    let bursts = [(16, 90.0), (64, 80.0), (256, 76.0)].map(|(burst, ns)| BurstCost { burst, ns });
+    let whole = Whole { bursts: bursts.to_vec(), latency_ns: 800.0, load: 200_000.0 };
+    let own = [(16, 55.0), (64, 51.0), (256, 50.5)].map(|(burst, ns)| BurstCost { burst, ns });
+    let nat = NfCost { name: "nat".into(), ns: 76.0 };
+    Costs { has_ring: true, whole: Some(whole), ..Costs::new("fused", own.to_vec(), vec![nat], 2.0) }
+}
+
 fn ask(rate: &str, latency: Option<&str>) -> Ask {
     let rate: Rate = rate.parse().expect("a rate");
     Ask {
@@ -136,11 +145,26 @@ fn what_one_worker_owns_is_no_faster_with_more() {
 }
 
 #[test]
+fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
+    let of = |rate: &str| make(&ask(rate, None), &beside(), &Facts::default(), &machine(SMT));
+    let plan = of("5Mpps");
+    // The smallest whose whole is within a tenth of the best one's, not the worker's own best.
+    assert_eq!((plan.workers, plan.burst, plan.capacity.round()), (1, 64, 12_500_000.0), "{plan:?}");
+    // 40 % of what the whole carries is asked for.
+    assert!((plan.latency_ns - 800.0 * (1.0 - 0.016) / (1.0 - 0.4)).abs() < 1.0, "{plan:?}");
+    // Two processes of the NF are not that whole any more: the worker's own cost counts, and the NF's.
+    let more = of("14Mpps");
+    assert!(more.places.iter().filter(|place| place.what.starts_with("nat")).count() == 2, "{more:?}");
+    assert!(more.capacity > 1e9 / 76.0, "{more:?}");
+}
+
+#[test]
 fn a_plan_reads_well() {
     for (name, plan) in [
         ("one-core", plan("5Mpps", Some("200us"), &[], SMT)),
         ("servers", plan("10Gbps", None, &[("nat", 100.0), ("firewall", 80.0)], SOCKETS)),
         ("flows", plan("60Mpps", None, &[], SOCKETS)),
+        ("process", make(&ask("5Mpps", None), &beside(), &Facts::default(), &machine(SMT))),
     ] {
         let text = plan.text();
         let path =
@@ -176,6 +200,7 @@ impl UnderTest for Fake {
             missed: intended - sent,
             sent,
             disturbed: self.disturbed.pop().unwrap_or(0.0),
+            is_far: false,
             seen: (offer.stamped && self.has_stamps).then(|| recorder.seen()),
             pacing: None,
         })
@@ -210,6 +235,10 @@ fn a_plan_is_held_against_what_is_found() {
     // Less is carried than was said, or more.
     let less = of(plan.capacity * 0.8, 250, true);
     assert!(!less.holds && less.text().contains("NOT within 15 %"), "{}", less.text());
+    assert!(
+        (good.rounds.len(), less.rounds.len()) == (1, 3) && less.text().contains("medians of 3 rounds"),
+        "{less:?}"
+    );
     assert!(!of(plan.capacity * 1.3, 250, true).holds);
     // It takes longer than was said, or is over sooner.
     assert!(!of(plan.capacity, 600, true).holds && !of(plan.capacity, 100, true).holds);
@@ -220,12 +249,14 @@ fn a_plan_is_held_against_what_is_found() {
         unknown.text()
     );
     // A machine that is slower than when the plan was made is told.
-    assert!(good.pace.is_none() && good.is_steady(), "costs of closed loops cannot be compared");
+    assert!(good.paces.is_empty() && good.is_steady(), "costs of closed loops cannot be compared");
     let behind = Plan { costs: Costs { has_ring: true, ..plan.costs.clone() }, ..plan.clone() };
     let mut slow = Fake { most: plan.capacity * 0.8, delay_ns: 250, has_stamps: true, disturbed: vec![] };
     let slow = verify(&behind, &mut slow, &options).expect("a verdict");
     assert!(
-        slow.pace.is_some_and(|[before, _]| (before - 1.25).abs() < 0.01) && !slow.is_steady(),
+        slow.paces.len() == 2
+            && slow.paces.iter().all(|times| (times - 1.25).abs() < 0.01)
+            && !slow.is_steady(),
         "{slow:?}"
     );
     assert!(slow.text().contains("not steady: a packet took 1.25 times"), "{}", slow.text());

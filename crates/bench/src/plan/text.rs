@@ -37,6 +37,20 @@ impl Plan {
             );
             line("", said);
         }
+        if let Some(whole) = &self.costs.whole {
+            let ns = self.costs.ns_beside(self.burst);
+            line(
+                "",
+                format!(
+                    "{ns:.1} ns from packet to packet of the whole, with one process of each, in bursts of {}: {}pps [behind a \
+                     receive ring that is always full]; a frame takes {} where few come [median, at {}pps]",
+                    self.burst,
+                    scaled(1e9 / ns),
+                    Nanoseconds(whole.latency_ns),
+                    scaled(whole.load)
+                ),
+            );
+        }
         line("workers", self.workers());
         if !self.facts.one_worker.is_empty() {
             let names = self.facts.one_worker.join("`, `");
@@ -85,8 +99,8 @@ impl Plan {
             ns * cycles,
             self.burst,
             match self.costs.has_ring {
-                true => "one core, behind a receive ring that is always full",
-                false => "closed loop on one core",
+                true if self.costs.whole.is_none() => "one core, behind a receive ring that is always full",
+                _ => "closed loop on one core",
             },
             self.costs.turn_ns,
             self.costs.packet_ns,
@@ -199,9 +213,12 @@ impl Plan {
             return "without bound: more arrives than is carried".into();
         }
         let (even, random) = (Nanoseconds(self.latency_ns), Nanoseconds(self.random_ns));
+        let how = match self.costs.whole {
+            Some(_) => "as measured where few come, and grown by the load λ as turns are: 1/(1 − λ/μ)",
+            None => "half a turn of waiting and a turn of C = h/(1 − λa): gated polling, Takagi 1988",
+        };
         format!(
-            "{even} on average where frames arrive evenly [half a turn of waiting and a turn of C = h/(1 − λa): gated polling, \
-             Takagi 1988], {random} more where they arrive at random [λa²/2(1 − λa): M/D/1]; wires, NICs and interruptions \
+            "{even} on average where frames arrive evenly [{how}], {random} more where they arrive at random [λa²/2(1 − λa): M/D/1]; wires, NICs and interruptions \
              are not in it"
         )
     }

@@ -1,8 +1,10 @@
 //! A chain that runs in this process as fast as it goes: its ports always have the next packet (closed loop).
 
+use super::apart::Apart;
 use super::core_time::Thread;
 use super::shape::Shape;
 use crate::BenchError;
+use crate::load::DISTURBED;
 use crate::start::{Loaded, RunOptions, failed};
 use host::chain::{PortKind, Source};
 use host::ports::Ports;
@@ -17,6 +19,9 @@ const WARM_UP: Duration = Duration::from_millis(200);
 /// How long packets may take to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long is waited for cores that are far apart.
+const NEAR_IN: Duration = Duration::from_secs(1);
+
 /// The class of elements that stand for NFs in processes, and their drop reason when there is no such process.
 const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
 
@@ -27,6 +32,7 @@ pub struct ClosedLoop {
     _ports: Ports,
     threads: Vec<Thread>,
     workers: usize,
+    apart: Apart,
     shape: Shape,
     /// The frames of each port that makes some up.
     pub frames: Vec<Arc<FrameSet>>,
@@ -66,6 +72,11 @@ impl Window {
     pub fn disturbed(&self) -> f64 {
         if self.wall_ns > 0.0 { (self.waited_ns + self.stolen_ns) / self.wall_ns } else { 0.0 }
     }
+
+    /// Whether that was too much.
+    pub fn is_disturbed(&self) -> bool {
+        self.disturbed() > DISTURBED
+    }
 }
 
 impl ClosedLoop {
@@ -89,6 +100,7 @@ impl ClosedLoop {
             _ports: ports,
             threads: vec![],
             workers: options.cores.len(),
+            apart: loaded.apart(options),
             shape: options.shape,
             frames: loaded.frames(),
             processes: loaded.chain.processes.len(),
@@ -162,6 +174,17 @@ impl ClosedLoop {
         let before = self.look();
         std::thread::sleep(Duration::from_secs_f64(seconds));
         self.since(before)
+    }
+
+    /// Whether its cores are further apart than at other times. To be asked beside what is measured, not meanwhile: it
+    /// takes both cores for a moment.
+    pub fn is_far(&self) -> bool {
+        self.apart.is_far()
+    }
+
+    /// Waits until they are not, for a moment at most; whether they are near.
+    pub fn await_near(&self) -> bool {
+        self.apart.await_near(NEAR_IN)
     }
 
     fn look(&self) -> Look {

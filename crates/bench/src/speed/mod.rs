@@ -13,6 +13,7 @@
 //!
 //! What this module does not do: rate searches ([`crate::search`] does), latency, several cores.
 
+pub mod apart;
 pub mod child;
 pub mod closed;
 pub mod core_time;

@@ -193,6 +193,7 @@ impl UnderTest for Wire {
             // What found the tester's own ring full did come out.
             sent: (seen.frames + done.counts.missed).min(done.offered.max(seen.frames)),
             disturbed: waited_ns as f64 / (offer.duration_s * 1e9).max(1.0),
+            is_far: false,
             seen: Some(seen),
             pacing: Some(done.pacing),
         };

@@ -42,6 +42,7 @@ fn known() -> Breakdown {
         ],
         cost: 40.0,
         interrupted: 0,
+        is_far: false,
     };
     let nf = NfProcess { name: "nf".into(), pid: 1 };
     let mut found = evaluate(&[round(11_000.0), round(10_000.0), round(12_000.0)], 2.0, &named, &[nf]);

@@ -1,6 +1,7 @@
 //! A breakdown as a table.
 
-use super::{BORNE, Breakdown, DISTURBED, Kind};
+use super::{BORNE, Breakdown, Kind};
+use crate::load::DISTURBED;
 use std::fmt::Write;
 
 impl Breakdown {
@@ -76,6 +77,14 @@ impl Breakdown {
                 text,
                 "WARNING: something else had the core for {:.1} % of the time, which is subtracted",
                 self.disturbed * 100.0
+            );
+        }
+        if self.far > 0 {
+            let _ = writeln!(
+                text,
+                "WARNING: the cores of packet thread and NFs were further apart than at other times in {} of {} rounds: a \
+                 hypervisor has moved them",
+                self.far, self.rounds
             );
         }
         if !self.sound {

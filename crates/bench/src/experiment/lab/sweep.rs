@@ -5,8 +5,6 @@ use crate::BenchError;
 use crate::figure::{Origin, Point, Series, Skipped};
 use crate::speed::stats::Spread;
 
-/// Above this share of the time without a core a measurement counts as disturbed.
-pub const DISTURBED: f64 = 0.02;
 /// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not end.
 const REPEATED: f64 = 0.5;
 

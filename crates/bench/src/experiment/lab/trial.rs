@@ -1,7 +1,6 @@
 //! What a chain carries: as fast as it goes, at set rates, or without loss.
 
 use super::Lab;
-use super::sweep::DISTURBED;
 use crate::BenchError;
 use crate::figure::Figure;
 use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, Trials, UnderTest};
@@ -50,17 +49,20 @@ pub fn check(path: &Path) -> Result<(), BenchError> {
     Err(BenchError::BadChain { told: format!("{}: {told}", path.display()) })
 }
 
-/// Packets a second that a chain takes as fast as it goes, and whether something else had the core for too long.
+/// Packets a second that a chain takes as fast as it goes, and whether that was disturbed: something else had the core for
+/// too long, or the cores that share packets were far apart.
 ///
 /// # Errors
 /// When the chain has mistakes, no packets come, or not every packet is accounted for.
 pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool), BenchError> {
     let mut chain = ClosedLoop::start(path, run)?;
     chain.warm_up(chain.warm_packets())?;
+    let was_far = !chain.await_near();
     let window = chain.watch(lab.effort.seconds);
+    let is_far = was_far || chain.is_far();
     sound(chain)?;
     let window = window?;
-    Ok((window.packets as f64 / (window.wall_ns / 1e9), window.disturbed() > DISTURBED))
+    Ok((window.packets as f64 / (window.wall_ns / 1e9), is_far || window.is_disturbed()))
 }
 
 /// Ends a chain.

@@ -274,7 +274,7 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
             x: x as f64,
             y: crate::speed::stats::Spread { median: ns, min: ns, max: ns },
             repeats: lab.effort.rounds,
-            disturbed: found.disturbed > crate::experiment::lab::sweep::DISTURBED,
+            disturbed: found.is_disturbed(),
         });
         figure.series.push(Series { name: row.name.clone(), origin: Origin::Own, points: points.collect() });
     }

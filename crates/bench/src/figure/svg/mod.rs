@@ -130,7 +130,7 @@ fn remarks(figure: &Figure, placed: &[&Point], all: usize) -> Vec<String> {
     );
     remark(
         placed.iter().any(|point| point.disturbed),
-        "Hollow in colour: disturbed, something else had the core.",
+        "Hollow in colour: disturbed, something else had the core, or cores had been moved apart.",
     );
     let log = |scale: Scale, value: fn(&Point) -> f64| {
         scale == Scale::Log && placed.iter().any(|point| value(point) <= 0.0)
