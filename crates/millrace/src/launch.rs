@@ -57,11 +57,12 @@ pub fn prepare(
     interrupted: Arc<AtomicBool>,
 ) -> anyhow::Result<Result<Prepared, Mistakes>> {
     let mut loaded = check::load(&order.chain, &order.defines)?;
-    let Some(chain) = loaded.chain else {
+    let Some(mut chain) = loaded.chain else {
         return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
     };
     let cores = if order.cores.is_empty() { chain.cores.clone() } else { order.cores.clone() };
     check_cores(&cores)?;
+    chain.keep_off(&cores);
     let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {

@@ -110,7 +110,11 @@ impl LiveChain {
         let chain = host::chain::load_from(&mut sources, &script.path, &[], &mut map, &mut diags);
         let refused =
             |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
-        let Some(chain) = chain.filter(|_| !diags.has_errors()) else { return Err(refused(&map, &diags)) };
+        let Some(mut chain) = chain.filter(|_| !diags.has_errors()) else {
+            return Err(refused(&map, &diags));
+        };
+        let cores: Vec<usize> = setting.core.into_iter().collect();
+        chain.keep_off(&cores);
         let brief = Brief {
             chain: script.path.clone(),
             defines: vec![],
@@ -146,7 +150,6 @@ impl LiveChain {
         let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
         let pools = ports.pools().map_err(failed)?;
         let nfs = ports.supervisor().map(host::nf::Supervisor::handlers).unwrap_or_default();
-        let cores: Vec<usize> = setting.core.into_iter().collect();
         let apart = Apart::of_chain(&chain, &cores);
         let plan = Plan { burst: setting.burst, cores, nfs, print: |_| {}, ..Plan::default() };
         let running = Running::start(assembly, &plan, pools).map_err(failed)?;

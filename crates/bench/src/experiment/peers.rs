@@ -274,7 +274,7 @@ impl Run<'_> {
     /// One series of the peers and one of Millrace, as far as there are points.
     fn series(&self, named: &str, of: impl Fn(&Turn) -> f64) -> Vec<Series> {
         let (_, measured) = self.names();
-        let sides = [("peers", Origin::Peer, false), ("Millrace", Origin::Own, true)];
+        let sides = [("other systems", Origin::Peer, false), ("Millrace", Origin::Own, true)];
         let series = sides.into_iter().map(|(name, origin, is_own)| Series {
             name: format!("{name}{named}"),
             origin,

@@ -95,10 +95,14 @@ fn section(figure: &Figure, name: &str) -> Markup {
             h2 { (plain(&figure.title)) }
             p { (plain(&figure.about)) }
             @if let Some(source) = &figure.source { p.source { "After " (plain(source).trim_end_matches('.')) "." } }
-            figure { (PreEscaped(svg(figure))) }
-            details {
-                summary { "Values: " (plain(&figure.y.title())) ", median (min–max)" }
-                (table(figure))
+            @if figure.is_empty() {
+                p { "Nothing was measured." }
+            } @else {
+                figure { (PreEscaped(svg(figure))) }
+                details {
+                    summary { "Values: " (plain(&figure.y.title())) ", median (min–max)" }
+                    (table(figure))
+                }
             }
             (list("Expectations", figure.expected.iter().map(expected)))
             (list("Not measured here", figure.skipped.iter().map(|skipped| markup! {

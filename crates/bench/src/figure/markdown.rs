@@ -70,11 +70,15 @@ fn section(out: &mut String, figure: &Figure, name: &str, plot: Option<&str>) ->
         writeln!(out, "After {}.\n", escape(source.trim_end_matches('.')))?;
     }
     writeln!(out, "Measured by {}.\n", code(&figure.command))?;
-    if let Some(plot) = plot {
-        writeln!(out, "![{}]({plot})\n", escape(&figure.title))?;
+    if figure.is_empty() {
+        writeln!(out, "Nothing was measured.\n")?;
+    } else {
+        if let Some(plot) = plot {
+            writeln!(out, "![{}]({plot})\n", escape(&figure.title))?;
+        }
+        writeln!(out, "{}, median (min–max):\n", escape(&figure.y.title()))?;
+        writeln!(out, "{}\n", Grid::of(figure).table(ASCII_MARKDOWN, inline))?;
     }
-    writeln!(out, "{}, median (min–max):\n", escape(&figure.y.title()))?;
-    writeln!(out, "{}\n", Grid::of(figure).table(ASCII_MARKDOWN, inline))?;
     if any_disturbed(figure) {
         writeln!(out, "\\{} {}.\n", DISTURBED.0, DISTURBED.1)?;
     }

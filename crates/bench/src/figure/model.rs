@@ -184,6 +184,11 @@ impl Figure {
         self.series.iter().find(|series| series.name == name)
     }
 
+    /// Whether nothing was measured, and no paper has values.
+    pub fn is_empty(&self) -> bool {
+        self.series.iter().all(|series| series.points.is_empty())
+    }
+
     /// Whether all is as expected.
     pub fn holds(&self) -> bool {
         self.expected.iter().all(|expectation| expectation.holds)

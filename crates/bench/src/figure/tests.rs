@@ -152,6 +152,18 @@ fn as_xml(page: &str) -> String {
 }
 
 #[test]
+fn what_was_not_measured_has_no_plot() {
+    let report = report(vec![Figure { series: vec![], ..rates() }]);
+    let pages = [markdown_with_plots(&report, "plots"), html(&report)];
+    for page in pages {
+        assert!(
+            page.contains("Nothing was measured.") && !page.contains("![") && !page.contains("<svg"),
+            "{page}"
+        );
+    }
+}
+
+#[test]
 fn every_curve_and_value_is_shown() {
     let figure = rates();
     for (kind, shown) in renderings(&figure) {

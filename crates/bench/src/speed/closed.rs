@@ -125,7 +125,9 @@ impl ClosedLoop {
                 break;
             }
             if self.running.is_over() {
-                return Err(failed("the run ended by itself"));
+                let told = "the run ended by itself: its ports are to have packets for as long as it is measured, as those with \
+                            `traffic = { … }` do and captures do not";
+                return Err(failed(told));
             }
             if start.elapsed() > PATIENCE {
                 return Err(failed(format!("{received} packets in {PATIENCE:?}")));

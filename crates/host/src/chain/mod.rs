@@ -163,6 +163,21 @@ impl Chain {
         }
         Wanted::These(wanted)
     }
+
+    /// Has NFs in processes whose cores the chain file does not say leave those of packet threads alone, where there are
+    /// others: a kernel that puts both on one core for a while has packets wait for milliseconds. Containers stay where
+    /// their runtime puts them.
+    pub fn keep_off(&mut self, packet_cores: &[usize]) {
+        let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return };
+        let is_other = |core: &usize| allowed.is_set(*core) && !packet_cores.contains(core);
+        let others: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(is_other).collect();
+        if packet_cores.is_empty() || others.is_empty() {
+            return;
+        }
+        let terms = self.processes.iter_mut().map(|nf| &mut nf.terms);
+        let open = terms.filter(|terms| terms.cores.is_empty() && terms.container.is_none());
+        open.for_each(|terms| terms.cores.clone_from(&others));
+    }
 }
 
 /// An NF that runs in a process of its own. In the chain's graph stands an element for it.
