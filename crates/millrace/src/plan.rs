@@ -89,6 +89,7 @@ struct Found {
     machine: Machine,
     topology: Topology,
     disturbed: f64,
+    far: bool,
     plan: Plan,
     verified: Option<Verified>,
 }
@@ -113,7 +114,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         change: Change { size: args.size.clone(), flows: None, ..Change::default() },
     };
     let (mut attempt, mut again) = (1, make_and_verify(args, &topology, &run)?);
-    while let (_, Some(verified), _) = &again
+    while let Made { verified: Some(verified), .. } = &again
         && !verified.holds
         && !verified.is_steady()
         && attempt < ATTEMPTS
@@ -122,10 +123,10 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         again = make_and_verify(args, &topology, &run)?;
         attempt += 1;
     }
-    let (plan, verified, disturbed) = again;
+    let Made { plan, verified, disturbed, far } = again;
     let holds = plan.fits && verified.as_ref().is_none_or(|verified| verified.holds);
     if args.json {
-        let found = Found { machine, topology, disturbed, plan, verified };
+        let found = Found { machine, topology, disturbed, far, plan, verified };
         print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
     } else {
         let mut text = plan.text();
@@ -135,20 +136,29 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
                 "WARNING: something else had the core for {percent:.1} % of the time while it was measured\n"
             );
         }
+        if far {
+            text +=
+                "WARNING: a hypervisor had moved cores apart for a part of the time while it was measured\n";
+        }
         text += &verified.map(|verified| verified.text()).unwrap_or_default();
         print(&text)?;
     }
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Measures, plans, and verifies where that is asked for. The last is the share of the time in which something else had
-/// the core while it was measured.
-fn make_and_verify(
-    args: &PlanArgs,
-    topology: &Topology,
-    run: &RunOptions,
-) -> anyhow::Result<(Plan, Option<Verified>, f64)> {
-    let Measured { costs, facts, mean_bytes, disturbed } = measure(&args.chain, run, args.seconds)?;
+/// A plan, and how it came about.
+struct Made {
+    plan: Plan,
+    verified: Option<Verified>,
+    /// The share of the time in which something else had the core while it was measured.
+    disturbed: f64,
+    /// Whether cores that share packets were far apart meanwhile.
+    far: bool,
+}
+
+/// Measures, plans, and verifies where that is asked for.
+fn make_and_verify(args: &PlanArgs, topology: &Topology, run: &RunOptions) -> anyhow::Result<Made> {
+    let Measured { costs, facts, mean_bytes, disturbed, far } = measure(&args.chain, run, args.seconds)?;
     let ask = Ask {
         chain: args.chain.display().to_string(),
         rate: args.rate,
@@ -159,11 +169,11 @@ fn make_and_verify(
     };
     let plan = make(&ask, &costs, &facts, topology);
     // What is not carried cannot be waited for.
-    let verified = match args.verify && plan.utilization < 1.0 {
+    let verified = match args.verify && plan.load < plan.capacity {
         true => Some(put_to_the_test(args, &plan, run.clone())?),
         false => None,
     };
-    Ok((plan, verified, disturbed))
+    Ok(Made { plan, verified, disturbed, far })
 }
 
 /// Offers the load to the chain: to as many workers as are planned, or one worker's share where they are not all here.

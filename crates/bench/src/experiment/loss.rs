@@ -41,7 +41,8 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
         lab.tell(&format!("loss: what is carried, {}", form.name()));
         let chain = trial::open(path, &run_options(lab, form, None), Batching::Adaptive)?;
         let (pdr, is_doubtful) = trial::carried(lab, chain, Goal::PDR)?;
-        let doubt = if is_doubtful { " (something else had the core)" } else { "" };
+        let doubt =
+            if is_doubtful { " (something else had the core, or cores were moved apart)" } else { "" };
         carried.push(format!("{} {:.3} Mpps{doubt}", form.name(), pdr / 1e6));
         if pdr <= 0.0 {
             return Err(failed("not even 1,000 frames a second are carried with half a percent of loss"));

@@ -13,7 +13,7 @@ const REPEATS: usize = 3;
 pub struct Tally {
     /// Trials that count.
     pub trials: usize,
-    /// Trials that were made again because something else had a packet thread's core.
+    /// Trials that were made again because something else had a packet thread's core, or cores had been moved apart.
     pub repeated: usize,
     /// Trials that something else disturbed to the end.
     pub disturbed: usize,

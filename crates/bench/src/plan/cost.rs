@@ -51,6 +51,8 @@ pub struct Whole {
     pub latency_ns: f64,
     /// In frames a second.
     pub load: f64,
+    /// The NF that the whole waits for, where it is not the worker: what it costs is what the whole takes.
+    pub slowest: Option<String>,
 }
 
 impl Whole {
@@ -112,6 +114,11 @@ impl Costs {
         self.whole.as_ref().map_or(0.0, |whole| whole.ns(burst)).max(self.ns(burst))
     }
 
+    /// Frames a second that the whole carries then.
+    pub fn carried(&self, burst: usize) -> f64 {
+        1e9 / self.ns_beside(burst)
+    }
+
     /// Frames a second that a worker carries in bursts of that length.
     pub fn capacity(&self, burst: usize) -> f64 {
         1e9 / self.ns(burst)
@@ -137,7 +144,11 @@ impl Costs {
             // Turns get longer with the load as those of one worker do.
             let left = |load: f64| (1.0 - load * whole.ns(burst) / 1e9).max(0.0);
             let grown = whole.latency_ns * left(whole.load) / left(load).max(f64::MIN_POSITIVE);
-            let even = grown.max(whole.latency_ns) + wake * self.nfs.len() as f64 + asleep;
+            // Where it was measured they may have slept already.
+            let gap = 1e9 / whole.load;
+            let wake = if gap > NF_SLEEPS_AFTER_NS { 0.0 } else { wake * self.nfs.len() as f64 };
+            let asleep = if gap > SLEEPS_AFTER_NS { 0.0 } else { asleep };
+            let even = grown.max(whole.latency_ns) + wake + asleep;
             return (left(load) > 0.0).then_some((even, random));
         }
         let (packets, turn) = self.turn(per_ns);
@@ -181,6 +192,7 @@ impl Costs {
                 bursts: whole.bursts.iter().map(burst).collect(),
                 latency_ns: whole.latency_ns * times,
                 load: whole.load,
+                slowest: whole.slowest.clone(),
             }),
             ..self.clone()
         }

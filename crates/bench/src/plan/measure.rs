@@ -28,6 +28,8 @@ pub const RING: u64 = 1024;
 const TOO_MANY: f64 = 500e6;
 /// Frames a second, few enough for any chain, and enough that nobody sleeps.
 const FEW: f64 = 200_000.0;
+/// The share of what a slower chain carries that counts as few.
+const LITTLE: f64 = 0.3;
 /// How often a look is repeated at most, where cores were far apart.
 const AGAIN: usize = 3;
 /// Looks of which the middle one counts.
@@ -44,6 +46,8 @@ pub struct Measured {
     pub mean_bytes: f64,
     /// The share of the time in which something else had the core.
     pub disturbed: f64,
+    /// Whether cores that share packets were far apart in a part of it.
+    pub far: bool,
 }
 
 /// Measures the chain in a file, with bursts of all lengths: each three times, for so many seconds.
@@ -79,7 +83,7 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
     }
     let costs = Costs { has_ring, ..Costs::new(run.shape.name(), bursts, vec![], cycles_per_ns) };
     let disturbed = Spread::of(disturbed).map_or(0.0, |share| share.median);
-    Ok(Measured { costs, facts, mean_bytes, disturbed })
+    Ok(Measured { costs, facts, mean_bytes, disturbed, far: false })
 }
 
 /// What was seen for a while.
@@ -89,6 +93,8 @@ pub(super) struct Look {
     pub ns: f64,
     /// The share of the time in which something else had that.
     pub disturbed: f64,
+    /// Whether cores that share packets were far apart.
+    pub is_far: bool,
 }
 
 /// Offers more than is taken, for so many seconds.
@@ -106,7 +112,8 @@ pub(super) fn flood(under_test: &mut dyn UnderTest, seconds: f64) -> Result<Look
     }
     // What a hypervisor took is known in ticks of 10 ms: a little more than there was may be told.
     let disturbed = observed.disturbed.clamp(0.0, 0.5);
-    Ok(Look { ns: seconds * 1e9 * (1.0 - disturbed) / taken as f64, disturbed })
+    let ns = seconds * 1e9 * (1.0 - disturbed) / taken as f64;
+    Ok(Look { ns, disturbed, is_far: observed.is_far })
 }
 
 /// Looks at a chain behind rings that are always full.
@@ -119,8 +126,9 @@ fn behind_ring(path: &Path, run: RunOptions, seconds: f64) -> Result<Vec<Look>, 
 }
 
 /// What a chain with NFs in processes takes as a whole, with bursts of these lengths.
-fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<Whole, BenchError> {
-    let (mut bursts, mut latencies) = (vec![], vec![]);
+/// Also the largest share of the time in which something else had a core, and whether cores were far apart.
+fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64, bool)), BenchError> {
+    let (mut bursts, mut latencies, mut disturbed, mut far) = (vec![], vec![], 0.0f64, false);
     let mut load = FEW;
     for burst in PROCESS_BURSTS {
         let run = RunOptions { burst, ..run.clone() };
@@ -129,10 +137,13 @@ fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<Whole, BenchE
         let looks: Result<Vec<Look>, _> = (0..LOOKS).map(|_| flood(under_test.as_mut(), seconds)).collect();
         let seen = looks.and_then(|looks| {
             let ns = Spread::of(looks.iter().map(|look| look.ns)).map_or(0.0, |ns| ns.median);
-            load = load.min(1e9 / ns.max(1.0) / 10.0);
+            load = load.min(1e9 / ns.max(1.0) * LITTLE);
             let mut trials = Trials::new(under_test.as_mut());
             let seen = (0..LOOKS).map(|_| trials.offer(&Offer::sampled(load, seconds)));
-            Ok((ns, seen.collect::<Result<Vec<_>, _>>()?))
+            let seen = seen.collect::<Result<Vec<_>, _>>()?;
+            far |= looks.iter().any(|look| look.is_far) || seen.iter().any(|observed| observed.is_far);
+            disturbed = looks.iter().map(|look| look.disturbed).fold(disturbed, f64::max);
+            Ok((ns, seen))
         });
         under_test.end()?;
         let (ns, seen) = seen?;
@@ -143,7 +154,7 @@ fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<Whole, BenchE
     // Where hardly any come bursts make no difference.
     let latency_ns = Spread::of(latencies).map(|spread| spread.median);
     let latency_ns = latency_ns.ok_or_else(|| failed("no frame that went through has a stamp"))?;
-    Ok(Whole { bursts, latency_ns, load })
+    Ok((Whole { bursts, latency_ns, load, slowest: None }, (disturbed, far)))
 }
 
 /// Looks at a chain whose ports always have packets.
@@ -152,7 +163,10 @@ fn closed(path: &Path, run: &RunOptions, seconds: f64) -> Result<Vec<Look>, Benc
     let warm = chain.warm_up(chain.warm_packets());
     let looks = warm.and_then(|()| (0..LOOKS).map(|_| chain.watch(seconds)).collect::<Result<Vec<_>, _>>());
     chain.end();
-    Ok(looks?.iter().map(|look| Look { ns: look.ns_per_packet(), disturbed: look.disturbed() }).collect())
+    Ok(looks?
+        .iter()
+        .map(|look| Look { ns: look.ns_per_packet(), disturbed: look.disturbed(), is_far: false })
+        .collect())
 }
 
 /// Whether a chain has a port that discards what it is sent.
@@ -168,11 +182,13 @@ fn beside_processes(
     seconds: f64,
     (facts, mean_bytes): (Facts, f64),
 ) -> Result<Measured, BenchError> {
-    let (mut bursts, mut nfs, mut disturbed, mut cycles_per_ns) = (vec![], Vec::<NfCost>::new(), 0.0f64, 1.0);
+    let (mut bursts, mut nfs, mut cycles_per_ns) = (vec![], Vec::<NfCost>::new(), 1.0);
+    let (mut disturbed, mut far) = (0.0f64, false);
     for burst in PROCESS_BURSTS {
         let run = RunOptions { burst, ..run.clone() };
         let found = breakdown::measure(path, &BreakdownOptions { run, seconds, rounds: LOOKS })?;
         (cycles_per_ns, disturbed) = (found.cycles_per_ns, disturbed.max(found.disturbed));
+        far |= found.far > 0;
         let busy = (found.sum.median - found.cycles(Kind::Waiting)).max(1.0);
         bursts.push(BurstCost { burst, ns: busy / found.cycles_per_ns });
         for stage in found.stages.iter().filter(|stage| stage.kind == Kind::InNf) {
@@ -185,20 +201,22 @@ fn beside_processes(
     }
     let mut costs = Costs::new(run.shape.name(), bursts, nfs, cycles_per_ns);
     if discards(path)? {
-        let whole = as_whole(path, run, seconds)?;
-        settle(&mut costs, &whole);
+        let (mut whole, (had, was_far)) = as_whole(path, run, seconds)?;
+        (disturbed, far) = (disturbed.max(had), far || was_far);
+        settle(&mut costs, &mut whole);
         (costs.has_ring, costs.whole) = (true, Some(whole));
     }
-    Ok(Measured { costs, facts, mean_bytes, disturbed })
+    Ok(Measured { costs, facts, mean_bytes, disturbed, far })
 }
 
 /// Whoever is the slowest of a chain takes what the whole takes: the NF that its process ran longest for, or the worker.
-fn settle(costs: &mut Costs, whole: &Whole) {
+fn settle(costs: &mut Costs, whole: &mut Whole) {
     let least = |bursts: &[BurstCost]| bursts.iter().map(|cost| cost.ns).fold(f64::INFINITY, f64::min);
     let (of_whole, of_worker) = (least(&whole.bursts), least(&costs.bursts));
     let slowest = costs.nfs.iter_mut().max_by(|one, other| one.ns.total_cmp(&other.ns));
     if let Some(slowest) = slowest.filter(|nf| nf.ns > of_worker) {
         slowest.ns = of_whole;
+        whole.slowest = Some(slowest.name.clone());
     }
 }
 

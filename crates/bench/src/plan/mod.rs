@@ -118,12 +118,13 @@ impl Plan {
 pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Plan {
     let most = if facts.one_worker.is_empty() { MOST_WORKERS } else { 1 };
     let instances: Vec<usize> = costs.nfs.iter().map(|nf| instances(ask.frames, nf)).collect();
-    // With more than one process of an NF the whole is another one.
-    let is_whole = instances.iter().all(|count| *count == 1);
-    let ns = |burst: usize| if is_whole { costs.ns_beside(burst) } else { costs.ns(burst) };
+    // With more than one process of an NF the whole is another one, of which nothing is known.
+    let parts = Costs { whole: None, has_ring: costs.has_ring && costs.whole.is_none(), ..costs.clone() };
+    let costs = if instances.iter().all(|count| *count == 1) { costs } else { &parts };
+    let ns = |burst: usize| costs.ns_beside(burst);
     let of = |workers: usize, burst: usize| {
         let load = ask.frames / workers as f64;
-        let busy = load * ns(burst) / 1e9;
+        let busy = load / costs.carried(burst);
         let latency = costs.latency_ns(load, burst).map(|(even, _)| even);
         let in_time = |limit: Nanoseconds| latency.is_some_and(|ns| ns <= limit.0);
         (busy <= MOST_BUSY, ask.latency.is_none_or(in_time))
@@ -152,18 +153,18 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Pla
     let utilization = costs.utilization(load, burst);
     let of_nfs =
         costs.nfs.iter().zip(&instances).map(|(nf, count)| *count as f64 * 1e9 / nf.ns / workers as f64);
-    let capacity = of_nfs.fold(1e9 / ns(burst), f64::min);
+    let capacity = of_nfs.fold(costs.carried(burst), f64::min);
     let (latency_ns, random_ns) = costs.latency_ns(load, burst).unwrap_or((f64::INFINITY, 0.0));
     let mut short = vec![];
     if carried.is_none() {
         let names = facts.one_worker.join("`, `");
-        let more = (utilization / MOST_BUSY - 1.0) * 100.0;
+        let more = (load / costs.carried(burst) / MOST_BUSY - 1.0) * 100.0;
         short.push(match names.as_str() {
             "" => format!("{MOST_WORKERS} workers do not carry it: {more:.0} % more is asked for"),
             names => format!(
                 "`{names}` is one worker's, which carries {}pps at {:.0} %: {more:.0} % more is asked for; a chain without \
                  it can have several workers, and {} servers with a share of the flows each do",
-                units::scaled(costs.capacity(burst) * MOST_BUSY),
+                units::scaled(costs.carried(burst) * MOST_BUSY),
                 MOST_BUSY * 100.0,
                 needed(ask.frames, costs, largest)
             ),
@@ -204,7 +205,7 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Pla
 
 /// Workers that carry so many frames a second.
 fn needed(frames: f64, costs: &Costs, burst: usize) -> usize {
-    ((frames / (costs.capacity(burst) * MOST_BUSY)).ceil() as usize).clamp(1, MOST_WORKERS)
+    ((frames / (costs.carried(burst) * MOST_BUSY)).ceil() as usize).clamp(1, MOST_WORKERS)
 }
 
 /// Processes of an NF that carry so many frames a second.
@@ -224,7 +225,7 @@ fn lowest(ask: &Ask, costs: &Costs, load: f64, burst: usize, topology: &Topology
     let holds = |percent: &u32| {
         let slower = costs.slower(100.0 / f64::from(*percent));
         let latency = slower.latency_ns(load, burst);
-        slower.utilization(load, burst) <= MOST_BUSY
+        load / slower.carried(burst) <= MOST_BUSY
             && slower
                 .nfs
                 .iter()

@@ -31,8 +31,11 @@ impl Plan {
         line("cost", self.cost());
         for nf in &self.costs.nfs {
             let most = scaled(1e9 / nf.ns);
+            let is_slowest =
+                self.costs.whole.as_ref().is_some_and(|whole| whole.slowest.as_ref() == Some(&nf.name));
+            let how = if is_slowest { "the whole waits for it" } else { "time that its process ran" };
             let said = format!(
-                "`{}` takes {:.1} ns of a core for a packet, at most: {most}pps [time that its process ran]",
+                "`{}` takes {:.1} ns of a core for a packet, at most: {most}pps [{how}]",
                 nf.name, nf.ns
             );
             line("", said);
@@ -114,7 +117,9 @@ impl Plan {
         let in_time = if self.ask.latency.is_some() { ", and in time" } else { "" };
         let most = MOST_BUSY * 100.0;
         match self.workers * self.servers {
-            1 if self.utilization > MOST_BUSY => "1: not enough, and more do not help".into(),
+            1 if self.load / self.costs.carried(self.burst) > MOST_BUSY => {
+                "1: not enough, and more do not help".into()
+            }
             1 => format!(
                 "1, which is busy for no more than {most:.0} % of its time{in_time} [it runs the whole chain]"
             ),

@@ -252,7 +252,12 @@ impl Verified {
         if self.tally.disturbed > 0 {
             let Tally { disturbed, trials, .. } = self.tally;
             let so = if 2 * disturbed > trials { ": this says nothing of the plan" } else { "" };
-            line("", &format!("WARNING: something else had the core in {disturbed} of {trials} trials{so}"));
+            line(
+                "",
+                &format!(
+                    "WARNING: something else had the core, or cores had been moved apart, in {disturbed} of {trials} trials{so}"
+                ),
+            );
         }
         text
     }

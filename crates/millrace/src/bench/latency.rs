@@ -200,7 +200,7 @@ impl Found {
         text += "late: behind a later frame of its flow. Times are from a frame's arrival in its port's ring to when the \
                  chain sends it; stamps cost some cycles a frame.\n";
         text + &format!(
-            "{} trials, {} of them again because something else had the core, {} disturbed to the end\n",
+            "{} trials, {} of them again because something else had the core or cores were moved apart, {} disturbed to the end\n",
             self.tally.trials, self.tally.repeated, self.tally.disturbed
         )
     }

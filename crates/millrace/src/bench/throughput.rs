@@ -156,7 +156,7 @@ impl Found {
             );
         }
         text += &format!(
-            "\n{} trials, {} of them again because something else had the core, {} disturbed to the end\n",
+            "\n{} trials, {} of them again because something else had the core or cores were moved apart, {} disturbed to the end\n",
             self.tally.trials, self.tally.repeated, self.tally.disturbed
         );
         if self.passed < 0.9999 {
