@@ -110,6 +110,7 @@ macro_rules! shim {
         #[cfg(not(dpdk))]
         mod absent {
             use super::*;
+            // SAFETY: these touch nothing; they are unsafe to call only as what they stand in for is.
             $( pub unsafe fn $name($( _: $kind ),*) $( -> $result )? { $( let refusal: $result = $refusal; refusal )? } )*
         }
         #[cfg(not(dpdk))]

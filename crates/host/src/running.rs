@@ -168,8 +168,10 @@ impl Running {
                 .name(format!("worker-{number}"))
                 .stack_size(STACK_BYTES)
                 .spawn(move || {
-                    if let Some(core) = core {
-                        pin(core);
+                    if let Some(core) = core
+                        && let Err(error) = pin(core)
+                    {
+                        tracing::warn!("core {core} cannot be used: {error}");
                     }
                     on_thread(number);
                     worker.run();
@@ -305,13 +307,15 @@ fn slots_lost(workers: &[Worker], report: &Report) -> usize {
     in_use.saturating_sub(usize::try_from(held).unwrap_or(0))
 }
 
-/// Pins the calling thread to a core; a machine that does not allow it runs the thread anywhere.
-fn pin(core: usize) {
+/// Pins the calling thread to a core.
+///
+/// # Errors
+/// When the machine has no such core, or does not allow it; the thread runs anywhere then.
+pub fn pin(core: usize) -> std::io::Result<()> {
     let mut cores = rustix::thread::CpuSet::new();
-    if core < rustix::thread::CpuSet::MAX_CPU {
-        cores.set(core);
-        if let Err(error) = rustix::thread::sched_setaffinity(None, &cores) {
-            tracing::warn!("core {core} cannot be used: {error}");
-        }
+    if core >= rustix::thread::CpuSet::MAX_CPU {
+        return Err(std::io::ErrorKind::InvalidInput.into());
     }
+    cores.set(core);
+    Ok(rustix::thread::sched_setaffinity(None, &cores)?)
 }

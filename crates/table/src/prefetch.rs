@@ -1,7 +1,7 @@
 //! Cache prefetch hints, a no-op where the architecture has none in stable Rust.
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
-    expect(unsafe_code, reason = "the prefetch intrinsic is an unsafe fn")
+    expect(unsafe_code, reason = "the prefetch intrinsic asks for it")
 )]
 
 /// Asks for the cache line at `address`, for reading. A hint: any address is allowed.

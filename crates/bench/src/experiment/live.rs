@@ -8,7 +8,7 @@ use crate::load::Batching;
 use crate::load::pace::Pace;
 use crate::load::ports::Paced;
 use crate::speed::Shape;
-use crate::speed::apart::Apart;
+use crate::speed::apart::{Apart, NEAR_IN};
 use crate::speed::core_time::Thread;
 use crate::speed::machine::Machine;
 use crate::start::failed;
@@ -34,8 +34,6 @@ const LOOK: Duration = Duration::from_micros(50);
 const PATIENCE: Duration = Duration::from_secs(25);
 /// How long packets may take to come: an NF may have to start first.
 const PACKETS: Duration = PATIENCE;
-/// How long is waited for cores that are far apart.
-const NEAR_IN: Duration = Duration::from_secs(1);
 /// Frames of made-up traffic that are kept, at most.
 const MOST_FRAMES: u64 = 1 << 18;
 

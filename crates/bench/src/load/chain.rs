@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long is waited in all until cores that were moved apart are near again.
-const NEAR_IN: Duration = Duration::from_secs(15);
+const NEAR_IN_ALL: Duration = Duration::from_secs(15);
 /// How long warming up takes.
 const WARM_UP_S: f64 = 0.5;
 /// How long the chain may take to work off what waits when a trial is over.
@@ -115,7 +115,7 @@ impl ChainUnderTest {
             flows: flows.collect(),
             threads: vec![],
             apart: loaded.apart(&options.run),
-            patience: NEAR_IN,
+            patience: NEAR_IN_ALL,
             passed: 1.0,
         };
         chain.warm_up()?;

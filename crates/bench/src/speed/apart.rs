@@ -6,6 +6,7 @@
 
 use super::machine::Machine;
 use host::chain::Chain;
+use host::running::pin;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 /// Cores are far apart where a line takes so many times as long as it ever took between them. Where two virtual cores
 /// are threads of one physical core it takes half as long as on neighbours: that is not far yet.
 const FAR: f64 = 2.5;
+/// How long a measurement waits for cores that are far apart.
+pub const NEAR_IN: Duration = Duration::from_secs(1);
 /// Rounds that are timed together, and how often: the fastest counts, in which nothing else had one of the cores.
 const ROUNDS: u64 = 20;
 const BATCHES: usize = 100;
@@ -87,7 +90,7 @@ pub fn round_trip_ns(one: usize, other: usize) -> Option<f64> {
     let end = Instant::now() + PATIENCE;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            if !pin(other) {
+            if pin(other).is_err() {
                 over.store(true, Ordering::Relaxed);
                 return;
             }
@@ -100,7 +103,7 @@ pub fn round_trip_ns(one: usize, other: usize) -> Option<f64> {
         let timing = scope.spawn(|| {
             let mut least: Option<f64> = None;
             let mut number = 0;
-            'all: for _ in 0..if pin(one) { BATCHES } else { 0 } {
+            'all: for _ in 0..if pin(one).is_ok() { BATCHES } else { 0 } {
                 let start = Instant::now();
                 for _ in 0..ROUNDS {
                     number += 1;
@@ -133,15 +136,6 @@ fn next(line: &AtomicU64, seen: u64, over: &AtomicBool, end: Instant) -> Option<
         }
         std::hint::spin_loop();
     }
-}
-
-fn pin(core: usize) -> bool {
-    let mut cores = rustix::thread::CpuSet::new();
-    if core >= rustix::thread::CpuSet::MAX_CPU {
-        return false;
-    }
-    cores.set(core);
-    rustix::thread::sched_setaffinity(None, &cores).is_ok()
 }
 
 #[cfg(test)]

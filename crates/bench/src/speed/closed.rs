@@ -1,6 +1,6 @@
 //! A chain that runs in this process as fast as it goes: its ports always have the next packet (closed loop).
 
-use super::apart::Apart;
+use super::apart::{Apart, NEAR_IN};
 use super::core_time::Thread;
 use super::shape::Shape;
 use crate::BenchError;
@@ -18,9 +18,6 @@ use std::time::{Duration, Instant};
 const WARM_UP: Duration = Duration::from_millis(200);
 /// How long packets may take to come.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long is waited for cores that are far apart.
-const NEAR_IN: Duration = Duration::from_secs(1);
 
 /// The class of elements that stand for NFs in processes, and their drop reason when there is no such process.
 const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
