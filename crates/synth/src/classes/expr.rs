@@ -277,6 +277,22 @@ impl Pool {
         }
     }
 
+    /// Whether it is 0 or 1 for every packet.
+    pub fn is_truth(&self, id: Id) -> bool {
+        self.max(id) <= 1
+    }
+
+    /// Two truths that must both hold ([`BinOp::And`]), or one of them ([`BinOp::Or`]). A number masked by a
+    /// truth is not meant: that it is not 0 says nothing of whether 2 has its lowest bit.
+    pub fn connective(&self, id: Id) -> Option<(BinOp, Id, Id)> {
+        match *self.node(id) {
+            Node::Bin(op @ (BinOp::And | BinOp::Or), a, b) if self.is_truth(a) && self.is_truth(b) => {
+                Some((op, a, b))
+            }
+            _ => None,
+        }
+    }
+
     /// How many expressions there are.
     pub fn len(&self) -> usize {
         self.nodes.len()

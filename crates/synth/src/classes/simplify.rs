@@ -280,7 +280,11 @@ impl Maker<'_> {
                 }
             }
             (None, None) if a == b => return a,
-            (None, None) if self.is_truth(a) && self.is_truth(b) => return self.both(a, b),
+            // Of the other only the lowest bit is left, which is a truth as well.
+            (None, None) if self.pool.is_truth(a) || self.pool.is_truth(b) => {
+                let (a, b) = (self.slice(a, 0, 1), self.slice(b, 0, 1));
+                return self.both(a, b);
+            }
             _ => {}
         }
         self.pool.add(Node::Bin(BinOp::And, a.min(b), a.max(b)))
@@ -296,7 +300,7 @@ impl Maker<'_> {
         if self.mask(a) & self.mask(b) == 0 {
             return self.cat(&[(0, a), (0, b)]);
         }
-        if self.is_truth(a) && self.is_truth(b) {
+        if self.pool.is_truth(a) && self.pool.is_truth(b) {
             return self.either(a, b);
         }
         self.pool.add(Node::Bin(BinOp::Or, a.min(b), a.max(b)))
@@ -449,15 +453,9 @@ impl Maker<'_> {
     pub fn truth(&mut self, id: Id) -> Id {
         match self.pool.node(id) {
             Node::In(..) => id,
-            _ if self.is_truth(id) && matches!(self.pool.node(id), Node::Bin(BinOp::And | BinOp::Or, ..)) => {
-                id
-            }
+            _ if self.pool.connective(id).is_some() => id,
             _ => self.is_in(id, &IntervalSet::range(1, u64::MAX)),
         }
-    }
-
-    fn is_truth(&self, id: Id) -> bool {
-        self.pool.max(id) <= 1
     }
 
     /// Whether a truth does not hold.
@@ -511,6 +509,13 @@ impl Maker<'_> {
         if !set.meets(&known) {
             return self.number(0);
         }
+        if let Some((op, a, b)) = self.pool.connective(id) {
+            if set.contains(1) {
+                return id;
+            }
+            let (a, b) = (self.not(a), self.not(b));
+            return if op == BinOp::And { self.either(a, b) } else { self.both(a, b) };
+        }
         match self.pool.node(id).clone() {
             // A truth that is 0, or 1: all others were decided above.
             Node::In(of, inner) => match set.contains(1) {
@@ -520,13 +525,6 @@ impl Maker<'_> {
                     self.is_in(of, &others)
                 }
             },
-            Node::Bin(op @ (BinOp::And | BinOp::Or), a, b) if self.is_truth(a) && self.is_truth(b) => {
-                if set.contains(1) {
-                    return id;
-                }
-                let (a, b) = (self.not(a), self.not(b));
-                if op == BinOp::And { self.either(a, b) } else { self.both(a, b) }
-            }
             // Not 0 where one of the two is not.
             Node::Bin(BinOp::Or, a, b) if set.complement(u64::MAX) == IntervalSet::one(0) => {
                 let (a, b) = (self.truth(a), self.truth(b));
@@ -624,6 +622,10 @@ impl Maker<'_> {
 
     /// A truth once more, with what is known by now.
     pub fn again(&mut self, id: Id) -> Id {
+        if let Some((op, a, b)) = self.pool.connective(id) {
+            let (a, b) = (self.again(a), self.again(b));
+            return if op == BinOp::And { self.both(a, b) } else { self.either(a, b) };
+        }
         match self.pool.node(id).clone() {
             Node::In(of, set) => {
                 let of = match self.pool.node(of).clone() {
@@ -637,14 +639,6 @@ impl Maker<'_> {
                     _ => of,
                 };
                 self.is_in(of, &set)
-            }
-            Node::Bin(BinOp::And, a, b) if self.is_truth(a) && self.is_truth(b) => {
-                let (a, b) = (self.again(a), self.again(b));
-                self.both(a, b)
-            }
-            Node::Bin(BinOp::Or, a, b) if self.is_truth(a) && self.is_truth(b) => {
-                let (a, b) = (self.again(a), self.again(b));
-                self.either(a, b)
             }
             Node::Bin(BinOp::Le, a, b) => self.at_most(a, b),
             Node::Bin(BinOp::Eq, a, b) => self.equal(a, b),

@@ -172,45 +172,43 @@ impl<'a> Walker<'a> {
             let truth = make.truth(truth);
             make.again(truth)
         };
-        match self.pool.node(truth).clone() {
-            Node::Const(number) => vec![(way, number != 0)],
-            Node::Bin(op @ (BinOp::And | BinOp::Or), a, b) if self.pool.max(truth) <= 1 => {
-                let decided = op == BinOp::Or;
-                let first = self.split(way, a);
-                let mut all = vec![];
-                for (way, holds) in first {
-                    match holds == decided {
-                        true => all.push((way, decided)),
-                        false => all.extend(self.split(way, b)),
-                    }
+        if let Some((op, a, b)) = self.pool.connective(truth) {
+            let decided = op == BinOp::Or;
+            let first = self.split(way, a);
+            let mut all = vec![];
+            for (way, holds) in first {
+                match holds == decided {
+                    true => all.push((way, decided)),
+                    false => all.extend(self.split(way, b)),
                 }
-                all
             }
-            Node::In(of, set) => match self.pool.node(of).clone() {
-                Node::Select(c, a, b) => {
-                    let mut all = vec![];
-                    for (way, holds) in self.split(way, c) {
-                        let arm = if holds { a } else { b };
-                        let truth = Self::make(&mut self.pool, &way).is_in(arm, &set);
-                        all.extend(self.split(way, truth));
-                    }
-                    all
-                }
-                _ => {
-                    let others = set.complement(self.pool.max(of));
-                    let sides = [(set, true), (others, false)];
-                    let mut both = vec![];
-                    for (set, holds) in sides {
-                        let mut way = way.clone();
-                        if self.take(&mut way, of, &set) {
-                            both.push((way, holds));
-                        }
-                    }
-                    both
-                }
-            },
-            _ => vec![(way, true)],
+            return all;
         }
+        if let Some(number) = self.pool.constant(truth) {
+            return vec![(way, number != 0)];
+        }
+        let (of, set) = match self.pool.node(truth) {
+            Node::In(of, set) => (*of, set.clone()),
+            _ => (truth, IntervalSet::range(1, u64::MAX)),
+        };
+        if let Node::Select(c, a, b) = *self.pool.node(of) {
+            let mut all = vec![];
+            for (way, holds) in self.split(way, c) {
+                let arm = if holds { a } else { b };
+                let truth = Self::make(&mut self.pool, &way).is_in(arm, &set);
+                all.extend(self.split(way, truth));
+            }
+            return all;
+        }
+        let others = set.complement(self.pool.max(of));
+        let mut both = vec![];
+        for (set, holds) in [(set, true), (others, false)] {
+            let mut way = way.clone();
+            if self.take(&mut way, of, &set) {
+                both.push((way, holds));
+            }
+        }
+        both
     }
 
     /// Takes a condition; false where it cannot hold.

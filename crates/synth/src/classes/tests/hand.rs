@@ -66,6 +66,25 @@ fn multiples_and_what_they_are_compared_with() {
 }
 
 #[test]
+fn a_number_masked_by_a_truth_has_one_bit() {
+    for op in [BinOp::And, BinOp::Or] {
+        for swap in [false, true] {
+            let mut f = start(2);
+            let (x, y) = (byte(&mut f, 0), byte(&mut f, 1));
+            let truth = f.bin_const(BinOp::Lt, y, 5);
+            // 2 is not 0, and yet `2 & 1` is.
+            let test = if swap { f.bin(op, truth, x) } else { f.bin(op, x, truth) };
+            let (yes, no) = f.branch(test);
+            f.at(yes);
+            f.emit(0);
+            f.at(no);
+            f.emit(1);
+            hold(&f.finish().expect("a program"));
+        }
+    }
+}
+
+#[test]
 fn a_lookup_sees_what_was_made_under_an_equal_key() {
     let mut f = start(3);
     let table = f.table("t", 1, 8);
