@@ -1,6 +1,7 @@
 //! Options of experiments on a chain of the user's.
 
 use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
+use ::bench::plan::Rate;
 use ::bench::speed::Shape;
 use ::bench::speed::machine::Machine;
 use ::bench::start::RunOptions;
@@ -92,6 +93,16 @@ pub struct ChainArgs {
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().map_err(|error| error.to_string())?;
     if number > 0.0 && number.is_finite() { Ok(number) } else { Err("a number above 0".into()) }
+}
+
+/// Reads frames a second, at least 1: `100`, or with a unit as everywhere else, `500kpps`.
+pub fn frames_a_second(text: &str) -> Result<f64, String> {
+    let with_unit = || match text.parse::<Rate>() {
+        Ok(Rate::Frames(frames)) => Some(frames),
+        _ => None,
+    };
+    let frames = positive(text).ok().or_else(with_unit).filter(|frames| *frames >= 1.0);
+    frames.ok_or_else(|| "write frames a second, 1 or more, as in `100`, `500kpps` or `5Mpps`".into())
 }
 
 impl ChainArgs {

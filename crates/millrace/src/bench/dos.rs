@@ -12,11 +12,11 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct DosArgs {
     /// Normal packets a second
-    #[arg(long, value_name = "PPS", default_value_t = 50_000.0, value_parser = super::chain::positive)]
+    #[arg(long, value_name = "PPS", default_value_t = 50_000.0, value_parser = super::chain::frames_a_second)]
     normal: f64,
 
     /// Packets of the attack a second
-    #[arg(long, value_name = "PPS", default_value_t = 500_000.0, value_parser = super::chain::positive)]
+    #[arg(long, value_name = "PPS", default_value_t = 500_000.0, value_parser = super::chain::frames_a_second)]
     attack: f64,
 
     /// Seconds that an attack takes

@@ -1,6 +1,6 @@
 //! `millrace bench latency`: how long frames take through a chain.
 
-use super::chain::{ChainArgs, positive};
+use super::chain::{ChainArgs, frames_a_second, positive};
 use crate::text::print;
 use ::bench::load::{Arrival, Offer, Seen, Tally, Trials};
 use ::bench::search::{Goal, GoalResult, Limits, search};
@@ -29,9 +29,9 @@ pub struct LatencyArgs {
     #[command(flatten)]
     chain: ChainArgs,
 
-    /// Rates, in frames a second; by default 100, and 10, 50 and 90 percent of what the chain carries with half a percent
+    /// Rates, in frames a second (`100,20kpps`); by default 100, and 10, 50 and 90 percent of what the chain carries with half a percent
     /// of loss
-    #[arg(long, value_delimiter = ',', value_parser = positive)]
+    #[arg(long, value_delimiter = ',', value_parser = frames_a_second)]
     rate: Vec<f64>,
 
     /// Seconds for each rate; at low rates it takes as long as 200 frames do

@@ -48,8 +48,8 @@ pub struct PeersArgs {
     flows: u64,
 
     /// Frames a second at which latency is measured
-    #[arg(long, value_name = "RATE", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    latency_rate: u32,
+    #[arg(long, value_name = "RATE", default_value_t = 5000.0, value_parser = super::chain::frames_a_second)]
+    latency_rate: f64,
 
     /// How the tester reaches its devices: af-packet, af-xdp
     #[arg(long, value_name = "MEANS", default_value = "af-packet")]
@@ -99,7 +99,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
         trial_s: args.seconds,
         size: args.size,
         flows: args.flows,
-        latency: (f64::from(args.latency_rate), 4.0 * args.seconds),
+        latency: (args.latency_rate, 4.0 * args.seconds),
         tester_core: machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core),
         core,
         means: args.tester,

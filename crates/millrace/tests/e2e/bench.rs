@@ -128,7 +128,7 @@ inline = \"FromDevice(0) -> SetTimestamp -> Queue(4000) -> DelayUnqueue(20ms) ->
 fn what_stands_between_two_devices_is_measured() {
     let folder = Folder::new();
     let devices = ["--send", "net_ring0", "--receive", "net_ring0"];
-    let options = ["bench", "latency", "--rate", "1000", "--seconds", "0.2", "--at-once", "10", "--json"];
+    let options = ["bench", "latency", "--rate", "1kpps", "--seconds", "0.2", "--at-once", "10", "--json"];
     let run = folder.millrace(&[&options[..], &devices].concat());
     if run.stderr.contains("DPDK") && run.code != Some(0) {
         eprintln!("SKIP: {}", run.stderr);
@@ -140,6 +140,8 @@ fn what_stands_between_two_devices_is_measured() {
     assert_eq!((&row["frames"], &row["duplicates"], &row["reordered"]), (&200.into(), &0.into(), &0.into()));
     let alone = folder.millrace(&["bench", "throughput", "--send", "net_ring0"]);
     assert!(alone.code == Some(2) && alone.stderr.contains("--receive"), "{}", alone.stderr);
+    let vague = folder.millrace(&["bench", "latency", "--rate", "10Gbps"]);
+    assert!(vague.code == Some(2) && vague.stderr.contains("`500kpps`"), "{}", vague.stderr);
     let none = folder.millrace(&["bench", "latency"]);
     assert!(none.code == Some(2) && none.stderr.contains("CHAIN"), "{}", none.stderr);
 }
