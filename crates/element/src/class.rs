@@ -12,6 +12,8 @@ pub enum StateScope {
     None,
     /// Each worker has its own; handlers add them up.
     PerWorker,
+    /// Each worker has that of its own flows: packets of a flow, in both directions, must come to the worker that has it.
+    PerFlow,
     /// All workers see one.
     Shared,
     /// One worker has it: packets of other workers are handed over to that one.

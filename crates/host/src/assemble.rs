@@ -178,11 +178,23 @@ fn assemble_all(
         note_writers(graph, &mut nodes);
         graphs.push(nodes);
     }
+    spread_for_state(&mut graphs);
     let (mut stretches, cuts) = fuse(&mut graphs, options)?;
     let programs = compile(&mut graphs, &mut stretches, options)?;
     let workers = options.workers.max(1);
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
     Ok(Some(Assembly { graphs, stretches, cuts, live: Arc::new(live), programs }))
+}
+
+/// What a device has shared out stays with the worker that receives it, where no element keeps anything by flow: nobody
+/// parses and hashes packets to find who owns them.
+fn spread_for_state(graphs: &mut [Vec<Node>]) {
+    if graphs.iter().flatten().any(|node| node.class.state == StateScope::PerFlow) {
+        return;
+    }
+    for node in graphs.iter_mut().flatten() {
+        node.spread.take_if(|spread| spread.is_shared_out());
+    }
 }
 
 #[expect(clippy::too_many_arguments, reason = "one caller; each is a different thing")]

@@ -24,6 +24,7 @@ struct Line {
     to: Option<Frames>,
     /// Whether nothing comes any more once nothing waits.
     ends: bool,
+    shares_flows: bool,
     stats: PortStats,
 }
 
@@ -37,7 +38,7 @@ impl Port for Line {
     }
 
     fn info(&self) -> PortInfo {
-        PortInfo::default()
+        PortInfo { shares_flows: self.shares_flows, ..PortInfo::default() }
     }
 
     fn set_origin(&mut self, _origin: u16) {}
@@ -90,6 +91,8 @@ struct Lines {
     reader: HashMap<String, usize>,
     /// Whether the run ends when nothing is left.
     ends: bool,
+    /// Whether they say that they share out flows by themselves.
+    shares_flows: bool,
 }
 
 impl PortOpener for Lines {
@@ -101,7 +104,8 @@ impl PortOpener for Lines {
             Direction::Receive => (self.from.get(name).cloned(), None),
             Direction::Send => (None, Some(self.to.get(name).cloned().ok_or("no such line")?)),
         };
-        Ok(Box::new(Line { name: name.into(), from, to, ends: self.ends, stats: PortStats::default() }))
+        let (ends, shares_flows) = (self.ends, self.shares_flows);
+        Ok(Box::new(Line { name: name.into(), from, to, ends, shares_flows, stats: PortStats::default() }))
     }
 }
 
@@ -264,6 +268,42 @@ fn nothing_is_left_between_workers_at_the_end() {
             assert!(outcome.is_sound(), "{:?}", outcome.report.unbalanced().collect::<Vec<_>>());
             let out = outcome.report.nodes.iter().find(|node| node.name == "out").expect("a file");
             assert_eq!((out.sent, outcome.report.dropped()), (all, 0), "{workers} workers, round {round}");
+        }
+    }
+}
+
+/// What a device has shared out by flows stays with the worker that received it, unless an element keeps state by flow.
+#[test]
+fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
+    let counted = "FromDevice(inside) -> c :: Counter -> ToDevice(back);";
+    let kept = "FromDevice(inside) -> Strip(14) -> CheckIPHeader -> IPReassembler -> c :: Counter -> Unstrip(14) -> ToDevice(back);";
+    for (text, shares_flows, is_spread) in
+        [(counted, true, false), (counted, false, true), (kept, true, true)]
+    {
+        for fused in [Wanted::Nothing, Wanted::All] {
+            let (frames, back) = (frames(17), Frames::default());
+            let all = frames.len() as u64;
+            let mut ports = Lines { ends: true, shares_flows, ..Lines::default() };
+            ports.from.insert("inside".into(), Arc::new(Mutex::new(frames)));
+            ports.to.insert("back".into(), Arc::clone(&back));
+            ports.reader.insert("inside".into(), 1);
+            let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+            let source = map.add("test.click", text);
+            let ast = click::parse(&mut map, source, &mut diags);
+            let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
+            let options = Options { workers: 2, fused, ..Options::default() };
+            let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");
+            let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+            let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+            let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+            let outcome = running.expect("threads").wait();
+            assert!(outcome.is_sound(), "{:?}", outcome.report.unbalanced().collect::<Vec<_>>());
+            let of_worker = |worker: &host::worker::Worker| {
+                worker.nodes.iter().find(|node| node.name == "c").expect("a counter").books.input.get()
+            };
+            let shares: Vec<u64> = outcome.workers.iter().map(of_worker).collect();
+            assert_eq!((shares.iter().sum::<u64>(), lock(&back).len() as u64), (all, all), "{text}");
+            assert_eq!(shares[0] > 0, is_spread, "{shares:?}, {shares_flows}: {text}");
         }
     }
 }

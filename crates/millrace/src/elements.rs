@@ -57,6 +57,7 @@ fn shape(class: &element::Class) -> String {
     let state = match class.state {
         element::StateScope::None => "none",
         element::StateScope::PerWorker => "one for each worker",
+        element::StateScope::PerFlow => "one for each worker, of its own flows",
         element::StateScope::Shared => "shared by all workers",
         element::StateScope::OneWorker => "of one worker; others hand packets over",
     };

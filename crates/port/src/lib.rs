@@ -103,11 +103,14 @@ pub struct PortInfo {
     pub mtu: Option<u32>,
     /// What packets start with, as captures number it; [`LINK_ETHERNET`] for nearly all ports.
     pub link_type: u32,
+    /// Whether the packets of a flow all come to one of the port's queues, and the flows to all of them, as with
+    /// receive-side scaling.
+    pub shares_flows: bool,
 }
 
 impl Default for PortInfo {
     fn default() -> Self {
-        PortInfo { link_up: true, mac: None, mtu: None, link_type: LINK_ETHERNET }
+        PortInfo { link_up: true, mac: None, mtu: None, link_type: LINK_ETHERNET, shares_flows: false }
     }
 }
 

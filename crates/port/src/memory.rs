@@ -24,6 +24,7 @@ pub struct MemoryPort {
     left: u64,
     origin: u16,
     keep: Option<SentFrames>,
+    shares_flows: bool,
     stats: PortStats,
 }
 
@@ -42,6 +43,7 @@ impl MemoryPort {
             left: 0,
             origin: shm::descriptor::NO_PORT,
             keep: None,
+            shares_flows: false,
             stats: PortStats::default(),
         }
     }
@@ -50,6 +52,13 @@ impl MemoryPort {
     #[must_use]
     pub fn limit(mut self, packets: u64) -> MemoryPort {
         self.left = packets;
+        self
+    }
+
+    /// Says that each worker has such a port with flows of its own.
+    #[must_use]
+    pub fn of_shared_flows(mut self) -> MemoryPort {
+        self.shares_flows = true;
         self
     }
 
@@ -74,7 +83,7 @@ impl Port for MemoryPort {
     }
 
     fn info(&self) -> PortInfo {
-        PortInfo::default()
+        PortInfo { shares_flows: self.shares_flows, ..PortInfo::default() }
     }
 
     fn set_origin(&mut self, origin: u16) {

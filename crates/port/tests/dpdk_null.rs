@@ -122,6 +122,8 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     let spec = DpdkSpec::parse("net_null3,size=64").expect("a name");
     let ports = dpdk.open(&spec, 2).expect("two queue pairs");
     assert_eq!((ports.len(), ports[0].device().queues), (2, 2));
+    // It says that it can share out flows; one queue has nothing to share.
+    assert!(ports.iter().all(|port| port.info().shares_flows) && !port.info().shares_flows);
     std::thread::scope(|scope| {
         for mut port in ports {
             let mut pool = dpdk.pool();

@@ -179,7 +179,7 @@ impl Element for FromDevice {
     }
 
     fn spread(&self) -> Option<Spread> {
-        Some(Spread::new(Arc::clone(self.owners.as_ref()?), self.port.info().link_type))
+        Some(Spread::new(Arc::clone(self.owners.as_ref()?), &self.port.info()))
     }
 
     fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {

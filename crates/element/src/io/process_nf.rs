@@ -46,7 +46,7 @@ file puts it into the configuration; there is no other use for it.
     ports: "-/-",
     processing: "h/h",
     flow: "x/x",
-    state: StateScope::PerWorker,
+    state: StateScope::PerFlow,
     make,
 };
 

@@ -53,7 +53,7 @@ ICMPError(..., timeexceeded, reassembly) may stand there.
     ports: "1/1-2",
     processing: "a/ah",
     flow: "x/x",
-    state: StateScope::PerWorker,
+    state: StateScope::PerFlow,
     make,
 };
 

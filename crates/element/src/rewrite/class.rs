@@ -162,7 +162,7 @@ macro_rules! classes {
             ports: "1-/1-",
             processing: "h/h",
             flow: "x/x",
-            state: StateScope::PerWorker,
+            state: StateScope::PerFlow,
             make: |cx| rewriter::make(cx, &const { $flavor }),
         };
     )*};

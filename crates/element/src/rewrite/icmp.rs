@@ -48,7 +48,7 @@ mended: of both IP headers, of the inner transport header as far as it is there,
     ports: "1/1-",
     processing: "h/h",
     flow: "x/x",
-    state: StateScope::PerWorker,
+    state: StateScope::PerFlow,
     make,
 };
 

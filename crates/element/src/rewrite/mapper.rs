@@ -31,7 +31,7 @@ A load balancer in one line.
     ports: "0/0",
     processing: "a/a",
     flow: "x/x",
-    state: StateScope::PerWorker,
+    state: StateScope::PerFlow,
     make: make_round_robin,
 };
 
@@ -55,7 +55,7 @@ When patterns are added or removed, most addresses keep theirs.
     ports: "0/0",
     processing: "a/a",
     flow: "x/x",
-    state: StateScope::PerWorker,
+    state: StateScope::PerFlow,
     make: make_source_hash,
 };
 

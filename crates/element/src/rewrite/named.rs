@@ -30,7 +30,7 @@ another has in use towards the same remote end.
     ports: "0/0",
     processing: "a/a",
     flow: "x/x",
-    state: StateScope::PerWorker,
+    state: StateScope::PerFlow,
     make,
 };
 

@@ -11,7 +11,7 @@ use packet::access::Access;
 use packet::flow::symmetric;
 use packet::view::protocol;
 use packet::{FlowKey, parse};
-use port::{LINK_ETHERNET, LINK_RAW_IP};
+use port::{LINK_ETHERNET, LINK_RAW_IP, PortInfo};
 use shm::{Packet, PacketBytes};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -165,12 +165,19 @@ fn listed<'a>(packets: &'a [Packet], list: &'a [u16]) -> impl Iterator<Item = &'
 pub struct Spread {
     owners: Arc<Owners>,
     link_type: u32,
+    shared_out: bool,
 }
 
 impl Spread {
-    /// For packets of that link type.
-    pub fn new(owners: Arc<Owners>, link_type: u32) -> Spread {
-        Spread { owners, link_type }
+    /// For what comes from such a port.
+    pub fn new(owners: Arc<Owners>, port: &PortInfo) -> Spread {
+        Spread { owners, link_type: port.link_type, shared_out: port.shares_flows }
+    }
+
+    /// Whether every worker's queue has its share of the flows already: then packets need to go elsewhere only for
+    /// state that is there.
+    pub fn is_shared_out(&self) -> bool {
+        self.shared_out
     }
 
     /// The workers that packets belong to: in `owners`, by their place in the list.

@@ -37,7 +37,7 @@ no other use for it.
     ports: "-/-",
     processing: "h/h",
     flow: "x/x",
-    state: StateScope::PerWorker,
+    state: StateScope::PerFlow,
     make,
 };
 

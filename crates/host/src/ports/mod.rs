@@ -360,7 +360,7 @@ impl Ports {
                     let Some((frames, count)) = share(&frames, traffic.count, worker, workers) else {
                         return Ok(Box::new(MemoryPort::sink(name.as_str())));
                     };
-                    let generator = MemoryPort::generator(name.as_str(), frames);
+                    let generator = MemoryPort::generator(name.as_str(), frames).of_shared_flows();
                     Ok(Box::new(match count {
                         Some(count) => generator.limit(count),
                         None => generator,

@@ -148,7 +148,7 @@ struct Build {
 fn scope(scope: StateScope) -> &'static str {
     match scope {
         StateScope::None => "configuration",
-        StateScope::PerWorker => "one for each worker",
+        StateScope::PerWorker | StateScope::PerFlow => "one for each worker",
         StateScope::Shared => "one for all workers",
         StateScope::OneWorker => "of one worker",
     }

@@ -168,6 +168,7 @@ impl Port for DpdkPort {
             mac: Some(device.mac),
             mtu: Some(u32::from(device.mtu)).filter(|&mtu| mtu > 0),
             link_type: LINK_ETHERNET,
+            shares_flows: device.rss,
         }
     }
 
