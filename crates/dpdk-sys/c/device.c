@@ -133,6 +133,10 @@ int mr_device_start(uint16_t port, uint16_t queues, uint16_t descriptors, struct
 	}
 	if (error != 0)
 		return error;
+	/* To a device that hashes no ports, all flows between two hosts are one. */
+	device->rss = device->rss &&
+		(conf.rx_adv_conf.rss_conf.rss_hf & RTE_ETH_RSS_NONFRAG_IPV4_TCP) != 0 &&
+		(conf.rx_adv_conf.rss_conf.rss_hf & RTE_ETH_RSS_NONFRAG_IPV4_UDP) != 0;
 	node = rte_eth_dev_socket_id(port);
 	error = mr_queues(port, queues, descriptors, pool->mempool, node);
 	if (error != 0)

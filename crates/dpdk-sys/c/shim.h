@@ -100,7 +100,7 @@ struct mr_device {
 	uint16_t rx_queues, tx_queues;
 	uint16_t max_rx_queues, max_tx_queues;
 	uint16_t mtu;
-	bool rss;
+	bool rss;		/* queues get flows by addresses and ports */
 	bool multi_segment;	/* can send chains */
 	bool microseconds;
 	bool link_up;

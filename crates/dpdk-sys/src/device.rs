@@ -52,7 +52,8 @@ pub struct DeviceInfo {
     pub mtu: u16,
     /// Queue pairs that it was started with.
     pub queues: u16,
-    /// Whether the device spreads flows over its queues by a symmetric hash.
+    /// Whether the device spreads TCP and UDP flows over its queues by addresses and ports: by a symmetric hash, where its
+    /// driver takes a key.
     pub rss: bool,
     /// Whether it can send packets of several segments.
     pub multi_segment: bool,

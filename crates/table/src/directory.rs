@@ -110,6 +110,11 @@ impl Directory {
         self.lines.get_or_init(|| (0..self.line_count).map(|_| Line::default()).collect())
     }
 
+    /// Whether it has its memory.
+    pub fn is_prepared(&self) -> bool {
+        self.lines.get().is_some()
+    }
+
     /// Says that `worker` keeps it; whether there was room. What others said before is forgotten.
     pub fn insert(&self, hash: u64, worker: usize) -> bool {
         let lines = self.prepare();

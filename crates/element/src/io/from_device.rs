@@ -30,7 +30,8 @@ Receives packets from a port and pushes them out.
   destination annotations set. `SNIFFER`, `PROMISC`, `SNAPLEN`, `METHOD`, `CAPTURE`, `PROTOCOL`, `HEADROOM`,
   `OUTBOUND`, `TIMESTAMP` are taken and have no effect
 - **annotations**: the MAC header, timestamp and packet type are set by the port
-- **workers**: each receives from a queue of its own, and hands packets to the worker that has their flow's state
+- **workers**: each receives from a queue of its own, and hands packets to the worker that has their flow's state, where
+  the chain keeps any, or to share the work, where the port does not
 - **handlers**: `count`, `byte_count`, `encap` (read), `active` (read/write), `reset_counts` (write)
 - **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
 - **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket.

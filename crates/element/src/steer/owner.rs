@@ -174,10 +174,10 @@ impl Spread {
         Spread { owners, link_type: port.link_type, shared_out: port.shares_flows }
     }
 
-    /// Whether every worker's queue has its share of the flows already: then packets need to go elsewhere only for
-    /// state that is there.
+    /// Whether every worker's queue has its share of the flows already, and no element has a [`Home`]: then packets need
+    /// to go elsewhere only for state that is not noted here.
     pub fn is_shared_out(&self) -> bool {
-        self.shared_out
+        self.shared_out && !self.owners.flows.is_prepared()
     }
 
     /// The workers that packets belong to: in `owners`, by their place in the list.

@@ -526,7 +526,7 @@ impl Maker<'_> {
                 }
             },
             // Not 0 where one of the two is not.
-            Node::Bin(BinOp::Or, a, b) if set.complement(u64::MAX) == IntervalSet::one(0) => {
+            Node::Bin(BinOp::Or, a, b) if set.complement(self.pool.max(id)) == IntervalSet::one(0) => {
                 let (a, b) = (self.truth(a), self.truth(b));
                 self.either(a, b)
             }
