@@ -81,6 +81,12 @@ pub(super) fn write_bits(bit: i64, width: u8, value: u64, mut byte: impl FnMut(u
     }
 }
 
+/// The first bit of a place, which may lie in front of a buffer. Packets that are tried out have numbers that are no
+/// places.
+pub(super) fn first_bit(place: u64) -> Option<i64> {
+    i32::try_from(place as i64).ok().map(|place| i64::from(place) * 8)
+}
+
 /// Reads bits with what gives each byte.
 fn read_bits(bit: i64, width: u8, mut byte: impl FnMut(usize) -> Option<u8>) -> Option<u64> {
     let end = bit + i64::from(width);
@@ -213,7 +219,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
 
     fn bit(&mut self, bits: Bits) -> Option<i64> {
         match bits.root {
-            Root::At(root) => Some(self.value(root)? as i64 * 8 + i64::from(bits.bit)),
+            Root::At(root) => Some(first_bit(self.value(root)?)? + i64::from(bits.bit)),
             Root::Anno => Some(bits.bit.into()),
         }
     }

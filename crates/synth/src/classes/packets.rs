@@ -303,7 +303,7 @@ impl<R: Rng> Maker<'_, '_, R> {
 
     fn set_bits(&mut self, bits: Bits, number: u64) -> bool {
         let from = match bits.root {
-            Root::At(root) => self.value(root).map(|root| root as i64 * 8),
+            Root::At(root) => self.value(root).and_then(super::concrete::first_bit),
             Root::Anno => Some(0),
         };
         let Some(from) = from else { return false };
