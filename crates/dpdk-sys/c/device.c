@@ -120,21 +120,19 @@ int mr_device_start(uint16_t port, uint16_t queues, uint16_t descriptors, struct
 		}
 		if (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_RSS_HASH)
 			conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_RSS_HASH;
-		device->rss = true;
 	}
 	error = rte_eth_dev_configure(port, queues, queues, &conf);
-	if (error != 0 && device->rss) {
+	if (error != 0 && conf.rxmode.mq_mode == RTE_ETH_MQ_RX_RSS) {
 		/* A driver that promises a key length and then refuses the key: flows spread without one. */
 		memset(&conf.rx_adv_conf, 0, sizeof(conf.rx_adv_conf));
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_NONE;
 		conf.rxmode.offloads &= ~RTE_ETH_RX_OFFLOAD_RSS_HASH;
-		device->rss = false;
 		error = rte_eth_dev_configure(port, queues, queues, &conf);
 	}
 	if (error != 0)
 		return error;
 	/* To a device that hashes no ports, all flows between two hosts are one. */
-	device->rss = device->rss &&
+	device->rss = conf.rxmode.mq_mode == RTE_ETH_MQ_RX_RSS &&
 		(conf.rx_adv_conf.rss_conf.rss_hf & RTE_ETH_RSS_NONFRAG_IPV4_TCP) != 0 &&
 		(conf.rx_adv_conf.rss_conf.rss_hf & RTE_ETH_RSS_NONFRAG_IPV4_UDP) != 0;
 	node = rte_eth_dev_socket_id(port);

@@ -4,7 +4,8 @@ use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
 use host::assemble::KnownClasses;
 use host::fused::Wanted;
-use host::running::{Plan, Running};
+use host::running::{Outcome, Plan, Running};
+use host::worker::Worker;
 use host::{Options, PortOpener, assemble};
 use packet::access::Access;
 use port::{Moved, Port, PortInfo, PortStats};
@@ -134,6 +135,27 @@ fn frames(protocol: u8) -> VecDeque<Vec<u8>> {
     (0..PACKETS).flat_map(|number| (0..HOSTS).map(move |host| (number, host))).map(frame).collect()
 }
 
+/// A configuration that runs on these ports.
+fn started(text: &str, options: &Options, ports: &mut Lines) -> Running {
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let source = map.add("test.click", text);
+    let ast = click::parse(&mut map, source, &mut diags);
+    let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
+    let assembly = assemble(&graph, options, ports, &mut diags).expect("machine code");
+    let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    running.expect("threads")
+}
+
+/// How many packets each worker's element of that name had.
+fn shares(outcome: &Outcome, name: &str) -> Vec<u64> {
+    let of_worker = |worker: &Worker| {
+        worker.nodes.iter().find(|node| node.name == name).expect("an element").books.input.get()
+    };
+    outcome.workers.iter().map(of_worker).collect()
+}
+
 /// Runs a chain until as many packets came out at `back` as went in at `inside`; those, and how many packets of `nat`
 /// each worker had.
 fn round_trip(
@@ -152,16 +174,7 @@ fn round_trip(
     if in_order {
         ports.reader = HashMap::from([("inside".into(), 0), ("wire".into(), workers - 1)]);
     }
-    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let source = map.add("test.click", text);
-    let ast = click::parse(&mut map, source, &mut diags);
-    let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
-    let options = Options { workers, fused, ..Options::default() };
-    let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");
-    let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
-    let running = running.expect("threads");
+    let running = started(text, &Options { workers, fused, ..Options::default() }, &mut ports);
     let (start, all) = (Instant::now(), usize::from(HOSTS) * usize::from(PACKETS));
     while lock(&back).len() < all {
         if start.elapsed() > Duration::from_secs(20) {
@@ -172,11 +185,7 @@ fn round_trip(
     running.stop();
     let outcome = running.wait();
     assert!(outcome.is_sound(), "{:?}", outcome.report.unbalanced().collect::<Vec<_>>());
-    let of_worker = |worker: &host::worker::Worker| {
-        let nat = worker.nodes.iter().find(|node| node.name == "nat").expect("a NAT");
-        nat.books.input.get()
-    };
-    let shares = outcome.workers.iter().map(of_worker).collect();
+    let shares = shares(&outcome, "nat");
     let back = lock(&back).drain(..).collect();
     (back, shares)
 }
@@ -253,18 +262,10 @@ fn nothing_is_left_between_workers_at_the_end() {
             ports.from.insert("inside".into(), Arc::new(Mutex::new(frames)));
             ports.reader.insert("inside".into(), 0);
             ports.ends = true;
-            let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
             let text =
                 "FromDevice(inside) -> Queue(1000) -> Unqueue -> c :: Counter -> out :: ToDump(out.pcap);";
-            let source = map.add("test.click", text);
-            let ast = click::parse(&mut map, source, &mut diags);
-            let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
             let options = Options { workers, folder: folder.path().into(), ..Options::default() };
-            let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");
-            let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
-            let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-            let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
-            let outcome = running.expect("threads").wait();
+            let outcome = started(text, &options, &mut ports).wait();
             assert!(outcome.is_sound(), "{:?}", outcome.report.unbalanced().collect::<Vec<_>>());
             let out = outcome.report.nodes.iter().find(|node| node.name == "out").expect("a file");
             assert_eq!((out.sent, outcome.report.dropped()), (all, 0), "{workers} workers, round {round}");
@@ -287,21 +288,10 @@ fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
             ports.from.insert("inside".into(), Arc::new(Mutex::new(frames)));
             ports.to.insert("back".into(), Arc::clone(&back));
             ports.reader.insert("inside".into(), 1);
-            let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-            let source = map.add("test.click", text);
-            let ast = click::parse(&mut map, source, &mut diags);
-            let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
             let options = Options { workers: 2, fused, ..Options::default() };
-            let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");
-            let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
-            let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-            let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
-            let outcome = running.expect("threads").wait();
+            let outcome = started(text, &options, &mut ports).wait();
             assert!(outcome.is_sound(), "{:?}", outcome.report.unbalanced().collect::<Vec<_>>());
-            let of_worker = |worker: &host::worker::Worker| {
-                worker.nodes.iter().find(|node| node.name == "c").expect("a counter").books.input.get()
-            };
-            let shares: Vec<u64> = outcome.workers.iter().map(of_worker).collect();
+            let shares = shares(&outcome, "c");
             assert_eq!((shares.iter().sum::<u64>(), lock(&back).len() as u64), (all, all), "{text}");
             assert_eq!(shares[0] > 0, is_spread, "{shares:?}, {shares_flows}: {text}");
         }

@@ -4,6 +4,7 @@ use super::offer::{Observed, Offer, UnderTest};
 use crate::BenchError;
 use crate::search::{Measurer, Trial};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// How often a trial is repeated, at most.
 const REPEATS: usize = 3;
@@ -17,6 +18,17 @@ pub struct Tally {
     pub repeated: usize,
     /// Trials that something else disturbed to the end.
     pub disturbed: usize,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { trials, repeated, disturbed } = self;
+        write!(
+            out,
+            "{trials} trials, {repeated} of them again because something else had the core or cores were moved apart, \
+             {disturbed} disturbed to the end"
+        )
+    }
 }
 
 /// Offers loads to something, and makes disturbed trials again.

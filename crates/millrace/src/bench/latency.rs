@@ -29,8 +29,8 @@ pub struct LatencyArgs {
     #[command(flatten)]
     chain: ChainArgs,
 
-    /// Rates, in frames a second (`100,20kpps`); by default 100, and 10, 50 and 90 percent of what the chain carries with half a percent
-    /// of loss
+    /// Rates, in frames a second (`100,20kpps`); by default 100, and 10, 50 and 90 percent of what the chain carries with
+    /// half a percent of loss
     #[arg(long, value_delimiter = ',', value_parser = frames_a_second)]
     rate: Vec<f64>,
 
@@ -199,9 +199,6 @@ impl Found {
         text += &format!("\n{table}\n\n");
         text += "late: behind a later frame of its flow. Times are from a frame's arrival in its port's ring to when the \
                  chain sends it; stamps cost some cycles a frame.\n";
-        text + &format!(
-            "{} trials, {} of them again because something else had the core or cores were moved apart, {} disturbed to the end\n",
-            self.tally.trials, self.tally.repeated, self.tally.disturbed
-        )
+        text + &format!("{}\n", self.tally)
     }
 }

@@ -155,10 +155,7 @@ impl Found {
                 if *conforms_to_rfc2544 { "" } else { "; shorter than RFC 2544 asks" }
             );
         }
-        text += &format!(
-            "\n{} trials, {} of them again because something else had the core or cores were moved apart, {} disturbed to the end\n",
-            self.tally.trials, self.tally.repeated, self.tally.disturbed
-        );
+        text += &format!("\n{}\n", self.tally);
         if self.passed < 0.9999 {
             text += &format!(
                 "where nothing is lost, {:.2} % of the frames come out: the chain drops the others\n",

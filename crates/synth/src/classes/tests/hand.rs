@@ -41,6 +41,16 @@ fn hold(program: &Program) -> Classes {
     classes
 }
 
+/// A program that sends what a test holds for to its first output, and the others to its second.
+fn hold_either(mut f: Builder, test: Value) -> Classes {
+    let (yes, no) = f.branch(test);
+    f.at(yes);
+    f.emit(0);
+    f.at(no);
+    f.emit(1);
+    hold(&f.finish().expect("a program"))
+}
+
 #[test]
 fn multiples_and_what_they_are_compared_with() {
     for (by, more, limit) in [(3, 5, 17), (3, 0, 10), (5, 1, 31), (6, 2, 0x47), (7, 200, 0x5fa)] {
@@ -52,12 +62,7 @@ fn multiples_and_what_they_are_compared_with() {
                 let x = f.bin_const(BinOp::Add, x, more);
                 let limit = f.constant(limit);
                 let test = if swap { f.bin(op, limit, x) } else { f.bin(op, x, limit) };
-                let (yes, no) = f.branch(test);
-                f.at(yes);
-                f.emit(0);
-                f.at(no);
-                f.emit(1);
-                let classes = hold(&f.finish().expect("a program"));
+                let classes = hold_either(f, test);
                 // Each is a set of the byte's values.
                 assert!(classes.classes.iter().all(|class| class.filter.0.len() <= 2));
             }
@@ -74,12 +79,7 @@ fn a_number_masked_by_a_truth_has_one_bit() {
             let truth = f.bin_const(BinOp::Lt, y, 5);
             // 2 is not 0, and yet `2 & 1` is.
             let test = if swap { f.bin(op, truth, x) } else { f.bin(op, x, truth) };
-            let (yes, no) = f.branch(test);
-            f.at(yes);
-            f.emit(0);
-            f.at(no);
-            f.emit(1);
-            hold(&f.finish().expect("a program"));
+            hold_either(f, test);
         }
     }
 }
