@@ -2,24 +2,19 @@
 //! (`fuzz_parse` asserts both): on random bytes, on random tokens, on mutated configurations, and
 //! on every file that fuzzing ever found (`fuzz/regressions/click_parse` at the root).
 
-use std::path::Path;
-
 use click::fuzz_parse;
 use proptest::prelude::*;
 
-const GOLDEN: &str = "tests/golden";
-const REGRESSIONS: &str = "../../fuzz/regressions/click_parse";
+/// The golden files of this crate, by a symbolic link.
+const GOLDEN: &str = "seeds/click_parse";
+const REGRESSIONS: &str = "regressions/click_parse";
 
 fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(dir)
-        .expect("the folder is there")
-        .map(|entry| entry.expect("folder is readable").path())
+    testkit::replay::files(folder)
+        .into_iter()
         .filter(|path| path.extension().is_none_or(|ext| ext != "expected"))
         .map(|path| (path.display().to_string(), std::fs::read(&path).expect("file is readable")))
-        .collect();
-    files.sort();
-    files
+        .collect()
 }
 
 #[test]

@@ -13,9 +13,6 @@
 
 mod frames;
 mod fuzz;
-#[cfg(test)]
-#[path = "../../../fuzz/replay.rs"]
-pub(crate) mod replay;
 
 pub use frames::{random_frames, random_packets};
 pub use fuzz::fuzz_packets;

@@ -37,10 +37,6 @@ pub mod running;
 pub mod services;
 pub mod worker;
 
-#[cfg(test)]
-#[path = "../../../fuzz/replay.rs"]
-mod replay;
-
 pub use assemble::{AssembleError, Assembly, Options, assemble};
 pub use report::{NodeReport, Report};
 pub use running::{Outcome, Running};

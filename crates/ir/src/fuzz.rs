@@ -186,12 +186,8 @@ pub fn fuzz_text(data: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../../../fuzz/replay.rs"]
-mod replay;
-
-#[cfg(test)]
 mod tests {
-    use super::replay;
+    use testkit::replay;
 
     /// The inputs that fuzzing starts from, and every one that it once found wrong.
     #[test]

@@ -2,20 +2,16 @@
 //! `fuzz/seeds/packet_views` and `fuzz/regressions/packet_views`.
 
 mod harness;
-#[path = "../../../fuzz/replay.rs"]
-mod replay;
-
-use std::path::Path;
 
 #[test]
 fn packet_views_holds_on_all_seeds_and_regressions() {
-    replay::replay("packet_views", 14, harness::packet_views);
+    testkit::replay::replay("packet_views", 14, harness::packet_views);
 }
 
 #[test]
 fn the_seeds_are_the_frames_that_their_names_say() {
     let seed = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/packet_views").join(name);
+        let path = testkit::workspace::root().join("fuzz/seeds/packet_views").join(name);
         std::fs::read(path).expect("a seed")
     };
     let layers = |name: &str| packet::parse::frame(&seed(name), 0);

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::path::Path;
 
 use packet::checksum::{self, Verdict};
 use packet::view::{Arp, Ethernet, Icmp, Icmp6, Ipv4, Ipv6, Tcp, Udp, VlanTag, icmp, ipv4, nd, tcp, vlan};
@@ -10,7 +9,7 @@ use packet::{Access, Error, Header, MacAddr, parse};
 
 /// A frame that was made without this crate, checksums included.
 fn seed(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/packet_views").join(name);
+    let path = testkit::workspace::root().join("fuzz/seeds/packet_views").join(name);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

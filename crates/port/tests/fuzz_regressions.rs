@@ -1,19 +1,16 @@
 //! Replays the inputs that fuzzing starts from, and every one that it once found wrong: the files in
 //! `fuzz/seeds/capture_reader` and `fuzz/regressions/capture_reader`.
 
-#[path = "../../../fuzz/replay.rs"]
-mod replay;
-
 use port::capture::CaptureReader;
 
 #[test]
 fn the_readers_hold_on_all_seeds_and_regressions() {
-    replay::replay("capture_reader", 7, port::capture::fuzz_reader);
+    testkit::replay::replay("capture_reader", 7, port::capture::fuzz_reader);
 }
 
 #[test]
 fn the_seeds_are_captures() {
-    for path in replay::files("seeds/capture_reader") {
+    for path in testkit::replay::files("seeds/capture_reader") {
         let mut reader = CaptureReader::open(&path).unwrap_or_else(|error| panic!("{error}"));
         let mut frames = 0;
         let whole = loop {

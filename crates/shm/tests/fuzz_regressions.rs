@@ -1,14 +1,12 @@
 //! Replays what fuzzing of a hostile NF starts from, and what it once found wrong; and any bytes.
 
 mod peer;
-#[path = "../../../fuzz/replay.rs"]
-mod replay;
 
 use proptest::prelude::*;
 
 #[test]
 fn hostile_peer_holds_on_all_seeds_and_regressions() {
-    replay::replay("hostile_peer", 5, peer::hostile_peer);
+    testkit::replay::replay("hostile_peer", 5, peer::hostile_peer);
 }
 
 proptest! {

@@ -247,7 +247,7 @@ mod tests {
     /// The inputs that fuzzing starts from, and every one that it once found wrong.
     #[test]
     fn seeds_and_regressions_of_fuzzing_hold() {
-        crate::testing::replay::replay("element_packets", 20, super::fuzz_packets);
+        testkit::replay::replay("element_packets", 20, super::fuzz_packets);
     }
 
     #[test]

@@ -344,7 +344,7 @@ fn hostile_files() {
 /// The inputs that fuzzing starts from (they are the golden files), and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    crate::replay::replay("chain_file", 22, fuzz_chain);
+    testkit::replay::replay("chain_file", 22, fuzz_chain);
 }
 
 fn piece() -> impl Strategy<Value = String> {

@@ -24,7 +24,7 @@ fn chains_do_the_same_fused() {
 /// The inputs that fuzzing starts from, and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    crate::replay::replay("chain_forms", 4, |data| {
+    testkit::replay::replay("chain_forms", 4, |data| {
         fuzz_forms(data);
     });
 }

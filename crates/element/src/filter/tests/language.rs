@@ -236,7 +236,7 @@ proptest! {
 /// The inputs that fuzzing starts from, and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    crate::testing::replay::replay("filter_expression", 12, crate::filter::fuzz_expression);
+    testkit::replay::replay("filter_expression", 12, crate::filter::fuzz_expression);
 }
 
 /// Words of the language and others, with and without spaces.

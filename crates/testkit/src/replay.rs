@@ -1,14 +1,14 @@
 //! What fuzzing starts from and what it once found wrong, for plain `cargo test`.
-//!
-//! A module of the tests of each crate that is fuzzed, by `#[path]`: a crate of its own would have to stand
-//! above all of them.
 
-use std::path::{Path, PathBuf};
+use crate::workspace;
+use std::path::PathBuf;
 
 /// The files in a folder of `fuzz/`, in order; none where there is no such folder.
+///
+/// # Panics
+/// When the folder cannot be read.
 pub fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz").join(folder);
-    let entries = std::fs::read_dir(&folder).into_iter().flatten();
+    let entries = std::fs::read_dir(workspace::root().join("fuzz").join(folder)).into_iter().flatten();
     let paths = entries.map(|entry| entry.expect("a folder that can be read").path());
     let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
     files.sort();
@@ -16,6 +16,9 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
 }
 
 /// Runs a target's harness on its seeds and regressions, of which there are at least so many.
+///
+/// # Panics
+/// When there are fewer, or one cannot be read.
 pub fn replay(target: &str, least: usize, harness: impl Fn(&[u8])) {
     let all = [files(&format!("seeds/{target}")), files(&format!("regressions/{target}"))].concat();
     assert!(all.len() >= least, "only {} files: the seeds are gone", all.len());

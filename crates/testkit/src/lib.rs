@@ -1,0 +1,10 @@
+//! What tests share. Nothing that ships depends on it, and it depends on no crate of ours: so every crate's
+//! tests may use it, those of the lowest one too.
+//!
+//! - [`workspace`]: where the repository is, and what crates it has
+//! - [`replay`]: seeds and regressions of fuzz targets
+//! - [`order`]: which way dependencies point, between crates and between the modules of a crate
+
+pub mod order;
+pub mod replay;
+pub mod workspace;
