@@ -1,7 +1,7 @@
 //! An NF that writes anything into the rings, claims and slots that it shares with its host.
 #![no_main]
 
-#[path = "../../crates/shm/tests/peer/mod.rs"]
+#[path = "../../crates/memory/shm/tests/peer/mod.rs"]
 mod peer;
 
 // args: -max_len=2048

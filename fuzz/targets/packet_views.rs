@@ -1,7 +1,7 @@
 //! Header views, the bounded parse and checksums on any frame, against etherparse.
 #![no_main]
 
-#[path = "../../crates/packet/tests/harness/mod.rs"]
+#[path = "../../crates/base/packet/tests/harness/mod.rs"]
 mod harness;
 
 // args: -max_len=512

@@ -49,7 +49,7 @@ pub fn build(source: &Path, folder: &Path) -> Option<PathBuf> {
     let library = std::env::current_exe().expect("this program").with_file_name("libmillrace_nf.a");
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
-        .arg(root.join("crates/nf-c/include"));
+        .arg(root.join("crates/nf/nf-c/include"));
     cc.arg("-o").arg(&program).arg(source).arg(library).args(["-lpthread", "-ldl", "-lm"]);
     let output = cc.output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

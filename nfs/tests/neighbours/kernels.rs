@@ -267,7 +267,7 @@ fn an_nf_in_c_has_the_same() {
     let library = std::env::current_exe().expect("this program").with_file_name("libmillrace_nf.a");
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
-        .arg(root.join("crates/nf-c/include"));
+        .arg(root.join("crates/nf/nf-c/include"));
     cc.arg("-o").arg(&program).arg(root.join("nfs/tests/neighbours/router.c")).arg(library);
     let built = cc.args(["-lpthread", "-ldl", "-lm"]).output().expect("it runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));

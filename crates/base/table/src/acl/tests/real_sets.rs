@@ -8,7 +8,7 @@ use super::super::{Classifier, Limits, MISS, Schema, first_match};
 
 #[test]
 fn real_sets_answer_as_the_linear_scan() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/acl");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/acl");
     if !folder.is_dir() {
         eprintln!("SKIP: no filter sets beside the checkout ({} is not there)", folder.display());
         return;

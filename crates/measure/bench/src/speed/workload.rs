@@ -11,7 +11,7 @@ use table::acl::classbench::Filter;
 
 macro_rules! example {
     ($file:literal) => {
-        include_str!(concat!("../../../../examples/", $file))
+        include_str!(concat!("../../../../../examples/", $file))
     };
 }
 pub(super) use example;

@@ -4,7 +4,7 @@
 //! the library that NFs link, on one core, where they yield to each other, and on two. Beside it a ring of the same
 //! claims between two threads of one process. All rows take turns, round by round; the median and the spread count.
 
-#[path = "../../shm/examples/measure/mod.rs"]
+#[path = "../../../memory/shm/examples/measure/mod.rs"]
 mod measure;
 
 use measure::{ROUNDS, pin, spread, ticks_per_ns};

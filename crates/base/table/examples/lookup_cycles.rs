@@ -143,7 +143,7 @@ type Routes = (Vec<(u32, u8)>, Vec<(u128, u8)>);
 
 /// A full table: the one under `../shared/data`, else one made up with its lengths.
 fn full_routes() -> Routes {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/lpm");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/data/lpm");
     let file = std::fs::File::open(format!("{path}/bgp_full_table_prefixes.txt.gz"));
     let (mut four, mut six) = (Vec::new(), Vec::new());
     if let Ok(file) = file {

@@ -146,7 +146,7 @@ fn made_up_sets_are_classified_as_a_linear_scan_does() {
 
 /// The folder of published sets, where it lies beside the checkout.
 fn published(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/acl").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/acl").join(name);
     if !path.exists() {
         eprintln!("SKIP: {} is not there", path.display());
         return None;

@@ -38,9 +38,9 @@ impl Nf {
 
     fn click(self) -> Option<&'static str> {
         match self {
-            Nf::L2 => Some(include_str!("../../../../../examples/bench/l2.click")),
-            Nf::L3 => Some(include_str!("../../../../../examples/bench/l3-10.click")),
-            Nf::Firewall => Some(include_str!("../../../../../examples/bench/firewall-10.click")),
+            Nf::L2 => Some(include_str!("../../../../../../examples/bench/l2.click")),
+            Nf::L3 => Some(include_str!("../../../../../../examples/bench/l3-10.click")),
+            Nf::Firewall => Some(include_str!("../../../../../../examples/bench/firewall-10.click")),
             Nf::Program => None,
         }
     }
