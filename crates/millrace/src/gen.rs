@@ -7,12 +7,12 @@ use std::io::{self, IsTerminal, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use bench::capture::{Resolution, write_capture};
-use bench::traffic::{
+use clap::{Args, ValueHint};
+use traffic::capture::{Resolution, write_capture};
+use traffic::{
     AddressRange, FcsCounting, FlowOrder, MacAddress, PayloadFill, PortSet, ProtocolMix, SizeMix, Spacing,
     Summary, TcpFlags, TrafficSpec, VlanTags,
 };
-use clap::{Args, ValueHint};
 
 /// Writes a capture of made-up traffic: the same options give the same bytes, always.
 ///

@@ -10,12 +10,13 @@ use ::bench::plan::{Ask, Nanoseconds, Plan, Rate, Topology, make};
 use ::bench::speed::Shape;
 use ::bench::speed::machine::Machine;
 use ::bench::start::RunOptions;
-use ::bench::traffic::{Change, SizeMix};
 use anyhow::Context;
 use clap::Args;
+use host::made::Change;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use traffic::SizeMix;
 
 /// Packet slots: those under way and in caches.
 const SLOTS: u32 = 16_384;

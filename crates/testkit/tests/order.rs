@@ -35,10 +35,15 @@ fn nothing_in_a_crate_is_used_in_a_circle() {
         }
     }
     assert!(new.is_empty(), "new circles:\n{}", new.join("\n"));
-    let left = left.concat();
+    let gone: Vec<&str> =
+        text.lines().filter(|line| !left.iter().any(|left| left.trim_end() == *line)).collect();
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&list, left).expect("the list can be written");
+        std::fs::write(&list, left.concat()).expect("the list can be written");
     } else {
-        assert_eq!(text, left, "circles are gone or smaller: `BLESS=1` takes them off the list");
+        assert!(
+            gone.is_empty(),
+            "circles are gone or smaller, `BLESS=1` takes them off the list:\n{}",
+            gone.join("\n")
+        );
     }
 }

@@ -13,6 +13,7 @@
 //! - [`control`]: handlers and stops, from other threads
 //! - [`handlers`]: the same for a whole chain, NFs in processes too
 //! - [`live`]: other configurations for elements that run
+//! - [`made`]: the frames of ports with made-up traffic
 //! - [`running`]: a chain that runs
 //! - [`nf`]: NFs in processes of their own
 //! - [`probe`]: where a worker's cycles go, while somebody asks
@@ -27,6 +28,7 @@ pub mod forward;
 pub mod fused;
 pub mod handlers;
 pub mod live;
+pub mod made;
 pub mod nf;
 pub mod node;
 pub mod packages;

@@ -1,64 +1,15 @@
 //! The crate's one error type. A message states the fact, then the remedy.
 
-use std::path::PathBuf;
-
+use std::path::Path;
 use thiserror::Error;
+use traffic::TrafficError;
 
-/// Everything that can go wrong while making, reading or writing traffic.
+/// Everything that can go wrong while measuring.
 #[derive(Debug, Error)]
 pub enum BenchError {
-    /// A textual setting could not be read.
-    #[error("{what} `{text}`: {reason}")]
-    BadSetting {
-        /// Which setting, in the user's words (`frame sizes`, `address range`).
-        what: &'static str,
-        /// The offending text.
-        text: String,
-        /// What is wrong with it and what would be right.
-        reason: String,
-    },
-    /// Settings that are fine one by one contradict each other.
-    #[error("{0}")]
-    Contradiction(String),
-    /// The address and port ranges hold fewer 5-tuples than flows were asked for.
-    #[error(
-        "{wanted} flows were asked for, but the address and port ranges hold only {available} \
-         distinct {class} 5-tuples; widen a range or ask for fewer flows"
-    )]
-    TooFewTuples {
-        /// Flows asked for.
-        wanted: u64,
-        /// Distinct 5-tuples in the ranges.
-        available: u128,
-        /// Which kind of flow ran out (`IPv4 UDP`).
-        class: &'static str,
-    },
-    /// A frame cannot be built at the length asked for.
-    #[error("a frame of {len_bytes} bytes (without FCS) cannot be built: {reason}")]
-    BadFrame {
-        /// Length asked for, without FCS.
-        len_bytes: usize,
-        /// Why not.
-        reason: String,
-    },
-    /// A rule or trace file has lines that cannot be read.
-    #[error("{told}")]
-    BadLines {
-        /// The file.
-        path: PathBuf,
-        /// Each line with file, number and what is wrong with it.
-        told: String,
-    },
-    /// A file could not be opened, read or created.
-    #[error("cannot {action} {}: {cause}", path.display())]
-    File {
-        /// What was tried (`open`, `read`, `create`).
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The operating system's answer.
-        cause: std::io::Error,
-    },
+    /// Made-up traffic, a capture, a setting or a file.
+    #[error(transparent)]
+    Traffic(#[from] TrafficError),
     /// A chain that was to be measured has mistakes.
     #[error("{told}")]
     BadChain {
@@ -74,23 +25,26 @@ pub enum BenchError {
     /// A measurement that gave no figure.
     #[error("no figure: {0}")]
     Measurement(String),
-    /// A capture could not be written to its end.
-    #[error(
-        "writing stopped after {frames} frames: {cause}; those frames are readable in {}",
-        kept.display()
-    )]
-    CaptureCut {
-        /// Whole frames that reached the file.
-        frames: u64,
-        /// Where they are.
-        kept: PathBuf,
-        /// The operating system's answer.
-        cause: std::io::Error,
-    },
 }
 
 impl BenchError {
-    pub(crate) fn setting(what: &'static str, text: &str, reason: impl Into<String>) -> Self {
-        Self::BadSetting { what, text: text.to_owned(), reason: reason.into() }
+    /// A file with lines that cannot be read, each of which `told` names.
+    pub(crate) fn bad_lines(path: &Path, told: String) -> BenchError {
+        TrafficError::BadLines { path: path.to_owned(), told }.into()
+    }
+
+    /// A file that could not be opened, read or written; `action` says what was tried.
+    pub(crate) fn file(action: &'static str, path: &Path, cause: std::io::Error) -> BenchError {
+        TrafficError::File { action, path: path.to_owned(), cause }.into()
+    }
+
+    /// A textual setting that could not be read.
+    pub(crate) fn setting(what: &'static str, text: &str, reason: impl Into<String>) -> BenchError {
+        TrafficError::setting(what, text, reason).into()
+    }
+
+    /// Settings that contradict each other.
+    pub(crate) fn contradiction(told: String) -> BenchError {
+        TrafficError::Contradiction(told).into()
     }
 }

@@ -1,8 +1,4 @@
-//! Measuring: made-up traffic, the captures that hold it, and what functions cost.
-//!
-//! [`traffic`] makes frames, repeatably, from a [`traffic::TrafficSpec`]; [`capture`] writes them
-//! to a pcap file. Both the `millrace gen` command and the in-memory generator port draw from
-//! here, so a figure measured in memory can be repeated from a file.
+//! Measuring: what functions cost, what a chain carries, and how long packets take through it.
 //!
 //! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
@@ -13,7 +9,6 @@
 //!
 //! What this crate does not do: drive devices. Ports do.
 
-pub mod capture;
 mod error;
 pub mod experiment;
 pub mod figure;
@@ -23,7 +18,6 @@ pub mod plan;
 pub mod search;
 pub mod speed;
 pub mod start;
-pub mod traffic;
 pub mod wire;
 
 pub use error::BenchError;

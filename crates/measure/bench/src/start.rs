@@ -3,9 +3,9 @@
 use crate::BenchError;
 use crate::speed::Shape;
 use crate::speed::apart::Apart;
-use crate::traffic::{Change, made};
 use diag::{Diagnostics, SourceMap};
 use host::chain::{Chain, Sources, TrafficDecl};
+use host::made::{Change, made};
 use host::nf::{Brief, NfOutput, brief};
 use host::ports::Ports;
 use host::running::{Plan, Running};

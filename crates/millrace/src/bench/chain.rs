@@ -5,11 +5,12 @@ use ::bench::plan::Rate;
 use ::bench::speed::Shape;
 use ::bench::speed::machine::Machine;
 use ::bench::start::RunOptions;
-use ::bench::traffic::{AddressRange, Change, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
 use ::bench::wire::devices::Means;
 use ::bench::wire::{Between, Ways};
 use clap::Args;
+use host::made::Change;
 use std::path::PathBuf;
+use traffic::{AddressRange, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
 
 /// Flows of a tester, where that is not said.
 const FLOWS: u64 = 1_000;

@@ -5,11 +5,11 @@ mod show;
 
 use crate::check;
 use crate::launch;
-use ::bench::traffic::{self, Change};
 use anyhow::{Context, bail};
 use clap::Args;
 use control::api::Order;
 use host::chain::TrafficDecl;
+use host::made::Change;
 use host::nf::NfOutput;
 use host::running::Running;
 use std::process::ExitCode;
@@ -128,5 +128,5 @@ fn read_handlers(running: &Running, names: &[String]) -> Vec<(String, Result<Str
 
 /// Makes the frames of a port with made-up traffic.
 pub fn made_traffic(declared: &TrafficDecl, diags: &mut diag::Diagnostics) -> Option<Arc<port::FrameSet>> {
-    traffic::made(declared, &Change::default(), diags)
+    host::made::made(declared, &Change::default(), diags)
 }

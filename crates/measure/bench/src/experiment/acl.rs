@@ -9,8 +9,9 @@ use crate::speed::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::{isp, workload};
 use crate::start::{RunOptions, failed};
-use crate::traffic::{Change, SizeMix};
+use host::made::Change;
 use std::path::PathBuf;
+use traffic::SizeMix;
 
 /// Flows of the traffic, at least and at most.
 const FLOWS: u64 = 1_000;

@@ -15,12 +15,12 @@ use crate::load::DISTURBED;
 use crate::speed::closed::{self, ClosedLoop, Window};
 use crate::speed::stats::Spread;
 use crate::start::{RunOptions, failed};
-use crate::traffic::SizeMix;
 use host::NodeReport;
 use host::probe::{Probes, Stage, StageCycles};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use traffic::SizeMix;
 
 /// How far the sum of the stages may be from the chain without probes, as a share of it.
 pub const BORNE: f64 = 0.15;

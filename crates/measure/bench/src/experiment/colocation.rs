@@ -6,8 +6,9 @@ use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Skipped};
 use crate::speed::closed::{ClosedLoop, watch_all};
 use crate::start::RunOptions;
-use crate::traffic::{Change, SizeMix};
+use host::made::Change;
 use std::path::PathBuf;
+use traffic::SizeMix;
 
 /// Measures one chain, two, and so on at once, up to `most`: those of the list in turn, each with packet memory and a core
 /// of its own. Over the frame sizes, or with the chains' own where there are none.

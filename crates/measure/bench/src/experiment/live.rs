@@ -12,7 +12,6 @@ use crate::speed::apart::{Apart, NEAR_IN};
 use crate::speed::core_time::Thread;
 use crate::speed::machine::Machine;
 use crate::start::failed;
-use crate::traffic::TrafficSpec;
 use diag::{Diagnostics, SourceMap};
 use host::Report;
 use host::chain::TrafficDecl;
@@ -25,6 +24,7 @@ use shm::region::RegionOptions;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use traffic::TrafficSpec;
 
 /// Frames that wait at a port whose frames arrive at a set rate, at most.
 const RING: u64 = 1_024;

@@ -9,8 +9,9 @@ use crate::figure::{Axis, Figure};
 use crate::load::{Batching, Offer, Trials, UnderTest};
 use crate::search::Goal;
 use crate::start::{RunOptions, failed};
-use crate::traffic::{Change, SizeMix};
+use host::made::Change;
 use std::path::Path;
+use traffic::SizeMix;
 
 /// Loads of the curve, as shares of what is carried with half a percent of loss.
 const SHARES: [f64; 9] = [0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];

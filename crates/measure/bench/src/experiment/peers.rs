@@ -12,13 +12,13 @@ use crate::load::{Offer, UnderTest};
 use crate::peer::{Bench, BenchOptions, Missing, Peer};
 use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search};
 use crate::speed::stats::Spread;
-use crate::traffic::{FrameSet, SizeMix, TrafficSpec};
 use crate::wire::devices::Means;
 use crate::wire::{Devices, Wire, WireOptions};
 use hdrhistogram::Histogram;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use traffic::{FrameSet, SizeMix, TrafficSpec};
 
 /// Trials that settle a load, of which half may be worse.
 const TRIALS: u32 = 3;
@@ -116,7 +116,7 @@ fn frames(options: &PeersOptions) -> Result<FrameSet, BenchError> {
         dst_port: "1234".parse()?,
         ..TrafficSpec::default()
     };
-    spec.prepare(usize::try_from(options.flows).unwrap_or(usize::MAX))
+    Ok(spec.prepare(usize::try_from(options.flows).unwrap_or(usize::MAX))?)
 }
 
 /// What one turn found.

@@ -5,8 +5,9 @@ use super::lab::{Case, Form, Lab, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
 use crate::start::RunOptions;
-use crate::traffic::{Change, SizeMix};
+use host::made::Change;
 use std::path::Path;
+use traffic::SizeMix;
 
 const FORMS: [Form; 3] = [Form::Modular, Form::Fused, Form::Cached];
 const FLOWS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 100_000];

@@ -23,7 +23,7 @@ impl Script {
     /// # Errors
     /// When it cannot be read.
     pub fn of_file(path: &Path) -> Result<Script, BenchError> {
-        let failed = |cause| BenchError::File { action: "read", path: path.to_owned(), cause };
+        let failed = |cause| BenchError::file("read", path, cause);
         Ok(Script { path: path.to_owned(), text: std::fs::read_to_string(path).map_err(failed)? })
     }
 
@@ -85,7 +85,7 @@ impl Script {
         let entry = table.get_mut("nf").and_then(|nfs| nfs.get_mut(nf)).and_then(toml::Value::as_table_mut);
         let Some(entry) = entry else {
             let (path, known) = (self.path.display(), self.nfs()?.join(", "));
-            return Err(BenchError::Contradiction(format!("{path} has no NF `{nf}`: name one of {known}")));
+            return Err(BenchError::contradiction(format!("{path} has no NF `{nf}`: name one of {known}")));
         };
         change(entry);
         Ok(Script { path: self.path.clone(), text: table.to_string() })

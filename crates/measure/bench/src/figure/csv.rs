@@ -25,11 +25,8 @@ const COLUMNS: [&str; 12] = [
 /// # Errors
 /// None that a user could cause.
 pub fn csv(figure: &Figure) -> Result<String, BenchError> {
-    let broken = |cause: std::io::Error| BenchError::File {
-        action: "write",
-        path: format!("{}.csv", plain(&figure.name)).into(),
-        cause,
-    };
+    let name = format!("{}.csv", plain(&figure.name));
+    let broken = |cause: std::io::Error| BenchError::file("write", name.as_ref(), cause);
     let mut writer = ::csv::Writer::from_writer(vec![]);
     writer.write_record(COLUMNS).map_err(|error| broken(error.into()))?;
     for series in &figure.series {

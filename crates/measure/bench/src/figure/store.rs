@@ -42,17 +42,15 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError>
 /// When it cannot be read or holds no report.
 pub fn read(path: &Path) -> Result<Report, BenchError> {
     let text = std::fs::read_to_string(path).map_err(|cause| failed("read", path, cause))?;
-    serde_json::from_str(&text).map_err(|error| BenchError::BadLines {
-        path: path.into(),
-        told: format!(
-            "{}: no report: {error}; reports are the files `report.json` of `millrace bench`",
-            path.display()
-        ),
+    serde_json::from_str(&text).map_err(|error| {
+        let path_shown = path.display();
+        let hint = "reports are the files `report.json` of `millrace bench`";
+        BenchError::bad_lines(path, format!("{path_shown}: no report: {error}; {hint}"))
     })
 }
 
 fn failed(action: &'static str, path: &Path, cause: std::io::Error) -> BenchError {
-    BenchError::File { action, path: path.into(), cause }
+    BenchError::file(action, path, cause)
 }
 
 /// For each figure a name that is safe in file names, addresses and HTML, and no other figure's.

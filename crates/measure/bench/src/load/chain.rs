@@ -224,7 +224,7 @@ mod tests {
     use crate::load::{Arrival, Seen, Trials};
     use crate::search::{Goal, GoalResult, Limits, search};
     use crate::speed::Shape;
-    use crate::traffic::Change;
+    use host::made::Change;
 
     fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");

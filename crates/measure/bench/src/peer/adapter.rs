@@ -247,10 +247,6 @@ pub fn built_in() -> Result<Vec<Adapter>, BenchError> {
 /// # Errors
 /// When the file cannot be read or has mistakes, which are told with their places.
 pub fn load(path: &Path) -> Result<Adapter, BenchError> {
-    let text = std::fs::read_to_string(path).map_err(|cause| BenchError::File {
-        action: "read",
-        path: path.to_owned(),
-        cause,
-    })?;
+    let text = std::fs::read_to_string(path).map_err(|cause| BenchError::file("read", path, cause))?;
     Adapter::read(&path.display().to_string(), &text)
 }

@@ -13,10 +13,10 @@ use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, Trials, UnderTe
 use crate::speed::closed::ClosedLoop;
 use crate::speed::stats::Spread;
 use crate::start::{Loaded, RunOptions, failed};
-use crate::traffic::FCS_BYTES;
 use element::StateScope;
 use host::chain::{PortKind, Sink};
 use std::path::Path;
+use traffic::FCS_BYTES;
 
 /// Bursts that are measured, and thought of.
 pub const BURSTS: [usize; 5] = [4, 8, 16, 64, 256];
@@ -247,7 +247,7 @@ fn facts(chain: &ClosedLoop) -> Facts {
 mod tests {
     use super::*;
     use crate::speed::Shape;
-    use crate::traffic::Change;
+    use host::made::Change;
 
     fn chain(ports: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");

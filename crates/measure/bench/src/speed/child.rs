@@ -54,7 +54,7 @@ pub fn measure(
         .args(arguments(chain, options))
         .stdin(Stdio::null())
         .output()
-        .map_err(|cause| BenchError::File { action: "run", path: program.to_owned(), cause })?;
+        .map_err(|cause| BenchError::file("run", program, cause))?;
     Ok(answer(
         &String::from_utf8_lossy(&output.stdout),
         &String::from_utf8_lossy(&output.stderr),

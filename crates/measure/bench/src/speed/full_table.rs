@@ -60,7 +60,7 @@ pub fn generated() -> Vec<Prefix> {
 /// # Errors
 /// When it cannot be read, or holds no IPv4 prefix.
 pub fn read(path: &Path) -> Result<Vec<Prefix>, BenchError> {
-    let failed = |cause| BenchError::File { action: "read", path: path.to_owned(), cause };
+    let failed = |cause| BenchError::file("read", path, cause);
     let bytes = std::fs::read(path).map_err(failed)?;
     let mut text = String::new();
     if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -84,7 +84,7 @@ pub fn read(path: &Path) -> Result<Vec<Prefix>, BenchError> {
     }
     if !bad.is_empty() {
         bad.truncate(20);
-        return Err(BenchError::BadLines { path: path.to_owned(), told: bad.join("\n") });
+        return Err(BenchError::bad_lines(path, bad.join("\n")));
     }
     Ok(table)
 }

@@ -6,11 +6,11 @@
 
 use super::workload::{Layout, example};
 use crate::BenchError;
-use crate::traffic::FlowOrder;
 use element::filter::classbench::configuration;
 use std::path::Path;
 use table::acl::classbench::{Filter, parse_filters};
 use table::acl::generate::{Profile, filters};
+use traffic::FlowOrder;
 
 /// What becomes of flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,9 +43,9 @@ pub fn generated(count: usize) -> Vec<Filter> {
 /// # Errors
 /// When it cannot be read, a line is none, or nothing in it can be let through.
 pub fn read(path: &Path) -> Result<Vec<Filter>, BenchError> {
-    let failed = |cause| BenchError::File { action: "read", path: path.to_owned(), cause };
+    let failed = |cause| BenchError::file("read", path, cause);
     let text = std::fs::read_to_string(path).map_err(failed)?;
-    let wrong = |what: String| BenchError::Contradiction(format!("{}: {what}", path.display()));
+    let wrong = |what: String| BenchError::contradiction(format!("{}: {what}", path.display()));
     let filters = parse_filters(&text)
         .map_err(|lines| wrong(lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
     if with_ports(&filters).next().is_none() {

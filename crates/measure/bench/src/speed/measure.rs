@@ -4,7 +4,7 @@ use super::closed::{self, ClosedLoop, Window};
 use super::shape::Shape;
 use crate::BenchError;
 use crate::start::{RunOptions, failed};
-use crate::traffic::Change;
+use host::made::Change;
 use port::FrameSet;
 use serde::{Deserialize, Serialize};
 use shm::pool::{PacketPool, SharedPool};
@@ -84,11 +84,7 @@ impl Sample {
 pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, BenchError> {
     let mut chain = ClosedLoop::start(path, &options.run())?;
     for (handler, file) in &options.writes {
-        let text = std::fs::read_to_string(file).map_err(|cause| BenchError::File {
-            action: "read",
-            path: file.clone(),
-            cause,
-        })?;
+        let text = std::fs::read_to_string(file).map_err(|cause| BenchError::file("read", file, cause))?;
         chain.running().write(handler, &text).map_err(failed)?;
     }
     chain.warm_up(options.warm_packets)?;

@@ -8,13 +8,13 @@
 use super::isp;
 use super::workload::Workload;
 use crate::BenchError;
-use crate::capture::{Resolution, write_capture};
 use serde::Serialize;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use table::acl::classbench::{Filter, write_filters};
+use traffic::capture::{Resolution, write_capture};
 
 /// Packets that are under way or in a cache, beside those that a port keeps for itself.
 const SPARE_SLOTS: u32 = 16_384;
@@ -94,12 +94,12 @@ impl Stage {
     /// # Errors
     /// When the folder cannot be made or DPDK could not take its name.
     pub fn new(folder: &Path) -> Result<Stage, BenchError> {
-        let failed = |cause| BenchError::File { action: "create", path: folder.to_owned(), cause };
+        let failed = |cause| BenchError::file("create", folder, cause);
         std::fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
         if folder.to_str().is_none_or(|name| name.contains([',', '=', ' '])) {
             let path = folder.display();
-            return Err(BenchError::Contradiction(format!(
+            return Err(BenchError::contradiction(format!(
                 "{path}: DPDK takes no file whose name has a comma, a space or an equals sign"
             )));
         }
@@ -120,7 +120,7 @@ impl Stage {
         to_hit.hash(&mut hasher);
         let path = self.folder.join(format!("{}-rules-{:016x}.txt", rules.len(), hasher.finish()));
         if !path.exists() {
-            let failed = |cause| BenchError::File { action: "write", path: path.clone(), cause };
+            let failed = |cause| BenchError::file("write", &path, cause);
             std::fs::write(&path, to_hit).map_err(failed)?;
         }
         Ok(path)
@@ -139,11 +139,7 @@ impl Stage {
     /// When it cannot be written.
     pub fn routes(&self, commands: &str) -> Result<PathBuf, BenchError> {
         let path = self.folder.join("routes.txt");
-        std::fs::write(&path, commands).map_err(|cause| BenchError::File {
-            action: "write",
-            path: path.clone(),
-            cause,
-        })?;
+        std::fs::write(&path, commands).map_err(|cause| BenchError::file("write", &path, cause))?;
         Ok(path)
     }
 
@@ -177,7 +173,7 @@ impl Stage {
     /// When a file cannot be written.
     pub fn lay_out(&self, workload: &Workload, kind: PortKind, flows: u64) -> Result<PathBuf, BenchError> {
         let folder = self.folder.join(format!("{}-{kind}-{flows}", workload.name));
-        let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
+        let failed = |cause| BenchError::file("write", &folder, cause);
         std::fs::create_dir_all(&folder).map_err(failed)?;
         let (rules, to_hit) = self.rules_of(workload)?;
         let layout = workload.layout(flows, &rules);
@@ -186,7 +182,7 @@ impl Stage {
         let out = match kind.device(&self.folder) {
             None => {
                 let traffic = toml::Value::try_from(workload.traffic(flows, to_hit.as_deref())?)
-                    .map_err(|error| BenchError::Contradiction(error.to_string()))?;
+                    .map_err(|error| BenchError::contradiction(error.to_string()))?;
                 port.insert("traffic".into(), traffic);
                 let sink = toml::Table::from_iter([("discard".to_string(), true.into())]);
                 ports.insert("out".into(), sink.into());

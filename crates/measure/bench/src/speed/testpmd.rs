@@ -105,8 +105,7 @@ pub fn measure(options: &TestpmdOptions) -> Result<Answer, BenchError> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
-    let mut child =
-        spawned.map_err(|cause| BenchError::File { action: "run", path: "stdbuf".into(), cause })?;
+    let mut child = spawned.map_err(|cause| BenchError::file("run", "stdbuf".as_ref(), cause))?;
     let answer = talk(&mut child, options);
     end(&mut child);
     Ok(answer.unwrap_or_else(|why| Answer::Skip(format!("{PROGRAM}: {why}"))))

@@ -5,9 +5,9 @@
 
 use super::isp::{self, Load};
 use crate::BenchError;
-use crate::traffic::{AclTraffic, ProtocolMix, SizeMix, TrafficSpec};
 use std::path::Path;
 use table::acl::classbench::Filter;
+use traffic::{AclTraffic, ProtocolMix, SizeMix, TrafficSpec};
 
 macro_rules! example {
     ($file:literal) => {

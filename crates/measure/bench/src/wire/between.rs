@@ -4,8 +4,8 @@ use super::devices::{Devices, Means};
 use super::{Wire, WireOptions};
 use crate::BenchError;
 use crate::load::{Observed, Offer, UnderTest};
-use crate::traffic::TrafficSpec;
 use std::sync::Arc;
+use traffic::TrafficSpec;
 
 /// The devices, and how to reach them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,7 +34,7 @@ impl Between {
     /// When a device cannot be opened, frames cannot be made, or none comes back.
     pub fn open(ways: &Ways, spec: &TrafficSpec) -> Result<Between, BenchError> {
         if let Some((_, mistake)) = spec.mistakes().into_iter().next() {
-            return Err(BenchError::Contradiction(mistake.to_string()));
+            return Err(BenchError::contradiction(mistake.to_string()));
         }
         let frames = Arc::new(spec.prepare(usize::try_from(spec.flows).unwrap_or(usize::MAX).max(1))?);
         let mut devices = Devices::start(&[&ways.send, &ways.receive])?;

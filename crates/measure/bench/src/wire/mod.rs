@@ -31,13 +31,13 @@ use crate::BenchError;
 use crate::load::stamp::LEAST_BYTES;
 use crate::load::{Observed, Offer, UnderTest};
 use crate::speed::core_time::Thread;
-use crate::traffic::FrameSet;
 use port::Port;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use schedule::Schedule;
 use shm::PacketPool;
 use std::sync::Arc;
 use std::time::Duration;
+use traffic::{FrameSet, TrafficError};
 use trial::Trial;
 
 /// How often a trial is made again that something else disturbed, while warming up.
@@ -103,17 +103,14 @@ impl Wire {
     pub fn new(ends: Ends, frames: Arc<FrameSet>, options: WireOptions) -> Result<Wire, BenchError> {
         let shortest = frames.iter().map(<[u8]>::len).min().unwrap_or(0);
         if shortest < LEAST_BYTES {
-            return Err(BenchError::BadFrame {
-                len_bytes: shortest,
-                reason: format!(
-                    "the tester's stamps need {LEAST_BYTES} bytes: ask for sizes of 64 bytes and more"
-                ),
-            });
+            let reason =
+                format!("the tester's stamps need {LEAST_BYTES} bytes: ask for sizes of 64 bytes and more");
+            return Err(TrafficError::BadFrame { len_bytes: shortest, reason }.into());
         }
         let longest = frames.iter().map(<[u8]>::len).max().unwrap_or(0);
         if longest > shm::chain::SEGMENT_BYTES {
             let reason = format!("the tester sends frames of up to {} bytes", shm::chain::SEGMENT_BYTES);
-            return Err(BenchError::BadFrame { len_bytes: longest, reason });
+            return Err(TrafficError::BadFrame { len_bytes: longest, reason }.into());
         }
         let options = WireOptions { burst: options.burst.clamp(1, 256), ..options };
         Ok(Wire { ends, frames, options, number: 0, passed: 1.0, counts: Counts::default() })

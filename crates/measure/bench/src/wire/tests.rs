@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::load::Arrival;
-use crate::traffic::{SizeMix, TrafficSpec};
 use packet::access::Access;
 use port::{Moved, PortInfo, PortStats};
 use shm::{Packet, PacketBytesMut, Pool, Region, RegionOptions, SharedPool};
@@ -10,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
 use std::time::Instant;
+use traffic::{SizeMix, TrafficSpec};
 
 /// A system with a queue, a rate and a delay, and with faults at every so many frames.
 #[derive(Default)]

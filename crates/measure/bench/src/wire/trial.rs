@@ -8,12 +8,12 @@ use super::{Ends, WireOptions};
 use crate::load::Recorder;
 use crate::load::recorder::histogram;
 use crate::load::stamp::{self, STAMP_BYTES, Stamp};
-use crate::traffic::FrameSet;
 use hdrhistogram::Histogram;
 use packet::access::Access;
 use port::{Moved, PortStats};
 use shm::{Packet, PacketBytes, PacketBytesMut, Pool};
 use std::time::Instant;
+use traffic::FrameSet;
 
 /// What a tester counts besides.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::speed::Shape;
-use crate::traffic::Change;
+use host::made::Change;
 
 fn options(shape: Shape, size: Option<&str>) -> BreakdownOptions {
     let change =

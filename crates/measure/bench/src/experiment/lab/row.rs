@@ -4,8 +4,9 @@ use super::{Lab, SLOTS};
 use crate::BenchError;
 use crate::speed::Shape;
 use crate::start::RunOptions;
-use crate::traffic::{Change, SizeMix};
+use host::made::Change;
 use std::path::PathBuf;
+use traffic::SizeMix;
 
 /// Packets that are worked on at a time.
 pub const BURST: usize = 64;
@@ -184,7 +185,7 @@ impl Lab<'_> {
     /// When it cannot be written.
     pub fn put(&self, name: &str, chain: &toml::Table) -> Result<PathBuf, BenchError> {
         let folder = self.folder().join(name);
-        let failed = |cause| BenchError::File { action: "write", path: folder.clone(), cause };
+        let failed = |cause| BenchError::file("write", &folder, cause);
         std::fs::create_dir_all(&folder).map_err(failed)?;
         let path = folder.join("chain.toml");
         std::fs::write(&path, chain.to_string()).map_err(failed)?;

@@ -10,8 +10,9 @@ use crate::speed::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::workload;
 use crate::start::{RunOptions, failed};
-use crate::traffic::{Change, SizeMix};
+use host::made::Change;
 use std::path::PathBuf;
+use traffic::SizeMix;
 
 pub const CHAIN: &str = "SNF (PeerJ CS 2016), figure 7";
 pub const SIZES: &str = "SNF (PeerJ CS 2016), figure 8";

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::classbench::{self, HeaderBox};
-use super::flow::FlowSpace;
-use super::frame::FiveTuple;
-use super::protocol::ProtocolMix;
-use super::random::Random;
-use crate::BenchError;
+use crate::TrafficError;
+use crate::classbench::{self, HeaderBox};
+use crate::flow::FlowSpace;
+use crate::frame::FiveTuple;
+use crate::protocol::ProtocolMix;
+use crate::random::Random;
 
 /// Where rule-hitting headers come from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl AclTraffic {
         protocols: ProtocolMix,
         space: &FlowSpace,
         random: &mut Random,
-    ) -> Result<Vec<FiveTuple>, BenchError> {
+    ) -> Result<Vec<FiveTuple>, TrafficError> {
         let mut list = match (&self.rules, &self.trace) {
             (_, Some(trace)) => classbench::read_trace(trace)?,
             (Some(rules), None) => {
@@ -58,7 +58,7 @@ impl AclTraffic {
         };
         if list.is_empty() {
             let path = self.trace.as_ref().or(self.rules.as_ref());
-            return Err(BenchError::Contradiction(format!(
+            return Err(TrafficError::Contradiction(format!(
                 "{} holds no line; give a file with rules or headers",
                 path.map(|path| path.display().to_string()).unwrap_or_default(),
             )));
@@ -143,9 +143,9 @@ impl HeaderBox {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
-    use super::super::protocol::{TCP, UDP};
-    use super::super::random::Purpose;
     use super::*;
+    use crate::protocol::{TCP, UDP};
+    use crate::random::Purpose;
     use proptest::prelude::*;
 
     const ANY: (u32, u32) = (0, u32::MAX);

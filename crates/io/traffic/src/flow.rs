@@ -6,11 +6,11 @@
 
 use rand_distr::{Distribution, Zipf};
 
-use super::frame::FiveTuple;
-use super::protocol::{FlowOrder, ICMP, ICMPV6, ProtocolMix, TCP, UDP};
-use super::random::{Permutation, Random, mix};
-use super::range::{AddressRange, PortSet};
-use crate::BenchError;
+use crate::TrafficError;
+use crate::frame::FiveTuple;
+use crate::protocol::{FlowOrder, ICMP, ICMPV6, ProtocolMix, TCP, UDP};
+use crate::random::{Permutation, Random, mix};
+use crate::range::{AddressRange, PortSet};
 
 // Two multipliers whose multiples spread evenly over the unit square (Roberts' R2 sequence: 1/p
 // and 1/p^2 for the plastic number p, as fractions of 2^64). Shares by protocol and by family thus
@@ -46,7 +46,7 @@ impl FlowSpace {
         ipv6_percent: u8,
         seed: u64,
         flows: u64,
-    ) -> Result<Self, BenchError> {
+    ) -> Result<Self, TrafficError> {
         let families = [
             (&v4, ipv6_percent < 100, ["IPv4 TCP", "IPv4 UDP", "IPv4 ICMP"]),
             (&v6, ipv6_percent > 0, ["IPv6 TCP", "IPv6 UDP", "ICMPv6"]),
@@ -56,7 +56,7 @@ impl FlowSpace {
             for ((weight, protocol), class) in kinds.into_iter().zip(classes) {
                 let available = ranges.tuples(protocol);
                 if used && weight > 0 && available < u128::from(flows) {
-                    return Err(BenchError::TooFewTuples { wanted: flows, available, class });
+                    return Err(TrafficError::TooFewTuples { wanted: flows, available, class });
                 }
             }
         }
@@ -138,15 +138,13 @@ pub(crate) enum FlowPick {
 }
 
 impl FlowPick {
-    pub(crate) fn new(order: FlowOrder, flows: u64) -> Result<Self, BenchError> {
+    pub(crate) fn new(order: FlowOrder, flows: u64) -> Result<Self, TrafficError> {
         Ok(match order {
             FlowOrder::RoundRobin => Self::RoundRobin { flows },
             FlowOrder::Uniform => Self::Uniform { flows },
-            FlowOrder::Zipf(exponent) => {
-                Self::Zipf(Zipf::new(flows as f64, exponent).map_err(|error| {
-                    BenchError::setting("flow order", &order.to_string(), error.to_string())
-                })?)
-            }
+            FlowOrder::Zipf(exponent) => Self::Zipf(Zipf::new(flows as f64, exponent).map_err(|error| {
+                TrafficError::setting("flow order", &order.to_string(), error.to_string())
+            })?),
         })
     }
 
@@ -164,8 +162,8 @@ impl FlowPick {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::random::Purpose;
     use super::*;
+    use crate::random::Purpose;
     use proptest::prelude::*;
 
     fn ranges(src: &str, dst: &str, src_port: &str, dst_port: &str) -> FlowRanges {
@@ -177,7 +175,7 @@ mod tests {
         }
     }
 
-    fn space(protocols: &str, ipv6_percent: u8, flows: u64) -> Result<FlowSpace, BenchError> {
+    fn space(protocols: &str, ipv6_percent: u8, flows: u64) -> Result<FlowSpace, TrafficError> {
         FlowSpace::new(
             ranges("10.0.0.0/28", "10.1.0.1", "1000-1099", "80,443"),
             ranges("2001:db8::/124", "2001:db8:1::1", "1000-1099", "80,443"),

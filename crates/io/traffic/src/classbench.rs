@@ -10,8 +10,8 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use table::acl::classbench::{Filter, LineError, parse_filters, parse_trace};
 
-use super::frame::FiveTuple;
-use crate::BenchError;
+use crate::TrafficError;
+use crate::frame::FiveTuple;
 
 /// The header space of one rule: closed intervals of source and destination address, source and
 /// destination port, and protocol.
@@ -19,13 +19,13 @@ use crate::BenchError;
 pub(crate) struct HeaderBox(pub(crate) [(u32, u32); 5]);
 
 /// Reads the rules of `path`, in their order.
-pub(crate) fn read_rules(path: &Path) -> Result<Vec<HeaderBox>, BenchError> {
+pub(crate) fn read_rules(path: &Path) -> Result<Vec<HeaderBox>, TrafficError> {
     let filters = parse_filters(&read_text(path)?).map_err(|mistakes| bad_lines(path, &mistakes))?;
     Ok(filters.iter().map(header_box).collect())
 }
 
 /// Reads the headers of the trace at `path`, in their order.
-pub(crate) fn read_trace(path: &Path) -> Result<Vec<FiveTuple>, BenchError> {
+pub(crate) fn read_trace(path: &Path) -> Result<Vec<FiveTuple>, TrafficError> {
     let headers = parse_trace(&read_text(path)?).map_err(|mistakes| bad_lines(path, &mistakes))?;
     Ok(headers.iter().map(|header| five_tuple(header.key)).collect())
 }
@@ -59,8 +59,8 @@ fn header_box(filter: &Filter) -> HeaderBox {
     ])
 }
 
-fn read_text(path: &Path) -> Result<String, BenchError> {
-    let failed = |action, cause| BenchError::File { action, path: path.to_owned(), cause };
+fn read_text(path: &Path) -> Result<String, TrafficError> {
+    let failed = |action, cause| TrafficError::File { action, path: path.to_owned(), cause };
     let mut reader = BufReader::new(File::open(path).map_err(|error| failed("open", error))?);
     let packed = reader.fill_buf().map_err(|error| failed("read", error))?.starts_with(&[0x1f, 0x8b]);
     let mut bytes = Vec::new();
@@ -71,7 +71,7 @@ fn read_text(path: &Path) -> Result<String, BenchError> {
         reader.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)
     };
     if read.map_err(|error| failed("read", error))? as u64 > MAX_TEXT_BYTES {
-        return Err(BenchError::Contradiction(format!(
+        return Err(TrafficError::Contradiction(format!(
             "{} holds more than 1 GiB of text; give a smaller part of it",
             path.display()
         )));
@@ -81,7 +81,7 @@ fn read_text(path: &Path) -> Result<String, BenchError> {
 
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 
-fn bad_lines(path: &Path, mistakes: &[LineError]) -> BenchError {
+fn bad_lines(path: &Path, mistakes: &[LineError]) -> TrafficError {
     let mut told: Vec<_> = mistakes
         .iter()
         .take(MISTAKES_TOLD)
@@ -90,7 +90,7 @@ fn bad_lines(path: &Path, mistakes: &[LineError]) -> BenchError {
     if let Some(more) = mistakes.len().checked_sub(MISTAKES_TOLD).filter(|more| *more > 0) {
         told.push(format!("and {more} more lines"));
     }
-    BenchError::BadLines { path: path.to_owned(), told: told.join("\n") }
+    TrafficError::BadLines { path: path.to_owned(), told: told.join("\n") }
 }
 
 const MISTAKES_TOLD: usize = 20;

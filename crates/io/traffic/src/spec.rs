@@ -1,64 +1,13 @@
-//! Made-up traffic: what is sent, how long, in which flows, how fast.
-//!
-//! A [`TrafficSpec`] says it all and is the same whether it comes from a command line or a TOML
-//! file. [`TrafficSpec::frames`] makes the frames one by one, [`TrafficSpec::prepare`] lays a
-//! number of them side by side for a generator port. Same specification, same bytes, everywhere;
-//! a test pins a digest of them.
-//!
-//! What is deliberately not here: replies (every flow goes one way), fragments, and malformed
-//! frames. Captures of real traffic and the fuzz targets have those.
+//! What made-up traffic is like: everything that a command line or a chain file can say of it.
 
-mod acl;
-mod classbench;
-mod flow;
-mod frame;
-mod frame_set;
-mod generator;
-mod link;
-mod made;
-mod payload;
-mod protocol;
-mod random;
-mod range;
-pub mod replay;
-mod size;
-mod summary;
-
+use crate::TrafficError;
+use crate::acl::AclTraffic;
+use crate::link::{MacAddress, VlanTags};
+use crate::payload::PayloadFill;
+use crate::protocol::{FlowOrder, ProtocolMix, TcpFlags};
+use crate::range::{self, AddressRange, PortSet};
+use crate::size::{FcsCounting, SizeMix};
 use serde::{Deserialize, Serialize};
-
-pub use acl::AclTraffic;
-pub use frame::{FiveTuple, FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
-pub use frame_set::FrameSet;
-pub use generator::{FrameMeta, Frames};
-pub use link::{MacAddress, VlanTag, VlanTags};
-pub use made::{Change, made};
-pub use payload::PayloadFill;
-pub use protocol::{FlowOrder, ICMP, ICMPV6, ProtocolMix, TCP, TcpFlags, UDP};
-pub use range::{AddressRange, PortSet};
-pub use size::{DATA_CENTRE, FCS_BYTES, FcsCounting, LONGEST_FRAME_BYTES, SizeMix};
-pub use summary::Summary;
-
-use crate::BenchError;
-
-/// Makes the text form of a type its serde form.
-macro_rules! text_serde {
-    ($type:ty) => {
-        impl TryFrom<String> for $type {
-            type Error = $crate::BenchError;
-
-            fn try_from(text: String) -> Result<Self, Self::Error> {
-                text.parse()
-            }
-        }
-
-        impl From<$type> for String {
-            fn from(value: $type) -> Self {
-                value.to_string()
-            }
-        }
-    };
-}
-use text_serde;
 
 /// How frames follow each other in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -158,35 +107,12 @@ impl Default for TrafficSpec {
 }
 
 impl TrafficSpec {
-    /// The frames, without end: (timestamp in nanoseconds, bytes without FCS).
-    ///
-    /// # Errors
-    ///
-    /// Settings that contradict each other, or a rule or trace file that cannot be read.
-    pub fn frames(&self) -> Result<Frames, BenchError> {
-        Frames::new(self)
-    }
-
-    /// The first `count` frames, side by side.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::frames`].
-    pub fn prepare(&self, count: usize) -> Result<FrameSet, BenchError> {
-        let mut frames = self.frames()?;
-        let mut set = FrameSet::default();
-        for _ in 0..count {
-            set.push_with(|bytes| frames.append_next(bytes))?;
-        }
-        Ok(set)
-    }
-
     /// Settings that are out of range, each with the key that it has in a chain file.
-    pub fn mistakes(&self) -> Vec<(&'static str, BenchError)> {
-        let mut mistakes: Vec<(&'static str, BenchError)> = vec![];
+    pub fn mistakes(&self) -> Vec<(&'static str, TrafficError)> {
+        let mut mistakes: Vec<(&'static str, TrafficError)> = vec![];
         mistakes.extend(self.size.check().err().map(|error| ("size", error)));
         let mut refuse = |key, wrong: bool, reason: &str| {
-            mistakes.extend(wrong.then(|| (key, BenchError::Contradiction(reason.to_owned()))));
+            mistakes.extend(wrong.then(|| (key, TrafficError::Contradiction(reason.to_owned()))));
         };
         refuse("flows", self.flows == 0 || self.flows > MAX_FLOWS, "the number of flows is 1 to 100,000,000");
         refuse("ipv6-percent", self.ipv6_percent > 100, "a share in per cent is 0 to 100");
@@ -209,12 +135,9 @@ impl TrafficSpec {
         mistakes
     }
 
-    fn check(&self) -> Result<(), BenchError> {
+    pub(crate) fn check(&self) -> Result<(), TrafficError> {
         self.mistakes().into_iter().next().map_or(Ok(()), |(_, mistake)| Err(mistake))
     }
 }
 
 const MAX_FLOWS: u64 = 100_000_000;
-
-#[cfg(test)]
-mod tests;

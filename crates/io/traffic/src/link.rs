@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::BenchError;
+use crate::TrafficError;
 
 /// An Ethernet address, written `02:00:00:00:00:01`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,12 +13,12 @@ use crate::BenchError;
 pub struct MacAddress(pub [u8; 6]);
 
 impl FromStr for MacAddress {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
         let refuse = || {
             let remedy = "write six hexadecimal bytes, as in 02:00:00:00:00:01";
-            BenchError::setting("MAC address", text, remedy)
+            TrafficError::setting("MAC address", text, remedy)
         };
         let mut bytes = [0u8; 6];
         let mut parts = text.trim().split(':');
@@ -66,10 +66,10 @@ impl VlanTags {
 }
 
 impl FromStr for VlanTags {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
-        let refuse = |reason: &str| BenchError::setting("VLAN tags", text, reason);
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
+        let refuse = |reason: &str| TrafficError::setting("VLAN tags", text, reason);
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
@@ -103,8 +103,8 @@ impl fmt::Display for VlanTags {
     }
 }
 
-super::text_serde!(MacAddress);
-super::text_serde!(VlanTags);
+crate::text::text_serde!(MacAddress);
+crate::text::text_serde!(VlanTags);
 
 #[cfg(test)]
 mod tests {

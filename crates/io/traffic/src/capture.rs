@@ -9,8 +9,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::BenchError;
-use crate::traffic::{Frames, Summary};
+use crate::TrafficError;
+use crate::{Frames, Summary};
 
 /// Fraction of a second that a capture's timestamps count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -156,8 +156,8 @@ pub fn write_capture(
     frames: &mut Frames,
     count: u64,
     progress: &mut dyn FnMut(u64),
-) -> Result<Summary, BenchError> {
-    let create = |cause| BenchError::File { action: "create", path: path.to_owned(), cause };
+) -> Result<Summary, TrafficError> {
+    let create = |cause| TrafficError::File { action: "create", path: path.to_owned(), cause };
     if path == Path::new("-") {
         let mut sink = io::stdout();
         return write_frames(&mut sink, path, resolution, frames, count, progress);
@@ -170,12 +170,12 @@ pub fn write_capture(
     let mut sink = File::create(&part).map_err(create)?;
     let summary = write_frames(&mut sink, &part, resolution, frames, count, progress)?;
     // A delayed allocation may still find the disk full: ask before the name promises a whole file.
-    sink.sync_all().map_err(|cause| BenchError::CaptureCut {
+    sink.sync_all().map_err(|cause| TrafficError::CaptureCut {
         frames: summary.frames(),
         kept: part.clone(),
         cause,
     })?;
-    std::fs::rename(&part, path).map_err(|cause| BenchError::File {
+    std::fs::rename(&part, path).map_err(|cause| TrafficError::File {
         action: "put the finished capture in place of",
         path: path.to_owned(),
         cause,
@@ -201,9 +201,9 @@ pub fn write_frames(
     frames: &mut Frames,
     count: u64,
     progress: &mut dyn FnMut(u64),
-) -> Result<Summary, BenchError> {
+) -> Result<Summary, TrafficError> {
     let cut =
-        |cut: Cut| BenchError::CaptureCut { frames: cut.frames, kept: kept.to_owned(), cause: cut.cause };
+        |cut: Cut| TrafficError::CaptureCut { frames: cut.frames, kept: kept.to_owned(), cause: cut.cause };
     let mut writer = CaptureWriter::new(sink, resolution);
     let mut summary = Summary::default();
     let mut frame = Vec::new();

@@ -3,7 +3,7 @@ use std::fs;
 use pcap_file::pcap::PcapReader;
 
 use super::*;
-use crate::traffic::TrafficSpec;
+use crate::TrafficSpec;
 
 /// A disk with room for so many bytes, which takes them a few at a time.
 struct SmallDisk {

@@ -1,13 +1,15 @@
 //! The frames of a [`TrafficSpec`], one by one.
 
-use super::TrafficSpec;
-use super::flow::{FlowPick, FlowRanges, FlowSource, FlowSpace};
-use super::frame::{FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
-use super::payload::PayloadBuffer;
-use super::protocol::{TCP, TcpFlags};
-use super::random::{Purpose, Random, mix};
-use super::{Spacing, link::VlanTags};
-use crate::BenchError;
+use crate::TrafficError;
+use crate::flow::{FlowPick, FlowRanges, FlowSource, FlowSpace};
+use crate::frame::{FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
+use crate::frame_set::FrameSet;
+use crate::link::VlanTags;
+use crate::payload::PayloadBuffer;
+use crate::protocol::{TCP, TcpFlags};
+use crate::random::{Purpose, Random, mix};
+use crate::range::AddressRange;
+use crate::spec::{Spacing, TrafficSpec};
 
 /// What is to be known of a frame beside its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +50,35 @@ pub struct Frames {
     index: u64,
 }
 
+impl TrafficSpec {
+    /// The frames, without end: (timestamp in nanoseconds, bytes without FCS).
+    ///
+    /// # Errors
+    ///
+    /// Settings that contradict each other, or a rule or trace file that cannot be read.
+    pub fn frames(&self) -> Result<Frames, TrafficError> {
+        Frames::new(self)
+    }
+
+    /// The first `count` frames, side by side.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::frames`].
+    pub fn prepare(&self, count: usize) -> Result<FrameSet, TrafficError> {
+        let mut frames = self.frames()?;
+        let mut set = FrameSet::default();
+        for _ in 0..count {
+            set.push_with(|bytes| frames.append_next(bytes))?;
+        }
+        Ok(set)
+    }
+}
+
 impl Frames {
-    pub(super) fn new(spec: &TrafficSpec) -> Result<Self, BenchError> {
+    fn new(spec: &TrafficSpec) -> Result<Self, TrafficError> {
         spec.check()?;
-        let ranges = |src: &super::AddressRange, dst: &super::AddressRange| FlowRanges {
+        let ranges = |src: &AddressRange, dst: &AddressRange| FlowRanges {
             src: src.clone(),
             dst: dst.clone(),
             src_port: spec.src_port.clone(),
@@ -103,13 +130,12 @@ impl Frames {
     /// # Errors
     ///
     /// None for a specification that [`TrafficSpec::frames`] took.
-    pub fn append_next(&mut self, out: &mut Vec<u8>) -> Result<FrameMeta, BenchError> {
+    pub fn append_next(&mut self, out: &mut Vec<u8>) -> Result<FrameMeta, TrafficError> {
         let index = self.index;
         let flow = self.pick.pick(index, &mut self.picks);
-        let tuple = self
-            .source
-            .tuple(flow)
-            .ok_or_else(|| BenchError::Contradiction(format!("there is no flow {flow}; this is a defect")))?;
+        let tuple = self.source.tuple(flow).ok_or_else(|| {
+            TrafficError::Contradiction(format!("there is no flow {flow}; this is a defect"))
+        })?;
         let wanted = self.spec.size.draw(self.spec.fcs, index, &mut self.sizes);
         let mut frame = FrameSpec {
             src_mac: self.spec.src_mac,

@@ -1,7 +1,7 @@
 //! What was made: frames, bytes, sizes, flows.
 
-use super::generator::FrameMeta;
-use super::size::{FCS_BYTES, LONGEST_FRAME_BYTES};
+use crate::generator::FrameMeta;
+use crate::size::{FCS_BYTES, LONGEST_FRAME_BYTES};
 
 /// Figures over a run of frames. Sizes are without FCS unless a name says otherwise.
 #[derive(Debug, Clone, Default)]

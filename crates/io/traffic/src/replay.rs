@@ -5,7 +5,7 @@
 //! offloads have wrong ones.
 
 use super::{AddressRange, TrafficSpec};
-use crate::BenchError;
+use crate::TrafficError;
 use packet::checksum;
 use port::capture::CaptureReader;
 use std::collections::HashMap;
@@ -32,8 +32,8 @@ pub struct Replay {
 ///
 /// # Errors
 /// When it cannot be read, or has no such frames.
-pub fn replay(path: &Path, spec: &TrafficSpec) -> Result<Replay, BenchError> {
-    let told = |error: port::PortError| BenchError::Measurement(error.to_string());
+pub fn replay(path: &Path, spec: &TrafficSpec) -> Result<Replay, TrafficError> {
+    let told = |error: port::PortError| TrafficError::Capture(error.to_string());
     let mut reader = CaptureReader::open(path).map_err(told)?;
     let (mut found, mut hosts) = (Replay::default(), HashMap::new());
     while let Some(frame) = reader.next_frame().map_err(told)? {
@@ -51,7 +51,7 @@ pub fn replay(path: &Path, spec: &TrafficSpec) -> Result<Replay, BenchError> {
     }
     if found.frames.is_empty() {
         let (path, left_out) = (path.display(), found.left_out);
-        return Err(BenchError::Contradiction(format!(
+        return Err(TrafficError::Contradiction(format!(
             "{path} has no whole IPv4 frame over Ethernet ({left_out} others): there is nothing to send"
         )));
     }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::random::Random;
-use crate::BenchError;
+use crate::TrafficError;
+use crate::random::Random;
 
 /// Bytes of the frame check sequence, which captures and ports do not carry.
 pub const FCS_BYTES: u16 = 4;
@@ -100,8 +100,8 @@ impl SizeMix {
     }
 
     /// Checks what the text form guarantees, for a mix built in code.
-    pub(crate) fn check(&self) -> Result<(), BenchError> {
-        let refuse = |reason: &str| Err(BenchError::setting("frame sizes", &self.to_string(), reason));
+    pub(crate) fn check(&self) -> Result<(), TrafficError> {
+        let refuse = |reason: &str| Err(TrafficError::setting("frame sizes", &self.to_string(), reason));
         let (smallest, largest) = match self {
             Self::InTurn(sizes) => match (sizes.iter().min(), sizes.iter().max()) {
                 (Some(min), Some(max)) => (*min, *max),
@@ -178,10 +178,10 @@ fn genome_size(letter: char) -> Option<u16> {
 }
 
 impl FromStr for SizeMix {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
-        let refuse = |reason: &str| BenchError::setting("frame sizes", text, reason);
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
+        let refuse = |reason: &str| TrafficError::setting("frame sizes", text, reason);
         let size = |part: &str| {
             part.trim().parse::<u16>().map_err(|_| refuse("a size is a number of bytes from 1 to 9220"))
         };
@@ -202,7 +202,7 @@ impl FromStr for SizeMix {
                             .ok_or_else(|| refuse("every size needs its weight, as in 64:7"))?;
                         let weight =
                             weight.trim().parse::<u32>().map_err(|_| refuse("a weight is a whole number"))?;
-                        Ok::<_, BenchError>((size(bytes)?, weight))
+                        Ok::<_, TrafficError>((size(bytes)?, weight))
                     };
                     Self::Weighted(trimmed.split(',').map(entry).collect::<Result<_, _>>()?)
                 } else {
@@ -212,7 +212,7 @@ impl FromStr for SizeMix {
         };
         mix.check()
             .map_err(|error| match error {
-                BenchError::BadSetting { reason, .. } => refuse(&reason),
+                TrafficError::BadSetting { reason, .. } => refuse(&reason),
                 other => other,
             })
             .map(|()| mix)
@@ -237,12 +237,12 @@ impl fmt::Display for SizeMix {
     }
 }
 
-super::text_serde!(SizeMix);
+crate::text::text_serde!(SizeMix);
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::Purpose;
     use super::*;
+    use crate::random::Purpose;
     use proptest::prelude::*;
 
     fn drawn(text: &str, fcs: FcsCounting, count: u64) -> Vec<u16> {

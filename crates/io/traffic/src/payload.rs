@@ -7,9 +7,9 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::random::mix;
-use super::size::LONGEST_FRAME_BYTES;
-use crate::BenchError;
+use crate::TrafficError;
+use crate::random::mix;
+use crate::size::LONGEST_FRAME_BYTES;
 
 /// What payloads hold: `zero`, `counting`, `random`, or a byte such as `0xA5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,9 +24,9 @@ pub enum PayloadFill {
 }
 
 impl FromStr for PayloadFill {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
         match text.trim() {
             "zero" => Ok(Self::Byte(0)),
             "counting" => Ok(Self::Counting),
@@ -38,7 +38,7 @@ impl FromStr for PayloadFill {
                 .map(Self::Byte)
                 .ok_or_else(|| {
                     let remedy = "write zero, counting, random or a byte as in 0xA5";
-                    BenchError::setting("payload", text, remedy)
+                    TrafficError::setting("payload", text, remedy)
                 }),
         }
     }
@@ -55,7 +55,7 @@ impl fmt::Display for PayloadFill {
     }
 }
 
-super::text_serde!(PayloadFill);
+crate::text::text_serde!(PayloadFill);
 
 /// Payload for one frame after the other.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::BenchError;
+use crate::TrafficError;
 
 const ADDRESSES_USED_MAX: u128 = 1 << 32;
 
@@ -60,10 +60,10 @@ fn address(number: u128, bits: u32) -> IpAddr {
 }
 
 impl FromStr for AddressRange {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
-        let refuse = |reason: &str| BenchError::setting("address range", text, reason);
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
+        let refuse = |reason: &str| TrafficError::setting("address range", text, reason);
         let parse = |part: &str| {
             part.trim()
                 .parse::<IpAddr>()
@@ -136,10 +136,10 @@ impl PortSet {
 }
 
 impl FromStr for PortSet {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
-        let refuse = |reason: &str| BenchError::setting("ports", text, reason);
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
+        let refuse = |reason: &str| TrafficError::setting("ports", text, reason);
         let port = |part: &str| {
             let port = part.trim().parse::<u16>();
             port.map_err(|_| refuse("write numbers from 0 to 65535 and ranges, as in 80,8000-8099"))
@@ -195,8 +195,8 @@ pub(super) fn preset_ports(text: &str) -> PortSet {
     text.parse().unwrap_or_else(|_| PortSet { ranges: vec![(0, u16::MAX)] })
 }
 
-super::text_serde!(AddressRange);
-super::text_serde!(PortSet);
+crate::text::text_serde!(AddressRange);
+crate::text::text_serde!(PortSet);
 
 #[cfg(test)]
 mod tests {

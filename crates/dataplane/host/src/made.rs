@@ -1,12 +1,12 @@
 //! The frames of a chain's port with made-up traffic.
 
-use super::replay::replay;
-use super::{FlowOrder, SizeMix, TrafficSpec};
+use crate::chain::TrafficDecl;
 use diag::Diagnostics;
-use host::chain::TrafficDecl;
 use port::FrameSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use traffic::replay::replay;
+use traffic::{FlowOrder, SizeMix, TrafficSpec};
 
 /// Frames that stand ready where their sizes differ, at least: so many that a mix of sizes shows.
 const LEAST_FRAMES: usize = 4_096;
@@ -20,7 +20,7 @@ pub struct Change {
     pub size: Option<SizeMix>,
     /// Another number of flows.
     pub flows: Option<u64>,
-    /// The frames of a capture, with the addresses that the chain file says ([`super::replay`]).
+    /// The frames of a capture, with the addresses that the chain file says ([`traffic::replay`]).
     pub capture: Option<PathBuf>,
 }
 

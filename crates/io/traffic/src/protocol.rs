@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::BenchError;
+use crate::TrafficError;
 
 /// IP protocol number of ICMP.
 pub const ICMP: u8 = 1;
@@ -52,10 +52,10 @@ impl ProtocolMix {
 }
 
 impl FromStr for ProtocolMix {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
-        let refuse = |reason: &str| BenchError::setting("protocols", text, reason);
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
+        let refuse = |reason: &str| TrafficError::setting("protocols", text, reason);
         let mut mix = Self { tcp: 0, udp: 0, icmp: 0 };
         for part in text.split(',') {
             let (name, weight) = part.split_once(':').unwrap_or((part, "1"));
@@ -108,9 +108,9 @@ pub enum FlowOrder {
 }
 
 impl FromStr for FlowOrder {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
         match text.trim() {
             "round-robin" => Ok(Self::RoundRobin),
             "uniform" => Ok(Self::Uniform),
@@ -121,7 +121,7 @@ impl FromStr for FlowOrder {
                 .filter(|exponent| exponent.is_finite() && (0.0..=100.0).contains(exponent))
                 .map(Self::Zipf)
                 .ok_or_else(|| {
-                    BenchError::setting(
+                    TrafficError::setting(
                         "flow order",
                         text,
                         "write round-robin, uniform, zipf or zipf:S with S from 0 to 100",
@@ -160,9 +160,9 @@ pub enum TcpFlags {
 }
 
 impl FromStr for TcpFlags {
-    type Err = BenchError;
+    type Err = TrafficError;
 
-    fn from_str(text: &str) -> Result<Self, BenchError> {
+    fn from_str(text: &str) -> Result<Self, TrafficError> {
         match text.trim() {
             "ack" => Ok(Self::Ack),
             "syn" => Ok(Self::Syn),
@@ -172,7 +172,7 @@ impl FromStr for TcpFlags {
                 .and_then(|frames| frames.trim().parse::<u32>().ok())
                 .map(|data_frames| Self::Session { data_frames })
                 .ok_or_else(|| {
-                    BenchError::setting(
+                    TrafficError::setting(
                         "TCP flags",
                         text,
                         "write ack, syn, session or session:N (a FIN after N data frames)",
@@ -193,9 +193,9 @@ impl fmt::Display for TcpFlags {
     }
 }
 
-super::text_serde!(ProtocolMix);
-super::text_serde!(FlowOrder);
-super::text_serde!(TcpFlags);
+crate::text::text_serde!(ProtocolMix);
+crate::text::text_serde!(FlowOrder);
+crate::text::text_serde!(TcpFlags);
 
 #[cfg(test)]
 mod tests {

@@ -10,9 +10,9 @@ use etherparse::{
     IpNumber, Ipv4Header, Ipv6Header, SingleVlanHeader, TcpHeader, UdpHeader, VlanId, VlanPcp,
 };
 
-use super::link::{MacAddress, VlanTag};
-use super::protocol::{ICMP, ICMPV6, TCP, UDP};
-use crate::BenchError;
+use crate::TrafficError;
+use crate::link::{MacAddress, VlanTag};
+use crate::protocol::{ICMP, ICMPV6, TCP, UDP};
 
 /// The shortest frame on a wire, without FCS (IEEE 802.3 clause 4.4.2).
 pub const SHORTEST_WIRE_FRAME_BYTES: usize = 60;
@@ -92,7 +92,7 @@ impl FrameSpec<'_> {
     /// # Errors
     ///
     /// As [`Self::build_into`].
-    pub fn build(&self) -> Result<Vec<u8>, BenchError> {
+    pub fn build(&self) -> Result<Vec<u8>, TrafficError> {
         let mut frame = Vec::with_capacity(self.len_bytes);
         self.build_into(&mut frame)?;
         Ok(frame)
@@ -104,7 +104,7 @@ impl FrameSpec<'_> {
     ///
     /// The length is under [`Self::header_bytes`] or past what IP can say, the addresses are of
     /// two families, a tag or the DSCP is out of its range, or the payload is too short.
-    pub fn build_into(&self, out: &mut Vec<u8>) -> Result<(), BenchError> {
+    pub fn build_into(&self, out: &mut Vec<u8>) -> Result<(), TrafficError> {
         let start = out.len();
         let built = self.append(out);
         if built.is_err() {
@@ -113,11 +113,11 @@ impl FrameSpec<'_> {
         built
     }
 
-    fn refuse(&self, reason: impl Into<String>) -> BenchError {
-        BenchError::BadFrame { len_bytes: self.len_bytes, reason: reason.into() }
+    fn refuse(&self, reason: impl Into<String>) -> TrafficError {
+        TrafficError::BadFrame { len_bytes: self.len_bytes, reason: reason.into() }
     }
 
-    fn append(&self, out: &mut Vec<u8>) -> Result<(), BenchError> {
+    fn append(&self, out: &mut Vec<u8>) -> Result<(), TrafficError> {
         let start = out.len();
         let free = self.len_bytes.checked_sub(self.header_bytes());
         let free =
@@ -169,7 +169,7 @@ impl FrameSpec<'_> {
         Ok(())
     }
 
-    fn append_link(&self, out: &mut Vec<u8>) -> Result<(), BenchError> {
+    fn append_link(&self, out: &mut Vec<u8>) -> Result<(), TrafficError> {
         let network = if self.flow.src.is_ipv6() { EtherType::IPV6 } else { EtherType::IPV4 };
         let first = match self.vlan {
             [] => network,
@@ -209,7 +209,7 @@ impl FrameSpec<'_> {
         IcmpEchoHeader { id: self.flow.src_port, seq: self.sequence }
     }
 
-    fn transport_v4(&self, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Result<Transport, BenchError> {
+    fn transport_v4(&self, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Result<Transport, TrafficError> {
         let too_long = || self.refuse("it is longer than IPv4 can say");
         let FiveTuple { src_port, dst_port, .. } = self.flow;
         Ok(match self.flow.protocol {
@@ -236,7 +236,7 @@ impl FrameSpec<'_> {
         })
     }
 
-    fn transport_v6(&self, src: [u8; 16], dst: [u8; 16], payload: &[u8]) -> Result<Transport, BenchError> {
+    fn transport_v6(&self, src: [u8; 16], dst: [u8; 16], payload: &[u8]) -> Result<Transport, TrafficError> {
         let too_long = || self.refuse("it is longer than IPv6 can say");
         let FiveTuple { src_port, dst_port, .. } = self.flow;
         Ok(match self.flow.protocol {

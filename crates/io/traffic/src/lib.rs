@@ -1,0 +1,47 @@
+//! Made-up traffic: what is sent, how long, in which flows, how fast.
+//!
+//! A [`TrafficSpec`] says it all and is the same whether it comes from a command line or a TOML
+//! file. [`TrafficSpec::frames`] makes the frames one by one, [`TrafficSpec::prepare`] lays a
+//! number of them side by side for a generator port. Same specification, same bytes, everywhere;
+//! a test pins a digest of them.
+//!
+//! What is deliberately not here: replies (every flow goes one way), fragments, and malformed
+//! frames. Captures of real traffic and the fuzz targets have those.
+//!
+//! [`write_capture`](capture::write_capture) streams frames to a pcap file, and [`replay`] takes those of a capture
+//! with other addresses.
+
+mod acl;
+pub mod capture;
+mod classbench;
+mod error;
+mod flow;
+mod frame;
+mod frame_set;
+mod generator;
+mod link;
+mod payload;
+mod protocol;
+mod random;
+mod range;
+pub mod replay;
+mod size;
+mod spec;
+mod summary;
+mod text;
+
+pub use acl::AclTraffic;
+pub use error::TrafficError;
+pub use frame::{FiveTuple, FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
+pub use frame_set::FrameSet;
+pub use generator::{FrameMeta, Frames};
+pub use link::{MacAddress, VlanTag, VlanTags};
+pub use payload::PayloadFill;
+pub use protocol::{FlowOrder, ICMP, ICMPV6, ProtocolMix, TCP, TcpFlags, UDP};
+pub use range::{AddressRange, PortSet};
+pub use size::{DATA_CENTRE, FCS_BYTES, FcsCounting, LONGEST_FRAME_BYTES, SizeMix};
+pub use spec::{Spacing, TrafficSpec};
+pub use summary::Summary;
+
+#[cfg(test)]
+mod tests;
