@@ -1,6 +1,6 @@
 //! One mistake, and the collection of all of them.
 
-use crate::{SourceMap, Span, render};
+use crate::Span;
 
 /// How bad it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -170,16 +170,6 @@ impl Diagnostics {
         // A compound element used twice repeats its mistakes.
         sorted.dedup();
         sorted
-    }
-
-    /// For people: the text underlined, with `file:line:column`, sorted by place.
-    pub fn render(&self, map: &SourceMap, color: bool) -> String {
-        render::full(self, map, color)
-    }
-
-    /// For tools and logs: one line each, `file:line:column: error: message; help`.
-    pub fn render_short(&self, map: &SourceMap) -> String {
-        render::short(self, map)
     }
 }
 

@@ -18,7 +18,19 @@ const MAX_LINE_CHARS: usize = 500;
 /// A span over more lines is underlined on its first line only.
 const MAX_SPAN_LINES: usize = 6;
 
-pub(crate) fn short(diags: &Diagnostics, map: &SourceMap) -> String {
+impl Diagnostics {
+    /// For people: the text underlined, with `file:line:column`, sorted by place.
+    pub fn render(&self, map: &SourceMap, color: bool) -> String {
+        full(self, map, color)
+    }
+
+    /// For tools and logs: one line each, `file:line:column: error: message; help`.
+    pub fn render_short(&self, map: &SourceMap) -> String {
+        short(self, map)
+    }
+}
+
+fn short(diags: &Diagnostics, map: &SourceMap) -> String {
     diags.sorted().into_iter().map(|d| short_line(d, map)).collect()
 }
 
@@ -47,7 +59,7 @@ fn short_line(diag: &Diagnostic, map: &SourceMap) -> String {
     line
 }
 
-pub(crate) fn full(diags: &Diagnostics, map: &SourceMap, color: bool) -> String {
+fn full(diags: &Diagnostics, map: &SourceMap, color: bool) -> String {
     let sorted = diags.sorted();
     let mut cache = Cache { map, drawn: HashMap::new() };
     let mut out = String::new();

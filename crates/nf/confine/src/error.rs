@@ -1,6 +1,6 @@
 //! What keeps an NF from being started or ended.
 
-use crate::steps::Step;
+use crate::step::Step;
 use std::io;
 use std::path::PathBuf;
 

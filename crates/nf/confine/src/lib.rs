@@ -38,6 +38,7 @@ mod probe;
 mod program;
 mod seccomp;
 mod spawner;
+mod step;
 mod steps;
 
 pub use applied::{Applied, Measure, Mechanism};

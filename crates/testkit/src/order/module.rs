@@ -57,9 +57,13 @@ fn read_items(modules: &mut Vec<Module>, module: usize, items: &[syn::Item], fol
             read_module(modules, module, inner, folder);
             continue;
         }
-        let mut reader = Reader { module: &mut modules[module] };
+        let mut reader = Reader { module: &mut modules[module], named: vec![], bound: HashSet::new() };
         reader.module.items.extend(names::defined(item));
         reader.visit_item(item);
+        // A variable may be called as something that `use` brings in.
+        let Reader { mut named, bound, .. } = reader;
+        named.retain(|path| path.len() > 1 || !bound.contains(&path[0]));
+        modules[module].named.extend(named);
     }
 }
 
@@ -114,6 +118,9 @@ fn names_tests(condition: TokenStream) -> bool {
 /// Collects what a module's code names.
 struct Reader<'a> {
     module: &'a mut Module,
+    named: Vec<Written>,
+    /// Variables.
+    bound: HashSet<String>,
 }
 
 impl Reader<'_> {
@@ -141,7 +148,7 @@ impl Reader<'_> {
     fn name(&mut self, alias: String, path: Written, public: bool) {
         self.module.aliases.entry(alias).or_default().push(path.clone());
         if !public {
-            self.module.named.push(path);
+            self.named.push(path);
         }
     }
 
@@ -175,7 +182,7 @@ impl Reader<'_> {
 
     fn end_of_path(&mut self, path: &mut Written) {
         if !path.is_empty() {
-            self.module.named.push(std::mem::take(path));
+            self.named.push(std::mem::take(path));
         }
     }
 }
@@ -202,9 +209,14 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_path(&mut self, path: &'ast syn::Path) {
         if path.leading_colon.is_none() {
             let segments = path.segments.iter().map(|segment| segment.ident.unraw().to_string());
-            self.module.named.push(segments.collect());
+            self.named.push(segments.collect());
         }
         syn::visit::visit_path(self, path);
+    }
+
+    fn visit_pat_ident(&mut self, variable: &'ast syn::PatIdent) {
+        self.bound.insert(variable.ident.unraw().to_string());
+        syn::visit::visit_pat_ident(self, variable);
     }
 
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {

@@ -4,23 +4,12 @@
 //! tree: compared sixteen at a time, in the order of the rules, with the processor's own prefetch running
 //! ahead.
 
-use super::forest::Key;
+use super::row::{BLOCK, Key, Lane};
 use super::rule::{MISS, Rule, Schema};
 use super::simd::Lanes;
 
-/// Rules in a block: sixteen 32-bit lanes are one cache line.
-pub(super) const BLOCK: usize = 16;
-
 /// Up to this many rules a list is compared as blocks, without a tree.
 pub const LINEAR_MAX: usize = 2 * BLOCK;
-
-/// One dimension of sixteen rules; a rule matches where `value - lo <= span` (wrapping).
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-pub(super) struct Lane {
-    pub(super) lo: [u32; BLOCK],
-    pub(super) span: [u32; BLOCK],
-}
 
 /// Rule indices of a block, rising; [`MISS`] in unused places, which are the last ones.
 #[derive(Debug, Clone, Copy)]

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::Limits;
 use super::block::Blocks;
-use super::forest::{Forest, ID_LANE, Key, Line, Row, SEPARATORS, Tree, Word};
+use super::forest::{Forest, Line, Tree, Word};
 use super::generate::{Random, inside};
 use super::plan::{Cut, POLICIES, Planner, each_slot, fits, rank_children};
+use super::row::{ID_LANE, Key, Row, SEPARATORS};
 use super::rule::{AclError, Interval, MISS, Rule, Schema};
 use super::simd::{Lanes, Portable};
 use super::walk::{Single, Steps};

@@ -1,8 +1,9 @@
 //! The classifier as its users see it.
 
 use super::Limits;
-use super::block::{BLOCK, Blocks, LINEAR_MAX};
-use super::forest::{BLOCKS, Forest, HASH, ID_LANE, Key, LEAF};
+use super::block::{Blocks, LINEAR_MAX};
+use super::forest::{BLOCKS, Forest, HASH, LEAF};
+use super::row::{BLOCK, ID_LANE, Key};
 use super::rule::{AclError, MISS, Rule, Schema};
 use super::simd::{Job, Lanes, Portable};
 use super::walk::{Batch, Keys, Single, Steps};

@@ -39,6 +39,7 @@ mod classifier;
 mod forest;
 pub mod generate;
 mod plan;
+mod row;
 mod rule;
 mod simd;
 #[cfg(test)]

@@ -6,7 +6,8 @@
 //! measuring on the machine class that `docs/cycles.md` names; they steer speed only, never
 //! the answer.
 
-use super::forest::{HashCut, SEPARATORS, slot_of};
+use super::forest::{HashCut, slot_of};
+use super::row::SEPARATORS;
 use super::rule::{Interval, MAX_DIMS, Rule, Schema};
 
 /// Rules looked at when candidates are compared; larger sets are thinned out evenly, which bounds

@@ -7,8 +7,7 @@
 //! [`Lanes::enter`] is for.
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "vector intrinsics load through pointers"))]
 
-use super::block::{BLOCK, Lane};
-use super::forest::{Key, Row, SEPARATORS};
+use super::row::{BLOCK, Key, Lane, Row, SEPARATORS};
 
 /// What the walk asks of the processor.
 pub(super) trait Lanes: Copy {

@@ -5,7 +5,8 @@
 //! and in which kind of node, is kept in index lists that are compacted without branches, since
 //! whether a walk ends here is what a branch predictor cannot know.
 
-use super::forest::{BLOCKS, Forest, HASH, ID_LANE, Key, RANK, Word};
+use super::forest::{BLOCKS, Forest, HASH, RANK, Word};
+use super::row::{ID_LANE, Key};
 use super::rule::MISS;
 use super::simd::{Job, Lanes, prefetch};
 

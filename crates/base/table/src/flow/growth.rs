@@ -1,7 +1,7 @@
 //! Growth without a pause: the steps from one index to one twice as large.
 
 use super::FlowTable;
-use super::index::Index;
+use super::index::{Growth, Index};
 
 /// Buckets moved with each change while an index grows.
 pub const MIGRATE_BUCKETS: usize = 4;
@@ -9,22 +9,6 @@ pub const MIGRATE_BUCKETS: usize = 4;
 /// Pages prepared with each change before an index grows.
 const PREPARE_PAGES: usize = 1;
 const PAGE_BYTES: usize = 4096;
-
-/// A second index on its way.
-#[derive(Debug)]
-pub(super) enum Growth<const W: usize> {
-    None,
-    /// The larger index exists; its pages are being backed before it is used.
-    Preparing {
-        larger: Index<W>,
-        touched_bytes: usize,
-    },
-    /// The larger index is in use; `smaller` is emptied from bucket 0 on.
-    Migrating {
-        smaller: Index<W>,
-        next_bucket: usize,
-    },
-}
 
 impl<const W: usize> FlowTable<W> {
     /// Does one step of growth, if any is under way or due. Every insertion does one; a caller

@@ -22,6 +22,22 @@ pub(super) struct Index<const W: usize> {
     used: usize,
 }
 
+/// A second index on its way.
+#[derive(Debug)]
+pub(super) enum Growth<const W: usize> {
+    None,
+    /// The larger index exists; its pages are being backed before it is used.
+    Preparing {
+        larger: Index<W>,
+        touched_bytes: usize,
+    },
+    /// The larger index is in use; `smaller` is emptied from bucket 0 on.
+    Migrating {
+        smaller: Index<W>,
+        next_bucket: usize,
+    },
+}
+
 /// Buckets from which on an index is large: 64 MiB of them.
 const LARGE_BUCKETS: usize = 1 << 20;
 

@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "reads keys and writes results at the caller's addresses")]
 
 use super::FlowTable;
-use super::growth::Growth;
+use super::index::Growth;
 use crate::prefetch::prefetch;
 use std::mem::MaybeUninit;
 

@@ -35,25 +35,14 @@ pub use any::AnyFlowTable;
 pub use growth::MIGRATE_BUCKETS;
 
 use crate::TableError;
-use growth::Growth;
+pub use records::RecordId;
+
 use hash::Seed;
-use index::Index;
+use index::{Growth, Index};
 use records::Records;
-use std::num::NonZeroU32;
 
 /// Keys are numbered in 31 bits.
 const MAX_KEYS: u32 = (1 << 31) - 1;
-
-/// Number of a record in use. Numbers of removed records are given out again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RecordId(NonZeroU32);
-
-impl RecordId {
-    /// The number, from 1 to the table's capacity: an index for columns kept beside the table.
-    pub fn number(self) -> u32 {
-        self.0.get()
-    }
-}
 
 /// Size and seed of a flow table.
 #[derive(Debug, Clone, PartialEq, Eq)]

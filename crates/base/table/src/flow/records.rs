@@ -4,11 +4,21 @@
 //! `base + line * 64` and never changes. Nothing private lies in it: which records are in use,
 //! and which keys each has, stands in columns of its own that lookups never touch.
 
-use super::RecordId;
 use crate::TableError;
 use crate::prefetch::prefetch;
 use crate::region::{Column, Region};
 use std::num::NonZeroU32;
+
+/// Number of a record in use. Numbers of removed records are given out again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordId(pub(super) NonZeroU32);
+
+impl RecordId {
+    /// The number, from 1 to the table's capacity: an index for columns kept beside the table.
+    pub fn number(self) -> u32 {
+        self.0.get()
+    }
+}
 
 /// Marks a head as a link of the free list; the rest is the next free record.
 const FREE: u32 = 1 << 31;

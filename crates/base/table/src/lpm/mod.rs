@@ -22,13 +22,11 @@ mod tests;
 mod trie;
 
 use crate::TableError;
+pub use trie::MAX_VALUE;
 use trie::Trie;
 
 /// What a batched lookup writes for an address that no prefix covers.
 pub const MISS: u32 = u32::MAX;
-
-/// Greatest value a prefix can lead to.
-pub const MAX_VALUE: u32 = (1 << 31) - 2;
 
 /// IPv4 addresses in flight at once. Also keeps the indices in the first-level cache.
 const STAGE4: usize = 64;

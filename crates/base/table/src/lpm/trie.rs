@@ -1,12 +1,14 @@
 //! The trie under both tables, and the list of prefixes it is made from.
 
-use super::MAX_VALUE;
 use crate::TableError;
 use crate::prefetch::prefetch;
 use crate::region::Column;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hint::select_unpredictable;
+
+/// Greatest value a prefix can lead to.
+pub const MAX_VALUE: u32 = (1 << 31) - 2;
 
 pub(super) const ROOT_BITS: u32 = 16;
 const ROOT_ENTRIES: usize = 1 << ROOT_BITS;

@@ -14,8 +14,10 @@
 
 mod args;
 mod expand;
+mod name_table;
 mod names;
 pub mod parse;
+mod prefix;
 mod services;
 
 use std::ops::Range;
@@ -24,8 +26,10 @@ use diag::{Span, Spanned};
 
 pub use args::Args;
 pub use expand::{Variables, expand, limit_bytes};
-pub use names::{NameTable, Names, NoNames, ScopedNames};
-pub use parse::{HandlerRef, Ip4Prefix, Ip6Prefix, Parsed};
+pub use name_table::{NameTable, ScopedNames};
+pub use names::{Names, NoNames};
+pub use parse::{HandlerRef, Parsed};
+pub use prefix::{Ip4Prefix, Ip6Prefix};
 
 pub(crate) use parse::integer_literal;
 

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use diag::{Diagnostics, Span, Spanned, did_you_mean};
 
-use super::Classes;
 use super::arguments::check_formals;
 use super::class::{Class, ClassId, INPUT, Node, NodeId, NodeKind, OUTPUT, Resolved, Template, Wire};
+use super::classes::Classes;
 use crate::ast::{self, Ast, Body, Compound, Ident, Requirement};
 use crate::ast::{Statement, StatementKind};
 use crate::config::{split_args, split_words};

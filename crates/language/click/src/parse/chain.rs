@@ -2,7 +2,7 @@
 
 use diag::Span;
 
-use super::{Nesting, Parser};
+use super::parser::{Nesting, Parser};
 use crate::ast::{Arrow, Chain, Class, ElementKind, ElementRef, Ports};
 use crate::token::Kind;
 

@@ -2,7 +2,7 @@
 
 use diag::Span;
 
-use super::{MAX_DEPTH, Nesting, Parser};
+use super::parser::{MAX_DEPTH, Nesting, Parser};
 use crate::ast::{Body, Class, Compound, Formal, StatementKind};
 use crate::token::Kind;
 

@@ -8,9 +8,11 @@
 //! Arguments are compared as the kernel reads them: flags and commands are 32 bits, whatever lies above.
 
 mod calls;
+mod condition;
 mod profile;
 
-pub use profile::{CallRule, Comparison, Condition, Profile};
+pub use condition::{Comparison, Condition};
+pub use profile::{CallRule, Profile};
 
 use crate::confinement::Sockets;
 use crate::error::Error;

@@ -4,33 +4,10 @@
 //! mask, so that nothing hides above. What is to differ cannot be said so and is left out: that is `ioctl`, whose
 //! refused commands paste into a terminal, and a container has none.
 
+use super::condition::{Comparison, Condition};
 use super::{Allowance, allowed, calls, is};
 use crate::confinement::Sockets;
 use std::collections::BTreeMap;
-
-/// How an argument is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// It is the value.
-    Equal,
-    /// It is another.
-    NotEqual,
-    /// It is less.
-    Less,
-    /// The bits of this mask are those of the value.
-    Masked(u64),
-}
-
-/// A condition on an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Condition {
-    /// Which argument, from 0 on.
-    pub argument: u8,
-    /// How it is compared.
-    pub comparison: Comparison,
-    /// With what.
-    pub value: u64,
-}
 
 /// When a call is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]

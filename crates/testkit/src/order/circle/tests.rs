@@ -86,3 +86,13 @@ fn tests_fuzzing_and_models_do_not_count() {
     });
     assert_eq!(found(&kept).len(), 2);
 }
+
+#[test]
+fn a_variable_is_nothing_that_is_brought_in() {
+    let files = [
+        ("lib.rs", "mod a; mod b; pub use a::word;"),
+        ("a.rs", "use crate::b::b; pub fn word() { b() }"),
+        ("b.rs", "use crate::*; pub fn b() { let word = 1; f(word) }"),
+    ];
+    assert!(found(&files).is_empty());
+}

@@ -1,0 +1,53 @@
+//! The element classes that a configuration may name.
+
+use std::collections::BTreeSet;
+
+/// The element classes that exist outside the configuration.
+pub trait Classes {
+    /// Whether there is a class of this name.
+    fn is_known(&self, name: &str) -> bool;
+
+    /// Their names, for suggestions.
+    fn names(&self) -> Vec<String>;
+
+    /// What to use in place of a class that is known elsewhere under that name.
+    fn instead_of(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+}
+
+impl Classes for BTreeSet<String> {
+    fn is_known(&self, name: &str) -> bool {
+        self.contains(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.iter().cloned().collect()
+    }
+}
+
+impl Classes for &[&str] {
+    fn is_known(&self, name: &str) -> bool {
+        self.contains(&name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.iter().map(|&name| name.to_owned()).collect()
+    }
+}
+
+/// Takes every name that starts with an upper-case letter for a class: for tools that look at
+/// the shape of a configuration only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnyClass;
+
+impl Classes for AnyClass {
+    fn is_known(&self, name: &str) -> bool {
+        name.starts_with(|c: char| c.is_ascii_uppercase())
+    }
+
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
