@@ -17,7 +17,8 @@ mod steering;
 mod taps;
 mod throughput;
 
-use ::bench::speed::{self, MeasureOptions, Options, PortKind, Shape, workload};
+use ::bench::shape::Shape;
+use ::bench::speed::{self, MeasureOptions, Options, PortKind, workload};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use std::io::{IsTerminal, Write};

@@ -4,11 +4,11 @@
 
 use crate::text::print;
 use ::bench::load::{Batching, ChainOptions, ChainUnderTest, DISTURBED, UnderTest};
+use ::bench::machine::{Machine, Topology};
 use ::bench::plan::measure::{Measured, RING, measure};
 use ::bench::plan::verify::{Verified, VerifyOptions, verify};
-use ::bench::plan::{Ask, Nanoseconds, Plan, Rate, Topology, make};
-use ::bench::speed::Shape;
-use ::bench::speed::machine::Machine;
+use ::bench::plan::{Ask, Nanoseconds, Plan, Rate, make};
+use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
 use anyhow::Context;
 use clap::Args;

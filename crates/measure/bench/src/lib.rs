@@ -4,6 +4,7 @@
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
 //! [`start`] is how both start it. [`experiment`] has the experiments of papers, each a function that gives a [`figure`]:
 //! the form in which they say what they found.
+//! [`machine`] is what it runs on, [`stats`] how measurements are summed up, [`shape`] in which form a chain runs.
 //! [`plan`] says what it takes to carry a load.
 //! [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
 //!
@@ -13,11 +14,14 @@ mod error;
 pub mod experiment;
 pub mod figure;
 pub mod load;
+pub mod machine;
 pub mod peer;
 pub mod plan;
 pub mod search;
+pub mod shape;
 pub mod speed;
 pub mod start;
+pub mod stats;
 pub mod wire;
 
 pub use error::BenchError;

@@ -1,8 +1,8 @@
 //! From a chain's file to a chain that runs in this process and is measured.
 
 use crate::BenchError;
-use crate::speed::Shape;
-use crate::speed::apart::Apart;
+use crate::machine::apart::Apart;
+use crate::shape::Shape;
 use diag::{Diagnostics, SourceMap};
 use host::chain::{Chain, Sources, TrafficDecl};
 use host::made::{Change, made};

@@ -1,9 +1,9 @@
 //! Options of experiments on a chain of the user's.
 
 use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
+use ::bench::machine::Machine;
 use ::bench::plan::Rate;
-use ::bench::speed::Shape;
-use ::bench::speed::machine::Machine;
+use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
 use ::bench::wire::devices::Means;
 use ::bench::wire::{Between, Ways};

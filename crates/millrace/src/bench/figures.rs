@@ -3,7 +3,7 @@
 use crate::text::print;
 use ::bench::experiment::Setting;
 use ::bench::figure::{Figure, text};
-use ::bench::speed::machine::Machine;
+use ::bench::machine::Machine;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -3,8 +3,8 @@
 use super::chain::{ChainArgs, frames_a_second, positive};
 use crate::text::print;
 use ::bench::load::{Arrival, Offer, Seen, Tally, Trials};
+use ::bench::machine::Machine;
 use ::bench::search::{Goal, GoalResult, Limits, search};
-use ::bench::speed::machine::Machine;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};

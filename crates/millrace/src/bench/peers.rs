@@ -3,8 +3,8 @@
 use crate::text::print;
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
 use ::bench::figure::Figure;
+use ::bench::machine::Machine;
 use ::bench::peer::{self, Peer};
-use ::bench::speed::machine::Machine;
 use ::bench::wire::devices::Means;
 use anyhow::{Context, bail};
 use clap::Args;

@@ -1,11 +1,11 @@
 //! An ISP's chain (SNF paper, figure 9) over the number of its rules: throughput, and latency.
 
-use super::lab::row::BURST;
+use super::lab::BURST;
 use super::lab::{Case, Lab, SLOTS, Sample, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Scale};
 use crate::load::{Batching, Offer};
-use crate::speed::Shape;
+use crate::shape::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::{isp, workload};
 use crate::start::{RunOptions, failed};

@@ -11,7 +11,7 @@ use crate::load::recorder::histogram;
 use crate::load::{Offer, UnderTest};
 use crate::peer::{Bench, BenchOptions, Missing, Peer};
 use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search};
-use crate::speed::stats::Spread;
+use crate::stats::Spread;
 use crate::wire::devices::Means;
 use crate::wire::{Devices, Wire, WireOptions};
 use hdrhistogram::Histogram;

@@ -9,9 +9,9 @@ use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::load::DISTURBED;
-use crate::speed::machine::Machine;
-use crate::speed::stats::Spread;
+use crate::machine::Machine;
 use crate::start::failed;
+use crate::stats::Spread;
 use std::path::PathBuf;
 use std::time::Duration;
 

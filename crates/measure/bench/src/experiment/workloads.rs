@@ -5,9 +5,10 @@ use super::lab::Lab;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::load::DISTURBED;
+use crate::shape::Shape;
 use crate::speed::report::Row;
 use crate::speed::scene::PortKind;
-use crate::speed::{self, Options, Shape, workload};
+use crate::speed::{self, Options, workload};
 use crate::start::failed;
 use std::path::PathBuf;
 
@@ -42,7 +43,7 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
         rounds: lab.effort.rounds,
         seconds: lab.effort.seconds,
         shapes: Shape::ALL.to_vec(),
-        burst: super::lab::row::BURST,
+        burst: super::lab::BURST,
         core: lab.cores(1).first().copied(),
         testpmd: true,
         table: None,

@@ -1,7 +1,7 @@
 //! The data of figures.
 
-use crate::speed::machine::Machine;
-use crate::speed::stats::Spread;
+use crate::machine::Machine;
+use crate::stats::Spread;
 use serde::{Deserialize, Serialize};
 
 /// Experiments, and the machine that they ran on.

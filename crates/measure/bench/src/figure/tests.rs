@@ -2,8 +2,8 @@
 
 use super::words::called;
 use super::*;
-use crate::speed::machine::Machine;
-use crate::speed::stats::Spread;
+use crate::machine::Machine;
+use crate::stats::Spread;
 use proptest::prelude::*;
 
 /// A value with a range.

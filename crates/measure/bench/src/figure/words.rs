@@ -4,8 +4,8 @@
 //! harmless here once; escaping for HTML, Markdown and CSV is the business of those.
 
 use super::{Figure, Origin, Point, Report, Series};
-use crate::speed::machine::Machine;
-use crate::speed::stats::Spread;
+use crate::machine::Machine;
+use crate::stats::Spread;
 
 /// Digits that a measured value is shown with: more than repeats agree on.
 const DIGITS: i32 = 4;

@@ -4,8 +4,8 @@ use super::offer::{Observed, Offer, UnderTest};
 use super::pace::{Batching, Counts, Pace};
 use super::ports::Paced;
 use crate::BenchError;
-use crate::speed::apart::Apart;
-use crate::speed::core_time::Thread;
+use crate::machine::apart::Apart;
+use crate::machine::core_time::Thread;
 use crate::start::{Loaded, RunOptions};
 use element::steer::owner::worker_of;
 use host::chain::{Chain, PortKind, Sink, Source};
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::load::{Arrival, Seen, Trials};
     use crate::search::{Goal, GoalResult, Limits, search};
-    use crate::speed::Shape;
+    use crate::shape::Shape;
     use host::made::Change;
 
     fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {

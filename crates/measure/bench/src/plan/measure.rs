@@ -11,8 +11,8 @@ use crate::BenchError;
 use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
 use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, Trials, UnderTest};
 use crate::speed::closed::ClosedLoop;
-use crate::speed::stats::Spread;
 use crate::start::{Loaded, RunOptions, failed};
+use crate::stats::Spread;
 use element::StateScope;
 use host::chain::{PortKind, Sink};
 use std::path::Path;
@@ -246,7 +246,7 @@ fn facts(chain: &ClosedLoop) -> Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::speed::Shape;
+    use crate::shape::Shape;
     use host::made::Change;
 
     fn chain(ports: &str) -> (tempfile::TempDir, std::path::PathBuf) {

@@ -1,7 +1,7 @@
 //! What it takes to carry a load: cores, queues, bursts, frequency, and what latency to expect.
 //!
 //! [`cost`] is what packets of a chain cost on this machine, measured in a closed loop ([`measure`]), and what follows
-//! for a load: how busy, how long a packet takes. [`topology`] is the machine. [`make`] puts both together, by the advice
+//! for a load: how busy, how long a packet takes. [`crate::machine::topology`] is the machine. [`make`] puts both together, by the advice
 //! of Niu et al. (Benchmarking NFV Software Dataplanes): NFs of a chain on one socket, several servers where they do not
 //! fit there (section 4.3), and the clock no faster than the load asks (section 4.1). [`verify`] offers the load, and
 //! holds what is carried and how long it takes against what was said.
@@ -12,15 +12,14 @@ pub mod cost;
 pub mod measure;
 mod place;
 mod text;
-pub mod topology;
 pub mod units;
 pub mod verify;
 
 pub use cost::{BurstCost, Costs, NfCost, Whole};
 pub use place::Place;
-pub use topology::Topology;
 pub use units::{Nanoseconds, Rate};
 
+use crate::machine::Topology;
 use serde::Serialize;
 
 /// How busy a core may be: the rest is for arrivals that are not even, and for what else the core has to do.

@@ -1,7 +1,7 @@
 //! What runs on which core of which server.
 
 use super::cost::NfCost;
-use super::topology::{Core, Topology};
+use crate::machine::topology::{Core, Topology};
 use serde::Serialize;
 
 /// Something that has a core for itself.

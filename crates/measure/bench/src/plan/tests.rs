@@ -1,8 +1,8 @@
-use super::topology::tests::{SMT, SOCKETS, recorded};
 use super::verify::{Compared, Verified, VerifyOptions, verify};
 use super::*;
 use crate::BenchError;
 use crate::load::{Observed, Offer, Recorder, Stamp, UnderTest};
+use crate::machine::topology::tests::{SMT, SOCKETS, recorded};
 
 /// 50 ns a packet and 80 ns a turn, at 2 GHz.
 fn costs(nfs: &[(&str, f64)]) -> Costs {

@@ -15,7 +15,7 @@ use super::units::{Nanoseconds, scaled};
 use crate::BenchError;
 use crate::load::{Offer, Tally, Trials, UnderTest};
 use crate::search::{Goal, GoalResult, Limits, search};
-use crate::speed::stats::Spread;
+use crate::stats::Spread;
 use serde::Serialize;
 
 /// How far what is carried may be from what was said, as a share of it.

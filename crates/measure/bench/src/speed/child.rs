@@ -107,7 +107,7 @@ mod tests {
             core: 0,
             warm_packets: 0,
             slots: 1,
-            shape: crate::speed::Shape::Modular,
+            shape: crate::shape::Shape::Modular,
             writes: vec![],
         };
         assert!(measure(Path::new("/nonexistent"), &[], Path::new("x"), &options).is_err());

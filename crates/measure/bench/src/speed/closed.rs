@@ -1,10 +1,10 @@
 //! A chain that runs in this process as fast as it goes: its ports always have the next packet (closed loop).
 
-use super::apart::{Apart, NEAR_IN};
-use super::core_time::Thread;
-use super::shape::Shape;
 use crate::BenchError;
 use crate::load::DISTURBED;
+use crate::machine::apart::{Apart, NEAR_IN};
+use crate::machine::core_time::Thread;
+use crate::shape::Shape;
 use crate::start::{Loaded, RunOptions, failed};
 use host::chain::{PortKind, Source};
 use host::ports::Ports;

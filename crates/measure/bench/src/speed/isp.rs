@@ -4,7 +4,7 @@
 //! in ClassBench's format. All of them let packets through; what none matches is dropped. Each flow's
 //! header is one that its rule decides about, so that flows meet all rules one after the other.
 
-use super::workload::{Layout, example};
+use super::layout::{Layout, example};
 use crate::BenchError;
 use element::filter::classbench::configuration;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! One measurement: a chain runs in this process, is warmed up, and its packets are counted for a while.
 
 use super::closed::{self, ClosedLoop, Window};
-use super::shape::Shape;
 use crate::BenchError;
+use crate::shape::Shape;
 use crate::start::{RunOptions, failed};
 use host::made::Change;
 use port::FrameSet;

@@ -9,24 +9,20 @@
 //! [`report`] makes tables of it, with the figures of [`peers`].
 //!
 //! Cycles are those of the time-stamp counter, over the time that the packet thread had its core: time
-//! in which it was ready and another thread ran is left out, and told ([`core_time`]).
+//! in which it was ready and another thread ran is left out, and told ([`crate::machine::core_time`]).
 //!
 //! What this module does not do: rate searches ([`crate::search`] does), latency, several cores.
 
-pub mod apart;
 pub mod child;
 pub mod closed;
-pub mod core_time;
 pub mod full_table;
 pub mod isp;
-pub mod machine;
+mod layout;
 pub mod measure;
 pub mod peers;
 pub mod report;
 pub mod scene;
 pub mod schedule;
-pub mod shape;
-pub mod stats;
 pub mod testpmd;
 pub mod workload;
 
@@ -34,4 +30,3 @@ pub use measure::{MeasureOptions, Sample, measure_chain};
 pub use report::Report;
 pub use scene::PortKind;
 pub use schedule::{Options, run};
-pub use shape::Shape;

@@ -12,10 +12,10 @@
 //! bulk what is dropped. What has the same work in it as FastClick's floor is our I/O, and the gate is by
 //! that; the share of the floor stands beside it.
 
-use super::machine::Machine;
 use super::measure::Sample;
 use super::scene::PortKind;
-use super::stats::Spread;
+use crate::machine::Machine;
+use crate::stats::Spread;
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;

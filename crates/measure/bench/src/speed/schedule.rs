@@ -3,15 +3,15 @@
 //! In a round everything is measured once; what the machine does meanwhile hits neighbours alike.
 
 use super::child::{self, Answer};
-use super::machine::Machine;
 use super::measure::MeasureOptions;
 use super::report::{Report, Row};
 use super::scene::{PortKind, Stage};
-use super::shape::Shape;
 use super::testpmd::{self, Mode, TestpmdOptions};
 use super::workload::{FULL_TABLE_HANDLER, Workload};
 use super::{full_table, isp, peers};
 use crate::BenchError;
+use crate::machine::Machine;
+use crate::shape::Shape;
 use std::path::PathBuf;
 
 /// What to measure, and how.

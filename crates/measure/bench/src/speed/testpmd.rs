@@ -6,9 +6,9 @@
 //! killed by its process if that does not come.
 
 use super::child::Answer;
-use super::core_time::Thread;
 use super::measure::Sample;
 use crate::BenchError;
+use crate::machine::core_time::Thread;
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};

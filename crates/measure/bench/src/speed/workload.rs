@@ -4,17 +4,12 @@
 //! 198.18.0.0/15, which every workload lets pass but those that are about drops: [`super::report`] says so.
 
 use super::isp::{self, Load};
+pub use super::layout::Layout;
+use super::layout::example;
 use crate::BenchError;
 use std::path::Path;
 use table::acl::classbench::Filter;
 use traffic::{AclTraffic, ProtocolMix, SizeMix, TrafficSpec};
-
-macro_rules! example {
-    ($file:literal) => {
-        include_str!(concat!("../../../../../examples/", $file))
-    };
-}
-pub(super) use example;
 
 /// The handler that takes the routes of a full table.
 pub const FULL_TABLE_HANDLER: &str = "nf/routes.ctrl";
@@ -62,17 +57,6 @@ enum Relay {
     Tapping,
     /// The same elements in one process.
     Modular,
-}
-
-/// Files of a chain, and how they are linked; `IN` and `OUT` stand for the ports.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Layout {
-    /// Name of the NF and text of its Click file.
-    pub nfs: Vec<(String, String)>,
-    /// NFs that are programs: their names, and what else their tables say.
-    pub programs: Vec<(String, toml::Table)>,
-    /// Links in the chain file's notation.
-    pub links: Vec<String>,
 }
 
 const fn file(name: &'static str, about: &'static str, text: &'static str) -> Workload {

@@ -1,6 +1,6 @@
 //! Opens the tester's ports: any device that DPDK has a driver for, in whatever network namespace it is.
 
-use super::Ends;
+use super::options::Ends;
 use crate::BenchError;
 use port::dpdk::EalOptions;
 use port::{Dpdk, DpdkPort, DpdkSpec, Port};

@@ -18,6 +18,7 @@
 
 pub mod between;
 pub mod devices;
+mod options;
 pub mod schedule;
 #[cfg(test)]
 mod tests;
@@ -25,18 +26,16 @@ mod trial;
 
 pub use between::{Between, Ways};
 pub use devices::Devices;
+pub use options::{Ends, WireOptions};
 pub use trial::Counts;
 
 use crate::BenchError;
 use crate::load::stamp::LEAST_BYTES;
 use crate::load::{Observed, Offer, UnderTest};
-use crate::speed::core_time::Thread;
-use port::Port;
+use crate::machine::core_time::Thread;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use schedule::Schedule;
-use shm::PacketPool;
 use std::sync::Arc;
-use std::time::Duration;
 use traffic::{FrameSet, TrafficError};
 use trial::Trial;
 
@@ -46,43 +45,6 @@ const REPEATS: usize = 3;
 const LEAST_FRAMES: u64 = 500;
 /// How long warming up takes.
 const WARM_UP_S: f64 = 0.2;
-
-/// The tester's two ports, and its packet memory.
-pub struct Ends {
-    /// By which it sends.
-    pub send: Box<dyn Port>,
-    /// By which it receives; `None` where that is the same.
-    pub receive: Option<Box<dyn Port>>,
-    /// Where its packets lie.
-    pub pool: PacketPool,
-}
-
-/// How to test.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct WireOptions {
-    /// The core that the tester's thread is pinned to.
-    pub core: Option<usize>,
-    /// Frames that are sent, or received, at a time.
-    pub burst: usize,
-    /// For how long nothing comes before a trial counts as over. Longer than any frame takes through the system.
-    pub quiet: Duration,
-    /// The share of a trial's time by which the tester may go on with what was due before the end.
-    pub grace: f64,
-    /// How long the system may take to work off what it holds when all is sent.
-    pub drain: Duration,
-}
-
-impl Default for WireOptions {
-    fn default() -> WireOptions {
-        WireOptions {
-            core: None,
-            burst: 64,
-            quiet: Duration::from_millis(30),
-            grace: 0.01,
-            drain: Duration::from_secs(2),
-        }
-    }
-}
 
 /// A system behind two ports, to which loads are offered.
 pub struct Wire {

@@ -3,7 +3,9 @@
 use super::*;
 use crate::load::Arrival;
 use packet::access::Access;
+use port::Port;
 use port::{Moved, PortInfo, PortStats};
+use shm::PacketPool;
 use shm::{Packet, PacketBytesMut, Pool, Region, RegionOptions, SharedPool};
 use std::collections::VecDeque;
 use std::sync::Mutex;

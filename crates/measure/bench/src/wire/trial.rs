@@ -3,8 +3,8 @@
 //! The clock is read twice a turn, and nothing is allocated in between: a turn sends a burst and receives one. When a
 //! frame came out is known to within such a turn; [`Counts::turns`] says how long they took.
 
+use super::options::{Ends, WireOptions};
 use super::schedule::Schedule;
-use super::{Ends, WireOptions};
 use crate::load::Recorder;
 use crate::load::recorder::histogram;
 use crate::load::stamp::{self, STAMP_BYTES, Stamp};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::speed::Shape;
+use crate::shape::Shape;
 use host::made::Change;
 
 fn options(shape: Shape, size: Option<&str>) -> BreakdownOptions {

@@ -1,6 +1,6 @@
 //! One attack: its chain, and what came and got out while an orchestrator was at work.
 
-use super::DosOptions;
+use super::options::DosOptions;
 use super::orchestrator::{Orchestrator, Story};
 use crate::BenchError;
 use crate::experiment::live::{LiveChain, await_state};

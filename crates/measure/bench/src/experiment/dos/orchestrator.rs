@@ -1,6 +1,6 @@
 //! The orchestrator: begins the traffic, looks at the volume, and brings the filter in.
 
-use super::DosOptions;
+use super::options::DosOptions;
 use crate::BenchError;
 use crate::experiment::live::await_state;
 use crate::load::Offer;

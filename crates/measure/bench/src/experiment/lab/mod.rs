@@ -18,10 +18,12 @@ pub use sweep::{Case, Sample, Swept};
 
 use super::Setting;
 use crate::figure::{Axis, Figure};
-use crate::plan::Topology;
-use crate::speed::machine::Machine;
+use crate::machine::Machine;
+use crate::machine::Topology;
 use std::path::{Path, PathBuf};
 
+/// Packets that are worked on at a time.
+pub const BURST: usize = 64;
 /// Packet slots of an experiment's chain: those under way, in rings and in caches.
 pub const SLOTS: u32 = 32_768;
 
@@ -105,7 +107,7 @@ impl<'a> Lab<'a> {
             series: vec![],
             settings: vec![
                 ("rounds".into(), format!("{}, by turns", effort.rounds)),
-                ("burst".into(), row::BURST.to_string()),
+                ("burst".into(), BURST.to_string()),
                 (
                     "first packet thread".into(),
                     format!("core {}", self.cores(1).first().copied().unwrap_or(0)),

@@ -1,15 +1,13 @@
 //! Chains of NFs that stand in a row, between made-up traffic and a port that discards: the same functions in every form.
 
-use super::{Lab, SLOTS};
+use super::{BURST, Lab, SLOTS};
 use crate::BenchError;
-use crate::speed::Shape;
+use crate::shape::Shape;
 use crate::start::RunOptions;
 use host::made::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 
-/// Packets that are worked on at a time.
-pub const BURST: usize = 64;
 /// Flows of the traffic.
 const FLOWS: u32 = 1_000;
 

@@ -3,7 +3,7 @@
 use super::Lab;
 use crate::BenchError;
 use crate::figure::{Origin, Point, Series, Skipped};
-use crate::speed::stats::Spread;
+use crate::stats::Spread;
 
 /// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not end.
 const REPEATED: f64 = 0.5;

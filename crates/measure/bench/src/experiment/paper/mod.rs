@@ -9,18 +9,16 @@
 //! - [`snf`]: Katsikas et al., SNF: synthesizing high performance NFV service chains (PeerJ CS 2016)
 //! - [`netvm`]: Hwang et al., NetVM (IEEE TNSM 2015)
 
+mod curves;
 mod mvmp;
 mod netvm;
 mod niu;
 mod niu_latency;
 mod snf;
 
-use super::lab::{Case, Form, Lab, Nf, Sample, Swept, trial};
+use super::lab::Lab;
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Series, Skipped};
-
-/// What a frame takes on a line beside its own bytes: preamble and gap.
-const LINE_BYTES: f64 = 20.0;
+use crate::figure::{Axis, Figure, Skipped};
 
 /// An experiment of a paper.
 #[derive(Clone, Copy)]
@@ -100,95 +98,9 @@ impl Paper {
     }
 }
 
-/// Frames a second on a line, in millions.
-fn line_mpps(gbps: f64, size: f64) -> f64 {
-    gbps * 1e3 / (8.0 * (size + LINE_BYTES))
-}
-
-/// Bits a second on a line, in billions, of so many million frames a second.
-fn line_gbps(mpps: f64, size: f64) -> f64 {
-    mpps * 8.0 * (size + LINE_BYTES) / 1e3
-}
-
-/// A row of NFs, how they run, and the name of its curve.
-struct Row {
-    name: String,
-    nfs: Vec<Nf>,
-    form: Form,
-}
-
-impl Row {
-    fn new(name: impl Into<String>, nfs: &[Nf], form: Form) -> Row {
-        Row { name: name.into(), nfs: nfs.to_vec(), form }
-    }
-}
-
-/// Saturation of rows over the frame size, in Mpps.
-fn over_sizes(lab: &mut Lab, what: &str, rows: &[Row], sizes: &[u16]) -> Swept {
-    let cases = sizes.iter().flat_map(|size| {
-        rows.iter().map(move |row| {
-            Case::point(&row.name, f64::from(*size), move |lab| saturated(lab, &row.nfs, row.form, *size))
-        })
-    });
-    lab.sweep(what, cases.collect())
-}
-
-/// What a row takes as fast as it goes, in Mpps.
-fn saturated(lab: &Lab, nfs: &[Nf], form: Form, size: u16) -> Result<(f64, bool), BenchError> {
-    let path = lab.row(nfs, form)?;
-    let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(form, size))?;
-    Ok((pps / 1e6, disturbed))
-}
-
-/// Takes what was measured into a figure of saturation.
-fn saturation_figure(lab: &Lab, mut figure: Figure, swept: Swept) -> Figure {
-    figure.series.extend(swept.series);
-    figure.skipped.extend(swept.skipped);
-    trial::tell_closed_loop(lab, &mut figure);
-    figure
-}
-
-/// What is expected of two values, where both were measured: `told` gets them.
-fn expect(
-    figure: &mut Figure,
-    values: (Option<f64>, Option<f64>),
-    told: &str,
-    holds: impl FnOnce(f64, f64) -> bool,
-) {
-    if let (Some(one), Some(other)) = values {
-        let told = format!("{told}: {one:.3} and {other:.3}");
-        figure.expected.push(Expectation { told, holds: holds(one, other) });
-    }
-}
-
-/// The median of a figure's curve somewhere.
-fn at(figure: &Figure, series: &str, x: f64) -> Option<f64> {
-    figure.series(series)?.at(x)
-}
-
-/// The curves with every value through a function of x and y.
-fn mapped(series: Vec<Series>, function: impl Fn(f64, f64) -> f64) -> Vec<Series> {
-    let mut series = series;
-    for point in series.iter_mut().flat_map(|one| &mut one.points) {
-        let x = point.x;
-        point.y = point.y.map(|y| function(x, y));
-    }
-    series
-}
-
-/// A notice where processes have to share cores: papers give each NF its own.
-fn crowded(lab: &Lab, figure: &mut Figure, nfs: usize) {
-    let cores = lab.machine.cores.len();
-    if cores < nfs + 1 {
-        figure.notes.push(format!(
-            "{cores} cores for the packet thread and up to {nfs} NFs in processes, which share what is left; the paper \
-             has a core and more for each."
-        ));
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::curves::{line_gbps, line_mpps};
     use super::*;
 
     #[test]

@@ -1,7 +1,8 @@
 //! What MVMP reports: forwarding beside l2fwd, NFs that share a device, chains of NFs in processes.
 
-use super::{Case, Form, Lab, Nf, Row, at, crowded, expect, line_mpps, over_sizes, saturation_figure};
+use super::curves::{Row, at, crowded, expect, line_mpps, over_sizes, saturated, saturation_figure};
 use crate::BenchError;
+use crate::experiment::lab::{Case, Form, Lab, Nf};
 use crate::experiment::taps::{TapOptions, taps};
 use crate::figure::{Axis, Figure, Series};
 
@@ -77,7 +78,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     ];
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
     let cases = cases.map(|(count, (name, nf, form))| {
-        Case::point(name, count as f64, move |lab| super::saturated(lab, &vec![nf; count], form, 64))
+        Case::point(name, count as f64, move |lab| saturated(lab, &vec![nf; count], form, 64))
     });
     let swept = lab.sweep("mvmp-chain", cases.collect());
     let sheet = lab.sheet(

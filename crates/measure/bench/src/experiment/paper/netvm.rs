@@ -1,13 +1,13 @@
 //! What NetVM reports: forwarding, frame sizes, chains, latency, where the time goes, steering, deployment, an attack.
 
-use super::{
-    Case, Form, Lab, Nf, Row, Sample, at, crowded, expect, line_gbps, line_mpps, mapped, over_sizes,
-    saturation_figure, trial,
+use super::curves::{
+    Row, at, crowded, expect, line_gbps, line_mpps, mapped, over_sizes, saturated, saturation_figure,
 };
 use crate::BenchError;
 use crate::experiment::breakdown::{self as stages, BreakdownOptions, Kind};
 use crate::experiment::deploy::{DeployOptions, deploy as deployed};
 use crate::experiment::dos::{DosOptions, dos as attacked};
+use crate::experiment::lab::{Case, Form, Lab, Nf, Sample, trial};
 use crate::experiment::steering::{SteeringOptions, steering as steered};
 use crate::figure::{Axis, Figure, Origin, Point, Scale, Series, Skipped};
 use crate::load::{Batching, Offer};
@@ -145,7 +145,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
     let cases = cases.map(|(count, (name, form))| {
         let nfs = nfs(count);
-        Case::point(name, count as f64, move |lab| super::saturated(lab, &nfs, form, 64))
+        Case::point(name, count as f64, move |lab| saturated(lab, &nfs, form, 64))
     });
     let swept = lab.sweep("netvm-chain", cases.collect());
     let sheet = lab.sheet(
@@ -272,7 +272,7 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let total: f64 = parts.iter().sum();
         let points = parts.into_iter().chain([total]).enumerate().map(|(x, ns)| Point {
             x: x as f64,
-            y: crate::speed::stats::Spread { median: ns, min: ns, max: ns },
+            y: crate::stats::Spread { median: ns, min: ns, max: ns },
             repeats: lab.effort.rounds,
             disturbed: found.is_disturbed(),
         });

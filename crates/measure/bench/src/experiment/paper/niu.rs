@@ -1,11 +1,10 @@
 //! Throughput as Niu et al. measure it: one NF, more queues, chains, sockets, colocation.
 
-use super::{
-    Case, Form, Lab, Nf, Row, Sample, at, crowded, expect, line_mpps, over_sizes, saturation_figure, trial,
-};
+use super::curves::{Row, at, crowded, expect, line_mpps, over_sizes, saturated, saturation_figure};
 use crate::BenchError;
 use crate::experiment::colocation::colocated;
 use crate::experiment::lab::clock::Clock;
+use crate::experiment::lab::{Case, Form, Lab, Nf, Sample, trial};
 use crate::figure::{Axis, Figure, Series, Skipped};
 use crate::load::{Batching, Offer, UnderTest};
 use crate::start::{RunOptions, failed};
@@ -91,7 +90,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
                 let clock = &clock;
                 Case::point(&format!("{}, fused", nf.name()), khz as f64 / 1e6, move |lab| {
                     let _held = clock.hold(khz).map_err(failed)?;
-                    super::saturated(lab, &[nf], Form::Fused, 64)
+                    saturated(lab, &[nf], Form::Fused, 64)
                 })
             });
             lab.sweep("niu-baseline-clock", cases.collect())
@@ -101,7 +100,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
             let ghz = lab.machine.tsc_ghz;
             let cases = nfs.map(|nf| {
                 Case::point(&format!("{}, fused", nf.name()), (ghz * 100.0).round() / 100.0, move |lab| {
-                    super::saturated(lab, &[nf], Form::Fused, 64)
+                    saturated(lab, &[nf], Form::Fused, 64)
                 })
             });
             figure.notes.push("The clock shown is that of the time stamp counter.".into());
@@ -299,10 +298,10 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     );
     let own = lab.cores(1).first().copied().unwrap_or(0);
     let sockets = lab.topology.sockets();
-    let has = |cores: &[&crate::plan::topology::Core], cpu: usize| {
+    let has = |cores: &[&crate::machine::topology::Core], cpu: usize| {
         cores.iter().any(|core| core.threads.contains(&cpu))
     };
-    let cpus = |cores: &[&crate::plan::topology::Core]| -> Vec<usize> {
+    let cpus = |cores: &[&crate::machine::topology::Core]| -> Vec<usize> {
         let all = cores.iter().filter_map(|core| core.threads.first().copied());
         all.filter(|cpu| *cpu != own).collect()
     };

@@ -1,7 +1,8 @@
 //! Latency as Niu et al. measure it: over the sending rate, with batches, and over the length of a chain.
 
-use super::{Case, Form, Lab, Nf, Sample, at, crowded, expect, trial};
+use super::curves::{at, crowded, expect};
 use crate::BenchError;
+use crate::experiment::lab::{Case, Form, Lab, Nf, Sample, trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::load::{Batching, Offer};
 use crate::start::RunOptions;

@@ -1,12 +1,13 @@
 //! What SNF reports: routers and NAPTs in a row, and an ISP's chain, synthesized and not.
 
-use super::{Case, Lab, at, expect, line_gbps, saturation_figure, trial};
+use super::curves::{at, expect, line_gbps, saturation_figure};
 use crate::BenchError;
 use crate::experiment::acl::acl as many_rules;
 use crate::experiment::growth::per_nf;
-use crate::experiment::lab::{SLOTS, row::BURST};
+use crate::experiment::lab::{BURST, SLOTS};
+use crate::experiment::lab::{Case, Lab, trial};
 use crate::figure::{Axis, Figure, Series};
-use crate::speed::Shape;
+use crate::shape::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::workload;
 use crate::start::{RunOptions, failed};

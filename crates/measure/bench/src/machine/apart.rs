@@ -4,7 +4,7 @@
 //! last-level cache decides what a packet costs that goes from one to the other: on an AMD EPYC 135 ns there and back,
 //! or 570 ns, and 1.7 times as much for a packet through an NF in a process. Nothing in the guest tells it but this.
 
-use super::machine::Machine;
+use super::Machine;
 use host::chain::Chain;
 use host::running::pin;
 use std::collections::BTreeMap;
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_line_takes_its_time() {
-        let cores = crate::speed::machine::Machine::look().cores;
+        let cores = crate::machine::Machine::look().cores;
         let [one, other, ..] = cores[..] else {
             eprintln!("SKIP: there is one core here");
             return;

@@ -117,7 +117,7 @@ fn frequency(folder: &Path) -> Option<Frequency> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A tree as kernels show it, from lines `path text`.

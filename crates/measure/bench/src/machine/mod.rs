@@ -1,4 +1,14 @@
 //! The machine that figures are from: what a reader needs to judge them.
+//!
+//! - [`topology`]: its sockets, cores and threads
+//! - [`apart`]: cores that a hypervisor moves apart
+//! - [`core_time`]: the time that a thread had its core
+
+pub mod apart;
+pub mod core_time;
+pub mod topology;
+
+pub use topology::Topology;
 
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;

@@ -1,0 +1,95 @@
+//! What experiments of papers share: rows of NFs as curves over the frame size, and what is expected of curves.
+
+use crate::BenchError;
+use crate::experiment::lab::{Case, Form, Lab, Nf, Swept, trial};
+use crate::figure::{Expectation, Figure, Series};
+
+/// What a frame takes on a line beside its own bytes: preamble and gap.
+const LINE_BYTES: f64 = 20.0;
+
+/// Frames a second on a line, in millions.
+pub(super) fn line_mpps(gbps: f64, size: f64) -> f64 {
+    gbps * 1e3 / (8.0 * (size + LINE_BYTES))
+}
+
+/// Bits a second on a line, in billions, of so many million frames a second.
+pub(super) fn line_gbps(mpps: f64, size: f64) -> f64 {
+    mpps * 8.0 * (size + LINE_BYTES) / 1e3
+}
+
+/// A row of NFs, how they run, and the name of its curve.
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) nfs: Vec<Nf>,
+    pub(super) form: Form,
+}
+
+impl Row {
+    pub(super) fn new(name: impl Into<String>, nfs: &[Nf], form: Form) -> Row {
+        Row { name: name.into(), nfs: nfs.to_vec(), form }
+    }
+}
+
+/// Saturation of rows over the frame size, in Mpps.
+pub(super) fn over_sizes(lab: &mut Lab, what: &str, rows: &[Row], sizes: &[u16]) -> Swept {
+    let cases = sizes.iter().flat_map(|size| {
+        rows.iter().map(move |row| {
+            Case::point(&row.name, f64::from(*size), move |lab| saturated(lab, &row.nfs, row.form, *size))
+        })
+    });
+    lab.sweep(what, cases.collect())
+}
+
+/// What a row takes as fast as it goes, in Mpps.
+pub(super) fn saturated(lab: &Lab, nfs: &[Nf], form: Form, size: u16) -> Result<(f64, bool), BenchError> {
+    let path = lab.row(nfs, form)?;
+    let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(form, size))?;
+    Ok((pps / 1e6, disturbed))
+}
+
+/// Takes what was measured into a figure of saturation.
+pub(super) fn saturation_figure(lab: &Lab, mut figure: Figure, swept: Swept) -> Figure {
+    figure.series.extend(swept.series);
+    figure.skipped.extend(swept.skipped);
+    trial::tell_closed_loop(lab, &mut figure);
+    figure
+}
+
+/// What is expected of two values, where both were measured: `told` gets them.
+pub(super) fn expect(
+    figure: &mut Figure,
+    values: (Option<f64>, Option<f64>),
+    told: &str,
+    holds: impl FnOnce(f64, f64) -> bool,
+) {
+    if let (Some(one), Some(other)) = values {
+        let told = format!("{told}: {one:.3} and {other:.3}");
+        figure.expected.push(Expectation { told, holds: holds(one, other) });
+    }
+}
+
+/// The median of a figure's curve somewhere.
+pub(super) fn at(figure: &Figure, series: &str, x: f64) -> Option<f64> {
+    figure.series(series)?.at(x)
+}
+
+/// The curves with every value through a function of x and y.
+pub(super) fn mapped(series: Vec<Series>, function: impl Fn(f64, f64) -> f64) -> Vec<Series> {
+    let mut series = series;
+    for point in series.iter_mut().flat_map(|one| &mut one.points) {
+        let x = point.x;
+        point.y = point.y.map(|y| function(x, y));
+    }
+    series
+}
+
+/// A notice where processes have to share cores: papers give each NF its own.
+pub(super) fn crowded(lab: &Lab, figure: &mut Figure, nfs: usize) {
+    let cores = lab.machine.cores.len();
+    if cores < nfs + 1 {
+        figure.notes.push(format!(
+            "{cores} cores for the packet thread and up to {nfs} NFs in processes, which share what is left; the paper \
+             has a core and more for each."
+        ));
+    }
+}
