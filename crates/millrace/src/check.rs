@@ -103,7 +103,7 @@ pub fn assemble_dry(
         host::Options { evaluator, fused, folder: chain.folder.clone(), ..host::Options::default() };
     // The slots do not matter: nothing is received.
     let memory = shm::region::RegionOptions::slots(512);
-    let mut ports = Ports::new(chain, 1, memory, Box::new(crate::run::made_traffic)).dry();
+    let mut ports = Ports::new(chain, 1, memory, Box::new(host::made::declared)).dry();
     ports.prepare(diags);
     host::nf::check(chain, &options, diags)?;
     Ok(host::assemble(&chain.graph, &options, &mut ports, diags)?)

@@ -1,7 +1,6 @@
 //! From what a user asks for to a chain that runs: for `millrace run` and for the daemon.
 
 use crate::check;
-use crate::run::made_traffic;
 use anyhow::{Context, bail};
 use control::api::{Cache, Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
@@ -82,7 +81,7 @@ pub fn prepare(
         cache: flow_cache(order.cache),
         sources: loaded.sources,
     };
-    let mut ports = Ports::new(&chain, workers, memory, Box::new(made_traffic))
+    let mut ports = Ports::new(&chain, workers, memory, Box::new(host::made::declared))
         .start_by(brief::starter(&brief, burst, output).context("the texts of the chain")?, interrupted);
     host::nf::check(&chain, &options, &mut loaded.diags)?;
     ports.prepare(&mut loaded.diags);

@@ -24,6 +24,11 @@ pub struct Change {
     pub capture: Option<PathBuf>,
 }
 
+/// Makes the frames of a port as its chain file says.
+pub fn declared(declared: &TrafficDecl, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
+    made(declared, &Change::default(), diags)
+}
+
 /// Makes the frames of a port with made-up traffic: every flow of its `traffic` table equally often. Mistakes are
 /// recorded at their place.
 pub fn made(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {

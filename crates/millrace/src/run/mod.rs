@@ -8,8 +8,6 @@ use crate::launch;
 use anyhow::{Context, bail};
 use clap::Args;
 use control::api::Order;
-use host::chain::TrafficDecl;
-use host::made::Change;
 use host::nf::NfOutput;
 use host::running::Running;
 use std::process::ExitCode;
@@ -124,9 +122,4 @@ pub fn ending_signals() -> impl Iterator<Item = i32> {
 
 fn read_handlers(running: &Running, names: &[String]) -> Vec<(String, Result<String, String>)> {
     names.iter().map(|name| (name.clone(), running.read(name))).collect()
-}
-
-/// Makes the frames of a port with made-up traffic.
-pub fn made_traffic(declared: &TrafficDecl, diags: &mut diag::Diagnostics) -> Option<Arc<port::FrameSet>> {
-    host::made::made(declared, &Change::default(), diags)
 }

@@ -13,6 +13,7 @@
 mod class;
 mod matches;
 mod ports;
+mod rule;
 
 use super::StretchShown;
 use super::classes::{ClassShown, is_fed_by_port};
@@ -23,28 +24,13 @@ use host::chain::{Chain, device_name};
 use host::node::Node;
 use matches::{Match, crossed};
 use ports::PortTables;
+use rule::{OF_CLASS, OF_LIST, Rule};
 use std::fmt::Write;
 
 /// What leads to the server's port has this much more than what leads to the network's, or a multiple of it.
 const SERVER: usize = 100;
 /// The table that decides.
 const DECIDES: usize = 3;
-/// Priorities: of classes, of the first and last of a list, of frames by their type, of types that another rule leaves
-/// out, of all other types.
-const OF_CLASS: u16 = 60_000;
-const OF_LIST: (u16, u16) = (50_000, 1_000);
-const OF_TYPE: u16 = 200;
-const OF_TYPE_LEFT: u16 = 150;
-const OF_OTHER_TYPES: u16 = 100;
-
-/// A rule of the table that decides.
-struct Rule {
-    priority: u16,
-    class: usize,
-    what: Match,
-    drop: bool,
-}
-
 /// An entry's part.
 struct Part {
     /// The switch's port.
@@ -298,7 +284,7 @@ fn text(name: &str, numbers: &[String], parts: &[Part], others: &[String]) -> St
     for part in parts {
         for rule in &part.rules {
             let action = if rule.drop { "drop".into() } else { format!("output:{}", part.port + to_server) };
-            for what in rule.what.text(&tables) {
+            for what in tables.text_of(&rule.what) {
                 let _ = writeln!(
                     out,
                     "table={DECIDES},priority={},cookie={},in_port={}{what},actions={action}",

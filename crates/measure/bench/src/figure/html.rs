@@ -1,7 +1,7 @@
 //! A report as one page that needs nothing else: no network, no scripts.
 
 use super::grid::Grid;
-use super::store::file_names;
+use super::name::file_names;
 use super::words::{DISTURBED, any_disturbed, called, duration, held, machine, plain, verdict, warning};
 use super::{Expectation, Figure, Origin, Report, svg};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};

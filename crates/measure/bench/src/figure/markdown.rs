@@ -3,7 +3,7 @@
 //! Texts are escaped: a name that looks like a table, a link or a tag stays a name.
 
 use super::grid::Grid;
-use super::store::file_names;
+use super::name::file_names;
 use super::words::{DISTURBED, any_disturbed, called, duration, held, machine, plain, verdict, warning};
 use super::{Figure, Origin, Report};
 use comfy_table::presets::ASCII_MARKDOWN;

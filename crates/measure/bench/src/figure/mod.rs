@@ -12,6 +12,7 @@ mod grid;
 mod html;
 mod markdown;
 mod model;
+mod name;
 mod store;
 mod svg;
 mod text;

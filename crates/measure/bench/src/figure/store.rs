@@ -1,12 +1,9 @@
 //! Reports as files.
 
+use super::name::file_names;
 use super::{Report, csv, html, markdown_with_plots, svg};
 use crate::BenchError;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-/// Longest file name that is made of a figure's name, in bytes, without its ending.
-const LONGEST_NAME: usize = 80;
 
 /// Writes `report.html`, `report.json`, `report.md`, and for each figure `NAME.svg` and `NAME.csv`; returns the files.
 ///
@@ -51,23 +48,6 @@ pub fn read(path: &Path) -> Result<Report, BenchError> {
 
 fn failed(action: &'static str, path: &Path, cause: std::io::Error) -> BenchError {
     BenchError::file(action, path, cause)
-}
-
-/// For each figure a name that is safe in file names, addresses and HTML, and no other figure's.
-pub(super) fn file_names(report: &Report) -> Vec<String> {
-    let mut taken = BTreeSet::new();
-    let mut name = |name: &str| {
-        let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        let words: String = name.chars().take(LONGEST_NAME).map(safe).collect();
-        let words: Vec<&str> = words.split('-').filter(|word| !word.is_empty()).collect();
-        let base = if words.is_empty() { "figure".into() } else { words.join("-") };
-        let numbered = (2..).map(|number| format!("{base}-{number}"));
-        let free = std::iter::once(base.clone()).chain(numbered).find(|name| !taken.contains(name));
-        let free = free.unwrap_or(base);
-        taken.insert(free.clone());
-        free
-    };
-    report.figures.iter().map(|figure| name(&figure.name)).collect()
 }
 
 fn with_numbers_only(report: &Report) -> Report {

@@ -5,7 +5,7 @@ use super::super::conditions::{
     Kind, Known, complement, is_checked, is_long_enough, kind, note, table_asked, unchecked, whole_field,
 };
 use super::matches::{MOST, Match, crossed};
-use super::{OF_OTHER_TYPES, OF_TYPE, OF_TYPE_LEFT, Rule};
+use super::rule::{OF_OTHER_TYPES, OF_TYPE, OF_TYPE_LEFT, Rule};
 use synth::classes::show::Asked;
 
 /// A class as a switch sees it.

@@ -1,8 +1,6 @@
 //! What a rule matches, and how that is written.
 
 use super::super::conditions::prefixes;
-use super::ports::PortTables;
-use std::net::Ipv4Addr;
 
 /// Most matches that one class or box may take.
 pub const MOST: usize = 4_000;
@@ -92,29 +90,6 @@ impl Match {
             dport: range(self.dport, other.dport)?,
             dscp: same(self.dscp, other.dscp)?,
         })
-    }
-
-    /// As Open vSwitch reads it, with a comma in front: several, where a range of ports is several prefixes.
-    pub fn text(&self, tables: &PortTables) -> Vec<String> {
-        let mut text = String::new();
-        if let Some(ethertype) = self.ethertype {
-            text += &format!(",dl_type={ethertype:#06x}");
-        }
-        match self.proto {
-            Some(proto) => text += &format!(",ip,nw_proto={proto}"),
-            None if self.ip => text += ",ip",
-            None => {}
-        }
-        for (name, (address, len)) in [("nw_src", self.src), ("nw_dst", self.dst)] {
-            if len > 0 {
-                text += &format!(",{name}={}/{len}", Ipv4Addr::from(address));
-            }
-        }
-        if let Some(dscp) = self.dscp {
-            text += &format!(",ip_dscp={dscp}");
-        }
-        let ports = tables.matches(self.proto, self.sport, self.dport);
-        ports.into_iter().map(|ports| format!("{text}{ports}")).collect()
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::conditions::prefixes;
 use super::matches::Match;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 
 /// Protocols whose ports a switch sees.
 pub const WITH_PORTS: [(u8, &str); 3] = [(6, "tcp"), (17, "udp"), (132, "sctp")];
@@ -86,8 +87,31 @@ impl PortTables {
         out
     }
 
+    /// A match as Open vSwitch reads it, with a comma in front: several, where a range of ports is several prefixes.
+    pub fn text_of(&self, what: &Match) -> Vec<String> {
+        let mut text = String::new();
+        if let Some(ethertype) = what.ethertype {
+            text += &format!(",dl_type={ethertype:#06x}");
+        }
+        match what.proto {
+            Some(proto) => text += &format!(",ip,nw_proto={proto}"),
+            None if what.ip => text += ",ip",
+            None => {}
+        }
+        for (name, (address, len)) in [("nw_src", what.src), ("nw_dst", what.dst)] {
+            if len > 0 {
+                text += &format!(",{name}={}/{len}", Ipv4Addr::from(address));
+            }
+        }
+        if let Some(dscp) = what.dscp {
+            text += &format!(",ip_dscp={dscp}");
+        }
+        let ports = self.matches(what.proto, what.sport, what.dport);
+        ports.into_iter().map(|ports| format!("{text}{ports}")).collect()
+    }
+
     /// Ranges as text, with a comma in front.
-    pub fn matches(
+    fn matches(
         &self,
         proto: Option<u8>,
         sport: Option<(u16, u16)>,
