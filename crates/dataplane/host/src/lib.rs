@@ -4,7 +4,7 @@
 //! element over index lists into it, until every packet was sent, dropped or kept. Each worker has an
 //! instance of the whole graph; what elements share they say ([`element::StateScope`]).
 //!
-//! - [`assemble`]: from a flat configuration to one graph for each worker
+//! - [`mod@assemble`]: from a flat configuration to one graph for each worker
 //! - [`node`]: an element in a graph, with its books
 //! - [`packages`]: what `require` may ask for
 //! - [`worker`]: the loop of a packet thread

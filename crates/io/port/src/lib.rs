@@ -7,7 +7,7 @@
 //! - [`memory`]: replays prepared frames from memory, and a sink: the port that benchmarks use.
 //! - [`capture`]: reads and writes capture files.
 //! - [`dpdk`]: everything that DPDK has a driver for.
-//! - [`file`]: files by whatever name, and outputs that stay untouched until a run starts.
+//! - [`mod@file`]: files by whatever name, and outputs that stay untouched until a run starts.
 //! - [`offload`]: what senders on the same machine leave to a device, finished or refused.
 
 pub mod capture;

@@ -1,7 +1,7 @@
 //! The accounts of a chain, for people: of one that was run, and of a daemon's.
 //!
 //! - [`view`]: from a chain that runs or has ended to what is shown, or sent
-//! - [`table`]: tables on terminals
+//! - [`mod@table`]: tables on terminals
 
 pub mod table;
 pub mod view;

@@ -65,7 +65,7 @@
 //! several. Each collects its mistakes. Invariants: elements keep the places in their own files;
 //! the elements of an NF are next to each other and are called `nf/...`; no input panics.
 //!
-//! What it does not do: open ports, make elements, check arguments (see [`crate::assemble`]).
+//! What it does not do: open ports, make elements, check arguments (see [`crate::assemble()`]).
 
 mod compose;
 mod device;

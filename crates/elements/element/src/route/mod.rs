@@ -1,6 +1,6 @@
 //! IPv4 route lookup: one table, under the names of Click's lookup elements.
 //!
-//! - [`line`]: a route and a command as they are written
+//! - [`mod@line`]: a route and a command as they are written
 //! - [`hops`]: next hops and their records
 //! - [`table`]: routes, and the lookup that programs do
 //! - [`lookup`]: the element
