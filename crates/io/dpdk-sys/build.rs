@@ -42,6 +42,8 @@ fn main() {
         println!("cargo::rustc-link-lib=dylib={library}");
     }
     println!("cargo::rustc-cfg=dpdk");
+    // For the test driver's build script, as DEP_DPDK_CFLAGS.
+    println!("cargo::metadata=cflags={flags}");
 }
 
 fn pkg_config(what: &str) -> Option<String> {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 #include <rte_mempool.h>
@@ -14,6 +15,10 @@
 
 /* Flags of an mbuf that say where its data lies; all others speak of offloads. */
 #define MR_KEPT_FLAGS (RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT)
+/* Flags of a VLAN tag that is in the mbuf and no longer in the frame. */
+#define MR_STRIPPED (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)
+
+_Static_assert((RTE_MBUF_F_RX_L4_CKSUM_NONE & RTE_MBUF_F_RX_L4_CKSUM_BAD) != 0, "a mask of odd flags");
 
 /* Functions of which there is one for vector registers of 32 bytes as well, chosen when the program starts. */
 #if defined(__x86_64__)
@@ -299,14 +304,49 @@ static inline uint8_t mr_packet_type(const uint8_t *frame)
 	return mac == UINT64_C(0xffffffffffff) ? MR_BROADCAST : MR_MULTICAST;
 }
 
-/* The rest of receiving a packet that has more to it than most: a group's address, offload flags, several
- * segments, a buffer from elsewhere. Whether it was received. */
+/* Puts a tag behind the addresses of a frame. False when there is no room for it in front of the frame. */
+static bool mr_insert_tag(struct rte_mbuf *mbuf, uint16_t ethertype, uint16_t tci)
+{
+	const uint8_t tag[4] = { ethertype >> 8, ethertype & 0xff, tci >> 8, tci & 0xff };
+	uint8_t *frame;
+
+	if (mbuf->data_off < sizeof(tag) || mbuf->data_len < 2 * RTE_ETHER_ADDR_LEN)
+		return false;
+	mbuf->data_off -= sizeof(tag);
+	mbuf->data_len += sizeof(tag);
+	mbuf->pkt_len += sizeof(tag);
+	frame = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	memmove(frame, frame + sizeof(tag), 2 * RTE_ETHER_ADDR_LEN);
+	memcpy(frame + 2 * RTE_ETHER_ADDR_LEN, tag, sizeof(tag));
+	return true;
+}
+
+/* Puts back the VLAN tags that the device removed: the port asks no device to do so, some do it by themselves.
+ * Devices do not report the EtherType of a removed tag. A single tag gets 0x8100, the outer one of two 0x88a8. */
+static bool mr_restore_tags(struct rte_mbuf *mbuf, struct mr_packet *packet)
+{
+	uint64_t flags = mbuf->ol_flags;
+
+	if ((flags & RTE_MBUF_F_RX_VLAN_STRIPPED) && !mr_insert_tag(mbuf, RTE_ETHER_TYPE_VLAN, mbuf->vlan_tci))
+		return false;
+	if ((flags & RTE_MBUF_F_RX_QINQ_STRIPPED) && !mr_insert_tag(mbuf, RTE_ETHER_TYPE_QINQ, mbuf->vlan_tci_outer))
+		return false;
+	packet->data = packet->mac = mbuf->data_off;
+	packet->len = packet->total = mbuf->data_len;
+	return true;
+}
+
+/* The slow path: a packet with a group's address, with flags of the queue's `odd`, with several segments or with a
+ * buffer from elsewhere. Its descriptor is filled; other flags were taken by mr_has_odd_flags. Returns whether it was
+ * received. */
 static bool __rte_noinline mr_receive_odd(const struct mr_queue *queue, struct rte_mbuf *mbuf,
 					  struct mr_packet *packet, struct mr_burst *burst)
 {
 	uint64_t flags = mbuf->ol_flags;
 
+	burst->odd++;
 	if (!mr_holds(queue->pool, mbuf) ||
+	    ((flags & MR_STRIPPED) != 0 && !mr_restore_tags(mbuf, packet)) ||
 	    (mbuf->nb_segs > 1 && !mr_fill_chain(packet, mbuf, queue->pool))) {
 		burst->foreign++;
 		rte_pktmbuf_free(mbuf);
@@ -327,6 +367,29 @@ static bool __rte_noinline mr_receive_odd(const struct mr_queue *queue, struct r
 		packet->timestamp_ns = 1000 * *RTE_MBUF_DYNFIELD(mbuf, mr_timestamp_offset, rte_mbuf_timestamp_t *);
 	burst->flagged += packet->flags != 0;
 	return true;
+}
+
+/* Whether the flags of a packet that has some need the slow path. Where they do not, the hash is copied and the flags
+ * are cleared: most devices that spread flows over queues report a hash with each packet. */
+static inline bool mr_has_odd_flags(const struct mr_queue *queue, struct rte_mbuf *mbuf, struct mr_packet *packet)
+{
+	/* Volatile, so that the caller compares in memory: a load would be one more instruction for packets without flags. */
+	uint64_t flags = *(volatile uint64_t *)&mbuf->ol_flags;
+
+	if (unlikely((flags & queue->odd) != 0))
+		return true;
+	if (likely((flags & RTE_MBUF_F_RX_RSS_HASH) != 0))
+		packet->flow_hash = mbuf->hash.rss;
+	mbuf->ol_flags = 0;
+	return false;
+}
+
+/* The flags for which a packet takes the slow path. "Bad checksum" is one bit of "none"; alone it changes nothing:
+ * elements that are asked to check a checksum compute it. */
+uint64_t mr_odd_flags(bool timestamps)
+{
+	return MR_KEPT_FLAGS | MR_STRIPPED | RTE_MBUF_F_RX_L4_CKSUM_BAD | RTE_MBUF_F_RX_LRO |
+		(timestamps ? mr_timestamp_flag : 0);
 }
 
 MR_WIDE uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out, uint32_t count,
@@ -351,8 +414,9 @@ MR_WIDE uint32_t mr_receive(const struct mr_queue *queue, struct mr_packet *out,
 
 		mr_fill(packet, mbuf, mr_slot(pool, distance), &common);
 		/* The first byte of an empty frame is one of its buffer, too. */
-		if (unlikely(distance > span || mbuf->ol_flags != 0 || mbuf->nb_segs != 1 ||
-			     (*rte_pktmbuf_mtod(mbuf, const uint8_t *) & 1) != 0) &&
+		if (unlikely(distance > span ||
+			     (unlikely(mbuf->ol_flags != 0) && mr_has_odd_flags(queue, mbuf, packet)) ||
+			     mbuf->nb_segs != 1 || (*rte_pktmbuf_mtod(mbuf, const uint8_t *) & 1) != 0) &&
 		    !mr_receive_odd(queue, mbuf, packet, burst))
 			continue;
 		bytes += packet->total;

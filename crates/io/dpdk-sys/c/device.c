@@ -107,6 +107,7 @@ int mr_device_start(uint16_t port, uint16_t queues, uint16_t descriptors, struct
 		conf.txmode.offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	if (info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER)
 		conf.rxmode.offloads |= RTE_ETH_RX_OFFLOAD_SCATTER;
+	/* VLAN tags stay in frames: RTE_ETH_RX_OFFLOAD_VLAN_STRIP is not asked for. See mr_restore_tags. */
 	conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads &
 		(RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP);
 	if (queues > 1 && conf.rx_adv_conf.rss_conf.rss_hf != 0) {
@@ -157,6 +158,7 @@ int mr_device_start(uint16_t port, uint16_t queues, uint16_t descriptors, struct
 	}
 	/* Other drivers stamp with a clock of the device. */
 	device->microseconds = mr_timestamp_offset >= 0 && strcmp(device->driver, "net_pcap") == 0;
+	device->odd = mr_odd_flags(device->microseconds);
 	mr_device_link(port, device);
 	return 0;
 }

@@ -11,4 +11,7 @@ extern struct mr_pool *mr_pools[MR_MAX_REGIONS];
 extern int mr_timestamp_offset;
 extern uint64_t mr_timestamp_flag;
 
+/* The flags of an mbuf for which a received packet takes the slow path. */
+uint64_t mr_odd_flags(bool timestamps);
+
 #endif

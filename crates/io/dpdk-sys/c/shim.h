@@ -81,6 +81,7 @@ struct mr_pool {
 /* What a receive queue needs at each burst. */
 struct mr_queue {
 	struct mr_pool *pool;
+	uint64_t odd;		/* flags of an mbuf for which a packet takes the slow path */
 	uint16_t port, queue;
 	uint16_t origin;
 	bool microseconds;	/* the driver stamps frames, in microseconds since the epoch */
@@ -90,12 +91,14 @@ struct mr_queue {
 /* What a burst did beyond its return value; the caller hands it over as zeros. */
 struct mr_burst {
 	uint64_t bytes;
-	uint64_t bad;		/* descriptors that spoke of no packet of a pool */
-	uint64_t foreign;	/* received buffers that lie outside the pool, dropped */
-	uint64_t flagged;	/* packets with offload flags set */
+	uint32_t bad;		/* descriptors that spoke of no packet of a pool */
+	uint32_t foreign;	/* received packets dropped: outside the pool, or without room for a removed tag */
+	uint32_t flagged;	/* packets with offload flags set */
+	uint32_t odd;		/* received packets that took the slow path */
 };
 
 struct mr_device {
+	uint64_t odd;		/* see mr_queue */
 	uint16_t port;
 	uint16_t rx_queues, tx_queues;
 	uint16_t max_rx_queues, max_tx_queues;

@@ -83,8 +83,11 @@ pub struct Received {
     pub bytes: u64,
     /// How many have offload flags set.
     pub flagged: u64,
-    /// Packets dropped because the driver handed out memory of its own.
+    /// Packets dropped because the driver handed out memory of its own, or left no room to put back a VLAN tag
+    /// that it removed.
     pub foreign: u64,
+    /// How many took the slow path: several segments, a group's address, or flags that need work.
+    pub odd: u64,
 }
 
 /// What became of packets to send.
@@ -185,6 +188,7 @@ impl Device {
         let queue = |queue| Queue {
             raw: RawQueue {
                 pool: self.pool.raw(),
+                odd: self.raw.odd,
                 port: self.raw.port,
                 queue,
                 origin: shm::descriptor::NO_PORT,
@@ -241,7 +245,8 @@ impl Queue {
         let room = out.len().min(MAX_BURST) as u32;
         // SAFETY: `out` has room for that many descriptors; the queue is this thread's alone by `&mut`.
         let packets = unsafe { ffi::mr_receive(&self.raw, out.as_mut_ptr(), room, &mut burst) } as usize;
-        Received { packets, bytes: burst.bytes, flagged: burst.flagged, foreign: burst.foreign }
+        let RawBurst { bytes, foreign, flagged, odd, .. } = burst;
+        Received { packets, bytes, flagged: flagged.into(), foreign: foreign.into(), odd: odd.into() }
     }
 
     /// Sends up to [`MAX_BURST`] of the packets that `list` names, from its front.

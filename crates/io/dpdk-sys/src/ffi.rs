@@ -30,6 +30,7 @@ pub struct RawPool {
 #[derive(Clone, Copy, Debug)]
 pub struct RawQueue {
     pub pool: *const RawPool,
+    pub odd: u64,
     pub port: u16,
     pub queue: u16,
     pub origin: u16,
@@ -42,15 +43,17 @@ pub struct RawQueue {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawBurst {
     pub bytes: u64,
-    pub bad: u64,
-    pub foreign: u64,
-    pub flagged: u64,
+    pub bad: u32,
+    pub foreign: u32,
+    pub flagged: u32,
+    pub odd: u32,
 }
 
 /// `struct mr_device`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawDevice {
+    pub odd: u64,
     pub port: u16,
     pub rx_queues: u16,
     pub tx_queues: u16,
@@ -67,6 +70,7 @@ pub struct RawDevice {
 
 impl RawDevice {
     pub const NONE: RawDevice = RawDevice {
+        odd: 0,
         port: 0,
         rx_queues: 0,
         tx_queues: 0,

@@ -145,7 +145,7 @@ impl DpdkPool {
         unsafe {
             ffi::mr_free(packets.as_ptr(), packets.len() as u32, pointer, listed as u32, &mut burst);
         }
-        self.stats.bad_frees += burst.bad;
+        self.stats.bad_frees += u64::from(burst.bad);
     }
 }
 

@@ -1,0 +1,71 @@
+//! For tests: sets in the packets of any DPDK device what drivers of NICs set (hashes, packet types, VLAN tags
+//! that were removed, checksum flags), as told by arguments in the manner of a device's. They are listed in
+//! `c/driver.c`. Only dev-dependencies name this crate, so that nothing of it is in a product.
+#![cfg_attr(dpdk, expect(unsafe_code, reason = "calls into C"))]
+#![cfg_attr(not(dpdk), expect(unused_variables, reason = "without DPDK there is no device"))]
+
+use dpdk_sys::Queue;
+
+#[cfg(dpdk)]
+mod ffi {
+    use std::ffi::{c_char, c_int, c_void};
+
+    unsafe extern "C" {
+        pub fn mr_test_add(device: *const c_char, queue: u16, arguments: *const c_char) -> *mut c_void;
+        pub fn mr_test_remove(driver: *mut c_void);
+        pub fn mr_test_strips(device: *const c_char) -> c_int;
+    }
+}
+
+/// A queue whose packets have flags set.
+#[derive(Debug)]
+pub struct FlaggedQueue {
+    /// The queue.
+    pub queue: Queue,
+    #[cfg(dpdk)]
+    driver: std::ptr::NonNull<std::ffi::c_void>,
+}
+
+impl FlaggedQueue {
+    /// Sets flags in the packets that a queue of the device of this name receives. `None` when there is no such
+    /// device, or an argument is not known.
+    pub fn new(device: &str, queue: Queue, arguments: &str) -> Option<FlaggedQueue> {
+        #[cfg(dpdk)]
+        {
+            let device = std::ffi::CString::new(device).ok()?;
+            let arguments = std::ffi::CString::new(arguments).ok()?;
+            // SAFETY: C strings that outlive the call. Nobody else receives from the queue: it is ours.
+            let driver = unsafe { ffi::mr_test_add(device.as_ptr(), queue.index(), arguments.as_ptr()) };
+            std::ptr::NonNull::new(driver).map(|driver| FlaggedQueue { queue, driver })
+        }
+        #[cfg(not(dpdk))]
+        None
+    }
+}
+
+#[cfg(dpdk)]
+impl Drop for FlaggedQueue {
+    fn drop(&mut self) {
+        // SAFETY: made by `new` and not removed yet. The queue is ours, so that nobody receives from it, and its
+        // device is still started.
+        unsafe { ffi::mr_test_remove(self.driver.as_ptr()) }
+    }
+}
+
+/// Whether a device was configured to remove VLAN tags; `None` when there is no such device.
+pub fn strips(device: &str) -> Option<bool> {
+    #[cfg(dpdk)]
+    {
+        let device = std::ffi::CString::new(device).ok()?;
+        // SAFETY: a C string that outlives the call.
+        let strips = unsafe { ffi::mr_test_strips(device.as_ptr()) };
+        (strips >= 0).then_some(strips > 0)
+    }
+    #[cfg(not(dpdk))]
+    None
+}
+
+/// The hash that the packet of that number gets.
+pub fn hash(number: u64) -> u32 {
+    (number as u32).wrapping_mul(2_654_435_761) | 1
+}
