@@ -140,7 +140,7 @@ pub fn stamp<const TEMPLATE: usize>(packet: &Packet, template: &[u8; TEMPLATE]) 
 /// False when the descriptor does not speak of a slot of its region.
 #[inline]
 pub fn park(packet: &Packet) -> bool {
-    park_in(&Span::of(packet.region), packet)
+    park_in(Span::of(packet.region), packet)
 }
 
 /// The same, for a region whose span is at hand.
@@ -202,7 +202,7 @@ fn read_block(block: u64) -> Packet {
 #[inline(always)]
 pub fn prefetch(region: u16, slot: u32) {
     let span = Span::of(region);
-    prefetch_block(&span, slot);
+    prefetch_block(span, slot);
     if let Some(buf) = span.buffer(slot) {
         prefetch_line((buf + HEADROOM as u64) as *const u8);
     }

@@ -347,7 +347,7 @@ impl<C: Cells> Lender<C> {
             for packet in list.iter().filter_map(|&index| packets.get(usize::from(index))) {
                 loans.prefetch(packet.slot);
                 if METADATA {
-                    prefetch_block(&span, packet.slot);
+                    prefetch_block(span, packet.slot);
                 }
             }
             let claims = list.iter().map_while(|&index| {
@@ -360,7 +360,7 @@ impl<C: Cells> Lender<C> {
                 let generation = loans.begin(packet, holder, member, granted)?;
                 if METADATA {
                     // Without what is nobody else's business.
-                    park_in(&span, &Packet { handle: 0, generation: 0, ..*packet });
+                    park_in(span, &Packet { handle: 0, generation: 0, ..*packet });
                 }
                 let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
                 Some(Claim { slot, generation, data, len, destination, ..Claim::default() })
@@ -434,7 +434,7 @@ impl<C: Cells> Lender<C> {
         let end = |slot: u32, kept: &Kept, loan: Loan| {
             let mut packet = Packet::EMPTY;
             kept.end(loan);
-            kept.restore(Place::of(&span, region, slot), loan, &mut packet);
+            kept.restore(Place::of(span, region, slot), loan, &mut packet);
             Lent { packet, granted: loan.is_granted() }
         };
         let found = self.to.autopsy();
@@ -528,14 +528,14 @@ impl Desk {
                 match (loans.find(claim.slot, claim.generation, holder), plain(claim)) {
                     (Ok((kept, loan)), Some(action)) if loan.is_in_work_of(member) => {
                         kept.end(loan);
-                        read(METADATA, kept, loan, Place::of(&span, region, claim.slot), claim, packet);
+                        read(METADATA, kept, loan, Place::of(span, region, claim.slot), claim, packet);
                         *verdict = Verdict { action, destination: output, granted: loan.is_granted() };
                         self.granted -= u64::from(loan.is_granted());
                         back += 1;
                     }
                     (found, _) => {
                         odd += 1;
-                        back += usize::from(self.accept_odd(found, &span, claim, output, packet, verdict));
+                        back += usize::from(self.accept_odd(found, span, claim, output, packet, verdict));
                     }
                 }
             }
