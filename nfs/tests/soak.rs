@@ -117,13 +117,13 @@ impl Lane {
         let mut packets = [Packet::EMPTY; BURST];
         let made = pool.alloc(&mut packets);
         for packet in &mut packets[..made] {
-            (packet.len, packet.total) = (60, 60);
+            assert!(packet.put(60));
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
         let lent = self.link.lend(0, &packets, &list);
         for packet in &packets[..lent] {
-            assert!(!std::mem::replace(&mut self.lent[packet.slot as usize], true), "lent twice");
+            assert!(!std::mem::replace(&mut self.lent[packet.slot() as usize], true), "lent twice");
         }
         self.under_way += lent;
         pool.free_all(&packets[lent..made]);
@@ -133,7 +133,7 @@ impl Lane {
     fn settle(&mut self, pool: &mut NativePool) {
         for (fate, packets) in self.backs.runs() {
             for packet in packets {
-                let slot = packet.slot as usize;
+                let slot = packet.slot() as usize;
                 assert!(std::mem::replace(&mut self.lent[slot], false), "slot {slot} came back twice");
             }
             self.under_way -= packets.len();
@@ -312,7 +312,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
         let made = pool.alloc(&mut packets);
         assert_eq!(made, BURST, "it has all the memory");
         for packet in &mut packets {
-            (packet.len, packet.total) = (60, 60);
+            assert!(packet.put(60));
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
@@ -454,7 +454,7 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
             let mut packets = [Packet::EMPTY; BURST];
             let made = pool.alloc(&mut packets);
             for packet in &mut packets[..made] {
-                (packet.len, packet.total) = (60, 60);
+                assert!(packet.put(60));
                 assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
             }
             let left = self.lend(member, input, &packets[..made]);

@@ -213,12 +213,12 @@ fn counterexample(of: &prove::Stretch<'_>, found: &Counterexample) -> String {
     let packet = &found.made.packet;
     let mut out = format!(
         "  packet    {} bytes into [{input}]{}, headers at {}\n",
-        packet.len,
+        packet.len(),
         of.parts[part].name,
-        places([packet.data, packet.mac, packet.net, packet.trans]),
+        places([packet.data(), packet.mac, packet.net, packet.trans]),
     );
-    let data = usize::from(packet.data);
-    let bytes = &found.made.buffer[data..(data + packet.len as usize).min(BUF_BYTES)];
+    let data = usize::from(packet.data());
+    let bytes = &found.made.buffer[data..(data + packet.len() as usize).min(BUF_BYTES)];
     for line in bytes.chunks(HEX_BYTES) {
         let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
         let _ = writeln!(out, "            {}", hex.join(" "));
@@ -278,13 +278,13 @@ const SHOWN: &[(field::Field, Option<u64>, &str)] = &[
 
 /// The fields of a packet that lie in it, by its headers as they are set, or as in an Ethernet frame.
 fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
-    let data = usize::from(packet.data);
+    let data = usize::from(packet.data());
     let set = |at: u16, other: usize| if at == NO_HEADER { other } else { usize::from(at) };
     let mac = set(packet.mac, data);
     let net = set(packet.net, mac + 14);
     let length = buffer.get(net).map_or(20, |first| usize::from(first & 15) * 4);
     let trans = set(packet.trans, net + length);
-    let end = (data + packet.len as usize).min(buffer.len());
+    let end = (data + packet.len() as usize).min(buffer.len());
     let value = |of: &field::Field| {
         let base = [data, mac, net, trans][of.base as usize];
         let first = base * 8 + usize::from(of.bit);
@@ -342,7 +342,7 @@ fn changes(found: &Counterexample, seen: &Seen) -> Vec<String> {
         let mut writes = vec![];
         for (at, (old, new)) in found.made.buffer.iter().zip(&left.buffer).enumerate() {
             if old != new {
-                writes.push(format!("{}: {old:02x} -> {new:02x}", at as i64 - i64::from(before.data)));
+                writes.push(format!("{}: {old:02x} -> {new:02x}", at as i64 - i64::from(before.data())));
             }
         }
         if !writes.is_empty() {
@@ -354,14 +354,14 @@ fn changes(found: &Counterexample, seen: &Seen) -> Vec<String> {
         if !annos.is_empty() {
             lines.push(format!("annotations {}", annos.join(", ")));
         }
-        if left.places != [before.data, before.mac, before.net, before.trans] {
+        if left.places != [before.data(), before.mac, before.net, before.trans] {
             lines.push(format!(
                 "first byte moved by {}, headers at {}",
-                i32::from(left.places[0]) - i32::from(before.data),
+                i32::from(left.places[0]) - i32::from(before.data()),
                 places(left.places)
             ));
         }
-        if left.lengths != [before.len, before.total] {
+        if left.lengths != [before.len(), before.total()] {
             lines.push(format!("{} bytes", left.lengths[1]));
         }
         if left.packet_type != before.packet_type {

@@ -1,7 +1,7 @@
 //! Rust functions that machine code calls for work too rare or too long to inline.
 #![expect(unsafe_code, reason = "called by machine code with a raw descriptor")]
 
-use ir::eval::{fold, starting_at};
+use ir::eval::fold;
 use packet::access::Access;
 use shm::bytes::PacketBytes;
 use shm::descriptor::{NO_HEADER, Packet};
@@ -37,8 +37,8 @@ pub(crate) unsafe extern "C" fn transport_sum(packet: *const Packet, proto: u64)
             return None;
         }
         let trans = usize::from(packet.trans).checked_sub(usize::from(packet.net))?;
-        let packet = starting_at(packet, packet.net)?;
-        if packet.len < 20 {
+        let packet = packet.starting_at(packet.net)?;
+        if packet.len() < 20 {
             return None;
         }
         let bytes = PacketBytes::new(&packet);

@@ -254,8 +254,7 @@ pub struct SlotBuffer(pub Packet);
 impl SlotBuffer {
     /// The whole first segment's buffer, seen as a packet of its own.
     fn whole(&self) -> Packet {
-        let bytes = shm::descriptor::BUF_BYTES as u32;
-        Packet { data: 0, len: bytes, total: bytes, segments: 1, next: 0, ..self.0 }
+        self.0.whole_buffer()
     }
 }
 

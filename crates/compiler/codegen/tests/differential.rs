@@ -79,11 +79,10 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
     let mut packets = vec![Packet::EMPTY; frames.len()];
     assert_eq!(pool.alloc(&mut packets), frames.len());
     for (packet, frame) in packets.iter_mut().zip(frames) {
-        packet.len = frame.len() as u32;
-        packet.total = packet.len;
-        packet.mac = packet.data;
-        packet.net = packet.data + 14;
-        packet.trans = packet.data + 34;
+        assert!(packet.put(frame.len()));
+        packet.mac = packet.data();
+        packet.net = packet.data() + 14;
+        packet.trans = packet.data() + 34;
         assert!(PacketBytesMut::new(packet).copy_in(0, frame));
     }
     let mut cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
@@ -107,7 +106,7 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
     assert_eq!(listed, frames.len(), "each packet leaves once");
     let seen = packets.iter().map(|packet| {
         let bytes = PacketBytes::new(packet).to_vec();
-        (bytes, [packet.data, packet.net, packet.trans], packet.anno.to_vec(), packet.packet_type)
+        (bytes, [packet.data(), packet.net, packet.trans], packet.anno.to_vec(), packet.packet_type)
     });
     let seen = Seen { exit_of, packets: seen.collect(), cells };
     pool.free_all(&packets);
@@ -404,12 +403,11 @@ fn a_buffer_is_read_as_a_whole() {
     let mut pool = SharedPool::new(region).worker();
     let mut packets = [Packet::EMPTY];
     assert_eq!(pool.alloc(&mut packets), 1);
-    packets[0].len = 10;
-    packets[0].total = 10;
+    assert!(packets[0].put(10));
     let mut buffer = codegen::SlotBuffer(packets[0]);
     let end = shm::descriptor::BUF_BYTES;
     let mut read = [0; 4];
-    for at in [0, usize::from(packets[0].data) + 8, end - 4] {
+    for at in [0, usize::from(packets[0].data()) + 8, end - 4] {
         assert!(buffer.write(at, b"here") && buffer.read(at, &mut read), "at {at}");
         assert_eq!(&read, b"here");
     }

@@ -40,7 +40,7 @@ impl Buffer for [u8] {
     }
 
     fn read_packet(&self, packet: &Packet, at: usize, out: &mut [u8]) -> bool {
-        at + out.len() <= packet.len as usize && self.read(usize::from(packet.data) + at, out)
+        at + out.len() <= packet.len() as usize && self.read(usize::from(packet.data()) + at, out)
     }
 }
 
@@ -131,7 +131,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
     /// Offset of a base from the buffer's start, if it is set.
     fn base(&self, base: Base) -> Option<usize> {
         let at = match base {
-            Base::Data => self.packet.data,
+            Base::Data => self.packet.data(),
             Base::Mac => self.packet.mac,
             Base::Net => self.packet.net,
             Base::Trans => self.packet.trans,
@@ -141,7 +141,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
 
     /// End of the packet's first segment, from the buffer's start.
     fn end(&self) -> usize {
-        usize::from(self.packet.data) + self.packet.len as usize
+        usize::from(self.packet.data()) + self.packet.len() as usize
     }
 
     fn avail(&self, base: Base) -> u64 {
@@ -198,10 +198,9 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
     }
 
     fn pull(&mut self, bytes: u64) {
-        let bytes = bytes.min(u64::from(self.packet.len)) as u32;
-        self.packet.data += bytes as u16;
-        self.packet.len -= bytes;
-        self.packet.total -= bytes;
+        let bytes = bytes.min(u64::from(self.packet.len())) as usize;
+        let pulled = self.packet.pull(bytes);
+        debug_assert!(pulled, "no more than there are");
     }
 
     /// RFC 1071 sum of bytes of `packet` from `at`, counted from its first byte.
@@ -245,7 +244,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
             let length = end.checked_sub(trans)?;
             let pseudo: u64 = header[12..20].chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(w[1])).sum();
             let at = trans.checked_sub(net)?;
-            let from_net = starting_at(self.packet, net as u16)?;
+            let from_net = self.packet.starting_at(net as u16)?;
             Some(fold(pseudo + (proto & 0xff) + length as u64 + self.sum(&from_net, at, length)?))
         };
         inner().unwrap_or(0)
@@ -272,14 +271,14 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
                 self.store_anno(anno, self.get(value))?;
                 0
             }
-            Inst::Len => u64::from(self.packet.total),
+            Inst::Len => u64::from(self.packet.total()),
             Inst::Avail(base) => self.avail(base),
             Inst::Offset(base) => match self.base(base) {
-                Some(at) => (at as u64).wrapping_sub(u64::from(self.packet.data)),
+                Some(at) => (at as u64).wrapping_sub(u64::from(self.packet.data())),
                 None => u64::MAX,
             },
             Inst::SetBase(base, value) => {
-                let at = u64::from(self.packet.data).wrapping_add(self.get(value));
+                let at = u64::from(self.packet.data()).wrapping_add(self.get(value));
                 self.set_base(base, at.min(u64::from(NO_HEADER)) as u16);
                 0
             }
@@ -292,15 +291,14 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
                 0
             }
             Inst::Push(bytes) => {
-                self.packet.data = self.packet.data.checked_sub(bytes).ok_or("push beyond the headroom")?;
-                self.packet.len += u32::from(bytes);
-                self.packet.total += u32::from(bytes);
+                if !self.packet.push(usize::from(bytes)) {
+                    return Err("push beyond the headroom".into());
+                }
                 0
             }
             Inst::Take(value) => {
-                if self.packet.segments == 1 {
-                    self.packet.len = u64::from(self.packet.len).min(self.get(value)) as u32;
-                    self.packet.total = self.packet.len;
+                if self.packet.segments() == 1 {
+                    self.packet.truncate(usize::try_from(self.get(value)).unwrap_or(usize::MAX));
                 }
                 0
             }
@@ -359,7 +357,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
                 Step::Goto(if self.avail(*base) >= u64::from(*bytes) { *then } else { *els })
             }
             Term::Room { bytes, then, els } => {
-                Step::Goto(if self.packet.data >= *bytes { *then } else { *els })
+                Step::Goto(if self.packet.data() >= *bytes { *then } else { *els })
             }
             Term::Switch(value, cases, default) => {
                 let value = self.get(*value);
@@ -398,15 +396,6 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
         self.record_table[rec.0 as usize] = table;
         Step::Goto(hit)
     }
-}
-
-/// The same packet with its first byte at `at`, counted from the buffer: a header may lie in front of
-/// what was stripped. `None` when it would start behind its end.
-pub fn starting_at(packet: &Packet, at: u16) -> Option<Packet> {
-    let end = u32::from(packet.data) + packet.len;
-    let len = end.checked_sub(u32::from(at))?;
-    let total = packet.total - packet.len + len;
-    Some(Packet { data: at, len, total, ..*packet })
 }
 
 /// Folds a one's complement sum to 16 bits.

@@ -84,7 +84,7 @@ impl Buffer for Segments {
     }
 
     fn read_packet(&self, packet: &Packet, at: usize, out: &mut [u8]) -> bool {
-        let (start, len) = (usize::from(packet.data), packet.len as usize);
+        let (start, len) = (usize::from(packet.data()), packet.len() as usize);
         let Some(head) = self.first.get(start..start + len) else { return false };
         let mut all = head.iter().chain(&self.rest).skip(at);
         out.iter_mut().all(|byte| {
@@ -124,21 +124,13 @@ fn packet(bytes: &[u8]) -> (Packet, Segments) {
         0xff => NO_HEADER,
         at => (u16::from(data) + u16::from(at)).saturating_sub(AT_START.into()),
     };
-    let packet = Packet {
-        data: data.into(),
-        mac: header(mac),
-        net: header(net),
-        trans: header(trans),
-        len: head.len() as u32,
-        total: content.len() as u32,
-        segments: if rest.is_empty() { 1 } else { 2 },
-        packet_type: kind,
-        flow_hash: hash.into(),
-        origin: hash.into(),
-        timestamp_ns: u64::from(hash) << 40,
-        anno: [anno; ANNO_BYTES],
-        ..Packet::EMPTY
-    };
+    let mut packet = Packet::detached(data.into(), head.len() as u32).expect("cut to what a buffer has");
+    assert!(packet.set_rest(rest.len() as u32), "it has no further segments");
+    (packet.mac, packet.net, packet.trans) = (header(mac), header(net), header(trans));
+    packet.packet_type = kind;
+    (packet.flow_hash, packet.origin) = (hash.into(), hash.into());
+    packet.timestamp_ns = u64::from(hash) << 40;
+    packet.anno = [anno; ANNO_BYTES];
     (packet, Segments { first, rest: rest.to_vec() })
 }
 
@@ -159,8 +151,11 @@ fn evaluate(program: &Program, bytes: &[u8]) {
             if let Err(error) = run(program, input, &mut packet, &mut buffer, &mut state) {
                 panic!("the verifier let this through: {error}\n{}", text::print(program));
             }
-            let end = usize::from(packet.data) + packet.len as usize;
-            assert!(end <= BUF_BYTES && packet.len <= packet.total, "a packet outside its slot: {packet:?}");
+            let end = usize::from(packet.data()) + packet.len() as usize;
+            assert!(
+                end <= BUF_BYTES && packet.len() <= packet.total(),
+                "a packet outside its slot: {packet:?}"
+            );
         }
     }
 }

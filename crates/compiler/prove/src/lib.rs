@@ -296,7 +296,7 @@ impl Prover<'_> {
     }
 
     fn run(&mut self, entry: usize, mut made: Made, tables: &TestTables) {
-        if made.packet.total != made.packet.len {
+        if made.packet.total() != made.packet.len() {
             return;
         }
         // Cells of the configuration are what the program was made for.

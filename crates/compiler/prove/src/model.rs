@@ -18,20 +18,16 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Made
     let len = value(Atom::Head, 12, 80).min(most) as u32;
     let rest = value(Atom::Rest, 32, 0) as u32;
     let place = |base: Base, other: u16| value(Atom::Place(base), 16, other.into()) as u16;
-    let mut packet = Packet {
-        data,
-        len,
-        total: len.saturating_add(rest),
-        segments: 1 + u16::from(rest > 0),
-        mac: place(Base::Mac, data),
-        net: place(Base::Net, data + 14),
-        trans: place(Base::Trans, data + 34),
-        timestamp_ns: value(Atom::Timestamp, 64, 5),
-        flow_hash: value(Atom::FlowHash, 32, 0) as u32,
-        origin: value(Atom::Origin, 16, 0) as u16,
-        packet_type: value(Atom::PacketType, 8, 0) as u8,
-        ..Packet::EMPTY
-    };
+    // Both ends were cut to what a buffer has.
+    let mut packet = Packet::detached(data, len).unwrap_or(Packet::EMPTY);
+    let _ = packet.set_rest(rest.min(u32::MAX - BUF_BYTES as u32));
+    packet.mac = place(Base::Mac, data);
+    packet.net = place(Base::Net, data + 14);
+    packet.trans = place(Base::Trans, data + 34);
+    packet.timestamp_ns = value(Atom::Timestamp, 64, 5);
+    packet.flow_hash = value(Atom::FlowHash, 32, 0) as u32;
+    packet.origin = value(Atom::Origin, 16, 0) as u16;
+    packet.packet_type = value(Atom::PacketType, 8, 0) as u8;
     let mut buffer = vec![0; BUF_BYTES];
     rng.fill(buffer.as_mut_slice());
     // What is counted from a later header comes last: what an earlier one says of the same bytes was not used.

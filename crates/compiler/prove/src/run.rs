@@ -10,7 +10,7 @@ use ir::{Table, Tables};
 use packet::access::Access;
 use packet::anno::ANNO_BYTES;
 use shm::bytes::{PacketBytes, PacketBytesMut};
-use shm::descriptor::{BUF_BYTES, Packet};
+use shm::descriptor::Packet;
 use shm::pool::{Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use synth::classes::packets::Made;
@@ -186,28 +186,20 @@ impl<'a> Runs<'a> {
             return Err("no slot for a packet".into());
         }
         let slot = packets[0];
-        let whole = Packet { data: 0, len: BUF_BYTES as u32, total: BUF_BYTES as u32, ..slot };
+        let whole = slot.whole_buffer();
         let fits = PacketBytesMut::new(&mut whole.clone()).copy_in(0, &made.buffer);
         if !fits {
             return Err("a packet does not fit its slot".into());
         }
-        let Packet {
-            data, mac, net, trans, len, total, timestamp_ns, flow_hash, origin, packet_type, ..
-        } = made.packet;
-        packets[0] = Packet {
-            data,
-            mac,
-            net,
-            trans,
-            len,
-            total,
-            timestamp_ns,
-            flow_hash,
-            origin,
-            packet_type,
-            anno: made.packet.anno,
-            ..slot
-        };
+        let packet = &mut packets[0];
+        let fits = packet.set_ends(made.packet.data(), made.packet.len());
+        if !(fits && packet.set_rest(made.packet.total() - made.packet.len())) {
+            return Err("a packet reaches beyond its slot".into());
+        }
+        let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, packet_type, .. } = made.packet;
+        (packet.mac, packet.net, packet.trans) = (mac, net, trans);
+        (packet.timestamp_ns, packet.flow_hash, packet.origin) = (timestamp_ns, flow_hash, origin);
+        (packet.packet_type, packet.anno) = (packet_type, anno);
         let mut cells = made.cells.clone();
         let mut own = Linked { tables: &mut *tables, order: self.order() };
         let mut state = State { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
@@ -243,8 +235,8 @@ fn seen(
     let left = Left {
         buffer,
         anno: packet.anno,
-        places: [packet.data, packet.mac, packet.net, packet.trans],
-        lengths: [packet.len, packet.total],
+        places: [packet.data(), packet.mac, packet.net, packet.trans],
+        lengths: [packet.len(), packet.total()],
         packet_type: packet.packet_type,
     };
     Seen {

@@ -173,7 +173,7 @@ fn a_needle_is_found_by_both() {
         assert_eq!(found.three.program.leaves, Leaves::Port(0, 1));
         assert_eq!(found.three.code.leaves, Leaves::Port(0, 1));
         let word = |at: usize| {
-            let at = usize::from(found.made.packet.data) + at;
+            let at = usize::from(found.made.packet.data()) + at;
             u32::from_be_bytes(found.made.buffer[at..at + 4].try_into().expect("4 bytes"))
         };
         assert_eq!(word(0).wrapping_add(word(4)), 0xdead_beef);

@@ -141,28 +141,19 @@ impl Sample {
         let bytes = &self.bytes[..self.bytes.len().min(BUF_BYTES - usize::from(data))];
         buffer[usize::from(data)..][..bytes.len()].copy_from_slice(bytes);
         let header = |at: Option<i16>| at.map_or(NO_HEADER, |at| data.saturating_add_signed(at).min(2000));
-        let packet = Packet {
-            data,
-            mac: header(self.headers[0]),
-            net: header(self.headers[1]),
-            trans: header(self.headers[2]),
-            len: bytes.len() as u32,
-            total: bytes.len() as u32,
-            segments: 1,
-            packet_type: self.fill,
-            flow_hash: self.fill.into(),
-            origin: self.fill.into(),
-            timestamp_ns: u64::from(self.fill) << 40,
-            anno: [self.fill; ANNO_BYTES],
-            ..Packet::EMPTY
-        };
+        let mut packet = Packet::detached(data, bytes.len() as u32).expect("cut to what a buffer has");
+        [packet.mac, packet.net, packet.trans] = self.headers.map(header);
+        packet.packet_type = self.fill;
+        (packet.flow_hash, packet.origin) = (self.fill.into(), self.fill.into());
+        packet.timestamp_ns = u64::from(self.fill) << 40;
+        packet.anno = [self.fill; ANNO_BYTES];
         (packet, buffer)
     }
 
     /// What can be seen of a packet.
     pub(crate) fn left(packet: &Packet, buffer: Vec<u8>) -> Left {
-        let bases = [packet.data, packet.mac, packet.net, packet.trans];
-        (buffer, packet.anno, bases, [packet.len, packet.total], packet.packet_type)
+        let bases = [packet.data(), packet.mac, packet.net, packet.trans];
+        (buffer, packet.anno, bases, [packet.len(), packet.total()], packet.packet_type)
     }
 }
 

@@ -56,7 +56,8 @@ impl Port for Line {
         assert_eq!(got, frames.len(), "enough slots");
         for (packet, frame) in out.iter_mut().zip(&frames) {
             let len = frame.len() as u32;
-            (packet.len, packet.total, packet.mac) = (len, len, packet.data);
+            packet.mac = packet.data();
+            assert!(packet.set_ends(packet.data(), len));
             assert!(PacketBytesMut::new(packet).copy_in(0, frame));
         }
         let bytes = frames.iter().map(|frame| frame.len() as u64).sum();

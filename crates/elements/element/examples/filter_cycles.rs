@@ -145,10 +145,11 @@ fn frame([src, dst, sport, dport, proto]: [u32; 5]) -> [u8; 64] {
 fn receive(packets: &mut [Packet], slots: &[Packet], frames: &[[u8; 64]]) {
     for ((packet, slot), frame) in packets.iter_mut().zip(slots).zip(frames) {
         *packet = *slot;
-        (packet.len, packet.total, packet.mac) = (60, 60, packet.data);
-        (packet.net, packet.trans) = (packet.data + 14, packet.data + 34);
+        packet.mac = packet.data();
+        assert!(packet.set_ends(packet.data(), 60));
+        (packet.net, packet.trans) = (packet.data() + 14, packet.data() + 34);
         // SAFETY: the slot is ours, its buffer has more than 128 + 64 bytes.
-        unsafe { ((packet.buf + u64::from(packet.data)) as *mut [u8; 64]).write_unaligned(*frame) };
+        unsafe { ((packet.buf() + u64::from(packet.data())) as *mut [u8; 64]).write_unaligned(*frame) };
     }
 }
 

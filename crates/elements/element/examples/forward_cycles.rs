@@ -157,15 +157,16 @@ fn receive(packets: &mut [Packet], slots: &[Packet], frames: &[[u8; 64]], marked
     let at = usize::from(anno::DST_IP.offset);
     for ((packet, slot), frame) in packets.iter_mut().zip(slots).zip(frames) {
         *packet = *slot;
-        (packet.len, packet.total, packet.mac) = (60, 60, packet.data);
+        packet.mac = packet.data();
+        assert!(packet.set_ends(packet.data(), 60));
         (packet.net, packet.trans) = (NO_HEADER, NO_HEADER);
         if marked {
-            (packet.net, packet.trans) = (packet.data + 14, packet.data + 34);
+            (packet.net, packet.trans) = (packet.data() + 14, packet.data() + 34);
             let destination = u32::from_be_bytes([frame[30], frame[31], frame[32], frame[33]]);
             packet.anno[at..at + 4].copy_from_slice(&destination.to_le_bytes());
         }
         // SAFETY: the slot is ours, its buffer has more than 128 + 64 bytes.
-        unsafe { ((packet.buf + u64::from(packet.data)) as *mut [u8; 64]).write_unaligned(*frame) };
+        unsafe { ((packet.buf() + u64::from(packet.data())) as *mut [u8; 64]).write_unaligned(*frame) };
     }
 }
 

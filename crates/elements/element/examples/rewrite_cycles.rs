@@ -167,11 +167,10 @@ fn frame(flow: u32, tcp: bool) -> [u8; 64] {
 fn receive(packets: &mut [Packet], slots: &[Packet], frames: &[[u8; 64]]) {
     for ((packet, slot), frame) in packets.iter_mut().zip(slots).zip(frames) {
         *packet = *slot;
-        packet.len = 60;
-        packet.total = 60;
-        (packet.mac, packet.net, packet.trans) = (packet.data, packet.data + 14, packet.data + 34);
+        assert!(packet.set_ends(packet.data(), 60));
+        (packet.mac, packet.net, packet.trans) = (packet.data(), packet.data() + 14, packet.data() + 34);
         // SAFETY: the slot is ours, its buffer has more than `HEADROOM + 64` bytes.
-        unsafe { ((packet.buf + u64::from(packet.data)) as *mut [u8; 64]).write_unaligned(*frame) };
+        unsafe { ((packet.buf() + u64::from(packet.data())) as *mut [u8; 64]).write_unaligned(*frame) };
     }
 }
 
@@ -188,7 +187,7 @@ fn measure(class: &str, config: &str, outputs: usize, flows: u32, burst: usize, 
     let mut pool = PacketPool::Native(SharedPool::new(region).worker());
     let mut slots = vec![Packet::EMPTY; SLOTS];
     assert_eq!(pool.alloc(&mut slots), SLOTS);
-    assert!(slots.iter().all(|slot| usize::from(slot.data) == HEADROOM));
+    assert!(slots.iter().all(|slot| usize::from(slot.data()) == HEADROOM));
 
     let mut random = Random(7);
     let mut frames: Vec<[u8; 64]> = (0..flows).map(|flow| frame(flow, flow % 100 < tcp_share)).collect();

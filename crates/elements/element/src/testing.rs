@@ -358,7 +358,7 @@ impl Instance {
     fn insert(&mut self, packet: &TestPacket) -> Packet {
         let mut made = shm::chain::write_frame(&mut self.host.pool, &packet.bytes).expect("a slot");
         let place = |at: Option<i32>| {
-            at.map_or(NO_HEADER, |at| (i32::from(made.data) + at).try_into().expect("inside the slot"))
+            at.map_or(NO_HEADER, |at| (i32::from(made.data()) + at).try_into().expect("inside the slot"))
         };
         (made.mac, made.net, made.trans) = (place(packet.mac), place(packet.net), place(packet.trans));
         made.anno = packet.anno;
@@ -369,7 +369,7 @@ impl Instance {
     }
 
     fn remove(&mut self, packet: &Packet) -> TestPacket {
-        let place = |at: u16| (at != NO_HEADER).then(|| i32::from(at) - i32::from(packet.data));
+        let place = |at: u16| (at != NO_HEADER).then(|| i32::from(at) - i32::from(packet.data()));
         let out = TestPacket {
             bytes: PacketBytes::new(packet).to_vec(),
             mac: place(packet.mac),

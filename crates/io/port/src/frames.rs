@@ -5,7 +5,7 @@
 
 use crate::PortError;
 use shm::chain::SEGMENT_BYTES;
-use shm::{Packet, PacketBytesMut, PacketPool, Pool};
+use shm::{Packet, PacketPool, Pool};
 
 /// Bytes that templates are aligned and padded to.
 pub const LINE_BYTES: usize = 64;
@@ -118,9 +118,9 @@ pub(crate) fn fill(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) ->
         return fill_chain(pool, fresh, frame);
     }
     let Some(packet) = fresh.first_mut() else { return Filled::No };
-    (packet.len, packet.total, packet.mac) = (frame.len() as u32, frame.len() as u32, packet.data);
+    packet.mac = packet.data();
     // It fits: a fresh packet has room for `SEGMENT_BYTES`.
-    let _ = packet::access::Access::copy_in(&mut PacketBytesMut::new(packet), 0, frame);
+    let _ = packet.fill(frame);
     Filled::First
 }
 
@@ -139,7 +139,10 @@ fn fill_chain(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) -> Fill
         }
     };
     match fresh.first_mut() {
-        Some(packet) => *packet = Packet { mac: chain.data, ..chain },
+        Some(packet) => {
+            *packet = chain;
+            packet.mac = packet.data();
+        }
         None => pool.free_all(&[chain]),
     }
     filled

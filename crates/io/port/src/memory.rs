@@ -103,7 +103,7 @@ impl Port for MemoryPort {
             && let Some(packet) = fresh.first_mut()
         {
             if usize::from(place.len) <= LINE_BYTES {
-                shm::stamp(packet, frames.first_line(place));
+                shm::stamp(packet, frames.first_line(place), place.len);
                 finish(packet, place, self.origin);
             } else {
                 match fill(pool, fresh, frames.frame(place)) {
@@ -130,7 +130,7 @@ impl Port for MemoryPort {
         let mut bytes = 0;
         for &index in list {
             if let Some(packet) = packets.get(usize::from(index)) {
-                bytes += u64::from(packet.total);
+                bytes += u64::from(packet.total());
                 if let Some(keep) = &self.keep {
                     let frame = PacketBytes::new(packet).to_vec();
                     keep.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(frame);
@@ -154,9 +154,7 @@ impl Port for MemoryPort {
 
 #[inline(always)]
 fn finish(packet: &mut Packet, place: Place, origin: u16) {
-    let len = u32::from(place.len);
-    (packet.len, packet.total) = (len, len);
-    (packet.mac, packet.origin, packet.packet_type) = (packet.data, origin, place.packet_type);
+    (packet.mac, packet.origin, packet.packet_type) = (packet.data(), origin, place.packet_type);
 }
 
 /// What restoring packets from their templates costs: the time of `rounds` passes over the set with the
@@ -192,12 +190,11 @@ pub fn restore_cost(
                 }
             };
             if usize::from(place.len) <= LINE_BYTES {
-                shm::stamp(packet, frames.first_line(place));
+                shm::stamp(packet, frames.first_line(place), place.len);
                 finish(packet, place, 0);
             } else {
+                let _ = packet.fill(frames.frame(place));
                 finish(packet, place, 0);
-                let mut bytes = shm::PacketBytesMut::new(packet);
-                let _ = packet::access::Access::copy_in(&mut bytes, 0, frames.frame(place));
             }
         }
     }

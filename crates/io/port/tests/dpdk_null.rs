@@ -1,11 +1,20 @@
 //! net_null: receives frames of zeroes without end, drops what is sent.
+#![expect(unsafe_code, reason = "makes descriptors that no safe code can make, to see them refused")]
 
 mod dpdk_setup;
 
 use dpdk_setup::{assert_no_leak, open, start};
 use port::{DpdkSpec, Port};
-use shm::descriptor::{BUF_BYTES, HEADROOM, flag};
+use shm::descriptor::{BUF_BYTES, HEADROOM, flag, offset};
 use shm::{Packet, PacketBytes, PacketPool, Pool, SharedPool, clone_packet, write_frame};
+
+/// A descriptor with one word of another, as nothing safe makes it.
+fn forged(packet: &Packet, at: usize, word: u64) -> Packet {
+    let mut words = packet.to_words();
+    words[at] = word;
+    // SAFETY: it is handed to pool and port alone, which check it.
+    unsafe { Packet::from_words(words) }
+}
 
 #[test]
 fn null_receives_into_the_region_and_nothing_leaks() {
@@ -23,11 +32,11 @@ fn null_receives_into_the_region_and_nothing_leaks() {
         let got = port.receive(&mut pool, &mut vector[..64]).packets;
         assert_eq!(got, 64);
         for packet in &vector[..got] {
-            assert_eq!((packet.len, packet.total, packet.segments, packet.origin), (64, 64, 1, 2));
-            assert_eq!((usize::from(packet.data), packet.mac), (HEADROOM, packet.data));
-            assert_eq!(packet.region, region.number());
+            assert_eq!((packet.len(), packet.total(), packet.segments(), packet.origin), (64, 64, 1, 2));
+            assert_eq!((usize::from(packet.data()), packet.mac), (HEADROOM, packet.data()));
+            assert_eq!(packet.region(), region.number());
             let first = region.address() as u64 + 128;
-            assert_eq!(packet.buf, first + u64::from(packet.slot) * 2368);
+            assert_eq!(packet.buf(), first + u64::from(packet.slot()) * 2368);
             assert_eq!(PacketBytes::new(packet).to_vec(), [0; 64]);
         }
         // Half is sent, half is freed.
@@ -41,10 +50,10 @@ fn null_receives_into_the_region_and_nothing_leaks() {
 
     // What is made here: fresh packets, chains, copies. Everything can be freed and sent.
     assert_eq!(pool.alloc(&mut vector[..100]), 100);
-    assert!(vector[..100].iter().all(|packet| packet.len == 0 && usize::from(packet.data) == HEADROOM));
+    assert!(vector[..100].iter().all(|packet| packet.is_empty() && usize::from(packet.data()) == HEADROOM));
     pool.free_all(&vector[..100]);
     let chain = write_frame(&mut pool, &dpdk_setup::frame(9216, 1)).expect("slots");
-    assert_eq!(chain.segments, 5);
+    assert_eq!(chain.segments(), 5);
     let copy = clone_packet(&mut pool, &chain).expect("slots");
     assert_eq!(PacketBytes::new(&copy).to_vec(), dpdk_setup::frame(9216, 1));
     pool.free_all(&[chain]);
@@ -75,12 +84,14 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     pool.free_all(&all[..got]);
 
     // Descriptors that speak of no packet are counted and do no harm.
-    pool.free_all(&[Packet::EMPTY, Packet { handle: 64, ..vector[0] }]);
+    pool.free_all(&[Packet::EMPTY, forged(&vector[0], 1, 64)]);
     assert_eq!(pool.stats().bad_frees, 2);
     let got = port.receive(&mut pool, &mut vector[..4]).packets;
     assert_eq!(got, 4);
-    let wild = Packet { handle: vector[0].handle + 128, ..vector[0] };
-    let long = Packet { len: BUF_BYTES as u32, ..vector[1] };
+    let wild = forged(&vector[0], 1, vector[0].handle() + 128);
+    let lengths = u64::from(vector[1].total()) << 32 | BUF_BYTES as u64;
+    let long = forged(&vector[1], offset::LEN as usize / 8, lengths);
+    assert_eq!((long.len(), long.total()), (BUF_BYTES as u32, vector[1].total()));
     assert_eq!(port.send(&mut pool, &mut [wild, long, vector[2]], &[0, 1, 2]).packets, 3);
     // The second was given up with its slot; the first had no slot of its own.
     pool.free_all(&[vector[0], vector[3]]);
@@ -93,7 +104,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     let mut native = PacketPool::Native(other.worker());
     let before = port.stats().copies;
     assert_eq!(port.receive(&mut native, &mut vector[..8]).packets, 8);
-    assert!(vector[..8].iter().all(|packet| packet.region == other.region().number()));
+    assert!(vector[..8].iter().all(|packet| packet.region() == other.region().number()));
     assert_eq!((native.in_use(), port.stats().copies - before), (8, 8));
     assert_eq!(port.send(&mut native, &mut vector, &list[..8]).packets, 8);
     assert_eq!((native.in_use(), port.stats().copies - before), (0, 16));
@@ -142,6 +153,6 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     drop(port);
     let mut again = open(&dpdk, "net_null0,size=1500");
     assert_eq!(again.receive(&mut pool, &mut vector[..1]).packets, 1);
-    assert_eq!(vector[0].len, 1500);
+    assert_eq!(vector[0].len(), 1500);
     pool.free_all(&vector[..1]);
 }

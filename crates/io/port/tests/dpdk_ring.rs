@@ -22,7 +22,7 @@ fn packets_come_back_as_they_were_sent() {
         let back = receive(&mut port, &mut pool, 1);
         assert_eq!(back.len(), 1, "{len} bytes");
         assert_eq!(PacketBytes::new(&back[0]).to_vec(), bytes, "{len} bytes");
-        assert_eq!((back[0].total as usize, back[0].segments), (bytes.len(), packet.segments));
+        assert_eq!((back[0].total() as usize, back[0].segments()), (bytes.len(), packet.segments()));
         // Nothing of its former life is left.
         assert_eq!((back[0].anno, back[0].net, back[0].flow_hash), ([0; 48], u16::MAX, 0));
         pool.free_all(&back);

@@ -35,7 +35,7 @@ fn a_rewritten_frame_never_comes_back() {
         assert!(got > 0);
         for packet in &mut vector[..got] {
             assert_eq!(PacketBytes::new(packet).to_vec(), templates[seen % templates.len()]);
-            assert_eq!((packet.mac, packet.origin), (packet.data, 3));
+            assert_eq!((packet.mac, packet.origin), (packet.data(), 3));
             let mut bytes = PacketBytesMut::new(packet);
             for at in 0..bytes.len() {
                 assert!(bytes.put_u8(at, 0xff));

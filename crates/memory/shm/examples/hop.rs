@@ -226,7 +226,7 @@ fn lend(
     let mut packets = vec![Packet::EMPTY; most.max(burst)];
     let mut verdicts = vec![Verdict::default(); burst];
     let fill = |packets: &mut [Packet]| {
-        packets.iter_mut().for_each(|packet| (packet.len, packet.total) = (FRAME_BYTES, FRAME_BYTES));
+        packets.iter_mut().for_each(|packet| assert!(packet.set_ends(packet.data(), FRAME_BYTES)));
     };
     if row.kind != Kind::Pooled {
         let made = pool.alloc(&mut packets[..most]);

@@ -158,3 +158,45 @@ impl Access for PacketBytesMut<'_> {
             && chain_write(self.packet, offset, bytes)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{
+        HugePages, PacketPool, Pool, Region, RegionOptions, SharedPool, clone_packet, linearize, park,
+    };
+    use proptest::prelude::*;
+
+    // In here, since no other crate can make such a descriptor.
+    proptest! {
+        #[test]
+        fn no_descriptor_reaches_beyond_packet_memory(
+            buf in any::<u64>(), from_base in any::<bool>(), data in any::<u16>(), len in any::<u32>(),
+            segments in any::<u16>(), next in any::<u64>(), region in any::<u16>(),
+            offset in any::<usize>(), size in 0..4096usize,
+        ) {
+            let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(8) };
+                let shared = SharedPool::new(Region::create(options).expect("memory"));
+                let mut pool = PacketPool::Native(shared.worker());
+            let mut real = [Packet::EMPTY];
+            prop_assert_eq!(pool.alloc(&mut real), 1);
+            let [real] = real;
+            let mut claim = Packet { buf, data, len, total: len, segments, next, region, ..real };
+            if from_base {
+                (claim.buf, claim.region) = (real.buf.wrapping_add(buf % 65_536).wrapping_sub(32_768), real.region);
+            }
+            // Whatever it says: the copies are refused or stay inside, so this process lives on.
+            let mut out = vec![0xa5; size];
+            if !PacketBytes::new(&claim).copy_out(offset, &mut out) {
+                prop_assert!(out.iter().all(|&byte| byte == 0xa5));
+            }
+            let _ = PacketBytesMut::new(&mut claim).copy_in(offset, &out);
+            park(&claim);
+            let mut edited = claim;
+            let _ = edited.push(size) && edited.pull(size) && edited.put(size) && edited.take(size);
+            let _ = edited.make_headroom(size);
+            let _ = linearize(&mut pool, &mut edited);
+            let _ = clone_packet(&mut pool, &claim);
+        }
+    }
+}

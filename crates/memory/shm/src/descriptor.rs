@@ -9,9 +9,72 @@
 //! the host only: they are rebuilt from `slot` when a descriptor comes back from shared memory, and
 //! never believed.
 //!
-//! Offsets of headers are counted from `buf`, in bytes, and lie between 0 and [`BUF_BYTES`].
+//! Machine code reads and writes a packet's bytes by what its descriptor says, and checks no addresses. So of every
+//! descriptor this holds:
+//!
+//! - from `buf` on [`BUF_BYTES`] bytes stay mapped as long as this process lives (see [`crate::span`]), or `data` and
+//!   `len` are 0;
+//! - `data` and `len` together are no more than [`BUF_BYTES`];
+//! - `total` is no less than `len`, and equals it where there is one segment.
+//!
+//! The fields that this is about, and those that say which slot it is, are read by methods and changed by operations
+//! that check ([`Packet::push`], [`Packet::pull`], [`Packet::put`], [`Packet::take`], [`Packet::set_ends`] and the like).
+//! Descriptors are made by pools, by [`crate::claimed`] and [`crate::unpark`], which believe nothing that another process
+//! may have written, and by [`Packet::from_words`], which is unsafe. Machine code upholds the same: the verifier of
+//! packet programs has it push and pull no more than there is.
+//!
+//! Nobody's memory depends on the other fields. Offsets of headers are counted from `buf`, in bytes; whoever uses one
+//! compares it with the packet's end first, machine code included, so that any number may stand there. Those made here
+//! lie between 0 and [`BUF_BYTES`].
+//!
+//! Nobody else makes or changes what is trusted:
+//!
+//! ```compile_fail,E0451
+//! let packet = shm::Packet { buf: 64, data: 0, len: 64, total: 64, ..shm::Packet::EMPTY };
+//! ```
+//!
+//! ```compile_fail,E0616
+//! let mut packet = shm::Packet::EMPTY;
+//! packet.buf = 64;
+//! ```
+//!
+//! ```compile_fail,E0616
+//! let mut packet = shm::Packet::EMPTY;
+//! packet.len += 64;
+//! ```
+//!
+//! ```compile_fail,E0616
+//! let mut packet = shm::Packet::EMPTY;
+//! packet.handle = 64;
+//! ```
+//!
+//! ```compile_fail,E0616
+//! fn first(packet: &mut shm::Packet) -> &mut u16 {
+//!     &mut packet.data
+//! }
+//! ```
+//!
+//! ```compile_fail,E0451
+//! fn other(packet: shm::Packet) -> shm::Packet {
+//!     shm::Packet { slot: 7, ..packet }
+//! }
+//! ```
+//!
+//! ```compile_fail,E0133
+//! let packet = shm::Packet::from_words([64; 16]);
+//! ```
+//!
+//! What nobody trusts is everybody's:
+//!
+//! ```
+//! let mut packet = shm::Packet::detached(128, 60).expect("a buffer has as many bytes");
+//! (packet.net, packet.packet_type, packet.timestamp_ns) = (142, 3, 5);
+//! assert!(packet.pull(14) && !packet.pull(47) && packet.push(142) && !packet.push(1));
+//! assert_eq!((packet.data(), packet.len()), (0, 188));
+//! ```
 
 use packet::anno::ANNO_BYTES;
+use std::sync::atomic::AtomicU64;
 
 /// Version of the layout of [`Packet`]; part of the attach handshake.
 pub const LAYOUT_VERSION: u16 = 1;
@@ -30,11 +93,11 @@ pub const SLOT_BYTES: usize = META_BYTES + BUF_BYTES;
 #[repr(C, align(64))]
 pub struct Packet {
     /// Address of the slot's buffer in this process.
-    pub buf: u64,
+    pub(crate) buf: u64,
     /// The pool's own handle: an mbuf's address or a slot number, as the pool likes.
-    pub handle: u64,
+    pub(crate) handle: u64,
     /// First byte of the packet, from `buf`.
-    pub data: u16,
+    pub(crate) data: u16,
     /// MAC header, from `buf`; [`NO_HEADER`] when not known.
     pub mac: u16,
     /// Network header, from `buf`; [`NO_HEADER`] when not known.
@@ -42,9 +105,9 @@ pub struct Packet {
     /// Transport header, from `buf`; [`NO_HEADER`] when not known.
     pub trans: u16,
     /// Bytes of the packet in this segment, from `data`.
-    pub len: u32,
+    pub(crate) len: u32,
     /// Bytes of the packet in all its segments; equals `len` when there is one.
-    pub total: u32,
+    pub(crate) total: u32,
     /// Click annotations; offsets in `packet::anno`.
     pub anno: [u8; ANNO_BYTES],
     /// When it was received, nanoseconds since the epoch; 0 when not known.
@@ -56,23 +119,23 @@ pub struct Packet {
     /// Flags: see [`flag`].
     pub flags: u16,
     /// Number of the next segment's slot plus one; 0 when this is the last.
-    pub next: u64,
+    pub(crate) next: u64,
     /// Number of segments, 1 for nearly all packets.
-    pub segments: u16,
+    pub(crate) segments: u16,
     /// Click packet type: see [`PacketType`].
     pub packet_type: u8,
     /// Reserved, 0.
-    pub reserved0: u8,
+    pub(crate) reserved0: u8,
     /// Number of the slot in its region.
-    pub slot: u32,
+    pub(crate) slot: u32,
     /// Life of the slot that this descriptor speaks of; a descriptor with an old one is stale.
-    pub generation: u32,
+    pub(crate) generation: u32,
     /// [`LAYOUT_VERSION`].
-    pub version: u16,
+    pub(crate) version: u16,
     /// Number of the region that the slot lies in.
-    pub region: u16,
+    pub(crate) region: u16,
     /// Reserved, 0.
-    pub reserved1: u64,
+    pub(crate) reserved1: u64,
 }
 
 const _: () = assert!(size_of::<Packet>() == META_BYTES && align_of::<Packet>() == 64);
@@ -127,6 +190,12 @@ pub mod offset {
     pub const LEN: i32 = offset_of!(Packet, len) as i32;
     /// Offset of [`Packet::total`].
     pub const TOTAL: i32 = offset_of!(Packet, total) as i32;
+    /// Offset of [`Packet::next`].
+    pub const NEXT: i32 = offset_of!(Packet, next) as i32;
+    /// Offset of [`Packet::segments`].
+    pub const SEGMENTS: i32 = offset_of!(Packet, segments) as i32;
+    /// Offset of [`Packet::generation`].
+    pub const GENERATION: i32 = offset_of!(Packet, generation) as i32;
     /// Offset of [`Packet::anno`].
     pub const ANNO: i32 = offset_of!(Packet, anno) as i32;
     /// Offset of [`Packet::timestamp_ns`].
@@ -140,7 +209,7 @@ pub mod offset {
 }
 
 impl Packet {
-    /// A descriptor that speaks of no packet.
+    /// A descriptor of no packet: it has no buffer and no bytes, and no operation gives it any.
     pub const EMPTY: Packet = Packet {
         buf: 0,
         handle: 0,
@@ -156,7 +225,8 @@ impl Packet {
         origin: NO_PORT,
         flags: 0,
         next: 0,
-        segments: 1,
+        // No segment: every operation that grows a packet refuses.
+        segments: 0,
         packet_type: PacketType::Host as u8,
         reserved0: 0,
         slot: 0,
@@ -165,4 +235,168 @@ impl Packet {
         region: 0,
         reserved1: 0,
     };
+
+    /// A descriptor of `len` bytes from `data` of a buffer that is in no slot, with no headers known: for
+    /// evaluators, which work on bytes that they keep themselves. `None` when a buffer has not so many bytes.
+    ///
+    /// All such descriptors have the address of one scratch buffer of this process, so that machine code that is
+    /// handed one reads and writes there. Views see no bytes, and no pool takes one back.
+    pub fn detached(data: u16, len: u32) -> Option<Packet> {
+        is_inside(data, len).then_some(Packet {
+            buf: (&raw const SCRATCH) as u64,
+            data,
+            len,
+            total: len,
+            segments: 1,
+            ..Packet::EMPTY
+        })
+    }
+
+    /// One segment at an address, and nothing else known of it.
+    ///
+    /// The caller has found `buf` in the table of spans as the buffer of `slot` of `region`, and holds the slot in
+    /// that life. `None` when a buffer has not so many bytes.
+    #[inline(always)]
+    pub(crate) fn of_slot(
+        (region, slot, generation): (u16, u32, u32),
+        buf: u64,
+        (data, len): (u16, u32),
+    ) -> Option<Packet> {
+        is_inside(data, len).then_some(Packet {
+            buf,
+            data,
+            len,
+            total: len,
+            segments: 1,
+            slot,
+            generation,
+            region,
+            ..Packet::EMPTY
+        })
+    }
+
+    /// Address of the slot's buffer in this process.
+    #[inline(always)]
+    pub const fn buf(&self) -> u64 {
+        self.buf
+    }
+
+    /// The pool's own handle: an mbuf's address or a slot number, as the pool likes.
+    #[inline(always)]
+    pub const fn handle(&self) -> u64 {
+        self.handle
+    }
+
+    /// First byte of the packet, from [`Packet::buf`].
+    #[inline(always)]
+    pub const fn data(&self) -> u16 {
+        self.data
+    }
+
+    /// Bytes of the packet in its first segment.
+    #[inline(always)]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Bytes of the packet in all its segments.
+    #[inline(always)]
+    pub const fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// Number of the next segment's slot plus one; 0 when there is none.
+    #[inline(always)]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Number of segments: 1 for nearly all packets, 0 for [`Packet::EMPTY`].
+    #[inline(always)]
+    pub const fn segments(&self) -> u16 {
+        self.segments
+    }
+
+    /// Number of the slot in its region.
+    #[inline(always)]
+    pub const fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// Life of the slot that this descriptor speaks of.
+    #[inline(always)]
+    pub const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Number of the region that the slot lies in.
+    #[inline(always)]
+    pub const fn region(&self) -> u16 {
+        self.region
+    }
+
+    /// [`LAYOUT_VERSION`].
+    #[inline(always)]
+    pub const fn version(&self) -> u16 {
+        self.version
+    }
+
+    /// Whether the first segment has no bytes.
+    #[inline(always)]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Behind the first segment's last byte, from [`Packet::buf`].
+    #[inline(always)]
+    pub const fn end(&self) -> u32 {
+        self.data as u32 + self.len
+    }
+
+    /// The same packet with its first byte at `at`, counted from the buffer: a header may lie in front of what was
+    /// stripped. `None` when it would start behind its end.
+    #[inline]
+    pub fn starting_at(&self, at: u16) -> Option<Packet> {
+        let len = self.end().checked_sub(u32::from(at))?;
+        let total = (self.total - self.len) + len;
+        Some(Packet { data: at, len, total, ..*self })
+    }
+
+    /// Corrects a descriptor that was read from memory that others write: what cannot be is unset. `data` and `len`
+    /// are the caller's, who has found them to lie in a buffer; what only this process may say (buffer, slot, life,
+    /// handle, further segments) is still to be set.
+    #[inline(always)]
+    pub(crate) fn make_sound(&mut self, (data, len): (u16, u32)) {
+        debug_assert!(is_inside(data, len), "the caller checks that");
+        self.data = data;
+        (self.mac, self.net, self.trans) = (header(self.mac), header(self.net), header(self.trans));
+        (self.len, self.total) = (len, len);
+        self.flags &= flag::PARTIAL_CHECKSUM | flag::GSO;
+        self.packet_type = self.packet_type.min(PacketType::Outgoing as u8);
+    }
+
+    /// The whole buffer of the first segment's slot, as a packet of one segment.
+    #[inline]
+    pub fn whole_buffer(&self) -> Packet {
+        if self.segments == 0 {
+            return *self;
+        }
+        let len = BUF_BYTES as u32;
+        Packet { data: 0, len, total: len, segments: 1, next: 0, ..*self }
+    }
 }
+
+/// Whether `len` bytes from `data` lie in a slot's buffer.
+#[inline(always)]
+pub(crate) const fn is_inside(data: u16, len: u32) -> bool {
+    data as u64 + len as u64 <= BUF_BYTES as u64
+}
+
+/// A header's offset, or none where it lies beyond the buffer.
+#[inline(always)]
+pub(crate) const fn header(at: u16) -> u16 {
+    if at as usize > BUF_BYTES { NO_HEADER } else { at }
+}
+
+/// The buffer of descriptors of no slot. Only machine code ever reaches it, with whatever it finds there.
+static SCRATCH: [AtomicU64; BUF_BYTES / 8] = [const { AtomicU64::new(0) }; BUF_BYTES / 8];

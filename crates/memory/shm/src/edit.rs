@@ -5,7 +5,7 @@
 //! segments until the packet is freed.
 
 use crate::bytes::segments;
-use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, flag};
+use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, flag, header, is_inside};
 use crate::slot::{Segment, link};
 
 impl Packet {
@@ -57,7 +57,8 @@ impl Packet {
     #[inline]
     #[must_use]
     pub fn put(&mut self, n: usize) -> bool {
-        if self.segments > 1 {
+        // A descriptor of no packet has no segment.
+        if self.segments != 1 {
             return self.put_chain(n);
         }
         if n > BUF_BYTES || usize::from(self.data) + self.len as usize + n > BUF_BYTES {
@@ -86,6 +87,56 @@ impl Packet {
         true
     }
 
+    /// Shortens the packet to `keep` bytes; one that is shorter stays as it is.
+    #[inline]
+    pub fn truncate(&mut self, keep: usize) {
+        let cut = (self.total as usize).saturating_sub(keep);
+        let done = self.take(cut);
+        debug_assert!(done, "no more than there are");
+    }
+
+    /// Moves both ends of the first segment: `len` bytes from `data` of its buffer. What lies there is whatever stood
+    /// there; further segments stay.
+    ///
+    /// False, and nothing changed, when a buffer has not so many bytes, or there is no segment.
+    #[inline]
+    #[must_use]
+    pub fn set_ends(&mut self, data: u16, len: u32) -> bool {
+        if self.segments == 0 || !is_inside(data, len) {
+            return false;
+        }
+        self.total = self.total.saturating_sub(self.len) + len;
+        (self.data, self.len) = (data, len);
+        true
+    }
+
+    /// Has the packet count `rest` bytes of a second segment that is nowhere: for those who try programs on packets
+    /// that no pool made. False, and nothing changed, when it has further segments.
+    #[must_use]
+    pub fn set_rest(&mut self, rest: u32) -> bool {
+        // Whatever the first segment grows to, the sum is a number.
+        if self.segments == 0 || self.next != 0 || rest > u32::MAX - BUF_BYTES as u32 {
+            return false;
+        }
+        (self.total, self.segments) = (self.len + rest, 1 + u16::from(rest > 0));
+        true
+    }
+
+    /// Makes a packet of one segment these bytes, behind the headroom that it has.
+    ///
+    /// False, and nothing changed, when they do not fit.
+    #[inline]
+    #[must_use]
+    pub fn fill(&mut self, bytes: &[u8]) -> bool {
+        let len = bytes.len() as u32;
+        // Where that is another number the segment has not so many bytes either.
+        if self.segments > 1 || !Segment::at(self.region, self.buf, self.data, len).write(0, bytes) {
+            return false;
+        }
+        (self.len, self.total) = (len, len);
+        true
+    }
+
     /// Moves the first segment's bytes back so that `n` can be pushed. Header offsets move with them.
     ///
     /// False, and nothing changed, when the slot has no room for that.
@@ -101,10 +152,10 @@ impl Packet {
         }
         let by = (n - data) as u16;
         self.data = n as u16;
-        for header in [&mut self.mac, &mut self.net, &mut self.trans] {
-            if *header != NO_HEADER {
+        for at in [&mut self.mac, &mut self.net, &mut self.trans] {
+            if *at != NO_HEADER {
                 // An offset near the end of the buffer that no longer fits is not an offset any more.
-                *header = header.checked_add(by).filter(|&at| at as usize <= BUF_BYTES).unwrap_or(NO_HEADER);
+                *at = header(at.saturating_add(by));
             }
         }
         true
@@ -112,7 +163,11 @@ impl Packet {
 
     #[cold]
     fn put_chain(&mut self, n: usize) -> bool {
-        let Some((mut last, _)) = segments(self).last() else { return false };
+        // The last one that there is need not be the last that is counted.
+        let all = (1..=self.segments).zip(segments(self)).last();
+        let Some((_, (mut last, _))) = all.filter(|(number, _)| *number == self.segments) else {
+            return false;
+        };
         if n > BUF_BYTES || usize::from(last.data) + last.len as usize + n > BUF_BYTES {
             return false;
         }

@@ -36,7 +36,10 @@ pub use frame::Frame;
 pub use ledger::Ledger;
 pub use pool::{NativePool, PacketPool, Pool, PoolStats, SharedPool};
 pub use region::{HugePages, Region, RegionOptions};
-pub use slot::{buffer, claimed, park, prefetch, prefetch_data, prefetch_packet, stamp, unpark};
+pub use slot::{
+    buffer, claimed, claimed_with_metadata, park, prefetch, prefetch_data, prefetch_packet, scribble, stamp,
+    unpark,
+};
 
 /// What can go wrong with packet memory.
 #[derive(Debug, thiserror::Error)]

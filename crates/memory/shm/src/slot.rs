@@ -4,7 +4,7 @@
 //! Bytes are copied once, into or out of memory that nobody else can write.
 #![expect(unsafe_code, reason = "raw copies between packet memory and private memory")]
 
-use crate::descriptor::{BUF_BYTES, HEADROOM, META_BYTES, Packet};
+use crate::descriptor::{BUF_BYTES, HEADROOM, LAYOUT_VERSION, META_BYTES, Packet, is_inside};
 use crate::ring::Claim;
 use crate::span::{self, Span};
 use std::ptr;
@@ -117,11 +117,13 @@ impl Segment {
     }
 }
 
-/// Copies `TEMPLATE` bytes to the packet's first byte, whatever its length: one frame of up to
-/// `TEMPLATE` bytes in the fewest instructions. False when the buffer ends before.
+/// Makes a packet the first `len` bytes of a template, all of which is copied to the packet's first byte, whatever
+/// `len` is: that takes the fewest instructions. False, and nothing changed, when the buffer ends before, or the
+/// packet is a chain.
 #[inline(always)]
-pub fn stamp<const TEMPLATE: usize>(packet: &Packet, template: &[u8; TEMPLATE]) -> bool {
-    if usize::from(packet.data) + TEMPLATE > BUF_BYTES || !Span::of(packet.region).holds(packet.buf) {
+pub fn stamp<const TEMPLATE: usize>(packet: &mut Packet, template: &[u8; TEMPLATE], len: u16) -> bool {
+    let fits = usize::from(packet.data) + TEMPLATE <= BUF_BYTES && usize::from(len) <= TEMPLATE;
+    if !fits || packet.segments > 1 || !Span::of(packet.region).holds(packet.buf) {
         return false;
     }
     // SAFETY: the target lies inside one slot's buffer, checked just above.
@@ -132,6 +134,7 @@ pub fn stamp<const TEMPLATE: usize>(packet: &Packet, template: &[u8; TEMPLATE]) 
             TEMPLATE,
         );
     }
+    (packet.len, packet.total) = (u32::from(len), u32::from(len));
     true
 }
 
@@ -149,7 +152,7 @@ pub(crate) fn park_in(span: &Span, packet: &Packet) -> bool {
     if span.buffer(packet.slot) != Some(packet.buf) {
         return false;
     }
-    write_block(packet.buf - META_BYTES as u64, packet);
+    write_block(block(packet.buf), packet);
     true
 }
 
@@ -167,20 +170,41 @@ pub(crate) fn link(packet: &Packet) -> bool {
 /// Reads what [`link`] stored.
 pub(crate) fn linked(region: u16, slot: u32) -> Option<Packet> {
     let (buf, block) = span::chained(region, slot)?;
-    Some(Packet { buf, slot, region, ..read_block(block) })
+    let linked = read_block(block);
+    is_inside(linked.data, linked.len).then_some(Packet { buf, slot, region, ..linked })
 }
 
 /// A descriptor in words, as which it goes to and comes from shared memory: by a volatile access to each field,
 /// as the compiler makes it of the structure, it took 120 instructions.
 type Words = [u64; META_BYTES / 8];
 
+impl Packet {
+    /// The descriptor in words, as it stands in shared memory.
+    #[inline(always)]
+    pub fn to_words(&self) -> [u64; META_BYTES / 8] {
+        // SAFETY: a `Packet` has no padding (its size is that of its fields), and the size of `Words`.
+        unsafe { std::mem::transmute::<Packet, Words>(*self) }
+    }
+
+    /// A descriptor of words that nobody checked.
+    ///
+    /// # Safety
+    ///
+    /// The words say what the head of [`crate::descriptor`] promises of every descriptor: they are those of a sound
+    /// one, or were written by whoever owns the memory that they speak of. Or the descriptor is handed to nothing but
+    /// code that promises to check it (views, pools, ports), which is what tests of that code do.
+    #[inline(always)]
+    pub unsafe fn from_words(words: [u64; META_BYTES / 8]) -> Packet {
+        // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.
+        unsafe { std::mem::transmute::<Words, Packet>(words) }
+    }
+}
+
 /// Writes a descriptor to the block of a slot of a span: in front of its buffer, or where chains lie.
 #[inline(always)]
 fn write_block(block: u64, packet: &Packet) {
-    // SAFETY: a `Packet` has no padding (its size is that of its fields), and the size of `Words`.
-    let words = unsafe { std::mem::transmute::<Packet, Words>(*packet) };
     let block = block as *mut u64;
-    for (at, word) in words.into_iter().enumerate() {
+    for (at, word) in packet.to_words().into_iter().enumerate() {
         // SAFETY: the callers got the block of a slot that is inside a span, so that its `META_BYTES` are mapped;
         // blocks are aligned to 64 bytes (`SLOT_BYTES`, `META_BYTES`, and where spans and chains begin, are).
         unsafe { ptr::write_volatile(block.add(at), word) };
@@ -193,8 +217,8 @@ fn read_block(block: u64) -> Packet {
     let block = block as *const u64;
     // SAFETY: as in `write_block`.
     let words: Words = std::array::from_fn(|at| unsafe { ptr::read_volatile(block.add(at)) });
-    // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.
-    unsafe { std::mem::transmute::<Words, Packet>(words) }
+    // SAFETY: the callers check it, and set what only this process may say.
+    unsafe { Packet::from_words(words) }
 }
 
 /// Fetches a slot's metadata block and the start of its buffer's data into the nearest cache, which takes a
@@ -251,23 +275,70 @@ pub fn buffer(region: u16, slot: u32) -> Option<u64> {
 }
 
 /// The packet that a claim speaks of, to whoever sees the slots of that region and knows nothing else of it; `None`
-/// when there is no such slot.
+/// when there is no such slot, or it has not so many bytes.
 #[inline]
 pub fn claimed(region: u16, claim: &Claim) -> Option<Packet> {
     let Claim { slot, generation, data, len, .. } = *claim;
-    let (buf, len) = (Span::of(region).buffer(slot)?, u32::from(len));
-    Some(Packet { buf, data, len, total: len, slot, generation, region, ..Packet::EMPTY })
+    let buf = Span::of(region).buffer(slot)?;
+    Packet::of_slot((region, slot, generation), buf, (data, u32::from(len)))
 }
 
-/// Reads the descriptor that was parked in a slot's metadata block.
+/// The same, with what the slot's metadata block says of the packet beside its bytes.
 ///
-/// What stands there is believed as far as memory safety goes without it: `buf`, `slot` and `region`
-/// are set from the arguments. The rest is what was parked.
+/// Another process may write that block: each word is read once, and what cannot be is unset.
+#[inline]
+pub fn claimed_with_metadata(region: u16, claim: &Claim) -> Option<Packet> {
+    let Claim { slot, generation, data, len, .. } = *claim;
+    let buf = Span::of(region).buffer(slot)?;
+    let len = u32::from(len);
+    is_inside(data, len)
+        .then(|| received((region, slot, generation), buf, (data, len), read_block(block(buf))))
+}
+
+/// Reads the descriptor that was parked in a slot's metadata block; `None` when there is no such slot, or what
+/// stands in the block reaches beyond it.
+///
+/// Another process may write that block: each word is read once, what cannot be is unset, and further segments are
+/// not believed.
 #[inline]
 pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     let buf = Span::of(region).buffer(slot)?;
-    let parked = read_block(buf - META_BYTES as u64);
-    Some(Packet { buf, slot, region, ..parked })
+    let parked = read_block(block(buf));
+    let Packet { data, len, generation, .. } = parked;
+    is_inside(data, len).then(|| received((region, slot, generation), buf, (data, len), parked))
+}
+
+/// Where the metadata block lies in front of a buffer.
+#[inline(always)]
+fn block(buf: u64) -> u64 {
+    buf - META_BYTES as u64
+}
+
+/// A packet of one segment as a block says that others write, corrected.
+#[inline(always)]
+fn received(
+    (region, slot, generation): (u16, u32, u32),
+    buf: u64,
+    ends: (u16, u32),
+    mut parked: Packet,
+) -> Packet {
+    parked.make_sound(ends);
+    let version = LAYOUT_VERSION;
+    Packet { buf, handle: 0, segments: 1, next: 0, slot, generation, region, version, ..parked }
+}
+
+/// Writes bytes into the metadata block of a packet's slot, as every process may that has the memory: nothing that
+/// stands there is believed. False, and nothing written, when they do not fit.
+pub fn scribble(packet: &Packet, at: usize, bytes: &[u8]) -> bool {
+    let fits = at.checked_add(bytes.len()).is_some_and(|end| end <= META_BYTES);
+    if !fits || Span::of(packet.region).buffer(packet.slot) != Some(packet.buf) {
+        return false;
+    }
+    for (byte, at) in bytes.iter().zip(at..) {
+        // SAFETY: the block of a slot of a span is mapped, and `at` lies in it.
+        unsafe { ptr::write_volatile((block(packet.buf) as usize + at) as *mut u8, *byte) };
+    }
+    true
 }
 
 /// Reads what stands in a slot's metadata block into `out`, all of it unchecked; false, and nothing read, when
@@ -276,7 +347,7 @@ pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
 #[inline(always)]
 pub(crate) fn unpark_into(region: u16, slot: u32, out: &mut Packet) -> bool {
     let Some(buf) = Span::of(region).buffer(slot) else { return false };
-    *out = read_block(buf - META_BYTES as u64);
+    *out = read_block(block(buf));
     true
 }
 

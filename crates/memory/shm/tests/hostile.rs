@@ -2,7 +2,7 @@
 //! loses none.
 
 use proptest::prelude::*;
-use shm::descriptor::NO_HEADER;
+use shm::descriptor::{NO_HEADER, offset};
 use shm::lend::{Lender, Loans, Verdict};
 use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, Region, RegionOptions, SharedPool};
@@ -63,18 +63,21 @@ fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
     let frame: Vec<u8> = (0..5000u32).map(|at| at as u8).collect();
     let chain = shm::write_frame(&mut pool, &frame).expect("three slots");
     let mut other = [Packet::EMPTY];
-    assert_eq!((chain.segments, pool.alloc(&mut other)), (3, 1));
+    assert_eq!((chain.segments(), pool.alloc(&mut other)), (3, 1));
     let [other] = other;
     for slot in 0..SLOTS {
         // Every slot is followed by the other packet's, in the life that it is in.
-        let next = u64::from(other.slot) + 1;
-        let parked = shm::unpark(chain.region, slot).expect("a slot");
-        assert!(shm::park(&Packet { next, generation: other.generation, len: 9, ..parked }));
+        let next = u64::from(other.slot()) + 1;
+        let claim = Claim { slot, generation: other.generation(), ..Claim::default() };
+        let of_slot = shm::claimed(chain.region(), &claim).expect("a slot");
+        assert!(shm::park(&of_slot));
+        assert!(shm::scribble(&of_slot, offset::NEXT as usize, &next.to_ne_bytes()));
+        assert!(shm::scribble(&of_slot, offset::LEN as usize, &9u32.to_ne_bytes()));
     }
     assert!(PacketBytes::new(&chain).to_vec() == frame, "other bytes");
     pool.free_all(&[chain]);
     assert_eq!((pool.in_use(), pool.stats().bad_frees), (1, 0));
-    assert_eq!(shared.ledger().generation(other.slot), other.generation, "the other one was freed");
+    assert_eq!(shared.ledger().generation(other.slot()), other.generation(), "the other one was freed");
 }
 
 proptest! {
@@ -96,23 +99,24 @@ proptest! {
         // What nobody but the host may say of a packet; without metadata, nearly everything.
         let check = |lent: &Packet, back: &Packet, is_lent: bool| {
             let known = |packet: &Packet| {
-                let Packet { buf, handle, next, segments, slot, generation, version, region, .. } = *packet;
-                (buf, handle, next, segments, slot, generation, version, region)
+                let host_only = (packet.buf(), packet.handle(), packet.next(), packet.segments());
+                (host_only, packet.slot(), packet.generation(), packet.version(), packet.region())
             };
             assert_eq!(known(lent), known(back));
-            assert!(u32::from(back.data) + back.len <= shm::descriptor::BUF_BYTES as u32);
-            assert_eq!(back.total, back.len);
+            assert!(u32::from(back.data()) + back.len() <= shm::descriptor::BUF_BYTES as u32);
+            assert_eq!(back.total(), back.len());
             if !metadata {
-                let Packet { data, len, total, .. } = *back;
-                let (mac, net, trans, flow_hash) = (NO_HEADER, NO_HEADER, NO_HEADER, 0);
-                let changed = Packet { data, len, total, mac, net, trans, flow_hash, ..*lent };
+                let mut changed = *lent;
+                assert!(changed.set_ends(back.data(), back.len()));
+                (changed.mac, changed.net, changed.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
+                changed.flow_hash = 0;
                 let back = format!("{back:?}");
                 assert!(back == format!("{lent:?}") || (!is_lent && back == format!("{changed:?}")), "{back}");
             }
         };
         let settle = |out: &mut BTreeMap<u32, Packet>, pool: &mut shm::NativePool, back: &[Packet]| {
             for packet in back {
-                let lent = out.remove(&packet.slot).expect("it was lent, and comes back once");
+                let lent = out.remove(&packet.slot()).expect("it was lent, and comes back once");
                 check(&lent, packet, false);
                 pool.free_all(&[*packet]);
             }
@@ -123,13 +127,14 @@ proptest! {
                     let mut packets = vec![Packet::EMPTY; count];
                     let made = pool.alloc(&mut packets);
                     for packet in &mut packets[..made] {
-                        (packet.len, packet.total, packet.net) = (60, 60, 142);
-                        (packet.anno, packet.timestamp_ns) = ([packet.slot as u8; 48], 5);
+                        assert!(packet.put(60));
+                        packet.net = 142;
+                        (packet.anno, packet.timestamp_ns) = ([packet.slot() as u8; 48], 5);
                         (packet.origin, packet.flow_hash) = (2, 6);
                     }
                     let list: Vec<u16> = (0..made as u16).collect();
                     let lent = lender.lend(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
-                    out.extend(packets[..lent].iter().map(|packet| (packet.slot, *packet)));
+                    out.extend(packets[..lent].iter().map(|packet| (packet.slot(), *packet)));
                     pool.free_all(&packets[lent..made]);
                 }
                 Step::TakeBack(count) => {
@@ -164,10 +169,16 @@ proptest! {
                     entry.into_iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
                 }
                 Step::Metadata(slot, [data, mac, net, trans], len, next, segments) => {
-                    if let Some(packet) = shm::unpark(region, slot % SLOTS) {
-                        let total = len.rotate_left(9);
-                        shm::park(&Packet { data, mac, net, trans, len, total, next, segments, ..packet });
-                    }
+                    let claim = Claim { slot: slot % SLOTS, ..Claim::default() };
+                    let of_slot = shm::claimed(region, &claim).expect("a slot");
+                    let write = |at: i32, bytes: &[u8]| assert!(shm::scribble(&of_slot, at as usize, bytes));
+                    let places = [offset::DATA, offset::MAC, offset::NET, offset::TRANS];
+                    let numbers = [data, mac, net, trans].into_iter().zip(places);
+                    numbers.for_each(|(number, at)| write(at, &number.to_ne_bytes()));
+                    write(offset::LEN, &len.to_ne_bytes());
+                    write(offset::TOTAL, &len.rotate_left(9).to_ne_bytes());
+                    write(offset::NEXT, &next.to_ne_bytes());
+                    write(offset::SEGMENTS, &segments.to_ne_bytes());
                 }
             }
             prop_assert!(loans.held_by(NF).eq(out.keys().copied()));
@@ -181,7 +192,7 @@ proptest! {
         let held: Vec<Packet> = estate.held.iter().map(|lent| lent.packet).collect();
         settle(&mut out, &mut pool, &held);
         for lent in estate.untouched.iter().chain(&estate.lost) {
-            let was = out.remove(&lent.packet.slot).expect("it was lent, and is found once");
+            let was = out.remove(&lent.packet.slot()).expect("it was lent, and is found once");
             check(&was, &lent.packet, true);
             pool.free_all(&[lent.packet]);
         }

@@ -116,7 +116,7 @@ impl Host {
         let mut packets = vec![Packet::EMPTY; count];
         let made = self.pool.alloc(&mut packets);
         for packet in &mut packets[..made] {
-            (packet.len, packet.total) = (60, 60);
+            assert!(packet.put(60));
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5]));
         }
         let list: Vec<u16> = (0..made as u16).collect();

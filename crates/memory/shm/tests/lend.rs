@@ -1,7 +1,8 @@
 //! Lending to an NF that keeps to the rules: what comes back, what is kept for it, what it leaves.
+#![expect(unsafe_code, reason = "makes a descriptor that no safe code can make, to see it refused")]
 
 use proptest::prelude::*;
-use shm::descriptor::NO_HEADER;
+use shm::descriptor::{NO_HEADER, offset};
 use shm::lend::{Estate, GRANT, Lender, Lent, Loans, Verdict};
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
@@ -39,13 +40,13 @@ impl Pair {
         let made = self.pool.alloc(&mut packets);
         packets.truncate(made);
         for packet in &mut packets {
-            let slot = packet.slot as u8;
-            (packet.data, packet.mac, packet.net, packet.trans) = (130, 130, 144, 164);
-            (packet.len, packet.total) = (60 + packet.slot, 60 + packet.slot);
+            let slot = packet.slot() as u8;
+            (packet.mac, packet.net, packet.trans) = (130, 144, 164);
+            assert!(packet.set_ends(130, 60 + packet.slot()));
             // Some have annotations in the first half alone.
             packet.anno[0] = slot;
             packet.anno[47] = if slot.is_multiple_of(3) { slot } else { 0 };
-            (packet.timestamp_ns, packet.flow_hash) = (1 << 40 | u64::from(packet.slot), 7);
+            (packet.timestamp_ns, packet.flow_hash) = (1 << 40 | u64::from(packet.slot()), 7);
             (packet.origin, packet.flags, packet.packet_type) = (5, 1, 3);
         }
         packets
@@ -95,15 +96,22 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
     let lent = pair.lend(8, 0);
     let claims: Vec<Claim> = pair.take(8).into_iter().map(|claim| with(claim, Action::Emit)).collect();
     for (claim, packet) in claims.iter().zip(&lent) {
-        assert_eq!((claim.slot, claim.data, u32::from(claim.len)), (packet.slot, packet.data, packet.len));
+        assert_eq!(
+            (claim.slot, claim.data, u32::from(claim.len)),
+            (packet.slot(), packet.data(), packet.len())
+        );
         // Nobody asks what stands there.
-        assert!(shm::park(&Packet { anno: [0xee; 48], timestamp_ns: 1, origin: 9, flags: 9, ..*packet }));
+        let mut other = *packet;
+        (other.anno, other.timestamp_ns, other.origin, other.flags) = ([0xee; 48], 1, 9, 9);
+        assert!(shm::park(&other));
     }
     let longer: Vec<Claim> = claims.iter().map(|claim| Claim { data: 100, len: 99, ..*claim }).collect();
     for ((back, verdict), packet) in pair.give(&longer).into_iter().zip(&lent) {
         assert_eq!(verdict, Verdict { action: Action::Emit, destination: 0, granted: false });
-        let (mac, net, trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
-        let expected = Packet { data: 100, len: 99, total: 99, mac, net, trans, flow_hash: 0, ..*packet };
+        let mut expected = *packet;
+        assert!(expected.set_ends(100, 99));
+        (expected.mac, expected.net, expected.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
+        expected.flow_hash = 0;
         assert_eq!(text(&back), text(&expected));
     }
 }
@@ -113,12 +121,15 @@ fn with_metadata_the_nf_says_what_a_packet_is_like() {
     let mut pair = Pair::new(true);
     let lent = pair.lend(1, 0)[0];
     let claim = with(pair.take(1)[0], Action::Emit);
-    let parked = shm::unpark(lent.region, lent.slot).expect("a slot");
-    assert_eq!((parked.anno, parked.net, parked.handle), (lent.anno, lent.net, 0));
-    let written = Packet { anno: [1; 48], net: 150, mac: 5000, packet_type: 9, next: 4, ..parked };
+    let parked = shm::unpark(lent.region(), lent.slot()).expect("a slot");
+    assert_eq!((parked.anno, parked.net, parked.handle()), (lent.anno, lent.net, 0));
+    let mut written = parked;
+    (written.anno, written.net, written.mac, written.packet_type) = ([1; 48], 150, 5000, 9);
     assert!(shm::park(&written));
+    assert!(shm::scribble(&written, offset::NEXT as usize, &4u64.to_ne_bytes()));
     let (back, _) = pair.give(&[claim])[0];
-    let expected = Packet { anno: [1; 48], net: 150, mac: NO_HEADER, packet_type: 4, ..lent };
+    let mut expected = lent;
+    (expected.anno, expected.net, expected.mac, expected.packet_type) = ([1; 48], 150, NO_HEADER, 4);
     assert_eq!(text(&back), text(&expected));
 }
 
@@ -141,7 +152,12 @@ fn claims_are_checked_in_three_ways() {
 fn what_reaches_beyond_its_slot_is_not_lent() {
     let mut pair = Pair::new(false);
     let mut packets = pair.make(3);
-    packets[1].len = 2200;
+    assert!(!packets[1].set_ends(130, 2200), "no safe code makes such a descriptor");
+    let mut words = packets[1].to_words();
+    words[offset::LEN as usize / 8] = 2200 << 32 | 2200;
+    // SAFETY: it is handed to the lender alone, which looks at its ends.
+    packets[1] = unsafe { Packet::from_words(words) };
+    assert_eq!((packets[1].len(), packets[1].total()), (2200, 2200));
     assert_eq!(pair.lender.lend(&pair.loans, &packets, &[0, 1, 2], 0), Ok((1, false)));
     assert_eq!(pair.lender.lend(&pair.loans, &packets, &[0, 2], 0), Ok((0, false)), "it is lent already");
 }
@@ -159,14 +175,16 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
         assert_eq!((pair.lender.held(), pair.lender.stats().holding), (0, 3));
         // The NF may write on, and is not heard.
         for packet in &lent {
-            assert!(shm::park(&Packet { anno: [0xee; 48], ..*packet }));
+            let mut other = *packet;
+            other.anno = [0xee; 48];
+            assert!(shm::park(&other));
         }
         assert!(pair.give(&hold).is_empty());
         assert_eq!((pair.lender.stats().held_again, pair.lender.bad_claims()), (3, 3));
         let Estate { returned, untouched, held, lost } = pair.lender.bury(&pair.loans);
         assert_eq!((returned.len(), untouched.len(), held.len(), lost.len()), (0, 0, 3, 0));
         for (Lent { packet, granted }, lent) in held.iter().zip(&lent) {
-            assert_eq!((packet.anno, packet.data, packet.len, *granted), (lent.anno, 128, 77, false));
+            assert_eq!((packet.anno, packet.data(), packet.len(), *granted), (lent.anno, 128, 77, false));
         }
         assert!(held[2].granted);
         assert_eq!((pair.lender.held(), pair.lender.stats().inherited), (0, 3));
@@ -210,7 +228,7 @@ proptest! {
             match step {
                 Step::Lend(count) => {
                     let lent = pair.lend(count, 0);
-                    there.extend(lent.iter().map(|packet| packet.slot));
+                    there.extend(lent.iter().map(|packet| packet.slot()));
                 }
                 Step::Take(count) => {
                     let taken = pair.take(count);
@@ -227,7 +245,7 @@ proptest! {
                         continue;
                     }
                     let expected = if is_refused { Action::Drop } else { action };
-                    prop_assert_eq!((back.len(), back[0].0.slot, back[0].1.action), (1, claim.slot, expected));
+                    prop_assert_eq!((back.len(), back[0].0.slot(), back[0].1.action), (1, claim.slot, expected));
                     pair.pool.free_all(&[back[0].0]);
                     refused += u64::from(is_refused);
                     returned += u64::from(!is_refused);
@@ -241,7 +259,7 @@ proptest! {
                         continue;
                     }
                     let claim = kept.swap_remove(which);
-                    prop_assert_eq!((back.len(), back[0].0.slot, back[0].1.action), (1, claim.slot, action));
+                    prop_assert_eq!((back.len(), back[0].0.slot(), back[0].1.action), (1, claim.slot, action));
                     pair.pool.free_all(&[back[0].0]);
                     returned += 1;
                 }
@@ -264,7 +282,7 @@ proptest! {
         kept.extend(&last[..quota]);
         let estate = pair.lender.bury(&pair.loans);
         let slots = |lents: &[Lent]| {
-            let mut slots: Vec<u32> = lents.iter().map(|lent| lent.packet.slot).collect();
+            let mut slots: Vec<u32> = lents.iter().map(|lent| lent.packet.slot()).collect();
             slots.sort_unstable();
             slots
         };
@@ -273,8 +291,8 @@ proptest! {
             slots.sort_unstable();
             slots
         };
-        prop_assert!(estate.returned.iter().map(|(packet, _)| packet.slot).eq(last[quota..].iter().map(|claim| claim.slot)));
-        prop_assert!(estate.untouched.iter().map(|lent| lent.packet.slot).eq(there));
+        prop_assert!(estate.returned.iter().map(|(packet, _)| packet.slot()).eq(last[quota..].iter().map(|claim| claim.slot)));
+        prop_assert!(estate.untouched.iter().map(|lent| lent.packet.slot()).eq(there));
         prop_assert_eq!(slots(&estate.held), sorted(&kept));
         prop_assert_eq!(slots(&estate.lost), sorted(&with_nf));
         estate.returned.iter().for_each(|(packet, _)| pair.pool.free_all(&[*packet]));

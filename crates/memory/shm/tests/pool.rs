@@ -43,8 +43,8 @@ proptest! {
                     // Short only when the others hoard what is left.
                     prop_assert!(got == count || held.len() + got + 2 * CACHE_SLOTS >= slots as usize);
                     for packet in &fresh[..got] {
-                        prop_assert!(held.insert(packet.slot), "slot {} was handed out twice", packet.slot);
-                        prop_assert_eq!(shared.ledger().generation(packet.slot), packet.generation);
+                        prop_assert!(held.insert(packet.slot()), "slot {} was handed out twice", packet.slot());
+                        prop_assert_eq!(shared.ledger().generation(packet.slot()), packet.generation());
                     }
                     out.extend_from_slice(&fresh[..got]);
                 }
@@ -58,8 +58,8 @@ proptest! {
                     workers[worker].free(&out, &list);
                     for &index in list.iter().rev() {
                         let packet = out.swap_remove(usize::from(index));
-                        held.remove(&packet.slot);
-                        prop_assert_ne!(shared.ledger().generation(packet.slot), packet.generation);
+                        held.remove(&packet.slot());
+                        prop_assert_ne!(shared.ledger().generation(packet.slot()), packet.generation());
                     }
                 }
             }
@@ -81,8 +81,11 @@ fn a_second_free_is_counted_and_changes_nothing() {
     pool.free(&packets, &[0, 9]);
     assert_eq!(pool.stats().bad_frees, 1);
     assert_eq!(pool.in_use(), 1);
-    let foreign = Packet { region: packets[1].region + 1, ..packets[1] };
-    pool.free_all(&[foreign, Packet::EMPTY]);
+    let other = self::shared(64);
+    let mut foreign = [Packet::EMPTY; 2];
+    assert_eq!(other.worker().alloc(&mut foreign), 2);
+    assert_eq!(foreign[1].slot(), packets[1].slot());
+    pool.free_all(&[foreign[1], Packet::EMPTY]);
     assert_eq!(pool.stats().bad_frees, 3);
     assert_eq!(pool.in_use(), 1);
 }
@@ -115,10 +118,10 @@ proptest! {
         while !holders.is_empty() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let packet = holders.swap_remove((seed >> 33) as usize % holders.len());
-            let at = packets.iter().position(|of| of.slot == packet.slot).expect("one of them");
+            let at = packets.iter().position(|of| of.slot() == packet.slot()).expect("one of them");
             workers[(seed >> 20) as usize % 2].free_all(&[packet]);
             left[at] -= 1;
-            let is_over = shared.ledger().generation(packet.slot) != packet.generation;
+            let is_over = shared.ledger().generation(packet.slot()) != packet.generation();
             prop_assert_eq!(is_over, left[at] == 0);
             prop_assert_eq!(workers[0].in_use(), left.iter().filter(|left| **left > 0).count());
         }
@@ -152,11 +155,11 @@ fn the_slot_freed_last_is_handed_out_first() {
     let mut pool = shared.worker();
     let mut packets = [Packet::EMPTY; 32];
     assert_eq!(pool.alloc(&mut packets), 32);
-    let slots: Vec<u32> = packets.iter().map(|packet| packet.slot).collect();
+    let slots: Vec<u32> = packets.iter().map(|packet| packet.slot()).collect();
     pool.free_all(&packets);
     assert_eq!(pool.alloc(&mut packets), 32);
-    assert_eq!(slots, packets.iter().map(|packet| packet.slot).collect::<Vec<_>>());
-    assert!(packets.iter().all(|packet| packet.generation == 2));
+    assert_eq!(slots, packets.iter().map(|packet| packet.slot()).collect::<Vec<_>>());
+    assert!(packets.iter().all(|packet| packet.generation() == 2));
 }
 
 #[test]
@@ -167,10 +170,11 @@ fn a_fresh_packet_is_empty_whatever_its_slot_was_before() {
     for _ in 0..2 {
         assert_eq!(pool.alloc(&mut packets), 4);
         for packet in &mut packets {
-            assert_eq!((usize::from(packet.data), packet.len, packet.total), (HEADROOM, 0, 0));
-            assert_eq!((packet.mac, packet.flags, packet.segments), (NO_HEADER, 0, 1));
+            assert_eq!((usize::from(packet.data()), packet.len(), packet.total()), (HEADROOM, 0, 0));
+            assert_eq!((packet.mac, packet.flags, packet.segments()), (NO_HEADER, 0, 1));
             assert_eq!(packet.anno, [0; 48]);
-            (packet.anno, packet.len, packet.mac, packet.flags) = ([7; 48], 60, 128, 3);
+            assert!(packet.put(60));
+            (packet.anno, packet.mac, packet.flags) = ([7; 48], 128, 3);
         }
         pool.free_all(&packets);
     }

@@ -126,7 +126,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     held.packet.origin = number.and_then(|at| u16::try_from(at).ok()).unwrap_or(shm::descriptor::NO_PORT);
     let source = modular.graphs[0][door.node].name.clone();
     let Held { packet, .. } = &held;
-    let bytes = packet.len as usize;
+    let bytes = packet.len() as usize;
     let modular = Walker::new(&chain.graph, modular, args.max_classes).walk(door.node, held.clone())?;
     let fused = Walker::new(&chain.graph, fused, args.max_classes).walk(door.node, held)?;
     let had_a_say = modular.hops.iter().map(|hop| &hop.at);

@@ -39,8 +39,8 @@ pub struct Held {
 impl Held {
     /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
-        let start = usize::from(self.packet.data);
-        self.buffer.get(start..start + self.packet.len as usize).unwrap_or_default()
+        let start = usize::from(self.packet.data());
+        self.buffer.get(start..start + self.packet.len() as usize).unwrap_or_default()
     }
 }
 
@@ -73,7 +73,9 @@ pub fn read(which: &Which) -> anyhow::Result<Held> {
             .copy_from_slice(frame.bytes);
         let data = HEADROOM as u16;
         let is_ethernet = frame.link_type == LINK_ETHERNET;
-        let mut packet = Packet { data, mac: data, len: len as u32, total: len as u32, ..Packet::EMPTY };
+        // It fits: its bytes were copied there.
+        let mut packet = Packet::detached(data, len as u32).unwrap_or(Packet::EMPTY);
+        packet.mac = data;
         packet.packet_type = if is_ethernet { packet_type(frame.bytes) } else { 0 };
         packet.timestamp_ns = frame.timestamp_ns;
         let cut_off = frame.original_bytes.saturating_sub(len as u32);

@@ -212,7 +212,7 @@ impl<'a> Walker<'a> {
         // Named for the reader.
         let mut shown = ir::Program { entries: program.entries.clone(), ..(*program).clone() };
         shown.entries = shown.entries.get(input).map(|entry| vec![*entry]).unwrap_or_default();
-        let from_port = held.packet.mac == held.packet.data
+        let from_port = held.packet.mac == held.packet.data()
             && [held.packet.net, held.packet.trans] == [shm::descriptor::NO_HEADER; 2];
         let names = [name.clone()];
         let origins = vec![0; program.blocks.len()];

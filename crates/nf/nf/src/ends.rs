@@ -54,21 +54,24 @@ impl Lent {
     }
 
     fn of(packet: &Packet) -> Lent {
-        let Packet { buf, slot, generation, data, len, region, .. } = *packet;
-        Lent { buf, slot, generation, data, len: len as u16, region }
+        Lent {
+            buf: packet.buf(),
+            slot: packet.slot(),
+            generation: packet.generation(),
+            data: packet.data(),
+            len: packet.len() as u16,
+            region: packet.region(),
+        }
     }
 
-    fn packet(self) -> Packet {
-        let Lent { buf, slot, generation, data, len, region } = self;
-        let len = u32::from(len);
-        Packet { buf, slot, generation, data, len, total: len, region, ..Packet::EMPTY }
+    fn claim(self) -> Claim {
+        let Lent { slot, generation, data, len, .. } = self;
+        Claim { slot, generation, data, len, ..Claim::default() }
     }
 
     /// What is known of it beside its bytes, in the metadata block of its slot.
     pub fn parked(self) -> Option<Packet> {
-        let Packet { data, len, total, generation, segments, .. } = self.packet();
-        let parked = shm::unpark(self.region, self.slot)?;
-        Some(Packet { data, len, total, generation, segments, ..parked })
+        shm::claimed_with_metadata(self.region, &self.claim())
     }
 }
 
@@ -203,11 +206,23 @@ impl Ends {
     /// Fetches what the host lent, up to 64 packets, each with the number of its input; how many. Whoever asks has
     /// given on, or keeps on purpose, what came before: its claims are released.
     pub fn fetch(&mut self, mut each: impl FnMut(u16, Packet)) -> usize {
-        let metadata = self.metadata;
-        self.fetch_lent(|input, lent| {
-            let packet = if metadata { lent.parked() } else { Some(lent.packet()) };
-            packet.into_iter().for_each(|packet| each(input, packet));
-        })
+        let (input, region) = (self.fetch_claims(), self.region.number());
+        self.prefetch();
+        let claimed = if self.metadata { shm::claimed_with_metadata } else { shm::claimed };
+        for claim in &self.last[..self.fetched] {
+            if let Some(packet) = claimed(region, claim) {
+                each(input.unwrap_or(claim.destination), packet);
+            }
+        }
+        self.fetched
+    }
+
+    /// Fetches what belongs to the claims that came last into the nearest cache: what another core wrote takes a while
+    /// to come.
+    #[inline]
+    fn prefetch(&self) {
+        let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
+        self.last[..self.fetched].iter().for_each(|claim| prefetch(self.region.number(), claim.slot));
     }
 
     /// The same, without what is known of packets beside their bytes.
@@ -221,10 +236,8 @@ impl Ends {
     #[inline]
     pub fn fetch_all(&mut self) -> impl Iterator<Item = (u16, Lent)> + '_ {
         let input = self.fetch_claims();
-        // What another core wrote takes a while to come.
+        self.prefetch();
         let (number, claims) = (self.region.number(), &self.last[..self.fetched]);
-        let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
-        claims.iter().for_each(|claim| prefetch(number, claim.slot));
         claims.iter().filter_map(move |claim| {
             Some((input.unwrap_or(claim.destination), Lent::claimed(number, claim)?))
         })
@@ -351,7 +364,7 @@ impl Ends {
         }
         let empty = Lent { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
         self.close_exits();
-        Some(Packet { handle: u64::from(empty.slot) + 1, ..empty.packet() })
+        shm::claimed(empty.region, &empty.claim())
     }
 
     /// The same, without what is known of packets beside their bytes: where there is such, it says nothing.
@@ -443,7 +456,7 @@ impl Ends {
     /// Gives a packet to the host, with what is known of it as it stands here. One that claims cannot speak of is
     /// dropped.
     pub fn give(&mut self, packet: &Packet, action: Action, destination: u16) {
-        let fits = packet.segments == 1 && packet.len <= u32::from(u16::MAX);
+        let fits = packet.segments() == 1 && packet.len() <= u32::from(u16::MAX);
         let whole = fits && (!self.metadata || shm::park(packet));
         let (action, destination) = if whole { (action, destination) } else { (Action::Drop, 0) };
         self.give_lent(&Lent::of(packet), action, destination);

@@ -34,7 +34,7 @@ impl Default for Metadata {
 
 impl Metadata {
     pub(crate) fn of(packet: &shm::Packet) -> Metadata {
-        let header = |at: u16| if at == NO_HEADER { None } else { at.checked_sub(packet.data) };
+        let header = |at: u16| if at == NO_HEADER { None } else { at.checked_sub(packet.data()) };
         Metadata {
             network: header(packet.net).map(usize::from),
             transport: header(packet.trans).map(usize::from),
@@ -45,7 +45,7 @@ impl Metadata {
     }
 
     pub(crate) fn put(&self, packet: &mut shm::Packet) {
-        let data = usize::from(packet.data);
+        let data = usize::from(packet.data());
         let header = |at: Option<usize>| {
             at.and_then(|at| u16::try_from(data.checked_add(at)?).ok()).unwrap_or(NO_HEADER)
         };

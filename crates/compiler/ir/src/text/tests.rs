@@ -48,7 +48,8 @@ fn the_evaluator_decrements_and_mends_the_checksum() {
     let sum = header.chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(w[1])).sum::<u64>();
     let sum = !crate::eval::fold(sum) as u16;
     buffer[138..140].copy_from_slice(&sum.to_be_bytes());
-    let mut packet = Packet { data: 128, net: 128, len: 20, total: 20, ..Packet::EMPTY };
+    let mut packet = Packet::detached(128, 20).unwrap();
+    packet.net = 128;
     let mut cells = [0];
     let mut state = State { cells: &mut cells, tables: &mut (), now_ns: 0 };
     let exit = run(&program, 0, &mut packet, buffer.as_mut_slice(), &mut state).unwrap();
@@ -56,9 +57,9 @@ fn the_evaluator_decrements_and_mends_the_checksum() {
     assert_eq!(buffer[136], 63);
     let after: u64 = buffer[128..148].chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(w[1])).sum();
     assert_eq!(crate::eval::fold(after), 0xffff);
-    packet.len = 19;
+    assert!(packet.set_ends(128, 19));
     assert_eq!(run(&program, 0, &mut packet, buffer.as_mut_slice(), &mut state).unwrap(), Exit::Drop(1));
-    packet.len = 20;
+    assert!(packet.set_ends(128, 20));
     buffer[136] = 1;
     assert_eq!(run(&program, 0, &mut packet, buffer.as_mut_slice(), &mut state).unwrap(), Exit::Drop(0));
     assert_eq!(cells, [1]);

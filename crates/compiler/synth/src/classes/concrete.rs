@@ -8,7 +8,7 @@ use super::filter::{Factor, Filter};
 use super::interval::ones;
 use super::state::Place;
 use super::{Class, Exit, Step};
-use ir::eval::{Buffer, checksum_update, fold, starting_at};
+use ir::eval::{Buffer, checksum_update, fold};
 use ir::{Created, Tables};
 use packet::field::Base;
 use shm::descriptor::{NO_HEADER, Packet};
@@ -114,8 +114,8 @@ impl<B: Buffer + ?Sized> Overlay<'_, B> {
     }
 
     fn packet_byte(&self, packet: &Packet, at: usize) -> Option<u8> {
-        let place = usize::from(packet.data) + at;
-        let own = self.bytes.get(&place).filter(|_| at < packet.len as usize);
+        let place = usize::from(packet.data()) + at;
+        let own = self.bytes.get(&place).filter(|_| at < packet.len() as usize);
         let mut byte = [0];
         match own {
             Some(byte) => Some(*byte),
@@ -180,9 +180,10 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
             Exit::Slow(slow) => ir::eval::Exit::Slow(slow),
         };
         let mut packet = self.packet;
-        packet.data = self.value(end.data)? as u16;
-        packet.len = self.value(end.end)?.wrapping_sub(u64::from(packet.data)) as u32;
-        packet.total = packet.len.wrapping_add(self.value(end.rest)? as u32);
+        let data = self.value(end.data)? as u16;
+        let len = self.value(end.end)?.wrapping_sub(u64::from(data)) as u32;
+        // A class that has a packet end beyond its buffer has no such packets.
+        (packet.set_ends(data, len) && packet.set_rest(self.value(end.rest)? as u32)).then_some(())?;
         packet.packet_type = self.value(end.packet_type)? as u8;
         for (place, at) in end.places.iter().zip([&mut packet.mac, &mut packet.net, &mut packet.trans]) {
             match place {
@@ -282,7 +283,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
     fn atom(&mut self, atom: Atom) -> Option<u64> {
         let packet = self.packet;
         let place = |base: Base| match base {
-            Base::Data => packet.data,
+            Base::Data => packet.data(),
             Base::Mac => packet.mac,
             Base::Net => packet.net,
             Base::Trans => packet.trans,
@@ -301,13 +302,13 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
                     buffer.read(at, &mut byte).then_some(byte[0])
                 })?
             }
-            Atom::Room => packet.data.into(),
-            Atom::Head => packet.len.into(),
-            Atom::Rest => (packet.total - packet.len).into(),
+            Atom::Room => packet.data().into(),
+            Atom::Head => packet.len().into(),
+            Atom::Rest => (packet.total() - packet.len()).into(),
             Atom::Place(base) => place(base).into(),
             Atom::Reach(base) => match place(base) {
                 NO_HEADER => 0,
-                at => (u64::from(packet.data) + u64::from(packet.len)).saturating_sub(at.into()),
+                at => (u64::from(packet.data()) + u64::from(packet.len())).saturating_sub(at.into()),
             },
             Atom::Cell(cell) => *self.cells.get(usize::from(cell))?,
             Atom::Now => self.now_ns,
@@ -407,8 +408,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         let over = self.overlay(sum.log)?;
         let mut packet = self.packet;
         // Any place in the segment will do as the first byte of what is summed from the network header on.
-        (packet.data, packet.len) = (0, end as u32);
-        packet.total = packet.len + rest as u32;
+        (packet.set_ends(0, u32::try_from(end).ok()?) && packet.set_rest(rest as u32)).then_some(())?;
         let inner = || -> Option<u64> {
             let none = u64::from(NO_HEADER);
             if net >= none || trans >= none || end.saturating_sub(net) < 20 {
@@ -418,7 +418,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
             let behind = net + (u64::from(header[2]) << 8 | u64::from(header[3]));
             let length = behind.checked_sub(trans)?;
             let at = trans.checked_sub(net)?;
-            let from_net = starting_at(&packet, net as u16)?;
+            let from_net = packet.starting_at(net as u16)?;
             let segment = (at..at + length)
                 .map(|at| over.packet_byte(&from_net, at as usize))
                 .collect::<Option<Vec<u8>>>()?;

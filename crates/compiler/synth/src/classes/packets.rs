@@ -114,8 +114,9 @@ fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> Made {
     frame[22] = rng.random_range(60..65);
     frame[23] = [6, 17][rng.random_range(0..2)];
     let place = |at: u16| if world.frames { NO_HEADER } else { data + at };
-    let packet =
-        Packet { data, len, total: len, mac: data, net: place(14), trans: place(34), ..Packet::EMPTY };
+    // A usual packet fits a buffer.
+    let mut packet = Packet::detached(data, len).unwrap_or(Packet::EMPTY);
+    (packet.mac, packet.net, packet.trans) = (data, place(14), place(34));
     Made { packet, buffer, cells: world.cells.to_vec(), now_ns: 1_000_000_000 }
 }
 
@@ -243,37 +244,35 @@ impl<R: Rng> Maker<'_, '_, R> {
             return false;
         }
         let packet = &mut self.made.packet;
-        let end = packet.data + packet.len as u16;
+        let end = packet.data() + packet.len() as u16;
         match atom {
             Atom::Bits(bits) => return self.set_bits(bits, number),
             Atom::Room => {
                 // All of the packet moves along.
-                let Ok(by) = i32::try_from(number as i64 - i64::from(packet.data)) else { return false };
+                let Ok(by) = i32::try_from(number as i64 - i64::from(packet.data())) else { return false };
                 let most = BUF_BYTES as i32 - i32::from(end);
                 if by > most {
                     return false;
                 }
-                let (from, to) = (usize::from(packet.data), usize::from(end));
+                let (from, to) = (usize::from(packet.data()), usize::from(end));
                 self.made.buffer.copy_within(from..to, number as usize);
-                for at in [&mut packet.data, &mut packet.mac, &mut packet.net, &mut packet.trans] {
+                let moved = packet.set_ends(number as u16, packet.len());
+                debug_assert!(moved, "it was asked for");
+                for at in [&mut packet.mac, &mut packet.net, &mut packet.trans] {
                     if *at != NO_HEADER {
                         *at = (i32::from(*at) + by) as u16;
                     }
                 }
             }
             Atom::Head => {
-                if number > BUF_BYTES as u64 - u64::from(packet.data) {
+                let Ok(len) = u32::try_from(number) else { return false };
+                if !packet.set_ends(packet.data(), len) {
                     return false;
                 }
-                let rest = packet.total - packet.len;
-                packet.len = number as u32;
-                packet.total = packet.len + rest;
             }
             Atom::Rest => {
                 let rest = number.min(4 * USUAL_BYTES + number % 7) as u32;
-                packet.total = packet.len + rest;
-                packet.segments = if rest == 0 { 1 } else { 2 };
-                return u64::from(rest) == number;
+                return packet.set_rest(rest) && u64::from(rest) == number;
             }
             Atom::Place(base) | Atom::Reach(base) => {
                 let place = match atom {

@@ -125,7 +125,7 @@ fn follow<B: Buffer + ?Sized>(
     mut walk: Walk<'_, '_, B>,
 ) -> Result<Followed, Refusal> {
     let entry = *program.entries.get(input).ok_or(Refusal::Never("it has no such entry"))?;
-    if u32::from(layout.bytes()) > packet.len {
+    if u32::from(layout.bytes()) > packet.len() {
         return Err(Refusal::Never("it is too short"));
     }
     walk.frame.fix_header_length(walk.code)?;

@@ -85,7 +85,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             Base::Net => self.packet.net,
             _ => self.packet.trans,
         };
-        let place = (at != NO_HEADER).then(|| i64::from(at) - i64::from(self.packet.data));
+        let place = (at != NO_HEADER).then(|| i64::from(at) - i64::from(self.packet.data()));
         // One byte in front of the packet has the same offset as one that is not set.
         if place == Some(-1) {
             return Err(Refusal::Never("a header lies one byte in front of the packet"));
@@ -107,7 +107,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         }
         // In front of the buffer it would not be set: so much room all packets must have.
         if let Some(place) = place.filter(|place| *place < 0) {
-            if -place > i64::from(self.packet.data) {
+            if -place > i64::from(self.packet.data()) {
                 return Err(Refusal::Never("a header lies in front of the buffer"));
             }
             self.room = self.room.max(place.unsigned_abs() as u16);
@@ -119,7 +119,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
 
     /// Makes sure that there are so many bytes from the entry's first; whether there are.
     pub fn reach(&mut self, end: i64) -> Result<bool, Refusal> {
-        if end > i64::from(self.packet.len) {
+        if end > i64::from(self.packet.len()) {
             return Ok(false);
         }
         let end = u16::try_from(end.max(0)).map_err(|_| Refusal::Never("it looks far into the packet"))?;
@@ -212,7 +212,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         }
         let (at, len) = (usize::from(field.first_byte()), usize::from(field.byte_len()));
         let mut bytes = [0; 8];
-        if !self.buffer.read(usize::from(self.packet.data) + at, &mut bytes[..len]) {
+        if !self.buffer.read(usize::from(self.packet.data()) + at, &mut bytes[..len]) {
             return Err(Refusal::Never("it reads behind the packet"));
         }
         let number = Field { bit: field.bit % 8, ..field }.read(&bytes).unwrap_or(0);
@@ -303,12 +303,12 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             return Err(Refusal::Never("a header lies behind the packet"));
         }
         let mut whole = match of_all {
-            true => code.seen(Inst::Len, u64::from(self.packet.total), 32)?,
-            false => code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len), 32)?,
+            true => code.seen(Inst::Len, u64::from(self.packet.total()), 32)?,
+            false => code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len()), 32)?,
         };
         if let Some(tail) = self.tail {
-            let all = code.seen(Inst::Len, u64::from(self.packet.total), 32)?;
-            let first = code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len), 32)?;
+            let all = code.seen(Inst::Len, u64::from(self.packet.total()), 32)?;
+            let first = code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len()), 32)?;
             let is_one = code.bin(BinOp::Eq, all, first)?;
             match is_one.on_packet() {
                 Some(value) if is_one.number != 0 => code.guard(value, true),
@@ -335,7 +335,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     /// Whether so many bytes are free in front.
     pub fn has_room(&mut self, bytes: u16) -> Result<bool, Refusal> {
         let wanted = i64::from(bytes) - self.data;
-        if wanted > i64::from(self.packet.data) {
+        if wanted > i64::from(self.packet.data()) {
             return Ok(false);
         }
         let wanted = u16::try_from(wanted.max(0)).map_err(|_| Refusal::Never("it moves far"))?;

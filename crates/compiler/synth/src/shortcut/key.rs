@@ -25,11 +25,11 @@ impl Layout {
         let byte = |at: u16| {
             let mut byte = [0];
             let is_there =
-                u32::from(at) < packet.len && buffer.read(usize::from(packet.data + at), &mut byte);
+                u32::from(at) < packet.len() && buffer.read(usize::from(packet.data() + at), &mut byte);
             is_there.then_some(byte[0])
         };
         let word = |at: u16| Some(u16::from_be_bytes([byte(at)?, byte(at + 1)?]));
-        let noted = (packet.net != NO_HEADER).then(|| packet.net.checked_sub(packet.data)).flatten();
+        let noted = (packet.net != NO_HEADER).then(|| packet.net.checked_sub(packet.data())).flatten();
         let ethernet = || match word(12)? {
             0x0800 => Some(14),
             0x8100 | 0x88a8 if word(16)? == 0x0800 => Some(18),
@@ -67,14 +67,14 @@ impl Layout {
         buffer: &B,
         input: usize,
     ) -> Option<[u64; KEY_WORDS]> {
-        if u32::from(self.bytes()) > packet.len {
+        if u32::from(self.bytes()) > packet.len() {
             return None;
         }
         let mut numbers = [0; 3];
         for (number, field) in numbers.iter_mut().zip(self.fields()) {
             let (at, len) = (usize::from(field.first_byte()), usize::from(field.byte_len()));
             let mut bytes = [0; 8];
-            if !buffer.read(usize::from(packet.data) + at, &mut bytes[8 - len..]) {
+            if !buffer.read(usize::from(packet.data()) + at, &mut bytes[8 - len..]) {
                 return None;
             }
             *number = u64::from_be_bytes(bytes);

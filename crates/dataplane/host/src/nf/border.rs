@@ -109,7 +109,7 @@ impl Border {
     fn copy(&mut self, packets: &[Packet], list: &[u16]) -> usize {
         let count = chain::clone_front(&mut self.pool, packets, list, &mut self.copies);
         for (copy, index) in self.copies[..count].iter().zip(list) {
-            let original = self.originals.get_mut(copy.slot as usize);
+            let original = self.originals.get_mut(copy.slot() as usize);
             if let (Some(original), Some(packet)) = (original, packets.get(usize::from(*index))) {
                 *original = *packet;
             }
@@ -155,14 +155,14 @@ impl Border {
             return false;
         }
         for packet in packets.iter() {
-            shm::prefetch_data(packet.region, packet.slot);
-            self.originals.get(packet.slot as usize).into_iter().for_each(shm::prefetch_packet);
+            shm::prefetch_data(packet.region(), packet.slot());
+            self.originals.get(packet.slot() as usize).into_iter().for_each(shm::prefetch_packet);
         }
         self.gone.clear();
         self.gone.extend_from_slice(packets);
         for (packet, fate) in packets.iter_mut().zip(fates) {
             let copy = *packet;
-            let Some(mut original) = self.originals.get(copy.slot as usize).copied() else { continue };
+            let Some(mut original) = self.originals.get(copy.slot() as usize).copied() else { continue };
             let goes_on = matches!(fate, Fate::Output(_) | Fate::Made(_));
             if goes_on && chain::copy_into(&copy, &mut original) {
                 self.copied += 1;
@@ -177,6 +177,6 @@ impl Border {
 /// Whether a packet of a region stays as it is until all who read it are done: it is whole, nobody has anything to do to
 /// it before it is sent, and it is not lent in the same books.
 fn stays(packet: &Packet, region: u16, loans: &Loans) -> bool {
-    let is_whole = packet.segments == 1 && packet.region == region;
-    is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot)
+    let is_whole = packet.segments() == 1 && packet.region() == region;
+    is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot())
 }

@@ -113,7 +113,7 @@ impl Port for RingPort {
         for (place, packet) in out.iter_mut().zip(std::iter::from_fn(|| queue.pop_front())) {
             *place = packet;
             moved.packets += 1;
-            moved.bytes += u64::from(packet.total);
+            moved.bytes += u64::from(packet.total());
         }
         self.stats.rx_packets += moved.packets as u64;
         self.stats.rx_bytes += moved.bytes;
@@ -126,7 +126,7 @@ impl Port for RingPort {
         for packet in list.iter().filter_map(|index| packets.get(usize::from(*index))) {
             interior.ends.give(packet, Action::Emit, self.number as u16);
             moved.packets += 1;
-            moved.bytes += u64::from(packet.total);
+            moved.bytes += u64::from(packet.total());
         }
         interior.ends.flush();
         self.stats.tx_packets += moved.packets as u64;

@@ -199,7 +199,7 @@ impl Chain {
         }
         for (fate, packets) in backs.runs() {
             for packet in packets {
-                let slot = packet.slot as usize;
+                let slot = packet.slot() as usize;
                 assert!(std::mem::replace(&mut self.out[slot], false), "slot {slot} came back twice");
                 for lane in &self.lanes {
                     let kept = lane.nf.iter().flat_map(|nf| &nf.kept);
@@ -235,7 +235,7 @@ impl Chain {
             self.lanes[member].held += lent as i64;
             lent
         });
-        packets[..lent].iter().for_each(|packet| self.out[packet.slot as usize] = true);
+        packets[..lent].iter().for_each(|packet| self.out[packet.slot() as usize] = true);
         self.pool.free_all(&packets[lent..]);
     }
 
@@ -245,7 +245,7 @@ impl Chain {
                 let mut packets = [Packet::EMPTY; 64];
                 let made = self.pool.alloc(&mut packets[..count]);
                 for packet in &mut packets[..made] {
-                    (packet.len, packet.total) = (60, 60);
+                    assert!(packet.put(60));
                     assert!(PacketBytesMut::new(packet).copy_in(0, &[7; 60]));
                 }
                 self.lend(Some((member, member.min(1))), &packets[..made]);

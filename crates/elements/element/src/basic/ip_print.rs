@@ -141,7 +141,7 @@ impl IpPrint {
         }
         // Headers may stand before the front: what is looked at begins at the first of them.
         let start = [packet.net, if self.ether { packet.mac } else { NO_HEADER }];
-        let start = start.into_iter().fold(packet.data, u16::min);
+        let start = start.into_iter().fold(packet.data(), u16::min);
         let bytes = bytes_from(packet, start);
         let place = |header: u16| header.checked_sub(start).filter(|_| header != NO_HEADER).map(usize::from);
         let net = place(packet.net)?;
@@ -155,9 +155,9 @@ impl IpPrint {
             place(packet.trans.max(start)).filter(|trans| *trans >= net).unwrap_or(bytes.len().max(net));
         let net_bytes = bytes.get(net..).unwrap_or_default();
         let described =
-            describe(net_bytes, trans - net, usize::from(packet.data - start), &self.sight, &mut line);
+            describe(net_bytes, trans - net, usize::from(packet.data() - start), &self.sight, &mut line);
         if let Some(payload_at) = described.filter(|_| self.contents != Contents::None) {
-            let from = if self.payload { net + payload_at } else { usize::from(packet.data - start) };
+            let from = if self.payload { net + payload_at } else { usize::from(packet.data() - start) };
             let shown = bytes.get(from..).unwrap_or_default();
             let shown = &shown[..shown.len().min(self.most_bytes.unwrap_or(usize::MAX))];
             self.contents.show(shown, Layout { leading_space: false, line_groups: Some(6) }, &mut line);
@@ -169,7 +169,7 @@ impl IpPrint {
 /// All bytes of a packet from a place in its first segment on, which may lie before its front.
 fn bytes_from(packet: &Packet, start: u16) -> Vec<u8> {
     let mut whole = *packet;
-    let before = packet.data.saturating_sub(start);
+    let before = packet.data().saturating_sub(start);
     let pushed = whole.push(usize::from(before));
     debug_assert!(pushed, "headers lie inside the buffer");
     shm::bytes::PacketBytes::new(&whole).to_vec()

@@ -170,7 +170,7 @@ impl Element for StripToNetworkHeader {
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             let packet = batch.packet_mut(index);
-            let length = packet.data.checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
+            let length = packet.data().checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
             if length.is_some_and(|length| packet.push(usize::from(length))) {
                 batch.emit(index, 0);
             } else {
@@ -189,7 +189,7 @@ mod tests {
     fn a_packet_without_headroom_is_moved_or_dropped() {
         let mut unstrip = Unstrip { length: 20 };
         let (packet, bytes) = through_slow_path(&mut unstrip, &all_but(20)).unwrap();
-        assert_eq!((&bytes[20..], packet.data, packet.mac), (&all_but(20)[..], 0, 20));
+        assert_eq!((&bytes[20..], packet.data(), packet.mac), (&all_but(20)[..], 0, 20));
         assert!(through_slow_path(&mut unstrip, &all_but(19)).is_none());
     }
 }

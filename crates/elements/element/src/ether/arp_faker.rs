@@ -59,7 +59,7 @@ impl Element for ArpFaker {
 
     fn fire(&mut self, work: &mut Work<'_>) {
         if let Some(mut packet) = work.make(&self.reply.frame(self.reply.target.mac)) {
-            (packet.mac, packet.net) = (packet.data, packet.data + HEADER_BYTES as u16);
+            (packet.mac, packet.net) = (packet.data(), packet.data() + HEADER_BYTES as u16);
             work.emit(0, &packet);
         }
         work.fire_at(work.now_ns() + INTERVAL_NS);

@@ -97,6 +97,6 @@ pub(crate) fn forget_annotations(packet: &mut Packet) {
     let mut kept = [0; ANNO_BYTES];
     kept[vlan.clone()].copy_from_slice(&packet.anno[vlan]);
     packet.anno = kept;
-    (packet.mac, packet.net) = (packet.data, packet.data + HEADER_BYTES as u16);
+    (packet.mac, packet.net) = (packet.data(), packet.data() + HEADER_BYTES as u16);
     (packet.trans, packet.timestamp_ns, packet.packet_type) = (NO_HEADER, 0, 0);
 }

@@ -115,9 +115,9 @@ impl ArpPrint {
             line += &format!("{}: ", time_text(packet.timestamp_ns));
         }
         let bytes = PacketBytes::new(packet);
-        let net = usize::from(packet.net).checked_sub(usize::from(packet.data));
-        let mac = if packet.mac == NO_HEADER { packet.data } else { packet.mac };
-        let mac = usize::from(mac).checked_sub(usize::from(packet.data));
+        let net = usize::from(packet.net).checked_sub(usize::from(packet.data()));
+        let mac = if packet.mac == NO_HEADER { packet.data() } else { packet.mac };
+        let mac = usize::from(mac).checked_sub(usize::from(packet.data()));
         let ends = mac.filter(|mac| net.is_some_and(|net| mac + HEADER_BYTES <= net));
         if let Some((dst, src)) =
             ends.filter(|_| self.ether).and_then(|mac| Some((bytes.get(mac)?, bytes.get(mac + 6)?)))

@@ -264,8 +264,8 @@ impl ArpQuerier {
         let vlan =
             usize::from(anno::VLAN_TCI.offset)..usize::from(anno::VLAN_TCI.offset + anno::VLAN_TCI.len);
         query.anno[vlan.clone()].copy_from_slice(&because_of.anno[vlan]);
-        query.mac = query.data;
-        query.net = query.data + HEADER_BYTES as u16;
+        query.mac = query.data();
+        query.net = query.data() + HEADER_BYTES as u16;
         self.common.queries.fetch_add(1, Relaxed);
         work.emit(self.query_output, &query);
     }

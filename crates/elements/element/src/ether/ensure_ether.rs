@@ -108,13 +108,13 @@ impl Element for EnsureEther {
         for &index in batch.list() {
             let packet = batch.packet_mut(index);
             let (mac, net) = (packet.mac, packet.net);
-            let before = packet.data;
+            let before = packet.data();
             if !self.header.push_onto(packet) {
                 batch.drop(index, 0);
                 continue;
             }
             // Only the bytes are new: header annotations stay where the bytes moved to.
-            let moved = packet.data + HEADER_BYTES as u16 - before;
+            let moved = packet.data() + HEADER_BYTES as u16 - before;
             (packet.mac, packet.net) = (mac.saturating_add(moved), net.saturating_add(moved));
             batch.emit(index, 0);
         }
@@ -133,7 +133,7 @@ mod tests {
         let (packet, bytes) = through_slow_path(&mut ensure, &all_but(14)).unwrap();
         assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
         // The MAC header that was there is still that, and there is no network header.
-        assert_eq!((packet.data, packet.mac, packet.net), (0, 14, shm::descriptor::NO_HEADER));
+        assert_eq!((packet.data(), packet.mac, packet.net), (0, 14, shm::descriptor::NO_HEADER));
         assert!(through_slow_path(&mut ensure, &all_but(13)).is_none());
     }
 }

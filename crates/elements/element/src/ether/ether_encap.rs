@@ -122,7 +122,7 @@ mod tests {
         let mut encap = EtherEncap { header };
         let (packet, bytes) = through_slow_path(&mut encap, &all_but(14)).unwrap();
         assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
-        assert_eq!((packet.data, packet.mac, packet.net), (0, 0, 14));
+        assert_eq!((packet.data(), packet.mac, packet.net), (0, 0, 14));
         assert!(through_slow_path(&mut encap, &all_but(13)).is_none());
     }
 }

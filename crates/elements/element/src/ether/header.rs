@@ -61,8 +61,8 @@ impl EtherHeader {
         if !packet.make_headroom(HEADER_BYTES) || !packet.push(HEADER_BYTES) {
             return false;
         }
-        packet.mac = packet.data;
-        packet.net = packet.data + HEADER_BYTES as u16;
+        packet.mac = packet.data();
+        packet.net = packet.data() + HEADER_BYTES as u16;
         PacketBytesMut::new(packet).copy_in(0, &self.bytes())
     }
 }

@@ -163,8 +163,8 @@ impl Element for VlanEncap {
                 u16::from_le_bytes([packet.anno[at], packet.anno[at + 1]])
             };
             let tci = self.tci.unwrap_or_else(from_anno);
-            packet.mac = packet.data;
-            packet.net = packet.data + (HEADER_BYTES + TAG_BYTES) as u16;
+            packet.mac = packet.data();
+            packet.net = packet.data() + (HEADER_BYTES + TAG_BYTES) as u16;
             let mut bytes = batch.bytes_mut(index);
             let written =
                 bytes.copy_in(0, &addresses) && bytes.put_u16(12, self.ethertype) && bytes.put_u16(14, tci);
@@ -277,7 +277,7 @@ mod tests {
         let (packet, bytes) = through_slow_path(&mut encap, &all_but(4)).unwrap();
         let frame = all_but(4);
         assert_eq!((&bytes[..12], &bytes[12..16]), (&frame[..12], &[0x81, 0, 0x20, 5][..]));
-        assert_eq!((&bytes[16..], packet.data), (&frame[12..], 0));
+        assert_eq!((&bytes[16..], packet.data()), (&frame[12..], 0));
         assert_eq!((packet.mac, packet.net), (0, 18));
         assert!(through_slow_path(&mut encap, &all_but(3)).is_none());
         encap.tci = None;

@@ -78,15 +78,15 @@ impl Policies {
         let bytes = PacketBytes::new(packet);
         let start = |base: Base| {
             let at = match base {
-                Base::Data | Base::Mac => packet.data,
+                Base::Data | Base::Mac => packet.data(),
                 Base::Net => packet.net,
                 Base::Trans => packet.trans,
             };
-            (at != NO_HEADER).then(|| usize::from(at.saturating_sub(packet.data)))
+            (at != NO_HEADER).then(|| usize::from(at.saturating_sub(packet.data())))
         };
         // Of a frame in several segments headers count as far as they lie in the first, as in machine code.
         let reaches = |base: Base, most: u16| {
-            start(base).is_some_and(|at| at + usize::from(most) <= packet.len as usize)
+            start(base).is_some_and(|at| at + usize::from(most) <= packet.len() as usize)
         };
         let read = |field: Field| field.load(&bytes, start(field.base)?);
         let mut at = self.graph.root;
@@ -166,9 +166,9 @@ fn find_headers(f: &mut Builder) {
 
 /// The same to a descriptor.
 fn mark_headers(packet: &mut Packet) {
-    (packet.mac, packet.net, packet.trans) = (packet.data, NO_HEADER, NO_HEADER);
+    (packet.mac, packet.net, packet.trans) = (packet.data(), NO_HEADER, NO_HEADER);
     let bytes = PacketBytes::new(packet);
-    let there = |end: u16| u32::from(end) <= packet.len;
+    let there = |end: u16| u32::from(end) <= packet.len();
     for at in NETWORK {
         let kind = bytes.u16(usize::from(at - 2)).filter(|_| there(at)).map(u64::from);
         match kind {
@@ -177,7 +177,7 @@ fn mark_headers(packet: &mut Packet) {
                 let Some(first) = first.filter(|byte| (FIRST_BYTES.0..=FIRST_BYTES.1).contains(byte)) else {
                     return;
                 };
-                packet.net = packet.data + at;
+                packet.net = packet.data() + at;
                 packet.trans = packet.net + 4 * (first as u16 & 15);
                 return;
             }

@@ -97,7 +97,7 @@ pub(super) fn mark_ip(packet: &mut Packet, link_type: u32) -> bool {
     if header < 20 || bytes.len() < at + header {
         return false;
     }
-    let offset = |at: usize| u16::try_from(usize::from(packet.data) + at).unwrap_or(NO_HEADER);
+    let offset = |at: usize| u16::try_from(usize::from(packet.data()) + at).unwrap_or(NO_HEADER);
     (packet.net, packet.trans) = (offset(at), offset(at + header));
     if let Some(destination) = destination {
         let start = usize::from(DST_IP.offset);

@@ -252,7 +252,7 @@ impl ProcessNf {
             }
             rest = match lent {
                 // What is larger than a slot is not shown; behind a ring that is full nothing is.
-                0 if batch.packet(index).segments == 1 => break,
+                0 if batch.packet(index).segments() == 1 => break,
                 0 => {
                     self.missed += 1;
                     behind
@@ -366,7 +366,7 @@ impl Element for ProcessNf {
             (rest, kept) = (&rest[lent..], kept + lent);
             // What is larger than a slot stops it.
             let Some((&index, behind)) = rest.split_first() else { break };
-            if batch.packet(index).segments == 1 {
+            if batch.packet(index).segments() == 1 {
                 break;
             }
             batch.drop(index, SEGMENTS);
@@ -388,7 +388,7 @@ impl Element for ProcessNf {
                 continue;
             }
             match is_up || waits {
-                _ if batch.packet(index).segments != 1 => batch.drop(index, SEGMENTS),
+                _ if batch.packet(index).segments() != 1 => batch.drop(index, SEGMENTS),
                 true if has_room(self.waiting.len(), self.stuck && is_up) => {
                     self.waiting.push_back((input, *batch.packet(index)));
                     kept += 1;

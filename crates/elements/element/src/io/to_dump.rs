@@ -175,8 +175,8 @@ impl ToDump {
         let timestamp_ns = if packet.timestamp_ns == 0 { now_ns } else { packet.timestamp_ns };
         let cut_off = packet.anno.get::<4>(usize::from(EXTRA_LENGTH.offset));
         let cut_off = cut_off.filter(|_| self.extra_length).map_or(0, u32::from_ne_bytes);
-        let original_bytes = packet.total.saturating_add(cut_off);
-        let result = if packet.total <= self.snap_bytes {
+        let original_bytes = packet.total().saturating_add(cut_off);
+        let result = if packet.total() <= self.snap_bytes {
             writer.write_packet(timestamp_ns, original_bytes, packet)
         } else {
             self.cut.resize(self.snap_bytes as usize, 0);
@@ -186,7 +186,7 @@ impl ToDump {
         };
         self.count += 1;
         self.stats.tx_packets += 1;
-        self.stats.tx_bytes += u64::from(packet.total.min(self.snap_bytes));
+        self.stats.tx_bytes += u64::from(packet.total().min(self.snap_bytes));
         if let Err(error) = result {
             self.fail(&error);
         }

@@ -204,7 +204,7 @@ impl Encap {
     /// Does what the program does, for a packet whose bytes have to be moved first.
     fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
         let bytes = self.header_bytes();
-        if packet.total as usize + bytes > usize::from(u16::MAX) {
+        if packet.total() as usize + bytes > usize::from(u16::MAX) {
             return Err(TOO_LONG);
         }
         if !packet.make_headroom(bytes) || !packet.push(bytes) {
@@ -219,8 +219,8 @@ impl Encap {
             }
             Destination::Annotation => place.iter().rev().fold(0, |acc, byte| acc << 8 | u32::from(*byte)),
         };
-        (packet.net, packet.trans) = (packet.data, packet.data + IP_BYTES as u16);
-        let length = packet.total as u16;
+        (packet.net, packet.trans) = (packet.data(), packet.data() + IP_BYTES as u16);
+        let length = packet.total() as u16;
         self.id = self.id.wrapping_add(1);
         let first = self.first_word(u64::from(length)) | u64::from(self.id) << 16;
         let mut view = PacketBytesMut::new(packet);

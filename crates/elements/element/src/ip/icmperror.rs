@@ -281,7 +281,7 @@ impl IcmpError {
 
     /// What is known of an error: nothing but its headers and destination.
     fn annotate(&self, answer: &mut Packet, destination: u32, ip_bytes: usize) {
-        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data, answer.data + ip_bytes as u16);
+        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + ip_bytes as u16);
         answer.anno = [0; ANNO_BYTES];
         let at = usize::from(anno::DST_IP.offset);
         answer.anno[at..at + 4].copy_from_slice(&destination.to_le_bytes());

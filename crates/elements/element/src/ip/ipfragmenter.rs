@@ -173,7 +173,7 @@ impl IpFragmenter {
             (made.anno, made.packet_type) = (first.anno, first.packet_type);
             (made.timestamp_ns, made.origin, made.flow_hash) =
                 (first.timestamp_ns, first.origin, first.flow_hash);
-            (made.mac, made.net, made.trans) = (NO_HEADER, made.data, made.data + head as u16);
+            (made.mac, made.net, made.trans) = (NO_HEADER, made.data(), made.data() + head as u16);
             self.made.push(made);
             at += here;
         }
@@ -186,7 +186,7 @@ impl IpFragmenter {
         let (header, length) = self.read(packet).ok_or(NO_IP_HEADER)?;
         if length <= self.mtu as usize {
             // Only what lies behind the IP packet made it long.
-            let excess = from_network(packet).map_or(0, |from_net| from_net.total as usize - length);
+            let excess = from_network(packet).map_or(0, |from_net| from_net.total() as usize - length);
             return if packet.take(excess) { Ok(()) } else { Err(NO_IP_HEADER) };
         }
         let space = self.make_rest(packet, header, work)?;
@@ -195,7 +195,7 @@ impl IpFragmenter {
         self.whole[2..4].copy_from_slice(&((header + space) as u16).to_be_bytes());
         set_checksum(&mut self.whole[..header]);
         let mut from_net = from_network(packet).ok_or(NO_IP_HEADER)?;
-        let excess = from_net.total as usize - header - space;
+        let excess = from_net.total() as usize - header - space;
         let written = PacketBytesMut::new(&mut from_net).copy_in(0, &self.whole[..header]);
         if !written || !packet.take(excess) {
             return Err(NO_IP_HEADER);

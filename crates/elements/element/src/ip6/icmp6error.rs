@@ -216,7 +216,7 @@ impl Icmp6Error {
         if !sum.is_some_and(|sum| PacketBytesMut::new(&mut answer).put_u16(place, sum)) {
             return Err(NO_ROOM);
         }
-        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data, answer.data + IP6_BYTES as u16);
+        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + IP6_BYTES as u16);
         answer.anno = [0; ANNO_BYTES];
         answer.anno[usize::from(anno::FIX_IP_SRC.offset)] = 1;
         set_destination(&mut answer, question.src);

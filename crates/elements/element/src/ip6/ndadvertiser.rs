@@ -169,9 +169,9 @@ pub(crate) fn advertise(packet: &mut Packet, received: &Received, station: MacAd
     let answer = Neighbor { is_advertisement: true, flags, target: message.target, link_addr: Some(station) };
     let to = if unknown { (nd::multicast_mac(ALL_NODES), ALL_NODES) } else { (from, src) };
     let length = ETHER_BYTES + IP6_BYTES + answer.message_bytes();
-    let fits = match (packet.total as usize).checked_sub(length) {
+    let fits = match (packet.total() as usize).checked_sub(length) {
         Some(excess) => packet.take(excess),
-        None => packet.put(length - packet.total as usize),
+        None => packet.put(length - packet.total() as usize),
     };
     fits && write(packet, answer, (station, answer.target), to)
 }

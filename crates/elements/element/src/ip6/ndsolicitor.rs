@@ -107,7 +107,7 @@ impl Solicitor {
         if !packet.make_headroom(ETHER_BYTES) || !packet.push(ETHER_BYTES) {
             return false;
         }
-        packet.mac = packet.data;
+        packet.mac = packet.data();
         PacketBytesMut::new(packet).copy_in(0, &header)
     }
 
@@ -124,8 +124,8 @@ impl Solicitor {
         // Without a free buffer the next packet asks.
         let Some(mut query) = work.make(&[0; ETHER_BYTES + IP6_BYTES + nd::MESSAGE_BYTES]) else { return };
         entry.asked_ns = Some(now_ns);
-        query.mac = query.data;
-        query.net = query.data + ETHER_BYTES as u16;
+        query.mac = query.data();
+        query.net = query.data() + ETHER_BYTES as u16;
         query.trans = query.net + IP6_BYTES as u16;
         let to = (nd::multicast_mac(group), group);
         if write(&mut query, message, (self.station, self.address), to) {

@@ -68,9 +68,9 @@ impl Drr {
                 client.head = self.arrivals.iter().next().copied();
             }
             let deficit_bytes = client.deficit_bytes;
-            match client.head.take_if(|packet| u64::from(packet.total) <= deficit_bytes) {
+            match client.head.take_if(|packet| u64::from(packet.total()) <= deficit_bytes) {
                 Some(packet) => {
-                    client.deficit_bytes -= u64::from(packet.total);
+                    client.deficit_bytes -= u64::from(packet.total());
                     work.release(1);
                     return Some(packet);
                 }

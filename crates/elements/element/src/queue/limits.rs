@@ -100,7 +100,7 @@ impl Limit {
                 // One by one, since the length of the next is known only when it is there.
                 while count < most && self.bucket.may_go() && work.pull(0, 1, into) == 1 {
                     count += 1;
-                    let last = into.list().last().map_or(0, |index| into.packet(*index).total);
+                    let last = into.list().last().map_or(0, |index| into.packet(*index).total());
                     self.bucket.take(u64::from(last));
                 }
                 (count, allowed)

@@ -108,7 +108,7 @@ pub(super) fn question(station: &Station, mac: MacAddr, ask: Ask, work: &mut Wor
             let to = ask.to.unwrap_or(MacAddr::BROADCAST);
             let frame = arp_message::request(own, wanted.to_bits()).frame(to.0);
             let mut packet = work.make(&frame)?;
-            (packet.mac, packet.net) = (packet.data, packet.data + ETHER_BYTES as u16);
+            (packet.mac, packet.net) = (packet.data(), packet.data() + ETHER_BYTES as u16);
             Some(packet)
         }
         IpAddr::V6(target) => {
@@ -120,9 +120,9 @@ pub(super) fn question(station: &Station, mac: MacAddr, ask: Ask, work: &mut Wor
                 None => (nd::multicast_mac(group), group),
             };
             let mut packet = work.make(&[0; ICMP6 + nd::MESSAGE_BYTES])?;
-            packet.mac = packet.data;
-            packet.net = packet.data + ETHER_BYTES as u16;
-            packet.trans = packet.data + ICMP6 as u16;
+            packet.mac = packet.data();
+            packet.net = packet.data() + ETHER_BYTES as u16;
+            packet.trans = packet.data() + ICMP6 as u16;
             // It was made that long.
             let _ = ndadvertiser::write(&mut packet, message, (mac, own), to);
             Some(packet)

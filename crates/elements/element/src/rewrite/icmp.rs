@@ -136,7 +136,7 @@ fn parse_error(packet: &Packet, bytes: &impl Access) -> Result<Inner, Reason> {
     if packet.net == NO_HEADER {
         return Err(Reason::NoIpHeader);
     }
-    let ip = usize::from(packet.net).checked_sub(usize::from(packet.data)).ok_or(Reason::NoIpHeader)?;
+    let ip = usize::from(packet.net).checked_sub(usize::from(packet.data())).ok_or(Reason::NoIpHeader)?;
     let first = bytes.u8(ip).ok_or(Reason::NoIpHeader)?;
     let header = usize::from(first & 15) * 4;
     if first >> 4 != 4 || header < 20 || bytes.u32(ip + 16).is_none() {

@@ -210,9 +210,9 @@ impl Port for CapturePort {
             }
             let at = usize::from(EXTRA_LENGTH.offset);
             let cut_off = packet.anno.get(at..).and_then(|rest| rest.first_chunk()).copied();
-            let original = packet.total.saturating_add(u32::from_ne_bytes(cut_off.unwrap_or_default()));
+            let original = packet.total().saturating_add(u32::from_ne_bytes(cut_off.unwrap_or_default()));
             self.stats.tx_packets += 1;
-            self.stats.tx_bytes += u64::from(packet.total);
+            self.stats.tx_bytes += u64::from(packet.total());
             // What could not be written is in the writer's own count; see `stats`.
             if let Err(error) = writer.write_packet(timestamp_ns, original, packet) {
                 failure.get_or_insert(error);

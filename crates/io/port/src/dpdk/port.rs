@@ -69,7 +69,7 @@ impl DpdkPort {
         let refused = packets.get(kept..).unwrap_or_default();
         if !refused.is_empty() {
             self.stats.rx_dropped.cut_off += refused.len() as u64;
-            self.stats.rx_bytes -= refused.iter().map(|packet| u64::from(packet.total)).sum::<u64>();
+            self.stats.rx_bytes -= refused.iter().map(|packet| u64::from(packet.total())).sum::<u64>();
             self.pool.free_all(refused);
             if !std::mem::replace(&mut self.told_cut_off, true) {
                 self.tell(
@@ -98,7 +98,7 @@ impl DpdkPort {
                 }
                 None => {
                     self.stats.rx_dropped.no_buffer += 1;
-                    self.stats.rx_bytes -= u64::from(packet.total);
+                    self.stats.rx_bytes -= u64::from(packet.total());
                 }
             }
             self.pool.free_all(&[packet]);
@@ -146,7 +146,7 @@ impl DpdkPort {
     #[cold]
     fn give_up_long(&mut self, pool: &mut PacketPool, packets: &[Packet], index: u16) {
         self.stats.tx_errors += 1;
-        let bytes = packets.get(usize::from(index)).map_or(0, |packet| packet.total);
+        let bytes = packets.get(usize::from(index)).map_or(0, |packet| packet.total());
         pool.free(packets, &[index]);
         if !std::mem::replace(&mut self.told_too_long, true) {
             self.tell(format!(
@@ -198,7 +198,8 @@ impl Port for DpdkPort {
         while let Some(rest) = list.get(done..).filter(|rest| !rest.is_empty()) {
             let mut ready = rest.len();
             if !self.multi_segment {
-                let is_chain = |&index: &u16| packets.get(usize::from(index)).is_some_and(|p| p.segments > 1);
+                let is_chain =
+                    |&index: &u16| packets.get(usize::from(index)).is_some_and(|p| p.segments() > 1);
                 if rest.iter().any(is_chain) {
                     ready = Self::linearize_burst(pool, packets, rest);
                 }

@@ -95,7 +95,7 @@ impl Port for End {
             let Some((_, frame)) = model.out.pop_front() else { break };
             let packet = &mut out[moved.packets..=moved.packets];
             assert_eq!(pool.alloc(packet), 1, "slots leak");
-            (packet[0].len, packet[0].total) = (frame.len() as u32, frame.len() as u32);
+            assert!(packet[0].put(frame.len()));
             assert!(PacketBytesMut::new(&mut packet[0]).copy_in(0, &frame));
             moved.packets += 1;
         }

@@ -11,7 +11,7 @@ use crate::load::stamp::{self, STAMP_BYTES, Stamp};
 use hdrhistogram::Histogram;
 use packet::access::Access;
 use port::{Moved, PortStats};
-use shm::{Packet, PacketBytes, PacketBytesMut, Pool};
+use shm::{Frame, Packet, PacketBytes, Pool};
 use std::time::Instant;
 use traffic::FrameSet;
 
@@ -215,14 +215,12 @@ impl<'a> Trial<'a> {
 /// Puts a frame with a stamp into a fresh packet.
 #[inline]
 fn fill(packet: &mut Packet, frame: &[u8], stamp: &Stamp) {
-    let len = frame.len() as u32;
-    (packet.len, packet.total, packet.mac) = (len, len, packet.data);
-    let mut bytes = PacketBytesMut::new(packet);
+    packet.mac = packet.data();
     // It fits: the set was looked through for frames that are too long.
-    let _ = bytes.copy_in(0, frame);
+    let _ = packet.fill(frame);
     let tail = frame.first_chunk().and_then(|head| stamp::room(head, frame.len()));
     if let Some((at, before)) = tail.and_then(|at| Some((at, frame.get(at..)?.first_chunk()?))) {
-        let _ = bytes.copy_in(at, &stamp.encode(before));
+        let _ = Frame::of(packet).write(at, &stamp.encode(before));
     }
 }
 

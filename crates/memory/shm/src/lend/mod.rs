@@ -21,7 +21,7 @@ mod loans;
 
 pub use loans::Loans;
 
-use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, PacketType, flag};
+use crate::descriptor::{Packet, is_inside};
 use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
 use crate::slot::{park_in, prefetch, prefetch_block, unpark_into};
 use crate::span::Span;
@@ -610,12 +610,6 @@ impl Desk {
     }
 }
 
-/// Whether a packet lies in one slot.
-#[inline(always)]
-fn is_inside(data: u16, len: u32) -> bool {
-    u64::from(data) + u64::from(len) <= BUF_BYTES as u64
-}
-
 /// What is to happen to a packet by a claim that lies in its slot and does not have it kept.
 #[inline(always)]
 fn plain(claim: &Claim) -> Option<Action> {
@@ -632,21 +626,9 @@ fn plain(claim: &Claim) -> Option<Action> {
 fn read(metadata: bool, kept: &Kept, loan: Loan, place: Place, claim: &Claim, packet: &mut Packet) {
     if metadata && unpark_into(place.region, place.slot, packet) {
         // One read of what the NF can write, then only the copy is used.
-        make_sound(packet, claim);
+        packet.make_sound((claim.data, u32::from(claim.len)));
         kept.identify(place, packet);
     } else {
         kept.restore_changed(place, loan, (claim.data, claim.len), packet);
     }
-}
-
-/// Corrects a descriptor that an NF left: what a claim says is set, what cannot be is unset. What only the host
-/// knows is still to be set.
-#[inline(always)]
-fn make_sound(packet: &mut Packet, claim: &Claim) {
-    let header = |at: u16| if usize::from(at) > BUF_BYTES { NO_HEADER } else { at };
-    packet.data = claim.data;
-    (packet.mac, packet.net, packet.trans) = (header(packet.mac), header(packet.net), header(packet.trans));
-    (packet.len, packet.total) = (u32::from(claim.len), u32::from(claim.len));
-    packet.flags &= flag::PARTIAL_CHECKSUM | flag::GSO;
-    packet.packet_type = packet.packet_type.min(PacketType::Outgoing as u8);
 }

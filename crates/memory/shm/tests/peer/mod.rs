@@ -4,7 +4,7 @@
 //! What must hold: the host goes on, each slot is with whom the books say, comes back once, and none is missing. The
 //! bytes of an input say what happens, so that a fuzzer can look for the rest (`fuzz/targets/hostile_peer.rs`).
 
-use shm::descriptor::{BUF_BYTES, NO_HEADER};
+use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
 use shm::lend::{Estate, GRANT, Lender, Loans, Verdict};
 use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
@@ -62,14 +62,15 @@ impl Peer {
         let mut packets = [Packet::EMPTY; MOST];
         let made = pool.alloc(&mut packets[..count]);
         for packet in &mut packets[..made] {
-            (packet.len, packet.total, packet.net) = (60, 60, 142);
-            (packet.anno, packet.timestamp_ns, packet.origin) = ([packet.slot as u8; 48], 5, 2);
+            assert!(packet.put(60));
+            packet.net = 142;
+            (packet.anno, packet.timestamp_ns, packet.origin) = ([packet.slot() as u8; 48], 5, 2);
         }
         let list: Vec<u16> = (0..made as u16).collect();
         let lent = self.lender.lend(loans, &packets[..made], &list, destination).map_or(0, |(lent, _)| lent);
         for packet in &packets[..lent] {
-            let before = self.out.insert(packet.slot, (*packet, destination == GRANT));
-            assert!(before.is_none(), "slot {} was lent twice", packet.slot);
+            let before = self.out.insert(packet.slot(), (*packet, destination == GRANT));
+            assert!(before.is_none(), "slot {} was lent twice", packet.slot());
         }
         pool.free_all(&packets[lent..made]);
     }
@@ -86,13 +87,15 @@ impl Peer {
 
     /// It comes back, as what only the host knows says.
     fn settle(&mut self, pool: &mut NativePool, packet: &Packet, granted: bool) {
-        let (lent, was_granted) = self.out.remove(&packet.slot).expect("it was lent, and comes back once");
+        let (lent, was_granted) = self.out.remove(&packet.slot()).expect("it was lent, and comes back once");
         let known = |packet: &Packet| {
-            let Packet { buf, handle, next, segments, slot, generation, version, region, .. } = *packet;
-            (buf, handle, next, segments, slot, generation, version, region)
+            let host_only = (packet.buf(), packet.handle(), packet.next(), packet.segments());
+            (host_only, packet.slot(), packet.generation(), packet.version(), packet.region())
         };
         assert_eq!((known(&lent), was_granted), (known(packet), granted));
-        assert!(u32::from(packet.data) + packet.len <= BUF_BYTES as u32 && packet.total == packet.len);
+        assert!(
+            u32::from(packet.data()) + packet.len() <= BUF_BYTES as u32 && packet.total() == packet.len()
+        );
         for offset in [packet.mac, packet.net, packet.trans] {
             assert!(offset == NO_HEADER || usize::from(offset) <= BUF_BYTES, "{packet:?}");
         }
@@ -186,13 +189,20 @@ pub fn hostile_peer(input: &[u8]) {
             }
             8 => {
                 let slot = input.number(1) as u32 % SLOTS;
-                if let Some(mut packet) = shm::unpark(region, slot) {
-                    (packet.data, packet.mac) = (input.number(2) as u16, input.number(2) as u16);
-                    (packet.net, packet.trans) = (input.number(2) as u16, input.number(2) as u16);
-                    (packet.len, packet.total) = (input.number(4) as u32, input.number(4) as u32);
-                    (packet.next, packet.segments) = (input.number(8), input.number(2) as u16);
-                    packet.generation = input.number(4) as u32;
-                    shm::park(&packet);
+                let claim = Claim { slot, ..Claim::default() };
+                if let Some(of_slot) = shm::claimed(region, &claim) {
+                    let mut write = |at: i32, count: usize| {
+                        let bytes = input.number(count).to_ne_bytes();
+                        assert!(shm::scribble(&of_slot, at as usize, &bytes[..count]));
+                    };
+                    for at in [offset::DATA, offset::MAC, offset::NET, offset::TRANS] {
+                        write(at, 2);
+                    }
+                    write(offset::LEN, 4);
+                    write(offset::TOTAL, 4);
+                    write(offset::NEXT, 8);
+                    write(offset::SEGMENTS, 2);
+                    write(offset::GENERATION, 4);
                 }
             }
             9 => {

@@ -173,7 +173,7 @@ impl Host {
                 shm::Frame::of(packet).read(0, &mut number);
                 given.push(Given {
                     number: u32::from_be_bytes(number),
-                    len: packet.len,
+                    len: packet.len(),
                     annotations: packet.anno,
                     verdict,
                 });

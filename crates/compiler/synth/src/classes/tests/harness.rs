@@ -93,7 +93,9 @@ impl Sample {
         let data = shm::descriptor::HEADROOM as u16;
         buffer[usize::from(data)..][..bytes.len()].copy_from_slice(bytes);
         let len = bytes.len() as u32;
-        Sample { packet: Packet { data, mac: data, len, total: len, ..Packet::EMPTY }, buffer }
+        let mut packet = Packet::detached(data, len).expect("it fits");
+        packet.mac = data;
+        Sample { packet, buffer }
     }
 }
 
@@ -150,8 +152,9 @@ pub fn check_at<'a>(
     let text = || format!("class {at}\n{}", ir::text::print(program));
     assert_eq!(outcome.exit, exit, "exit of {}", text());
     let described = |packet: &Packet| {
-        let Packet { data, mac, net, trans, len, total, packet_type, segments, .. } = *packet;
-        (data, mac, net, trans, len, total, (packet_type, segments), packet.anno)
+        let Packet { mac, net, trans, packet_type, anno, .. } = *packet;
+        let ends = (packet.data(), packet.len(), packet.total(), packet.segments());
+        (ends, mac, net, trans, packet_type, anno)
     };
     assert_eq!(described(&outcome.packet), described(&packet), "descriptor of {}", text());
     assert!(class_buffer == buffer, "bytes of {}", text());

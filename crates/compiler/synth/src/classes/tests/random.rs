@@ -182,7 +182,7 @@ pub fn sample(bytes: &[u8], place: (u8, u8, u8), right: bool) -> Sample {
         let _ = packet::checksum::set_ipv4_header(&mut frame[14..], 0, header);
     }
     let mut sample = Sample::frame(&frame);
-    let data = sample.packet.data;
+    let data = sample.packet.data();
     let at = |n: u8, usual: u16| match n % 8 {
         0 => NO_HEADER,
         1 => data + u16::from(n / 8),

@@ -296,7 +296,7 @@ impl FromDump {
             received += 1;
             self.stats.rx_bytes += bytes;
             if !link_type::is_raw_ip(self.link_type) {
-                place.mac = place.data;
+                place.mac = place.data();
             }
             if !self.force_ip || link_type::mark_ip(place, self.link_type) {
                 filled += 1;

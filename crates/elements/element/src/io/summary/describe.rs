@@ -81,7 +81,7 @@ impl<'a> Description<'a> {
     }
 
     fn look(&mut self, options: Options) {
-        let at = match (self.packet.net, self.packet.data) {
+        let at = match (self.packet.net, self.packet.data()) {
             (NO_HEADER, _) => return,
             (net, data) if net < data => return,
             (net, data) => usize::from(net - data),
@@ -171,7 +171,8 @@ impl<'a> Description<'a> {
     /// The six bytes of an address in the Ethernet header, which stands right in front of the network
     /// header.
     fn ethernet<const N: usize>(&mut self, offset: u16) -> Option<[u8; N]> {
-        let Packet { mac, net, data, .. } = *self.packet;
+        let Packet { mac, net, .. } = *self.packet;
+        let data = self.packet.data();
         let start = if mac == NO_HEADER { data } else { mac };
         if start < data || (net != NO_HEADER && net != start.saturating_add(14)) {
             return self.missing("Ethernet header");

@@ -379,11 +379,11 @@ impl FromSummary {
     fn packet(&self, built: &Built, work: &mut Work<'_>) -> Option<Packet> {
         let mut packet = shm::chain::write_frame(work.pool(), &built.bytes)?;
         if built.has_ethernet {
-            packet.mac = packet.data;
+            packet.mac = packet.data();
         }
         if let Some((net, trans)) = built.ip {
-            packet.net = packet.data + net as u16;
-            packet.trans = packet.data + trans as u16;
+            packet.net = packet.data() + net as u16;
+            packet.trans = packet.data() + trans as u16;
             let destination = built.bytes.get(net + 16..net + 20).and_then(|bytes| bytes.first_chunk());
             let destination = destination.map_or(0, |bytes: &[u8; 4]| u32::from_be_bytes(*bytes));
             put_anno(&mut packet, DST_IP, u64::from(destination));
@@ -425,7 +425,7 @@ impl Element for FromSummary {
                 break;
             };
             self.stats.rx_packets += 1;
-            self.stats.rx_bytes += u64::from(packet.total);
+            self.stats.rx_bytes += u64::from(packet.total());
             vector.push(&packet);
         }
         work.count_received(vector.len());

@@ -206,7 +206,7 @@ impl ToSummary {
     /// A line for each packet that this one stands for; lengths and times are divided among them.
     fn describe_all(&mut self, packet: &Packet) {
         let count = (1 + anno(packet, EXTRA_PACKETS)).min(MOST_LINES);
-        let (len, extra) = (u64::from(packet.total), anno(packet, EXTRA_LENGTH));
+        let (len, extra) = (u64::from(packet.total()), anno(packet, EXTRA_LENGTH));
         let mut total = len + if self.options.extra_length { extra } else { 0 };
         total = total.max(count * len);
         let (mut one, end_ns, first_ns) = (*packet, packet.timestamp_ns, anno(packet, FIRST_TIMESTAMP));

@@ -40,7 +40,7 @@ fn packets_without_headroom_are_moved() {
             (vec![0x45, 7], vec![0, 42, 0x40, 0, 9, encap.protocol])
         );
         assert_eq!((&after[12..16], &after[16..20]), (&[1, 0, 0, 1][..], &address[..]));
-        assert_eq!((packet.net, packet.trans), (packet.data, packet.data + 20));
+        assert_eq!((packet.net, packet.trans), (packet.data(), packet.data() + 20));
         if udp.is_some_and(|udp| udp.checksum) {
             assert_checksums(&after)
         } else {

@@ -157,7 +157,7 @@ impl Datagram {
 
     fn take_head(&mut self, fragment: &Fragment, packet: &Packet) -> bool {
         use packet::Access as _;
-        let before = usize::from(packet.net.saturating_sub(packet.data));
+        let before = usize::from(packet.net.saturating_sub(packet.data()));
         self.head.clear();
         self.head.resize(before, 0);
         if before > 0 && !PacketBytes::new(packet).copy_out(0, &mut self.head) {
@@ -206,12 +206,12 @@ impl Datagram {
     /// Sets headers and annotations of a packet that holds [`Datagram::frame`].
     pub fn describe(&self, packet: &mut Packet, mtu_anno: Option<Anno>) {
         let model = &self.model;
-        packet.net = packet.data + self.ip_offset as u16;
-        packet.trans = packet.data + self.head.len() as u16;
+        packet.net = packet.data() + self.ip_offset as u16;
+        packet.trans = packet.data() + self.head.len() as u16;
         let mac = (model.mac != NO_HEADER && self.ip_offset > 0)
-            .then(|| model.mac.checked_sub(model.data))
+            .then(|| model.mac.checked_sub(model.data()))
             .flatten();
-        packet.mac = mac.map_or(NO_HEADER, |at| packet.data + at);
+        packet.mac = mac.map_or(NO_HEADER, |at| packet.data() + at);
         (packet.anno, packet.packet_type) = (model.anno, model.packet_type);
         (packet.origin, packet.flow_hash) = (model.origin, model.flow_hash);
         if let Some(anno) = mtu_anno {

@@ -162,7 +162,7 @@ impl Chain {
         let Chain { nodes, worker } = self;
         let node = nodes.get_mut(name).expect("an element");
         let mut made = shm::chain::write_frame(&mut worker.pool, &packet.bytes).expect("a slot");
-        let place = |at: Option<i32>| at.map_or(NO_HEADER, |at| (i32::from(made.data) + at) as u16);
+        let place = |at: Option<i32>| at.map_or(NO_HEADER, |at| (i32::from(made.data()) + at) as u16);
         (made.mac, made.net, made.trans) = (place(packet.mac), place(packet.net), place(packet.trans));
         made.anno = packet.anno;
         let mut packets = [made];
