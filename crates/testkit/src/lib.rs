@@ -3,8 +3,10 @@
 //!
 //! - [`workspace`]: where the repository is, and what crates it has
 //! - [`replay`]: seeds and regressions of fuzz targets
+//! - [`data`]: rule sets and captures that others made
 //! - [`order`]: which way dependencies point, between crates and between the modules of a crate
 
+pub mod data;
 pub mod order;
 pub mod replay;
 pub mod workspace;

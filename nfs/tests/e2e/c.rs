@@ -30,7 +30,7 @@ fn programs() -> Option<&'static Path> {
         Some(folder)
     });
     if built.is_none() {
-        eprintln!("SKIPPED: there is no C compiler `cc`");
+        eprintln!("SKIP: there is no C compiler `cc`");
     }
     built.as_deref()
 }

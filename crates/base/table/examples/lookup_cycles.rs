@@ -141,12 +141,12 @@ fn churn(per_ns: f64) {
 /// Prefixes of the full table, if it is there: IPv4 and IPv6 as (address, length).
 type Routes = (Vec<(u32, u8)>, Vec<(u128, u8)>);
 
-/// A full table: the one under `../shared/data`, else one made up with its lengths.
+/// A full table: the file that the command line names (packed by gzip, a prefix a line), else one made up with the
+/// lengths of one.
 fn full_routes() -> Routes {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/data/lpm");
-    let file = std::fs::File::open(format!("{path}/bgp_full_table_prefixes.txt.gz"));
     let (mut four, mut six) = (Vec::new(), Vec::new());
-    if let Ok(file) = file {
+    if let Some(path) = std::env::args().nth(1) {
+        let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         for line in BufReader::new(GzDecoder::new(file)).lines().map_while(Result::ok) {
             let Some((address, len)) = line.trim().split_once('/') else { continue };
             let Ok(len) = len.parse() else { continue };
@@ -158,7 +158,7 @@ fn full_routes() -> Routes {
         }
         return (four, six);
     }
-    println!("no full table under ../shared/data: routes are made up\n");
+    println!("no file with a full table is named: routes are made up\n");
     let mut random = Random(3);
     for _ in 0..900_000 {
         let bits = random.next();

@@ -1,17 +1,14 @@
-//! Captures of real networks, where somebody has put them beside the checkout: web, video, SIP, FTP, scans,
-//! tunnels, fragments, broken ones.
+//! Captures of real networks: web, SIP, FTP, scans, tunnels, fragments, broken ones.
 
 use crate::captures::{frames, tshark};
 use crate::program::Folder;
 use std::path::{Path, PathBuf};
 
 fn captures() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/pcap");
+    let folder = testkit::data::path("pcap");
     let files = std::fs::read_dir(&folder).into_iter().flatten().filter_map(|file| Some(file.ok()?.path()));
     let files: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|e| e == "pcap")).collect();
-    if files.is_empty() {
-        eprintln!("SKIP: there are no captures in {}", folder.display());
-    }
+    assert!(!files.is_empty(), "there are no captures in {}", folder.display());
     files
 }
 

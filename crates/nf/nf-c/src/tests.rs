@@ -57,7 +57,7 @@ fn expected() -> Vec<(String, i64)> {
 #[test]
 fn layouts_and_numbers_are_those_of_the_header() {
     if Command::new("cc").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: there is no C compiler `cc`");
+        eprintln!("SKIP: there is no C compiler `cc`");
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

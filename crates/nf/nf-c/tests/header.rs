@@ -16,7 +16,7 @@ fn libraries() -> PathBuf {
 fn has(compiler: &str) -> bool {
     let there = Command::new(compiler).arg("--version").output().is_ok();
     if !there {
-        eprintln!("SKIPPED: there is no compiler `{compiler}`");
+        eprintln!("SKIP: there is no compiler `{compiler}`");
     }
     there
 }

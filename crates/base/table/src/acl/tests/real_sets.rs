@@ -1,28 +1,14 @@
-//! The three real filter sets with their traces, where they are at hand.
-
-use std::io::Read;
-use std::path::Path;
+//! Three published filter sets with their traces.
 
 use super::super::classbench::{parse_rules, parse_trace};
 use super::super::{Classifier, Limits, MISS, Schema, first_match};
 
 #[test]
 fn real_sets_answer_as_the_linear_scan() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/acl");
-    if !folder.is_dir() {
-        eprintln!("SKIP: no filter sets beside the checkout ({} is not there)", folder.display());
-        return;
-    }
     let schema = Schema::ipv4_five_tuple();
     for count in [251usize, 713, 8550] {
-        let text = std::fs::read_to_string(folder.join(format!("acl1_{count}.rules")))
-            .expect("the rules are readable");
-        let packed =
-            std::fs::read(folder.join(format!("acl1_{count}.trace.gz"))).expect("the trace is readable");
-        let mut trace = String::new();
-        flate2::read::GzDecoder::new(packed.as_slice())
-            .read_to_string(&mut trace)
-            .expect("the trace unpacks");
+        let text = testkit::data::text(&format!("acl/acl1_{count}.rules"));
+        let trace = testkit::data::text(&format!("acl/acl1_{count}.trace"));
         let rules = parse_rules(&text).expect("the rules parse");
         let mut headers = parse_trace(&trace).expect("the trace parses");
         assert_eq!(rules.len(), count);

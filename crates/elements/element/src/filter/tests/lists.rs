@@ -8,8 +8,6 @@ use crate::filter::expr::{Expr, Headers};
 use crate::testing::{Exit, Rig, TestPacket};
 use ir::Table;
 use proptest::prelude::*;
-use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use table::acl::classbench::{Filter, parse_filters, parse_trace};
@@ -144,25 +142,11 @@ fn made_up_sets_are_classified_as_a_linear_scan_does() {
     }
 }
 
-/// The folder of published sets, where it lies beside the checkout.
-fn published(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../../shared/data/acl").join(name);
-    if !path.exists() {
-        eprintln!("SKIP: {} is not there", path.display());
-        return None;
-    }
-    Some(path)
-}
-
 #[test]
 fn published_sets_are_classified_as_a_linear_scan_does() {
     for size in [251, 713, 8550] {
-        let Some(rules) = published(&format!("acl1_{size}.rules")) else { return };
-        let Some(trace) = published(&format!("acl1_{size}.trace.gz")) else { return };
-        let set = parse_filters(&std::fs::read_to_string(rules).unwrap()).unwrap();
-        let mut text = String::new();
-        flate2::read::GzDecoder::new(std::fs::File::open(trace).unwrap()).read_to_string(&mut text).unwrap();
-        let trace = parse_trace(&text).unwrap();
+        let set = parse_filters(&testkit::data::text(&format!("acl/acl1_{size}.rules"))).unwrap();
+        let trace = parse_trace(&testkit::data::text(&format!("acl/acl1_{size}.trace"))).unwrap();
         let step = trace.len().div_ceil(600);
         let keys: Vec<[u32; 5]> = trace.iter().step_by(step).map(|header| header.key).collect();
         check_set(&set, &keys);
