@@ -4,13 +4,14 @@ CARGO ?= cargo
 BIN := target/release/millrace
 DEMO := examples/nat-firewall-balancer
 
-.PHONY: help demo test bench bench-report fuzz setup tools release clean
+.PHONY: help demo test bench bench-report fuzz asan setup tools release clean
 
 help:
 	@echo "make demo    build, and run the main job over a capture"
 	@echo "make test    run every test"
 	@echo "make bench   print cycles per packet beside dpdk-testpmd"
 	@echo "make bench-report   carry out the experiments of five papers, and write a report"
+	@echo "make asan    run tests and fuzz targets under AddressSanitizer (SHORT=1: some tests only)"
 	@echo "make fuzz    run every fuzz target for 10 minutes (SECONDS=600)"
 
 setup:
@@ -34,6 +35,9 @@ bench-report: release
 SECONDS ?= 600
 fuzz: setup
 	fuzz/run all $(SECONDS)
+
+asan: setup
+	@scripts/asan $(if $(SHORT),short)
 
 clean:
 	$(CARGO) clean

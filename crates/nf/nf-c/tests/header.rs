@@ -52,6 +52,8 @@ fn mistakes_of_a_c_program_are_errors_and_no_crash() {
         let program = folder.path().join(name);
         let mut cc = Command::new("cc");
         cc.args(["-std=c11", "-g"]).args(STRICT).arg("-I").arg(root().join("include"));
+        // Flags such as -fsanitize=address: those that the library was built with.
+        cc.args(std::env::var("CFLAGS").unwrap_or_default().split_whitespace());
         cc.arg("-o").arg(&program).arg(root().join("tests/mistakes.c")).arg(&library);
         sound(&cc.args(["-lpthread", "-ldl", "-lm"]).output().expect("it runs"));
         let mut run = Command::new(&program);
