@@ -190,11 +190,10 @@ impl Worker {
     #[cold]
     fn run_slow_paths(&mut self, node: usize, paths: usize, packets: &mut [Packet], exits: &mut Exits) {
         for path in 0..paths {
-            let list = exits.other(path).to_vec();
-            if list.is_empty() {
+            if exits.other(path).is_empty() {
                 continue;
             }
-            let slow = self.run_slow_path(node, path, packets, &list);
+            let slow = self.run_slow_path(node, path, packets, exits.other(path));
             for port in 0..slow.outputs() {
                 exits.extend(port, slow.output(port));
             }

@@ -1,0 +1,677 @@
+//! Packet threads allocate nothing in steady state: counted for every element class, for a fused region, and on both
+//! sides of an NF in a process of its own.
+//!
+//! The allocator counts what is allocated and freed on packet threads while a window is open. A window opens when
+//! packets have flowed for a while: tables have grown to the number of flows by then. A failure names the
+//! configuration and shows where the first memory was asked for.
+#![expect(unsafe_code, reason = "an allocator")]
+
+use diag::{Diagnostics, SourceMap};
+use element::configure::Direction;
+use host::chain::Sources;
+use host::fused::{FlowCache, Wanted};
+use host::nf::{Brief, NfOutput, brief};
+use host::running::{Plan, Running};
+use host::{Options, PortOpener, assemble};
+use port::Port;
+use port::frames::FrameSet;
+use port::memory::MemoryPort;
+use shm::pool::{PacketPool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The system's allocator, with a count.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Whether a window is open.
+static OPEN: AtomicBool = AtomicBool::new(false);
+/// Calls of the allocator on packet threads in the window.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+/// Where the first one came from.
+static FIRST: Mutex<Option<String>> = Mutex::new(None);
+
+thread_local! {
+    /// Whether this is a packet thread. Const and without a destructor, so that reading it allocates nothing.
+    static IS_PACKET_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What is in every trace of a flow cache that follows a packet, to make or renew the entry of its flow. That allocates; it has
+/// a bounded share of the time, and is no part of what is done to a packet.
+const FOLLOWING: [&str; 2] = ["learn", "fused/cache.rs"];
+
+fn count() {
+    if !OPEN.load(Ordering::Relaxed) || !IS_PACKET_THREAD.get() {
+        return;
+    }
+    if CALLS.load(Ordering::Relaxed) > 0 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    // What this allocates is not counted.
+    IS_PACKET_THREAD.set(false);
+    let trace = Backtrace::force_capture().to_string();
+    if !FOLLOWING.iter().all(|part| trace.contains(part)) {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace);
+    }
+    IS_PACKET_THREAD.set(true);
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.realloc(pointer, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's promise, passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+/// Held by the test that counts: there is one window.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The part of a trace that is ours, without the allocator's own frames.
+fn shortened(trace: &str) -> String {
+    let lines: Vec<&str> = trace.lines().collect();
+    let begin = lines.iter().rposition(|line| line.contains("allocations::count")).map_or(0, |at| at + 2);
+    lines[begin.min(lines.len())..].iter().take(60).fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "{line}");
+        text
+    })
+}
+
+/// How long a window is at least: ageing and other work by the clock falls into it.
+const WINDOW: Duration = Duration::from_millis(60);
+/// How many packets an element has to move before and in a window.
+const PACKETS: u64 = 2_000;
+/// How long those may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Counts while `moved` grows, after a warm-up; the calls, or why nothing was counted.
+fn window(warm_up: Duration, moved: &dyn Fn() -> u64) -> Result<Option<String>, String> {
+    let wait = |from: u64, least: Duration| {
+        let start = Instant::now();
+        while moved() < from + PACKETS || start.elapsed() < least {
+            if start.elapsed() > PATIENCE {
+                return Err(format!("{} packets moved in {PATIENCE:?}", moved() - from));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    };
+    wait(0, warm_up)?;
+    CALLS.store(0, Ordering::Relaxed);
+    *FIRST.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    let from = moved();
+    OPEN.store(true, Ordering::SeqCst);
+    let waited = wait(from, WINDOW);
+    OPEN.store(false, Ordering::SeqCst);
+    waited?;
+    let calls = CALLS.load(Ordering::Relaxed);
+    // The thread that counts may still be at writing it down.
+    let start = Instant::now();
+    let first = || FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mut trace = first();
+    while calls > 0 && trace.is_none() && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(2));
+        trace = first();
+    }
+    Ok(trace.map(|trace| format!("{calls} calls of the allocator; the first:\n{}", shortened(&trace))))
+}
+
+/// Frames of 40 flows, by the name of the port that receives them.
+fn frames(port: &str) -> Vec<Vec<u8>> {
+    let ether = |ethertype: u16, payload: Vec<u8>| {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9];
+        frame.extend(ethertype.to_be_bytes());
+        frame.extend(payload);
+        frame.resize(frame.len().max(60), 0);
+        frame
+    };
+    // An IPv4 packet: more fragments and the offset in `fragment`.
+    let ip = |at: u8, protocol: u8, fragment: u16, transport: &[u8]| {
+        let bytes = 20 + transport.len() as u16;
+        let mut packet = vec![0x45, 0];
+        packet.extend(bytes.to_be_bytes());
+        packet.extend([0, at]);
+        packet.extend(fragment.to_be_bytes());
+        packet.extend([64, protocol, 0, 0, 10, 0, 0, at, 10, 1, 0, at % 8]);
+        packet.extend(transport);
+        assert!(packet::checksum::set_ipv4_header(packet.as_mut_slice(), 0, 20));
+        packet
+    };
+    let udp = |at: u8| {
+        ip(at, 17, 0, &[16, at, 0, 53, 0, 26, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+    };
+    let tcp = |at: u8| ip(at, 6, 0, &[16, at, 0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    let echo = |at: u8| {
+        let mut message = vec![8, 0, 0, 0, 0, at, 0, 1, 1, 2, 3, 4];
+        let sum = packet::checksum::icmp(message.as_slice(), 0, 12).expect("twelve bytes");
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        ip(at, 1, 0, &message)
+    };
+    let ip6 = |at: u8| {
+        let mut packet = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+        for last in [at, 200] {
+            packet.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+        }
+        packet.extend([16, at, 0, 53, 0, 8, 1, 1]);
+        packet
+    };
+    let arp =
+        |at: u8| vec![0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 9, 10, 0, 0, at, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1];
+    (1..=40u8)
+        .flat_map(|at| match port {
+            "ip" => vec![ether(0x800, udp(at)), ether(0x800, tcp(at)), ether(0x800, echo(at))],
+            "udp" => vec![ether(0x800, udp(at))],
+            "tcp" => vec![ether(0x800, tcp(at))],
+            "echo" => vec![ether(0x800, echo(at))],
+            "ip6" => vec![ether(0x86dd, ip6(at))],
+            "arp" => vec![ether(0x806, arp(at))],
+            "long" => vec![ether(0x800, ip(at, 17, 0, &[at; 1200]))],
+            "fragments" => {
+                vec![ether(0x800, ip(at, 17, 0x2000, &[at; 64])), ether(0x800, ip(at, 17, 8, &[at; 40]))]
+            }
+            "vlan" => vec![ether(0x8100, [vec![0, at % 4, 8, 0], udp(at)].concat())],
+            _ => vec![
+                ether(0x800, udp(at)),
+                ether(0x800, tcp(at)),
+                ether(0x86dd, ip6(at)),
+                ether(0x806, arp(at)),
+            ],
+        })
+        .collect()
+}
+
+/// Ports that receive the frames of their name, and free what is sent.
+struct Ports;
+
+impl PortOpener for Ports {
+    fn open(&mut self, name: &str, direction: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+        Ok(Box::new(match direction {
+            Direction::Receive => {
+                MemoryPort::generator(name, Arc::new(FrameSet::new(frames(name)).expect("frames")))
+            }
+            _ => MemoryPort::sink(name),
+        }))
+    }
+}
+
+/// What a case is run with.
+fn options(folder: &Path, fused: Wanted) -> Options {
+    Options { fused, cache: FlowCache::Auto, folder: folder.to_path_buf(), ..Options::default() }
+}
+
+fn start(text: &str, options: &Options) -> Result<Running, String> {
+    let mut map = SourceMap::new();
+    let source = map.add("test.click", text);
+    let mut diags = Diagnostics::new();
+    let ast = click::parse(&mut map, source, &mut diags);
+    let graph = click::flatten(&ast, &host::assemble::KnownClasses, &[], &mut diags);
+    let assembly = assemble(&graph, options, &mut Ports, &mut diags).map_err(|error| error.to_string())?;
+    let assembly = assembly.filter(|_| !diags.has_errors()).ok_or_else(|| diags.render_short(&map))?;
+    let pool =
+        SharedPool::new(Region::create(RegionOptions::slots(8192)).map_err(|error| error.to_string())?);
+    let plan = Plan { on_thread: Arc::new(|_| IS_PACKET_THREAD.set(true)), print: |_| {}, ..Plan::default() };
+    Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker())).map_err(|error| error.to_string())
+}
+
+/// Runs a configuration; what elements of the class allocated in steady state.
+fn measure(class: &str, text: &str, options: &Options, warm_up: Duration) -> Result<Option<String>, String> {
+    let running = start(text, options)?;
+    let moved = || {
+        let nodes = running.report().nodes.into_iter().filter(|node| node.class == class);
+        nodes.map(|node| node.input + node.received + node.made + node.outputs.iter().sum::<u64>()).sum()
+    };
+    let found = window(warm_up, &moved);
+    running.stop();
+    let outcome = running.wait();
+    if !outcome.is_sound() {
+        return Err("the books do not balance".into());
+    }
+    if options.fused == Wanted::All {
+        let regions = &outcome.workers[0].stretches;
+        let hits: Vec<u64> = regions.iter().map(|region| region.cache_counts().hits).collect();
+        if regions.is_empty() || options.cache != FlowCache::Off && hits.iter().sum::<u64>() < PACKETS {
+            return Err(format!("regions whose flow caches decided {hits:?} packets"));
+        }
+    }
+    found
+}
+
+/// A configuration for each class that packets pass.
+const CASES: &[(&str, &str)] = &[
+    ("Align", "FromDevice(any) -> Align(4, 0) -> Discard"),
+    (
+        "ARPQuerier",
+        "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> SetIPAddress(10.0.0.1) \
+        -> q :: ARPQuerier(10.0.0.77, 2:0:0:0:0:1) -> Queue -> Unqueue -> Discard; FromDevice(arp) -> [1] q",
+    ),
+    ("ARPResponder", "FromDevice(arp) -> ARPResponder(10.0.0.1 2:0:0:0:0:1) -> Discard"),
+    ("AverageCounter", "FromDevice(any) -> AverageCounter -> Discard"),
+    ("BandwidthRatedUnqueue", "FromDevice(any) -> Queue -> BandwidthRatedUnqueue(100MBps) -> Discard"),
+    ("BandwidthShaper", "FromDevice(any) -> Queue -> BandwidthShaper(100MBps) -> Unqueue -> Discard"),
+    ("CheckICMPHeader", "FromDevice(echo) -> Strip(14) -> CheckIPHeader -> CheckICMPHeader -> Discard"),
+    ("CheckIP6Header", "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> Discard"),
+    ("CheckIPHeader", "FromDevice(any) -> Strip(14) -> CheckIPHeader -> Discard"),
+    ("CheckIPHeader2", "FromDevice(any) -> Strip(14) -> CheckIPHeader2 -> Discard"),
+    ("CheckLength", "FromDevice(any) -> CheckLength(60) -> Discard"),
+    ("CheckPaint", "FromDevice(any) -> Paint(1) -> CheckPaint(1) -> Discard"),
+    ("CheckTCPHeader", "FromDevice(tcp) -> Strip(14) -> CheckIPHeader -> CheckTCPHeader -> Discard"),
+    ("CheckUDPHeader", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> CheckUDPHeader -> Discard"),
+    (
+        "Classifier",
+        "FromDevice(any) -> c :: Classifier(12/0800, 12/0806, -) -> d :: Discard; c[1] -> d; c[2] -> d",
+    ),
+    ("Counter", "FromDevice(any) -> Counter -> Discard"),
+    (
+        "DRRSched",
+        "FromDevice(any) -> Queue -> s :: DRRSched -> Unqueue -> Discard; FromDevice(udp) -> Queue -> [1] s",
+    ),
+    ("DecIP6HLIM", "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> DecIP6HLIM -> Discard"),
+    ("DecIPTTL", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> DecIPTTL -> Discard"),
+    ("DelayShaper", "FromDevice(any) -> SetTimestamp -> Queue -> DelayShaper(1ms) -> Unqueue -> Discard"),
+    ("DelayUnqueue", "FromDevice(any) -> SetTimestamp -> Queue -> DelayUnqueue(1ms) -> Discard"),
+    ("Discard", "FromDevice(any) -> Discard"),
+    ("Dispatch", "FromDevice(any) -> d :: Dispatch(udp, all) -> Discard; d[1] -> Discard"),
+    ("DropBroadcasts", "FromDevice(any) -> DropBroadcasts -> Discard"),
+    ("EnsureEther", "FromDevice(udp) -> Strip(14) -> MarkIPHeader -> EnsureEther -> Discard"),
+    ("EtherEncap", "FromDevice(any) -> EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> Discard"),
+    ("EtherMirror", "FromDevice(any) -> EtherMirror -> Discard"),
+    ("EtherRewrite", "FromDevice(any) -> EtherRewrite(1:1:1:1:1:1, 2:2:2:2:2:2) -> Discard"),
+    (
+        "EtherSwitch",
+        "FromDevice(any) -> s :: EtherSwitch -> Discard; FromDevice(arp) -> [1] s; s[1] -> Discard",
+    ),
+    ("FixIPSrc", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> FixIPSrc(7.7.7.7) -> Discard"),
+    ("FlowSwitch", "FromDevice(any) -> f :: FlowSwitch -> Discard; f[1] -> Discard"),
+    ("FromDPDKDevice", "FromDPDKDevice(any) -> Discard"),
+    ("FromDevice", "FromDevice(any) -> Discard"),
+    ("FrontDropQueue", "FromDevice(any) -> FrontDropQueue(64) -> Unqueue -> Discard"),
+    ("FullNoteQueue", "FromDevice(any) -> FullNoteQueue(64) -> Unqueue -> Discard"),
+    ("GetIP6Address", "FromDevice(ip6) -> Strip(14) -> GetIP6Address(24) -> Discard"),
+    ("GetIPAddress", "FromDevice(udp) -> Strip(14) -> GetIPAddress(16) -> Discard"),
+    ("HashSwitch", "FromDevice(any) -> h :: HashSwitch(26, 8) -> Discard; h[1] -> Discard"),
+    ("HostEtherFilter", "FromDevice(any) -> HostEtherFilter(2:0:0:0:0:1) -> Discard"),
+    (
+        "ICMP6Error",
+        "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> ICMP6Error(2001:db8::9, 1, 0) -> Discard",
+    ),
+    (
+        "ICMPError",
+        "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> ICMPError(10.0.0.1, timeexceeded) -> Discard",
+    ),
+    ("ICMPPingResponder", "FromDevice(echo) -> Strip(14) -> CheckIPHeader -> ICMPPingResponder -> Discard"),
+    (
+        "ICMPPingRewriter",
+        "FromDevice(echo) -> Strip(14) -> CheckIPHeader \
+        -> r :: ICMPPingRewriter(pattern 203.0.113.1 1024-65535# - - 0 0) -> Discard",
+    ),
+    (
+        "ICMPRewriter",
+        "FromDevice(udp) -> Strip(14) -> CheckIPHeader \
+        -> nat :: UDPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1) \
+        -> ICMPError(10.9.9.9, unreachable, host) -> ICMPRewriter(nat) -> Discard; nat[1] -> Discard",
+    ),
+    ("IP6NDAdvertiser", "FromDevice(ip6) -> IP6NDAdvertiser(2001:db8::5 0:0:c0:ae:67:ef) -> Discard"),
+    (
+        "IP6NDSolicitor",
+        "FromDevice(ip6) -> Strip(14) -> CheckIP6Header \
+        -> s :: IP6NDSolicitor(2001:db8::77, 2:0:0:0:0:1) -> Discard; FromDevice(ip6) -> [1] s; s[1] -> Discard",
+    ),
+    (
+        "IPAddrPairRewriter",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader \
+        -> IPAddrPairRewriter(pattern 203.0.113.1-203.0.113.200# - 0 0) -> Discard",
+    ),
+    (
+        "IPAddrRewriter",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader \
+        -> IPAddrRewriter(pattern 203.0.113.1-203.0.113.200# - 0 0) -> Discard",
+    ),
+    (
+        "IPClassifier",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> c :: IPClassifier(tcp, udp, -) -> d :: Discard; \
+        c[1] -> d; c[2] -> d",
+    ),
+    ("IPEncap", "FromDevice(udp) -> Strip(14) -> IPEncap(4, 18.26.4.24, 140.247.60.147) -> Discard"),
+    ("IPFilter", "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> IPFilter(allow udp, deny all) -> Discard"),
+    (
+        "IPFragmenter",
+        "FromDevice(long) -> Strip(14) -> CheckIPHeader -> IPFragmenter(576, HONOR_DF false) -> Discard",
+    ),
+    ("IPGWOptions", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> IPGWOptions(18.26.4.24) -> Discard"),
+    ("IPMirror", "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> IPMirror -> Discard"),
+    (
+        "IPRewriter",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader \
+        -> IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 0) -> Discard",
+    ),
+    (
+        "Resolver",
+        "FromDevice(arp) -> r :: Resolver(lan, 10.0.0.1/24, MAC 2:0:0:0:0:1) -> Discard; r[1] -> Discard",
+    ),
+    ("InfiniteSource", "InfiniteSource(\\<01 02 03>) -> Discard"),
+    (
+        "LookupIP6Route",
+        "FromDevice(ip6) -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) \
+        -> LookupIP6Route(2001:db8::/32 0) -> Discard",
+    ),
+    ("MarkIP6Header", "FromDevice(ip6) -> MarkIP6Header(14) -> Discard"),
+    ("MarkIPCE", "FromDevice(udp) -> MarkIPHeader(14) -> MarkIPCE -> Discard"),
+    ("MarkIPHeader", "FromDevice(udp) -> MarkIPHeader(14) -> Discard"),
+    ("MarkMACHeader", "FromDevice(udp) -> MarkMACHeader -> Discard"),
+    ("NotifierQueue", "FromDevice(any) -> NotifierQueue(64) -> Unqueue -> Discard"),
+    ("Null", "FromDevice(any) -> Null -> Discard"),
+    ("OriginSwitch", "FromDevice(any) -> o :: OriginSwitch(0, OTHERWISE 1) -> Discard; o[1] -> Discard"),
+    ("Paint", "FromDevice(any) -> Paint(7) -> Discard"),
+    ("PaintSwitch", "FromDevice(any) -> Paint(1) -> p :: PaintSwitch -> Discard; p[1] -> Discard"),
+    ("PaintTee", "FromDevice(any) -> Paint(1) -> p :: PaintTee(1) -> Discard; p[1] -> Discard"),
+    ("Peel", "FromDevice(vlan) -> Peel(vlan) -> Discard"),
+    (
+        "PrioSched",
+        "FromDevice(any) -> Queue -> s :: PrioSched -> Unqueue -> Discard; FromDevice(udp) -> Queue -> [1] s",
+    ),
+    (
+        "PullSwitch",
+        "FromDevice(any) -> Queue -> s :: PullSwitch(0) -> Unqueue -> Discard; FromDevice(udp) -> Queue -> [1] s",
+    ),
+    ("PullTee", "FromDevice(any) -> Queue -> t :: PullTee -> Unqueue -> Discard; t[1] -> Discard"),
+    ("Queue", "FromDevice(any) -> Queue(64) -> Unqueue -> Discard"),
+    ("RED", "FromDevice(any) -> RED(5, 50, 0.1) -> Queue(100) -> Unqueue -> Discard"),
+    ("RandomSample", "FromDevice(any) -> RandomSample(0.5) -> Discard"),
+    ("RandomSwitch", "FromDevice(any) -> r :: RandomSwitch -> Discard; r[1] -> Discard"),
+    ("RatedSource", "RatedSource(\\<01 02>, RATE 100000) -> Discard"),
+    ("RatedUnqueue", "FromDevice(any) -> Queue -> RatedUnqueue(1000000) -> Discard"),
+    ("ResetIPChecksum", "FromDevice(udp) -> MarkIPHeader(14) -> ResetIPChecksum -> Discard"),
+    (
+        "RoundRobinSched",
+        "FromDevice(any) -> Queue -> s :: RoundRobinSched -> Unqueue -> Discard; \
+        FromDevice(udp) -> Queue -> [1] s",
+    ),
+    ("RoundRobinSwitch", "FromDevice(any) -> r :: RoundRobinSwitch -> Discard; r[1] -> Discard"),
+    ("SetAnnoByte", "FromDevice(any) -> SetAnnoByte(PAINT, 7) -> Discard"),
+    ("SetIP6Address", "FromDevice(any) -> SetIP6Address(2001:db8::99) -> Discard"),
+    ("SetIPAddress", "FromDevice(any) -> SetIPAddress(1.2.3.4) -> Discard"),
+    ("SetIPChecksum", "FromDevice(udp) -> MarkIPHeader(14) -> SetIPChecksum -> Discard"),
+    ("SetIPDSCP", "FromDevice(udp) -> MarkIPHeader(14) -> SetIPDSCP(46) -> Discard"),
+    ("SetIPECN", "FromDevice(udp) -> MarkIPHeader(14) -> SetIPECN(1) -> Discard"),
+    ("SetTCPChecksum", "FromDevice(tcp) -> MarkIPHeader(14) -> SetTCPChecksum -> Discard"),
+    ("SetTimestamp", "FromDevice(any) -> SetTimestamp -> Discard"),
+    ("SetUDPChecksum", "FromDevice(udp) -> MarkIPHeader(14) -> SetUDPChecksum -> Discard"),
+    ("SetVLANAnno", "FromDevice(any) -> SetVLANAnno(5) -> Discard"),
+    ("Shaper", "FromDevice(any) -> Queue -> Shaper(1000000) -> Unqueue -> Discard"),
+    ("SimpleQueue", "FromDevice(any) -> SimpleQueue(64) -> Unqueue -> Discard"),
+    (
+        "StaticPullSwitch",
+        "FromDevice(any) -> Queue -> s :: StaticPullSwitch(0) -> Unqueue -> Discard; \
+        FromDevice(udp) -> Queue -> [1] s",
+    ),
+    ("StaticSwitch", "FromDevice(any) -> s :: StaticSwitch(1) -> Discard; s[1] -> Discard"),
+    ("Steer", "FromDevice(any) -> s :: Steer(nf, 2, flow) -> Discard; s[1] -> Discard; Idle -> [1] s"),
+    ("StoreEtherAddress", "FromDevice(any) -> StoreEtherAddress(2:0:0:0:0:7, dst) -> Discard"),
+    ("StoreIP6Address", "FromDevice(ip6) -> Strip(14) -> StoreIP6Address(2001:db8::5, 24) -> Discard"),
+    (
+        "StoreIPAddress",
+        "FromDevice(udp) -> Strip(14) -> MarkIPHeader -> StoreIPAddress(1.2.3.4, 16) -> Discard",
+    ),
+    (
+        "StrideSched",
+        "FromDevice(any) -> Queue -> s :: StrideSched(1, 2) -> Unqueue -> Discard; \
+        FromDevice(udp) -> Queue -> [1] s",
+    ),
+    ("Strip", "FromDevice(any) -> Strip(14) -> Discard"),
+    ("StripIPHeader", "FromDevice(udp) -> MarkIPHeader(14) -> StripIPHeader -> Discard"),
+    ("StripToNetworkHeader", "FromDevice(udp) -> MarkIPHeader(14) -> StripToNetworkHeader -> Discard"),
+    ("Switch", "FromDevice(any) -> s :: Switch(1) -> Discard; s[1] -> Discard"),
+    (
+        "TCPRewriter",
+        "FromDevice(tcp) -> Strip(14) -> CheckIPHeader \
+        -> TCPRewriter(pattern 203.0.113.1 1024-65535# - - 0 0) -> Discard",
+    ),
+    ("Tee", "FromDevice(any) -> t :: Tee -> Discard; t[1] -> EtherMirror -> Discard"),
+    ("ThreadSafeQueue", "FromDevice(any) -> ThreadSafeQueue(64) -> Unqueue -> Discard"),
+    ("TimedSource", "TimedSource(0.0001, \\<01 02>) -> Discard"),
+    ("ToDPDKDevice", "FromDevice(any) -> ToDPDKDevice(out)"),
+    ("ToDevice", "FromDevice(any) -> ToDevice(out)"),
+    ("ToDump", "FromDevice(any) -> ToDump(FOLDER/dump.pcap)"),
+    ("Truncate", "FromDevice(any) -> Truncate(50) -> Discard"),
+    ("UDPIPEncap", "FromDevice(any) -> UDPIPEncap(1.0.0.1, 1234, 2.0.0.2, 5678) -> Discard"),
+    (
+        "UDPRewriter",
+        "FromDevice(udp) -> Strip(14) -> CheckIPHeader \
+        -> UDPRewriter(pattern 203.0.113.1 1024-65535# - - 0 0) -> Discard",
+    ),
+    ("Unqueue", "FromDevice(any) -> Queue -> Unqueue -> Discard"),
+    ("Unstrip", "FromDevice(any) -> Unstrip(4) -> Discard"),
+    ("VLANDecap", "FromDevice(vlan) -> VLANDecap -> Discard"),
+    ("VLANEncap", "FromDevice(any) -> VLANEncap(VLAN_ID 100) -> Discard"),
+    (
+        "DirectIPLookup",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> DirectIPLookup(10.0.0.0/8 0) -> Discard",
+    ),
+    (
+        "LinearIPLookup",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> LinearIPLookup(10.0.0.0/8 0) -> Discard",
+    ),
+    (
+        "RadixIPLookup",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> RadixIPLookup(10.0.0.0/8 0) -> Discard",
+    ),
+    (
+        "RangeIPLookup",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> RangeIPLookup(10.0.0.0/8 0) -> Discard",
+    ),
+    (
+        "SortedIPLookup",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> SortedIPLookup(10.0.0.0/8 0) -> Discard",
+    ),
+    (
+        "StaticIPLookup",
+        "FromDevice(ip) -> Strip(14) -> CheckIPHeader -> StaticIPLookup(10.0.0.0/8 0) -> Discard",
+    ),
+];
+
+/// Classes that are not counted, or that may allocate, each with its reason.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("AddressInfo", "passes no packets: names for addresses"),
+    ("AlignmentInfo", "passes no packets"),
+    ("ARPFaker", "four packets in twenty seconds are no steady state"),
+    ("ARPPrint", "formats a line for each packet: that is its purpose"),
+    ("ARPTable", "passes no packets: the table of ARPQuerier, which is counted"),
+    ("DPDKInfo", "passes no packets"),
+    ("DriverManager", "runs instructions, which are text, and passes no packets"),
+    ("FromDump", "a capture ends: there is no steady state"),
+    ("FromIPSummaryDump", "parses a line of text for each packet, and ends with its file"),
+    ("Idle", "passes no packets"),
+    ("IPPrint", "formats a line for each packet: that is its purpose"),
+    ("IPReassembler", "gathers the bytes of each datagram that came in pieces, which is its slow path"),
+    ("IPRewriterPatterns", "passes no packets: names for patterns"),
+    ("Print", "formats a line for each packet: that is its purpose"),
+    ("ProcessNF", "counted by a test of its own, on both sides"),
+    ("RoundRobinIPMapper", "is asked for new flows only: steady flows have mappings"),
+    ("ScheduleInfo", "passes no packets"),
+    ("Script", "runs instructions, which are text, for packets that are pushed into it"),
+    ("SourceIPHashMapper", "is asked for new flows only: steady flows have mappings"),
+    ("StaticThreadSched", "passes no packets"),
+    ("ToIPSummaryDump", "formats a line for each packet: that is its purpose"),
+];
+
+#[test]
+fn no_element_allocates_in_steady_state() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let only = std::env::var("CLASS").ok();
+    let mut failures = String::new();
+    for (class, text) in CASES.iter().filter(|(class, _)| only.as_deref().is_none_or(|only| only == *class)) {
+        let text = text.replace("FOLDER", &folder.path().display().to_string());
+        match measure(class, &text, &options(folder.path(), Wanted::Nothing), WINDOW) {
+            Ok(None) => {}
+            Ok(Some(found)) => writeln!(failures, "\n{class}: {text}\n{found}").expect("a string"),
+            Err(why) => writeln!(failures, "\n{class}: {text}\nnot counted: {why}").expect("a string"),
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+/// A fused region of mappings, rules and routes.
+#[test]
+fn a_fused_region_allocates_nothing() {
+    let _alone = alone();
+    let text = "FromDevice(udp) -> Strip(14) -> CheckIPHeader -> c :: IPClassifier(udp or tcp, -)
+            -> r :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1)
+            -> f :: IPFilter(deny dst port 7, allow all) -> t :: RadixIPLookup(10.0.0.0/8 0, 0/0 1)
+            -> DecIPTTL -> n :: Counter -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDevice(out);
+        c[1] -> d :: Discard; r[1] -> d; t[1] -> d;";
+    for cache in [FlowCache::Off] {
+        let options = Options { cache, ..options(Path::new("."), Wanted::All) };
+        let found = measure("Counter", text, &options, WINDOW).unwrap_or_else(|why| panic!("{why}"));
+        assert!(found.is_none(), "{cache:?}: {}", found.unwrap_or_default());
+    }
+}
+
+/// How many packets an NF in a process takes before its window opens, and in it.
+const NF_PACKETS: u64 = 20_000;
+
+/// The NF of the test below: this program, started again by the host. Passes packets on, and writes what it allocated
+/// meanwhile into the file that its configuration names.
+#[test]
+fn the_nf() {
+    if std::env::var_os(nf::ENVIRONMENT).is_none() {
+        return;
+    }
+    let mut link = nf::Link::attach(&nf::Options::new("counted")).expect("a host");
+    let file = String::from_utf8(link.config().to_vec()).expect("a path");
+    let (mut packets, mut total) = (Vec::with_capacity(link.burst()), 0);
+    let pass = |link: &mut nf::Link, packets: &mut Vec<nf::Packet>| {
+        let count = link.receive(packets);
+        packets.drain(..).for_each(|packet| link.pass(packet));
+        if count == 0 {
+            link.wait();
+        }
+        count as u64
+    };
+    while total < NF_PACKETS && !link.is_over() {
+        total += pass(&mut link, &mut packets);
+    }
+    IS_PACKET_THREAD.set(true);
+    OPEN.store(true, Ordering::SeqCst);
+    while total < 2 * NF_PACKETS && !link.is_over() {
+        total += pass(&mut link, &mut packets);
+    }
+    OPEN.store(false, Ordering::SeqCst);
+    let trace = FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let found = trace.map_or("nothing".into(), |trace| shortened(&trace));
+    std::fs::write(&file, format!("{total} packets, {} calls\n{found}", CALLS.load(Ordering::Relaxed)))
+        .expect("written");
+    while !link.is_over() {
+        pass(&mut link, &mut packets);
+    }
+    link.close();
+}
+
+/// Packets are lent to an NF in a process and come back: neither side allocates for that.
+#[test]
+fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (said, chain_file) = (folder.path().join("nf.txt"), folder.path().join("chain.toml"));
+    let program = std::env::current_exe().expect("this program");
+    let text = format!(
+        "links = [\"in -> [a]nf[b] -> out\"]
+         [ports]
+         in = {{ traffic = {{ flows = 40, size = 64 }} }}
+         out = {{ discard = true }}
+         [nf.nf]
+         program = {program:?}
+         arguments = [\"--exact\", \"the_nf\", \"--test-threads\", \"1\"]
+         interfaces = [\"a\", \"b\"]
+         confine = false
+         config = {said:?}\n"
+    );
+    std::fs::write(&chain_file, text).expect("written");
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let chain = host::chain::load(&chain_file, &[], &mut map, &mut diags);
+    let chain = chain.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+    let brief = Brief {
+        chain: chain_file,
+        defines: vec![],
+        evaluator: false,
+        fused: false,
+        cache: FlowCache::Off,
+        sources: Sources::of_files(),
+    };
+    let set = Arc::new(FrameSet::new(frames("ip")).expect("frames"));
+    let made = Box::new(move |_: &host::chain::TrafficDecl, _: &mut Diagnostics| Some(Arc::clone(&set)));
+    let starter = brief::starter(&brief, 64, NfOutput::Inherit).expect("a brief");
+    let mut ports = host::ports::Ports::new(&chain, 1, RegionOptions::slots(8192), made)
+        .start_by(starter, Arc::default());
+    let options = Options { folder: folder.path().to_path_buf(), ..Options::default() };
+    let assembly = assemble(&chain.graph, &options, &mut ports, &mut diags).expect("machine code");
+    let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+    let nfs = ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default();
+    let plan = Plan { on_thread: Arc::new(|_| IS_PACKET_THREAD.set(true)), nfs, ..Plan::default() };
+    let running = Running::start(assembly, &plan, ports.pools().expect("memory")).expect("threads");
+    // What came back from the NF, not what was dropped in front of one that does not run yet.
+    let moved = || {
+        let report = running.report();
+        let nf = report.nodes.iter().find(|node| node.class == "ProcessNF").expect("the NF");
+        nf.outputs.iter().sum::<u64>()
+    };
+    let found = window(WINDOW, &moved);
+    // The NF's own window.
+    let start = Instant::now();
+    while !said.exists() && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    running.stop();
+    let outcome = running.wait();
+    drop(ports);
+    assert_eq!(outcome.report.imbalance(), 0);
+    let found = found.unwrap_or_else(|why| panic!("{why}"));
+    assert!(found.is_none(), "the host's side: {}", found.unwrap_or_default());
+    let said = std::fs::read_to_string(&said).expect("the NF moved packets");
+    assert!(said.ends_with(" 0 calls\nnothing"), "the NF's side: {said}");
+}
+
+#[test]
+fn every_class_is_counted_or_has_a_reason() {
+    let listed: Vec<&str> = CASES.iter().chain(EXCEPTIONS).map(|(class, _)| *class).collect();
+    let distinct: BTreeSet<&str> = listed.iter().copied().collect();
+    assert_eq!(listed.len(), distinct.len(), "a class is listed twice");
+    let all: BTreeSet<&str> = element::class::names().collect();
+    let missing: Vec<_> = all.difference(&distinct).collect();
+    let unknown: Vec<_> = distinct.difference(&all).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "not listed: {missing:?}; no classes: {unknown:?}");
+}
