@@ -10,6 +10,7 @@ help:
 	@echo "make demo    build, and run the main job over a capture"
 	@echo "make test    run every test"
 	@echo "make bench   print cycles per packet beside dpdk-testpmd"
+	@echo "make bench AGAINST=OTHER_MILLRACE   which rows are slower than with another build (INSTRUCTIONS=1: take more instructions)"
 	@echo "make bench-report   carry out the experiments of five papers, and write a report"
 	@echo "make asan    run tests and fuzz targets under AddressSanitizer (SHORT=1: some tests only)"
 	@echo "make fuzz    run every fuzz target for 10 minutes (SECONDS=600)"
@@ -27,7 +28,7 @@ test: setup
 	@scripts/test
 
 bench: release
-	@scripts/bench
+	@scripts/bench $(if $(AGAINST),--against "$(AGAINST)" $(if $(INSTRUCTIONS),--instructions))
 
 bench-report: release
 	@scripts/bench-report

@@ -100,6 +100,11 @@ pub struct BenchArgs {
     #[arg(long)]
     gate: bool,
 
+    /// Lays out the chains in the folder of `--keep`, measures nothing, and prints as JSON with which arguments each row is
+    /// measured
+    #[arg(long, hide = true, requires = "keep")]
+    lay_out: bool,
+
     /// Measures one chain in this process
     #[arg(long, hide = true)]
     one: Option<PathBuf>,
@@ -198,6 +203,10 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         folder: scratch.folder.clone(),
         program: (program, vec!["bench".into()]),
     };
+    if args.lay_out {
+        print(&format!("{}\n", serde_json::to_string(&speed::lay_out(&options)?)?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if cfg!(debug_assertions) {
         eprintln!("WARNING: not built in release mode: the figures say nothing");
     }

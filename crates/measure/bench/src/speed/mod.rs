@@ -29,4 +29,4 @@ pub mod workload;
 pub use measure::{MeasureOptions, Sample, measure_chain};
 pub use report::Report;
 pub use scene::PortKind;
-pub use schedule::{Options, run};
+pub use schedule::{LaidOut, Options, lay_out, run};

@@ -12,6 +12,7 @@ use super::{full_table, isp, peers};
 use crate::BenchError;
 use crate::machine::Machine;
 use crate::shape::Shape;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// What to measure, and how.
@@ -59,6 +60,47 @@ enum Job {
     Testpmd(TestpmdOptions),
 }
 
+/// A row that is measured by a program's hidden form: `PROGRAM bench ARGUMENTS`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LaidOut {
+    /// Workload and form.
+    pub name: String,
+    /// The kind of its ports.
+    pub port: PortKind,
+    /// Flows; `None` where frames have no contents.
+    pub flows: Option<u64>,
+    /// The arguments of [`child::arguments`].
+    pub arguments: Vec<String>,
+    /// Why it cannot be measured.
+    pub skipped: Option<String>,
+}
+
+/// Lays out what [`run`] measures, without `dpdk-testpmd`, and measures nothing: so that one program after another can
+/// measure the same chain with the same arguments.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn lay_out(options: &Options) -> Result<Vec<LaidOut>, BenchError> {
+    let options = Options { testpmd: false, ..options.clone() };
+    let machine = Machine::look();
+    let laid_out = |(job, row): (Job, Row)| match job {
+        Job::Chain { chain, options } => Some(LaidOut {
+            name: row.name,
+            port: row.port,
+            flows: row.flows,
+            arguments: child::arguments(&chain, &options),
+            skipped: row.skipped,
+        }),
+        Job::Testpmd(_) => None,
+    };
+    Ok(jobs(&options, &machine, packet_core(&options, &machine))?.into_iter().filter_map(laid_out).collect())
+}
+
+/// The packet thread's core.
+fn packet_core(options: &Options, machine: &Machine) -> usize {
+    options.core.or(machine.cores.last().copied()).unwrap_or(0)
+}
+
 /// Measures everything. `progress` gets a line about each measurement in front of it.
 ///
 /// # Errors
@@ -66,9 +108,34 @@ enum Job {
 /// why.
 pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
     let machine = Machine::look();
-    let core = options.core.or(machine.cores.last().copied()).unwrap_or(0);
+    let core = packet_core(options, &machine);
+    let (jobs, mut rows): (Vec<Job>, Vec<Row>) = jobs(options, &machine, core)?.into_iter().unzip();
+    for round in 1..=options.rounds {
+        for (job, row) in jobs.iter().zip(&mut rows) {
+            if row.skipped.is_some() {
+                continue;
+            }
+            progress(&format!("round {round} of {}: {}", options.rounds, row.title()));
+            let answer = match job {
+                Job::Chain { chain, options: how } => {
+                    child::measure(&options.program.0, &options.program.1, chain, how)?
+                }
+                Job::Testpmd(how) => testpmd::measure(how)?,
+            };
+            match answer {
+                Answer::Sample(sample) => row.samples.push(*sample),
+                Answer::Skip(why) => row.skipped = Some(why),
+            }
+        }
+    }
+    progress("");
+    Ok(Report { machine, core, burst: options.burst, rounds: options.rounds, seconds: options.seconds, rows })
+}
+
+/// What is measured, each with its row, in the order of measuring. Lays out chains and captures.
+fn jobs(options: &Options, machine: &Machine, core: usize) -> Result<Vec<(Job, Row)>, BenchError> {
     let main_core = machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core);
-    let (mut jobs, mut rows) = (Vec::new(), Vec::new());
+    let mut jobs = Vec::new();
     let rules = options.acl.as_deref().map(isp::read).transpose()?;
     let stage = Stage::new(&options.folder)?.with_rules(rules);
     let routes = routes(options, &stage)?;
@@ -92,7 +159,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                     };
                     let frames = options.workloads.first().map_or(flows, |workload| workload.frames(flows));
                     let buffers = port.slots(frames);
-                    jobs.push(Job::Testpmd(TestpmdOptions {
+                    let job = Job::Testpmd(TestpmdOptions {
                         mode,
                         device: port.device(&capture).unwrap_or_default(),
                         seconds: options.seconds,
@@ -101,8 +168,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                         core,
                         main_core,
                         huge_pages: machine.free_huge_mib >= EAL_MIB + slots_mib(buffers),
-                    }));
-                    rows.push(row);
+                    });
+                    jobs.push((job, row));
                 }
             }
             let workloads = options.workloads.iter().filter(|workload| port.suits(workload));
@@ -134,31 +201,11 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
                     slots: port.slots(workload.frames(flows)),
                     shape,
                 };
-                jobs.push(Job::Chain { chain, options });
-                rows.push(row);
+                jobs.push((Job::Chain { chain, options }, row));
             }
         }
     }
-    for round in 1..=options.rounds {
-        for (job, row) in jobs.iter().zip(&mut rows) {
-            if row.skipped.is_some() {
-                continue;
-            }
-            progress(&format!("round {round} of {}: {}", options.rounds, row.title()));
-            let answer = match job {
-                Job::Chain { chain, options: how } => {
-                    child::measure(&options.program.0, &options.program.1, chain, how)?
-                }
-                Job::Testpmd(how) => testpmd::measure(how)?,
-            };
-            match answer {
-                Answer::Sample(sample) => row.samples.push(*sample),
-                Answer::Skip(why) => row.skipped = Some(why),
-            }
-        }
-    }
-    progress("");
-    Ok(Report { machine, core, burst: options.burst, rounds: options.rounds, seconds: options.seconds, rows })
+    Ok(jobs)
 }
 
 /// The forms that a workload is measured in. What stands for input and output has one, and so have processes.
