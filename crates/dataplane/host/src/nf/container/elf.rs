@@ -1,35 +1,100 @@
-//! What a program file says of itself: for which processor it is, and which loader it wants.
+//! What a program file says of itself: for which processor it is, which loader it wants, and which libraries it is
+//! linked with.
+//!
+//! The file is anybody's, and is only ever read. Every read is within the file, each is bounded ([`MOST_BYTES`]), and
+//! so are the names that it gives ([`MOST_NAMES`]). What does not hold together is an error, in [`Elf::broken`].
 
+use object::LittleEndian;
+use object::elf::{self, FileHeader64, ProgramHeader64};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::{ReadCache, ReadCacheOps, ReadRef, StringTable};
+use rustix::fs::{FileType, Mode, OFlags};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// The head of an ELF file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What an ELF file says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Elf {
     /// The processor, by its number in the ELF specification.
-    machine: u16,
+    pub machine: u16,
     /// Whether it has 64 bits, low byte first.
     is_little_64: bool,
     /// What loads its libraries; one that is static has none.
     pub loader: Option<PathBuf>,
+    /// What it is linked with.
+    pub links: Links,
+    /// Why the two above are not known.
+    pub broken: Option<&'static str>,
 }
 
-/// Bytes of a head, and of an entry that says what a part is.
+/// What the dynamic section of a file says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Links {
+    /// The names of its libraries, in order (`DT_NEEDED`).
+    pub needed: Vec<String>,
+    /// The name by which others are linked with it (`DT_SONAME`).
+    pub name: Option<String>,
+    /// Folders for its libraries and those of its libraries (`DT_RPATH`).
+    pub rpath: Option<String>,
+    /// Folders for its own libraries (`DT_RUNPATH`).
+    pub runpath: Option<String>,
+    /// Whether the system's folders are not looked at (`DF_1_NODEFLIB`).
+    pub no_system_folders: bool,
+}
+
+/// Bytes of a head.
 const HEAD: usize = 64;
-const ENTRY: usize = 56;
-/// An entry that names the loader.
-const PT_INTERP: u32 = 3;
+/// The most that is read at once: more than the dynamic section of any program.
+const MOST_BYTES: u64 = 1 << 20;
+/// The most names of a file.
+const MOST_NAMES: usize = 1024;
+/// The flag of `DT_FLAGS_1` by which only what the file names is looked at.
+const NODEFLIB: u64 = 0x800;
 /// Longer than any path.
-const MOST_PATH: u64 = 4096;
+const MOST_PATH: usize = 4096;
+
+/// A file that is read where something points.
+struct Bytes<'a, R: ReadCacheOps>(&'a ReadCache<R>);
+
+// Derived, these would want the file to be one that can be copied.
+impl<R: ReadCacheOps> Copy for Bytes<'_, R> {}
+impl<R: ReadCacheOps> Clone for Bytes<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<'a, R: ReadCacheOps> ReadRef<'a> for Bytes<'a, R> {
+    fn len(self) -> Result<u64, ()> {
+        self.0.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        if size > MOST_BYTES { Err(()) } else { self.0.read_bytes_at(offset, size) }
+    }
+
+    fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        // Of a range that is turned around the cache would subtract.
+        if range.start > range.end { Err(()) } else { self.0.read_bytes_at_until(range, delimiter) }
+    }
+}
+
+type Segments<'a> = &'a [ProgramHeader64<LittleEndian>];
 
 impl Elf {
     /// Of a file; `None` where it is something else, a script for instance.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// When it cannot be read, or is no file but a device or a pipe, which may have no end.
     pub fn of(path: &Path) -> io::Result<Option<Elf>> {
-        let mut file = std::fs::File::open(path)?;
+        let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        if FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        let mut file = File::open(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
         Elf::read(&mut file)
     }
 
@@ -43,28 +108,37 @@ impl Elf {
         let machine = [head[18], head[19]];
         let machine = if little { u16::from_le_bytes(machine) } else { u16::from_be_bytes(machine) };
         let is_little_64 = little && head[4] == 2;
-        let mut elf = Elf { machine, is_little_64, loader: None };
-        if !is_little_64 || head.len() < HEAD {
-            return Ok(Some(elf));
-        }
-        let [entries_at, size, count] = [number(&head, 32, 8), number(&head, 54, 2), number(&head, 56, 2)];
-        for entry in 0..count {
-            let mut bytes = [0; ENTRY];
-            file.seek(SeekFrom::Start(entries_at.saturating_add(entry * size)))?;
-            if file.read_exact(&mut bytes).is_err() {
-                break;
-            }
-            if number(&bytes, 0, 4) != u64::from(PT_INTERP) {
-                continue;
-            }
-            let (at, length) = (number(&bytes, 8, 8), number(&bytes, 32, 8));
-            let mut path = vec![];
-            file.seek(SeekFrom::Start(at))?;
-            file.by_ref().take(length.min(MOST_PATH)).read_to_end(&mut path)?;
-            let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
-            elf.loader = std::str::from_utf8(path).ok().filter(|path| !path.is_empty()).map(PathBuf::from);
+        let mut elf = Elf { machine, is_little_64, ..Elf::default() };
+        if is_little_64 {
+            file.seek(SeekFrom::Start(0))?;
+            elf.broken = elf.read_segments(Bytes(&ReadCache::new(file))).err();
         }
         Ok(Some(elf))
+    }
+
+    fn read_segments<R: ReadCacheOps>(&mut self, file: Bytes<'_, R>) -> Result<(), &'static str> {
+        let head = FileHeader64::<LittleEndian>::parse(file).map_err(|_| "its head is cut off")?;
+        let segments = head.program_headers(LittleEndian, file);
+        let segments = segments.map_err(|_| "its program headers are not in it")?;
+        let loader = segments.iter().find(|segment| segment.p_type(LittleEndian) == elf::PT_INTERP);
+        if let Some(segment) = loader {
+            let path = segment.interpreter(LittleEndian, file).ok().flatten();
+            let path = path.filter(|path| path.len() < MOST_PATH).and_then(|path| str::from_utf8(path).ok());
+            let path = path.filter(|path| path.starts_with('/'));
+            self.loader = Some(path.ok_or("the loader that it names is no absolute path")?.into());
+        }
+        // The loader believes the last one.
+        let dynamic = segments.iter().rfind(|segment| segment.p_type(LittleEndian) == elf::PT_DYNAMIC);
+        if let Some(segment) = dynamic {
+            let entries = segment.dynamic(LittleEndian, file).ok().flatten();
+            self.links = links(entries.ok_or("its dynamic section is not in it")?, segments, file)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the other one can be loaded for it.
+    pub fn loads(&self, other: &Elf) -> bool {
+        self.machine == other.machine && self.is_little_64 == other.is_little_64
     }
 
     /// For which processor it is, if not for this machine's.
@@ -88,10 +162,46 @@ impl Elf {
     }
 }
 
-/// A number of so many bytes, low byte first.
-fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
-    let bytes = bytes.get(at..at + length).unwrap_or_default();
-    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+/// What the entries of a dynamic section say.
+fn links<R: ReadCacheOps>(
+    entries: &[elf::Dyn64<LittleEndian>],
+    segments: Segments<'_>,
+    file: Bytes<'_, R>,
+) -> Result<Links, &'static str> {
+    let end = entries.iter().position(|entry| entry.tag(LittleEndian) == elf::DT_NULL);
+    let entries = &entries[..end.unwrap_or(entries.len())];
+    let last = |tag| entries.iter().rfind(|entry| entry.tag(LittleEndian) == tag);
+    let number = |tag| last(tag).map(|entry| entry.val(LittleEndian));
+    let flags = number(elf::DT_FLAGS_1).unwrap_or(0);
+    let mut links = Links { no_system_folders: flags & NODEFLIB != 0, ..Links::default() };
+    let (Some(address), Some(bytes)) = (number(elf::DT_STRTAB), number(elf::DT_STRSZ)) else {
+        let needs = last(elf::DT_NEEDED).is_some();
+        return if needs { Err("it has no names of its libraries") } else { Ok(links) };
+    };
+    let places = segments.iter().filter(|segment| segment.p_type(LittleEndian) == elf::PT_LOAD);
+    let mut places = places.filter_map(|segment| {
+        let (offset, size) = segment.file_range(LittleEndian);
+        let into = address.checked_sub(segment.p_vaddr(LittleEndian))?;
+        if into < size { offset.checked_add(into) } else { None }
+    });
+    let start = places.next().ok_or("the names of its libraries are not in it")?;
+    let end = start.checked_add(bytes).ok_or("the names of its libraries are not in it")?;
+    let strings = StringTable::new(file, start, end.min(file.len().unwrap_or(0)));
+    let text = |entry: &elf::Dyn64<LittleEndian>| {
+        let bytes =
+            entry.string(LittleEndian, strings).map_err(|_| "the names of its libraries are cut off")?;
+        str::from_utf8(bytes).map(str::to_owned).map_err(|_| "the name of a library is no text")
+    };
+    for entry in entries.iter().filter(|entry| entry.tag(LittleEndian) == elf::DT_NEEDED) {
+        if links.needed.len() == MOST_NAMES {
+            return Err("it is linked with more than 1024 libraries");
+        }
+        links.needed.push(text(entry)?);
+    }
+    links.name = last(elf::DT_SONAME).map(text).transpose()?;
+    links.rpath = last(elf::DT_RPATH).map(text).transpose()?;
+    links.runpath = last(elf::DT_RUNPATH).map(text).transpose()?;
+    Ok(links)
 }
 
 #[cfg(test)]
@@ -116,6 +226,77 @@ mod tests {
         head[32..64].fill(0xff);
         for length in 0..=HEAD {
             let _ = read(&head[..length]);
+        }
+    }
+    /// This test's program, whose head is looked at by all tests here.
+    fn own() -> Vec<u8> {
+        std::fs::read("/bin/true").expect("every machine has it")
+    }
+
+    #[test]
+    fn a_program_says_what_it_is_linked_with() {
+        let elf = Elf::read(&mut Cursor::new(own())).expect("readable").expect("a program");
+        assert_eq!(elf.broken, None);
+        assert!(elf.links.needed.iter().any(|name| name.starts_with("libc.")), "{elf:?}");
+    }
+
+    #[test]
+    fn a_device_is_not_read() {
+        let zeros = Elf::of(Path::new("/dev/zero")).expect_err("refused");
+        assert!(zeros.to_string().contains("no regular file"), "{zeros}");
+    }
+
+    /// The place of the number in a program header of a kind, and its header's.
+    fn segment(bytes: &[u8], kind: u32) -> usize {
+        let at =
+            usize::try_from(u64::from_le_bytes(bytes[32..40].try_into().expect("8 bytes"))).expect("small");
+        (at..).step_by(56).find(|at| bytes[*at..at + 4] == kind.to_le_bytes()).expect("there is one")
+    }
+
+    #[test]
+    fn what_points_out_of_the_file_is_said() {
+        let read = |bytes: &[u8]| Elf::read(&mut Cursor::new(bytes)).expect("readable").expect("a program");
+        let whole = own();
+        for (kind, offset, why) in [
+            (3, 8, "no absolute path"),
+            (3, 32, "no absolute path"),
+            (2, 8, "dynamic section is not in it"),
+            (2, 32, "dynamic section is not in it"),
+        ] {
+            let mut bytes = whole.clone();
+            let at = segment(&bytes, kind) + offset;
+            for number in [u64::MAX, u64::MAX - 1, 1 << 63, 1 << 40] {
+                bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+                let broken = read(&bytes).broken.expect("broken");
+                assert!(broken.contains(why), "{kind} {offset} {number:#x}: {broken}");
+            }
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever is written into a program where its headers, its dynamic section and its names are, and wherever
+        /// it is cut off, something is said about it.
+        #[test]
+        fn no_file_makes_it_panic(
+            places in proptest::collection::vec((0..3_usize, 0..512_usize, 0..9_usize), 1..12),
+            cut in 64..8192_usize,
+        ) {
+            const NUMBERS: [u64; 9] =
+                [0, 1, 55, u64::MAX, u64::MAX - 7, 1 << 63, i64::MAX as u64, 1 << 32, 0xffff_ffff];
+            let mut bytes = own();
+            let dynamic = segment(&bytes, 2);
+            let dynamic = u64::from_le_bytes(bytes[dynamic + 8..dynamic + 16].try_into().expect("8 bytes"));
+            let starts = [0, 64, usize::try_from(dynamic).expect("small")];
+            for (part, offset, number) in places {
+                // The first bytes stay, so that it is taken for a program.
+                let at = (starts[part] + offset).max(20);
+                if let Some(place) = bytes.get_mut(at..at + 8) {
+                    place.copy_from_slice(&NUMBERS[number].to_le_bytes());
+                }
+            }
+            let _ = Elf::read(&mut Cursor::new(&bytes)).expect("readable");
+            bytes.truncate(cut);
+            let _ = Elf::read(&mut Cursor::new(&bytes)).expect("readable");
         }
     }
 }

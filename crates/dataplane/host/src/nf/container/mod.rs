@@ -19,6 +19,7 @@ mod elf;
 mod engine;
 mod identity;
 mod image;
+mod libraries;
 mod place;
 mod program;
 pub mod runtime;

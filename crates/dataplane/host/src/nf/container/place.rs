@@ -211,12 +211,19 @@ impl Drop for Folder {
 ///
 /// When the way there leads over a symbolic link, which would be followed out of the root.
 pub fn make_place(root: &Path, inside: &Path, is_folder: bool) -> io::Result<PathBuf> {
-    let names: Vec<_> =
-        inside.components().filter(|part| matches!(part, std::path::Component::Normal(_))).collect();
+    let mut parts = inside.components().peekable();
     let mut place = root.to_path_buf();
-    for (at, name) in names.iter().enumerate() {
-        place.push(name);
-        let last = at + 1 == names.len();
+    while let Some(part) = parts.next() {
+        match part {
+            std::path::Component::Normal(name) => place.push(name),
+            // Above the root there is nothing.
+            std::path::Component::ParentDir if place != root => {
+                place.pop();
+                continue;
+            }
+            _ => continue,
+        }
+        let last = parts.peek().is_none();
         match std::fs::symlink_metadata(&place) {
             Ok(found) if found.is_symlink() => {
                 let shown = Path::new("/").join(place.strip_prefix(root).unwrap_or(&place));
@@ -329,6 +336,9 @@ mod tests {
         assert!(make_place(root, Path::new("/a/b/c"), false).expect("made").is_file());
         assert!(make_place(root, Path::new("/a/b"), true).expect("there").is_dir());
         assert!(make_place(root, Path::new("/../d"), true).expect("made").starts_with(root));
+        // As `$ORIGIN/../lib` is: the folder in between is there, too.
+        let beside = make_place(root, Path::new("/a/bin/../lib/x"), false).expect("made");
+        assert!(beside == root.join("a/lib/x") && root.join("a/bin/../lib/x").is_file());
         std::os::unix::fs::symlink(outside.path(), root.join("out")).expect("linked");
         let refused = make_place(root, Path::new("/out/x"), false).expect_err("refused");
         assert!(refused.to_string().contains("/out is a symbolic link"), "{refused}");

@@ -3,6 +3,7 @@
 
 use super::super::find_program;
 use super::elf::Elf;
+use super::libraries::{self, CACHE};
 use super::place::{self, Folder};
 use super::{Command, Made, Terms, config};
 use confine::{Access, Enclosure};
@@ -14,8 +15,6 @@ use std::path::{Path, PathBuf};
 const ITSELF: &str = "/proc/self/exe";
 /// What this program is called inside.
 const ITSELF_INSIDE: &str = "/millrace";
-/// Where the loader finds libraries that are in no folder of its own.
-const LIBRARY_CACHE: &str = "/etc/ld.so.cache";
 /// What it runs as, inside.
 const USER: u32 = 1000;
 
@@ -47,34 +46,25 @@ pub fn needs(program: &Path) -> Result<Needs, String> {
             std::env::consts::ARCH
         ));
     }
-    let Some(loader) = elf.loader else { return Ok(Needs { loader: None, libraries: vec![] }) };
-    let list = std::process::Command::new(&loader).arg("--list").arg(program).output();
-    let list = list.map_err(|error| format!("{shown} wants the loader {}: {error}", loader.display()))?;
-    let text = String::from_utf8_lossy(&list.stdout);
-    let libraries = libraries(&text)
-        .map_err(|missing| format!("{shown} is linked with {missing}, which is not there"))?;
-    if !list.status.success() {
-        let said = String::from_utf8_lossy(&list.stderr);
-        return Err(format!("{shown} cannot be loaded: {}", said.trim()));
+    if let Some(why) = elf.broken {
+        return Err(format!("{shown} is a damaged program: {why}"));
     }
+    let Some(loader) = elf.loader.clone() else { return Ok(Needs { loader: None, libraries: vec![] }) };
+    check_loader(&loader).map_err(|why| format!("{shown} wants the loader {}, {why}", loader.display()))?;
+    let libraries = libraries::of(program, &elf, &loader).map_err(|why| format!("{shown} {why}"))?;
     Ok(Needs { loader: Some(loader), libraries })
 }
 
-/// The libraries in a loader's list, or one that is not found.
-fn libraries(list: &str) -> Result<Vec<PathBuf>, String> {
-    let mut libraries = vec![];
-    for line in list.lines() {
-        let line = line.trim();
-        let (name, place) = line.split_once(" => ").unwrap_or(("", line));
-        if place.starts_with("not found") {
-            return Err(name.into());
+/// What keeps a file from being a loader, in words. It is only looked at: it runs in the container, and nowhere else.
+fn check_loader(loader: &Path) -> Result<(), String> {
+    match Elf::of(loader) {
+        Err(error) => Err(format!("which cannot be read: {error}")),
+        Ok(None) => Err("which is no program but a text or script: link it with the system's loader".into()),
+        Ok(Some(elf)) if elf.is_foreign().is_some() || elf.broken.is_some() => {
+            Err("which is no program of this machine: link it with the system's loader".into())
         }
-        let place = place.rsplit_once(" (").map_or(place, |(place, _)| place);
-        if place.starts_with('/') {
-            libraries.push(PathBuf::from(place));
-        }
+        Ok(Some(_)) => Ok(()),
     }
-    Ok(libraries)
 }
 
 /// What the container of a program is made of.
@@ -94,7 +84,7 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, S
         enclosure.bind(source, &target, Access::Execute)
     };
     show(&program, &inside).map_err(|error| failed(&program, error))?;
-    let cache = Some(PathBuf::from(LIBRARY_CACHE)).filter(|path| needs.loader.is_some() && path.exists());
+    let cache = Some(PathBuf::from(CACHE)).filter(|path| needs.loader.is_some() && path.exists());
     for path in needs.libraries.iter().chain(&needs.loader).chain(&cache) {
         show(path, path).map_err(|error| failed(path, error))?;
     }
@@ -163,21 +153,6 @@ pub fn bind_granted(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn libraries_are_read_from_what_the_loader_says() {
-        let list = "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n\
-                    \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n\tlibodd.so => /opt/with space (1)/libodd.so (0x7f)\n";
-        let found = libraries(list).expect("all there");
-        let expected = [
-            "/lib/x86_64-linux-gnu/libc.so.6",
-            "/lib64/ld-linux-x86-64.so.2",
-            "/opt/with space (1)/libodd.so",
-        ];
-        assert_eq!(found, expected.map(PathBuf::from));
-        assert_eq!(libraries("\tlibmine.so => not found\n"), Err("libmine.so".into()));
-        assert_eq!(libraries("\tstatically linked\n"), Ok(vec![]));
-    }
 
     #[test]
     fn this_program_has_what_it_needs() {
