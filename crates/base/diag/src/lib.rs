@@ -29,12 +29,14 @@
 //! );
 //! ```
 
+mod caught;
 mod diagnostic;
 mod render;
 mod source;
 mod spanned;
 mod suggest;
 
+pub use caught::caught;
 pub use diagnostic::{Diagnostic, Diagnostics, Entry, Severity};
 pub use source::{Position, SourceId, SourceMap, Span};
 pub use spanned::Spanned;

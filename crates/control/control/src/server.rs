@@ -89,12 +89,14 @@ fn is_trusted(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == ours || peer.uid() == 0)
 }
 
-/// Asks the platform, on a thread that may wait.
+/// Asks the platform, on a thread that may wait. A panic is an answer, too.
 async fn ask<T: Serialize + Send + 'static>(
     platform: Shared,
     question: impl FnOnce(&dyn Platform) -> Result<T, Refusal> + Send + 'static,
 ) -> Response {
-    let answer = tokio::task::spawn_blocking(move || question(platform.as_ref())).await;
+    let ask =
+        move || diag::caught(|| question(platform.as_ref())).unwrap_or_else(|why| Err(Refusal::Failed(why)));
+    let answer = tokio::task::spawn_blocking(ask).await;
     let answer = answer.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())));
     match answer {
         Ok(answer) => Json(answer).into_response(),
@@ -167,11 +169,13 @@ async fn write(
 
 async fn prometheus(State(platform): State<Shared>) -> Response {
     let answer = tokio::task::spawn_blocking(move || {
-        let (status, stats) = (platform.status(), platform.stats().ok());
-        metrics::text(&status, stats.as_ref())
+        diag::caught(|| {
+            let (status, stats) = (platform.status(), platform.stats().ok());
+            metrics::text(&status, stats.as_ref())
+        })
     });
-    match answer.await {
+    match answer.await.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(text) => ([("content-type", metrics::CONTENT_TYPE)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        Err(why) => (StatusCode::INTERNAL_SERVER_ERROR, why).into_response(),
     }
 }

@@ -89,11 +89,12 @@ impl Worker {
             // Who asked may have given up waiting.
             let _gone = match request {
                 Request::Call { node, handler, value, reply } => {
-                    let answer = match value {
+                    // A panic there must not end the worker, and with it the chain.
+                    let answer = diag::caught(|| match value {
                         None => self.read_here(node, &handler),
                         Some(value) => self.write_here(node, &handler, &value).map(|()| String::new()),
-                    };
-                    reply.send(answer).is_err()
+                    });
+                    reply.send(answer.unwrap_or_else(Err)).is_err()
                 }
                 Request::Replace { node, by, old } => old.send(self.replace_here(node, by)).is_err(),
             };

@@ -2,6 +2,9 @@
 
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
+use element::vector::Batch;
+use element::work::Work;
+use element::{Element, Handler};
 use host::assemble::KnownClasses;
 use host::fused::Wanted;
 use host::running::{Outcome, Plan, Running};
@@ -297,4 +300,57 @@ fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
             assert_eq!(shares[0] > 0, is_spread, "{shares:?}, {shares_flows}: {text}");
         }
     }
+}
+
+/// An element with a mistake in a handler.
+struct Faulty;
+
+impl Element for Faulty {
+    fn handlers(&self) -> &'static [Handler] {
+        const HANDLERS: &[Handler] = &[Handler::read_write("faulty")];
+        HANDLERS
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        batch.list().iter().for_each(|index| batch.emit(*index, 0));
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        panic!("{handler} cannot be read");
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        panic!("{handler} cannot be {value}");
+    }
+}
+
+#[test]
+fn a_handler_that_panics_is_an_answer() {
+    let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+    let source = map.add("test.click", "RatedSource(RATE 1000) -> t :: Tee(1) -> c :: Counter -> Discard;");
+    let ast = click::parse(&mut map, source, &mut diags);
+    let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
+    let assembly =
+        assemble(&graph, &Options::default(), &mut Lines::default(), &mut diags).expect("machine code");
+    let mut assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
+    let node = assembly.graphs[0].iter_mut().find(|node| node.name == "t").expect("an element");
+    node.element = Some(Box::new(Faulty));
+    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let running = running.expect("threads");
+    let handlers = Arc::clone(running.handlers());
+    for answer in [handlers.read("t.faulty").map(drop), handlers.write("t.faulty", "odd")] {
+        let why = answer.expect_err("it panics");
+        assert!(why.contains("a mistake of Millrace") && why.contains("faulty cannot be"), "{why}");
+    }
+    // The worker goes on, and packets with it.
+    let count = || handlers.read("c.count").expect("it answers").trim().parse::<u64>().expect("a number");
+    let (before, end) = (count(), Instant::now() + Duration::from_secs(30));
+    while count() < before + 10 {
+        assert!(Instant::now() < end, "no packet after {before}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.stop();
+    let outcome = running.wait();
+    assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
 }

@@ -84,8 +84,10 @@ impl Desk {
         let ending = || Refusal::Failed("the daemon is ending".into());
         let (reply, answer) = channel();
         let errand: Errand = Box::new(move |owner| {
+            // A panic here would end the thread, and with it the chain that runs.
+            let answer = diag::caught(|| errand(owner)).unwrap_or_else(|why| Err(Refusal::Failed(why)));
             // Who asked may have given up waiting.
-            let _ = reply.send(errand(owner));
+            let _ = reply.send(answer);
         });
         lock(&self.errands).as_ref().ok_or_else(ending)?.send(errand).map_err(|_| ending())?;
         answer.recv().map_err(|_| ending())?
@@ -119,8 +121,10 @@ impl Owner {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if let Some(chain) = &mut self.chain {
-                chain.settle_when_over();
+            if let Some(chain) = &mut self.chain
+                && let Err(why) = diag::caught(|| chain.settle_when_over())
+            {
+                eprintln!("the accounts of a chain that has ended are lost: {why}");
             }
         }
         if let Some(chain) = &mut self.chain {
@@ -355,5 +359,30 @@ impl Platform for Desk {
             None => Err(Refusal::Conflict("the chain has ended".into())),
         })?;
         handlers.write(handler, value).map_err(Refusal::Unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_panics_ends_neither_the_thread_nor_who_asks_next() {
+        let desk = Desk::open("/nowhere/nf.sock".into()).expect("a thread");
+        let refusal = desk.ask(|_| -> Result<(), Refusal> { panic!("the offset is {}", "odd") });
+        let refusal = refusal.expect_err("it panics");
+        assert!(matches!(refusal, Refusal::Failed(_)), "{refusal:?}");
+        assert!(refusal.text().contains("a mistake of Millrace") && refusal.text().contains("offset is odd"));
+        // The same thread, with what it had.
+        let version = |desk: &Desk| desk.ask(|owner| Ok(owner.version)).expect("it answers");
+        desk.ask(|owner| {
+            owner.version += 1;
+            Ok(())
+        })
+        .expect("it answers");
+        let _ = desk.ask(|_| -> Result<(), Refusal> { panic!("again") });
+        assert_eq!(version(&desk), 1);
+        assert_eq!(desk.status().nf_socket, PathBuf::from("/nowhere/nf.sock"));
+        desk.close();
     }
 }

@@ -193,7 +193,9 @@ impl Source {
         match &mut self.pace {
             Pace::Always(_) => {}
             Pace::Rate(bucket) => bucket.take(count as u64),
-            Pace::Every { interval_ns, next_ns } if count > 0 => *next_ns = now_ns + *interval_ns,
+            Pace::Every { interval_ns, next_ns } if count > 0 => {
+                *next_ns = now_ns.saturating_add(*interval_ns)
+            }
             Pace::Every { .. } => {}
         }
     }
@@ -206,7 +208,7 @@ impl Element for Source {
 
     fn start(&mut self, work: &mut Work<'_>) {
         if let Pace::Every { interval_ns, next_ns } = &mut self.pace {
-            *next_ns = work.now_ns() + *interval_ns;
+            *next_ns = work.now_ns().saturating_add(*interval_ns);
         }
     }
 

@@ -151,7 +151,7 @@ fn clause(text: &Spanned, range: Range<usize>) -> Result<Formula, Diagnostic> {
             *counts &= mask & known;
         }
     }
-    if at + value.len() > MAX_OFFSET {
+    if at.checked_add(value.len()).is_none_or(|end| end > MAX_OFFSET) {
         let mistake = Diagnostic::error(span, "the clause lies behind the end of every frame");
         return Err(mistake.help(format!("the last byte that can be looked at is {}", MAX_OFFSET - 1)));
     }

@@ -136,6 +136,18 @@ fn timed_source_makes_a_packet_every_interval() {
 }
 
 #[test]
+fn the_longest_interval_is_never_over() {
+    let mut rig = Rig::new("TimedSource", "18446744073s", 0, 1);
+    rig.advance(MS);
+    assert!(made(&mut rig).is_empty());
+    rig.advance(1_000_000 * MS);
+    rig.write("reset", "").unwrap();
+    assert_eq!(made(&mut rig).len(), 1);
+    rig.advance(1_000_000 * MS);
+    assert!(made(&mut rig).is_empty());
+}
+
+#[test]
 fn sources_make_do_with_the_packets_that_there_are() {
     let mut rig = Rig::new("InfiniteSource", "BURST 256, LENGTH 65535", 0, 1);
     // 32 slots a packet, and 2,048 slots.

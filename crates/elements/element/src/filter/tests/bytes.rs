@@ -89,6 +89,12 @@ fn wrong_patterns_are_told_all_at_once() {
                 "1: error: the clause lies behind the end of every frame; the last byte that can be looked at is 7999",
             ],
         ),
+        (
+            "18446744073709551615/00",
+            &[
+                "1: error: the clause lies behind the end of every frame; the last byte that can be looked at is 7999",
+            ],
+        ),
         ("!", &["2: error: `` is no clause; write `OFFSET/VALUE`, such as `12/0800`"]),
         ("\"\"", &["2: error: the pattern is empty; `-` matches every packet"]),
         (
