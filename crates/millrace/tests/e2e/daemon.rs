@@ -50,6 +50,11 @@ impl Daemon {
         }
     }
 
+    /// A path in its folder.
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path(name)
+    }
+
     /// Writes a file into its folder.
     pub fn write(&self, name: &str, text: &str) {
         self.folder.write(name, text);
@@ -295,4 +300,26 @@ fn a_chain_without_stretches_has_one_form() {
     let refused = daemon.ask(&["chain", "form", "fused"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("millrace synth"), "{}", refused.stderr);
+}
+
+/// An offset that wraps was a panic once, which ended the thread that owns the chain.
+#[test]
+fn a_number_that_wraps_is_a_mistake_and_the_chain_goes_on() {
+    let mut daemon = Daemon::of(CHAIN, &["chain.toml"]);
+    let inline =
+        "FromDevice(0) -> c :: Classifier(18446744073709551615/00, -) -> ToDevice(1); c[1] -> Discard;";
+    daemon.write("wraps.toml", &CHAIN.replace("FromDevice(0) -> c :: Counter -> ToDevice(1);", inline));
+    let refused = daemon.ask(&["chain", "swap", "wraps.toml"]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("behind the end of every frame"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("18446744073709551615/00"), "{}", refused.stderr);
+    let shown = daemon.json(&["chain", "show", "--json"]);
+    assert!(shown["version"] == 1 && shown["running"] == true, "{shown:#}");
+    let out = |stats: &serde_json::Value| stats["sent"].as_u64().unwrap_or(0);
+    let before = out(&daemon.json(&["stats", "--json"]));
+    daemon.await_stats("it does not go on", |stats| out(stats) > before + 1000);
+    assert_eq!(daemon.stop().code, Some(0));
 }
