@@ -1,16 +1,18 @@
 //! Running a program over a batch: regions as machine code, lookups in between.
 //!
 //! [`run`] upholds what machine code trusts: the index list names packets of the vector, every packet
-//! is live, lists and lanes have room for a whole vector.
+//! is live, lists and lanes have room for a whole vector, there are as many cells as the program declares, and
+//! each table that it looks into has keys and records of the sizes that it declares. Whether records lie
+//! where a table says is the table's word ([`ir::Table`]).
 #![expect(unsafe_code, reason = "calls machine code")]
 
 use crate::abi::Context;
 use crate::code::{Code, ProgramId};
 use crate::region::{ListLayout, Region, Site};
 use ir::eval::{self, Buffer, Exit, State};
-use ir::program::Matching;
+use ir::program::{Matching, TableDecl};
 use ir::table::PrefixWalk;
-use ir::{Created, Program};
+use ir::{Created, Program, Table};
 use ir::{Exits, LIST_CAPACITY};
 use packet::access::Access;
 use shm::bytes::{PacketBytes, PacketBytesMut};
@@ -45,8 +47,14 @@ impl Scratch {
         for (number, decl) in program.tables.iter().enumerate() {
             let walk = match decl.matching {
                 Matching::Unknown => PrefixWalk::default(),
-                Matching::Prefixes4 => match state.tables.table(number).and_then(|table| table.walk()) {
-                    Some(walk) => walk,
+                Matching::Prefixes4 => match state.tables.table(number) {
+                    Some(table) => match table.walk() {
+                        Some(walk) => {
+                            check_table(decl, table);
+                            walk
+                        }
+                        None => return false,
+                    },
                     None => return false,
                 },
             };
@@ -80,7 +88,8 @@ pub struct Burst<'a> {
 /// Runs a program on a burst, and sorts its packets into `exits` (ports, reasons, then slow paths).
 ///
 /// # Panics
-/// When the list names packets outside the vector, or the vector is longer than [`LIST_CAPACITY`].
+/// When the list names packets outside the vector, the vector is longer than [`LIST_CAPACITY`], there are fewer
+/// cells than the program declares, or a table has keys or records of another size.
 pub fn run(
     engine: &Engine,
     program: &Program,
@@ -110,6 +119,9 @@ pub fn pass(
     exits: &mut Exits,
 ) -> Option<usize> {
     assert!(burst.packets.len() <= LIST_CAPACITY && burst.list.len() <= LIST_CAPACITY);
+    if state.cells.len() < program.cells.len() {
+        too_few_cells(program, state.cells.len());
+    }
     match engine {
         Engine::Native(code, id) => native(program, code, *id, burst, state, scratch, exits),
         Engine::Evaluator => {
@@ -157,8 +169,10 @@ fn native(
     }
     let region = form.region(plan.entries[input]);
     // SAFETY: the list names packets of the vector (asserted), each of which is live (the caller's);
-    // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); the program was
-    // verified, so that it touches only bytes, cells and records that are there.
+    // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); there are as many
+    // cells as the program declares (`pass`); the program was verified, so that it touches only bytes, cells
+    // and records that are there. Records that it walks to are where `ir::Table` promises, at the distance
+    // that the program declares (`check_table`).
     unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };
     let entry = &plan.regions[plan.entries[input]];
     match entry.main_list {
@@ -172,17 +186,52 @@ fn native(
         if exits.other(pending).is_empty() {
             continue;
         }
-        look_up(site, plan.key_stride, exits.other(pending), state, scratch);
+        let decl = &program.tables[site.table];
+        look_up(site, decl, plan.key_stride, exits.other(pending), state, scratch);
         exits.clear_other(pending);
         for (region, list) in [(site.hit, &scratch.hits), (site.miss, &scratch.misses)] {
             if !list.is_empty() {
-                // SAFETY: as above; the list is a part of one that machine code wrote from the first.
+                // SAFETY: as above; the list is a part of one that machine code wrote from the first. The
+                // records' lanes of its packets were written by a table of the declared sizes (`look_up`).
                 unsafe { form.region(region)(&raw mut context, list.as_ptr(), list.len() as u64) };
                 hand_on(&plan.lists, &plan.regions[region], list, exits);
             }
         }
     }
     None
+}
+
+/// Holds a table to what the program declares, once for each lookup of a batch. A walk steps from record to
+/// record by the declared bytes, so that these must be right and not only enough.
+#[inline]
+fn check_table(decl: &TableDecl, table: &dyn Table) {
+    let declared = usize::from(decl.record_bytes);
+    let fits = match (decl.matching, table.record_bytes()) {
+        (Matching::Unknown, Some(bytes)) => bytes >= declared,
+        (Matching::Prefixes4, Some(bytes)) => bytes.div_ceil(8) == declared.div_ceil(8),
+        (_, None) => false,
+    };
+    if !fits || table.key_words() != usize::from(decl.key_words) {
+        does_not_fit(decl, table);
+    }
+}
+
+#[cold]
+fn does_not_fit(decl: &TableDecl, table: &dyn Table) -> ! {
+    let TableDecl { name, key_words, record_bytes, .. } = decl;
+    let words = table.key_words();
+    match table.record_bytes() {
+        Some(bytes) => panic!(
+            "table `{name}` has keys of {words} words and records of {bytes} bytes; the program declares {key_words} \
+             and {record_bytes}"
+        ),
+        None => panic!("table `{name}` gives out no addresses: only the evaluator runs programs on it"),
+    }
+}
+
+#[cold]
+fn too_few_cells(program: &Program, cells: usize) -> ! {
+    panic!("program `{}` has {} state cells and was given {cells}", program.name, program.cells.len());
 }
 
 #[cold]
@@ -218,13 +267,21 @@ fn hand_on_rest(region: &Region, main: usize, list: &[u16], exits: &mut Exits) {
 }
 
 /// Does the lookups of one border for all packets that wait there.
-fn look_up(site: &Site, stride: usize, pending: &[u16], state: &mut State<'_>, scratch: &mut Scratch) {
+fn look_up(
+    site: &Site,
+    decl: &TableDecl,
+    stride: usize,
+    pending: &[u16],
+    state: &mut State<'_>,
+    scratch: &mut Scratch,
+) {
     let Some(table) = state.tables.table(site.table) else {
         panic!(
             "table {} of a program is not there: its element lowers to more tables than it has",
             site.table
         );
     };
+    check_table(decl, table);
     let Scratch { keys, records, hits, misses, .. } = scratch;
     hits.clear();
     misses.clear();

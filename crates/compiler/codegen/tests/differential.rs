@@ -1,4 +1,5 @@
 //! Machine code against the evaluator, on programs made at random and on packets made at random.
+#![expect(unsafe_code, reason = "promises machine code that a table's records are addresses")]
 
 use codegen::{Burst, CodeBuilder, Engine, Exits, Scratch};
 use ir::eval::{Buffer, State};
@@ -12,27 +13,42 @@ use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::pool::{Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A table of 16-byte records that the test can read: records live in boxes, by address.
+/// A table of 16-byte records that the test can read: they live in boxes, and machine code has their addresses.
 #[derive(Default)]
 struct BoxTable {
-    records: HashMap<Vec<u64>, Box<[u64; 2]>>,
+    records: HashMap<Vec<u64>, Box<[AtomicU64; 2]>>,
     refuse_odd: bool,
 }
 
 impl BoxTable {
-    fn by_address(&mut self, record: u64) -> &mut [u64; 2] {
-        self.records.values_mut().find(|boxed| boxed.as_ptr() as u64 == record).expect("a live record")
+    fn handle(record: &[AtomicU64; 2]) -> u64 {
+        record.as_ptr().expose_provenance() as u64
+    }
+
+    fn by_address(&self, record: u64) -> &[AtomicU64; 2] {
+        self.records.values().find(|known| BoxTable::handle(known) == record).expect("a live record")
     }
 }
 
-impl Table for BoxTable {
+fn bytes_of(record: &[AtomicU64; 2]) -> Vec<u8> {
+    record.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
+}
+
+// SAFETY: handles are addresses of boxes of two atomics, 16 bytes, which live as long as the table: no record is
+// removed, and the map moves the boxes only.
+unsafe impl Table for BoxTable {
     fn key_words(&self) -> usize {
         2
     }
 
+    fn record_bytes(&self) -> Option<usize> {
+        Some(16)
+    }
+
     fn lookup(&self, key: &[u64]) -> Option<u64> {
-        self.records.get(key).map(|boxed| boxed.as_ptr() as u64)
+        self.records.get(key).map(|record| BoxTable::handle(record))
     }
 
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
@@ -40,24 +56,23 @@ impl Table for BoxTable {
             return Created::Refused;
         }
         let first = args.iter().fold(now_ns, |acc, arg| acc.wrapping_add(*arg));
-        let boxed = self.records.entry(key.to_vec()).or_insert_with(|| Box::new([first, 0]));
-        Created::Record(boxed.as_ptr() as u64)
+        let new = || Box::new([first, 0].map(AtomicU64::new));
+        Created::Record(BoxTable::handle(self.records.entry(key.to_vec()).or_insert_with(new)))
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        let boxed = self.records.values().find(|boxed| boxed.as_ptr() as u64 == record).expect("live");
-        let all: Vec<u8> = boxed.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let all = bytes_of(self.by_address(record));
         let part = &all[usize::from(offset)..usize::from(offset) + usize::from(bytes)];
         part.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
     }
 
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
         let words = self.by_address(record);
-        let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut all = bytes_of(words);
         let at = usize::from(offset);
         all[at..at + usize::from(bytes)].copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
-        for (word, bytes) in words.iter_mut().zip(all.chunks(8)) {
-            *word = u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+        for (word, bytes) in words.iter().zip(all.chunks(8)) {
+            word.store(u64::from_le_bytes(bytes.try_into().expect("8 bytes")), Relaxed);
         }
     }
 }
@@ -394,6 +409,86 @@ fn a_list_names_packets_of_the_vector_only() {
     let burst = Burst { input: 0, packets: &mut packets, list: &[0, 2] };
     let mut exits = Exits::with_capacity(1);
     codegen::run(&engine, &program, burst, &mut state, &mut Scratch::default(), &mut exits);
+}
+
+/// Runs one packet that looks up its length in a table of two key words and 16 bytes, and adds to a cell.
+fn run_on(table: impl Table + 'static, cells: &mut [u64]) {
+    let mut f = Builder::new("Counted", 1);
+    let (count, known) = (f.cell("count", 0), f.table("known", 2, 16));
+    let miss = f.drop_block("unknown");
+    let key = f.value(Inst::Len);
+    f.act(Inst::CellAdd(count, key));
+    f.lookup(known, &[key, key], miss);
+    f.emit(0);
+    let program = f.finish().expect("a valid program");
+    let mut builder = CodeBuilder::new().expect("this machine");
+    let id = builder.add(&program).expect("compiles");
+    let engine = Engine::Native(builder.finish().expect("memory"), id);
+    let mut packets = [Packet::EMPTY];
+    let mut tables: Vec<Box<dyn Table>> = vec![Box::new(table)];
+    let mut state = State { cells, tables: &mut tables, now_ns: 0 };
+    let burst = Burst { input: 0, packets: &mut packets, list: &[0] };
+    let mut exits = Exits::with_capacity(1);
+    codegen::run(&engine, &program, burst, &mut state, &mut Scratch::default(), &mut exits);
+    assert_eq!(exits.dropped(0), [0]);
+}
+
+/// A table of other sizes than the program declares; it holds nothing.
+struct Shaped(usize, Option<usize>);
+
+// SAFETY: it gives out no record.
+unsafe impl Table for Shaped {
+    fn key_words(&self) -> usize {
+        self.0
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        self.1
+    }
+
+    fn lookup(&self, _key: &[u64]) -> Option<u64> {
+        None
+    }
+
+    fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
+        Created::Refused
+    }
+
+    fn record_load(&self, _record: u64, _offset: u16, _bytes: u8) -> u64 {
+        0
+    }
+
+    fn record_store(&mut self, _record: u64, _offset: u16, _bytes: u8, _value: u64) {}
+}
+
+#[test]
+fn tables_and_cells_that_fit_are_taken() {
+    run_on(Shaped(2, Some(16)), &mut [0]);
+    run_on(Shaped(2, Some(64)), &mut [0, 0]);
+}
+
+#[test]
+#[should_panic(expected = "program `Counted` has 1 state cells and was given 0")]
+fn fewer_cells_than_declared_are_refused() {
+    run_on(Shaped(2, Some(16)), &mut []);
+}
+
+#[test]
+#[should_panic(expected = "has keys of 1 words and records of 16 bytes; the program declares 2 and 16")]
+fn a_table_of_other_keys_is_refused() {
+    run_on(Shaped(1, Some(16)), &mut [0]);
+}
+
+#[test]
+#[should_panic(expected = "has keys of 2 words and records of 8 bytes; the program declares 2 and 16")]
+fn a_table_of_shorter_records_is_refused() {
+    run_on(Shaped(2, Some(8)), &mut [0]);
+}
+
+#[test]
+#[should_panic(expected = "table `known` gives out no addresses")]
+fn a_table_without_addresses_is_for_the_evaluator_only() {
+    run_on(Shaped(2, None), &mut [0]);
 }
 
 /// The evaluator's view of a packet is its first buffer, whatever the packet says is in it, and ends with that.

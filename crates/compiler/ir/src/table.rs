@@ -1,8 +1,9 @@
 //! What a lookup table offers to a program.
 //!
-//! A *record* is a fixed number of bytes at a stable address for as long as a burst is worked on; a
-//! record's handle is that address as a number, never 0. Whoever implements [`Table`] upholds that:
-//! records are removed or moved only between bursts (in [`Table::tick`] or by a handler).
+//! A *record* is a fixed number of bytes; its handle is a number, never 0. Machine code takes the handle for
+//! the record's address and reads and writes there, so that [`Table`] is an unsafe trait: what an
+//! implementation promises stands there, and each one says why it holds.
+#![expect(unsafe_code, reason = "declares the trait whose addresses machine code follows")]
 
 /// What [`Table::create`] did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,9 +73,37 @@ pub struct TableSize {
 }
 
 /// A lookup table as programs use it.
-pub trait Table: Send {
+///
+/// # Safety
+/// Machine code follows the addresses that a table gives it, without a check. A table whose
+/// [`Table::record_bytes`] is `None` gives out no addresses and promises nothing: only the evaluator, which
+/// asks the table for each access, runs programs on it. Where it is `Some(bytes)`, the implementation promises:
+///
+/// - **What is an address.** Every handle that [`Table::lookup`], [`Table::lookup_batch`] and [`Table::create`]
+///   give is the address of a record of at least `bytes` initialised bytes, or 0 for none. `lookup_batch`
+///   writes `records[i]` for each `i` of its list, also where nothing is found: what stood there before may be
+///   a record of another table.
+/// - **Alignment.** None is needed: machine code makes accesses that may be unaligned.
+/// - **For how long.** The bytes stay mapped, and stay the table's, until the next call of [`Table::tick`] or of
+///   a method of the implementation's own, neither of which a worker makes while a burst is under way. A
+///   `create` may put another key in the place of a record of the same burst, but may not move or free memory.
+/// - **Who writes.** Until then the thread that runs the program may read and write the bytes through the
+///   address, while shared references to the table exist: they are reached by a raw pointer or lie in cells
+///   (`Cell`, atomics), never in memory that an `&` to plain data covers. Another thread may read or write
+///   them only as atomics.
+/// - **Walks.** A [`PrefixWalk`] leads to a table as `table::lpm::Layout4` says, all of whose values are
+///   `table::lpm::MISS` or numbers of records, for as long as above; nobody writes that part.
+///
+/// `bytes` and [`Table::key_words`] are the same in every call on a table.
+pub unsafe trait Table: Send {
     /// Words of a key.
     fn key_words(&self) -> usize;
+
+    /// Bytes of the record that a handle is the address of; `None` where handles are no addresses. Machine code
+    /// runs only on tables whose records have the bytes that its program declares.
+    fn record_bytes(&self) -> Option<usize> {
+        None
+    }
 
     /// The record of a key, or `None`.
     fn lookup(&self, key: &[u64]) -> Option<u64>;

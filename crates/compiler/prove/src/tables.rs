@@ -1,5 +1,6 @@
 //! Tables for packets that are tried: what they hold is chosen for each packet, and they note what they
 //! are asked.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use ir::program::TableDecl;
 use ir::{Created, Table, Tables};
@@ -116,9 +117,15 @@ fn put(record: &[AtomicU64], offset: u16, bytes: u8, value: u64) {
     }
 }
 
-impl Table for TestTable {
+// SAFETY: handles are addresses of boxes of atomics, which have the declared bytes rounded up to words, and live
+// as long as the table: no record is ever removed, and moving a box does not move what it holds.
+unsafe impl Table for TestTable {
     fn key_words(&self) -> usize {
         self.decl.key_words.into()
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(self.decl.record_bytes.into())
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {

@@ -7,6 +7,7 @@
 //!
 //! Entries end when a table changes what it had promised: those that hang on a record that went, or all, where
 //! nobody knows whose it was.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::users::{Ending, Users};
 use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
@@ -77,9 +78,17 @@ impl Entries {
     }
 }
 
-impl Table for Entries {
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole
+// when the table is made, and neither moves nor goes before the table does; all its bytes are initialised. Each
+// record has the bytes that `new` was given. Entries are made, removed and replaced by methods of `Cache`, between
+// bursts; `create` makes none.
+unsafe impl Table for Entries {
     fn key_words(&self) -> usize {
         KEY_WORDS
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(self.0.record_bytes())
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {

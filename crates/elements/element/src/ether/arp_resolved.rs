@@ -3,6 +3,7 @@
 //! A record is 16 bytes: the first 8 bytes of the Ethernet header to the neighbour, and the time until
 //! which it may be used without asking the table behind it ([`super::neighbours`]). The copy may be a
 //! millisecond behind.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::header::EtherHeader;
 use super::neighbours::{Known, Neighbours};
@@ -116,9 +117,16 @@ impl Resolved {
     }
 }
 
-impl Table for Resolved {
+// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added. The
+// index leads only to numbers in use: `forget` and `clear` take a key out together with its record. Records are
+// added and removed in `follow`, between bursts; `create` makes none.
+unsafe impl Table for Resolved {
     fn key_words(&self) -> usize {
         1
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(RECORD_BYTES)
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {

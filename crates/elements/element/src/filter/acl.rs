@@ -2,12 +2,14 @@
 //!
 //! The key is two words: the addresses; and ports, protocol and bits. A record holds what a rule
 //! decides; rules that decide the same share one. Built once for all workers; each has its own lanes.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::boxes::{Boxer, Cuboid, DPORT, LARGEST, MAX_BITS, NO_PORTS, SIDES, SPORT};
 use super::expr::{Expr, Test};
 use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table, TableSize};
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use table::acl::{AclError, Classifier, Limits, MISS, Rule, Schema};
 
 /// Words of a key.
@@ -36,7 +38,8 @@ pub struct Acl {
     /// The record of each box.
     slots: Vec<u16>,
     /// What is decided, by record.
-    decisions: Box<[u64]>,
+    /// Atomics because the workers' machine code is given their addresses.
+    decisions: Box<[AtomicU64]>,
     /// The tests behind the bits.
     tests: Vec<Test>,
     ports: bool,
@@ -111,22 +114,23 @@ impl AclBuilder {
         let narrow = |cuboid: &Cuboid, side: usize| cuboid.0[side] != (0, LARGEST[side]);
         let ports = self.boxes.iter().any(|(cuboid, _)| narrow(cuboid, SPORT) || narrow(cuboid, DPORT));
         let classifier = Classifier::build(&schema, &rules, limits)?;
-        Ok(Acl { classifier, rules, slots, decisions: decisions.into(), tests, ports, limits })
+        let decisions = decisions.into_iter().map(AtomicU64::new).collect();
+        Ok(Acl { classifier, rules, slots, decisions, tests, ports, limits })
     }
 }
 
 impl Acl {
     /// The decision, where all rules decide the same.
     pub fn only_decision(&self) -> Option<u32> {
-        match *self.decisions {
-            [only] => Some(only as u32),
+        match &*self.decisions {
+            [only] => Some(only.load(Ordering::Relaxed) as u32),
             _ => None,
         }
     }
 
     /// Every decision.
     pub fn decisions(&self) -> impl Iterator<Item = u32> + '_ {
-        self.decisions.iter().map(|decision| *decision as u32)
+        self.decisions.iter().map(|decision| decision.load(Ordering::Relaxed) as u32)
     }
 
     /// The tests whose results stand from [`TESTS_BIT`] on.
@@ -147,7 +151,7 @@ impl Acl {
     /// The boxes with their decisions, in order; `None` where rules ask more than addresses, protocol and ports.
     pub fn boxes(&self) -> Option<impl Iterator<Item = (FiveBox, u32)> + '_> {
         self.tests.is_empty().then(|| {
-            let decision = |slot: &u16| self.decisions.get(usize::from(*slot)).map_or(0, |it| *it as u32);
+            let decision = |slot: &u16| self.decision(usize::from(*slot)) as u32;
             self.rules.iter().zip(&self.slots).map(move |(rule, slot)| {
                 let side = |at: usize| (rule.ranges[at].lo, rule.ranges[at].hi);
                 let five =
@@ -166,6 +170,10 @@ impl Acl {
             self.classifier.build_ms(),
             max_bytes >> 20
         )
+    }
+
+    fn decision(&self, record: usize) -> u64 {
+        self.decisions.get(record).map_or(0, |decision| decision.load(Ordering::Relaxed))
     }
 
     fn base(&self) -> u64 {
@@ -220,9 +228,15 @@ impl AclTable {
     }
 }
 
-impl Table for AclTable {
+// SAFETY: handles are addresses of words of `Acl::decisions`, which is never changed in length and lives as long
+// as `self.acl`. The words are atomics, because workers share them and a program may write what it is given.
+unsafe impl Table for AclTable {
     fn key_words(&self) -> usize {
         KEY_WORDS
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(RECORD_BYTES)
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
@@ -244,8 +258,8 @@ impl Table for AclTable {
         self.acl.classifier.classify_batch(numbers, LANES, list, found);
         for &packet in list {
             let packet = usize::from(packet);
-            if let (Some(record), Some(found)) = (records.get_mut(packet), found.get(packet)) {
-                *record = self.acl.record(*found);
+            if let Some(record) = records.get_mut(packet) {
+                *record = found.get(packet).map_or(0, |found| self.acl.record(*found));
             }
         }
     }
@@ -269,7 +283,7 @@ impl Table for AclTable {
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
         let at = record.wrapping_sub(self.acl.base()).wrapping_add(u64::from(offset));
-        let decision = self.acl.decisions.get((at / RECORD_BYTES as u64) as usize).copied().unwrap_or(0);
+        let decision = self.acl.decision((at / RECORD_BYTES as u64) as usize);
         let value = decision >> (at % RECORD_BYTES as u64 * 8);
         if bytes >= 8 { value } else { value & ((1 << (8 * bytes)) - 1) }
     }

@@ -1,6 +1,7 @@
 //! IPv6 routes, and the lookup that programs do.
 //!
 //! As in [`crate::route::table`]; a record is 24 bytes: the gateway's halves and the output.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::address::halves;
 use super::line::{Hop, Network};
@@ -100,9 +101,16 @@ fn address(key: &[u64]) -> Option<u128> {
     Some(u128::from(*high) << 64 | u128::from(*low))
 }
 
-impl Table for Routes {
+// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added.
+// Numbers in the trie are those of records in use (`Hops`: a record is removed when no route leads to it).
+// Records are added and removed by handlers and `configure`, which take `&mut self`, between bursts.
+unsafe impl Table for Routes {
     fn key_words(&self) -> usize {
         2
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(RECORD_BYTES)
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {

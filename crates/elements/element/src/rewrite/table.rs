@@ -2,8 +2,9 @@
 //!
 //! Mappings stand behind a lock, because `ICMPRewriter` looks into them; both run on one worker, so the
 //! lock is always free. It is taken once for the lookups of a burst, and once for each new flow.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
-use super::flow::{Kind, at};
+use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
 use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table, TableSize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,9 +32,18 @@ fn read_key(words: &[u64]) -> Option<[u64; 2]> {
     words.get(..2)?.try_into().ok()
 }
 
-impl Table for SharedMappings {
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole
+// when the table is made, and neither moves nor goes before the table does; all its bytes are initialised. A key
+// leads to the first or the second line of a record of two (`flow::RECORD_BYTES`), so that `LINE_BYTES` are there
+// behind each. The mappings are put in once, before packets come. The table is one worker's; the mutex keeps
+// `ICMPRewriter`, on the same worker, apart.
+unsafe impl Table for SharedMappings {
     fn key_words(&self) -> usize {
         2
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(LINE_BYTES)
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
@@ -43,7 +53,7 @@ impl Table for SharedMappings {
     }
 
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
-        self.with(|mappings| {
+        let looked_up = self.with(|mappings| {
             mappings.flows.lookup_batch_strided(keys, stride, list, records);
             match mappings.settings.kind {
                 Kind::Address => fetch_replies(mappings, keys, stride, list, records),
@@ -51,6 +61,10 @@ impl Table for SharedMappings {
                 _ => {}
             }
         });
+        if looked_up.is_none() {
+            // What stands there may be records of another table.
+            list.iter().for_each(|index| records[usize::from(*index)] = 0);
+        }
     }
 
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {

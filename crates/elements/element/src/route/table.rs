@@ -2,6 +2,7 @@
 //!
 //! The trie leads from a prefix to the number of a next hop. A record is 8 bytes: the gateway (0 when
 //! there is none) and the output, 4 bytes each.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::hops::{Hops, Next};
 use super::line::{Hop, Line, Shown};
@@ -153,9 +154,18 @@ impl Routes {
     }
 }
 
-impl Table for Routes {
+// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added.
+// Numbers in the trie are those of records in use (`Hops`: a record is removed when no route leads to it).
+// Records are added and removed by handlers and `configure`, which take `&mut self`, between bursts.
+// A walk gives the trie's own layout and record 0, at the distance that a program's declaration says:
+// `RECORD_BYTES` is a whole number of words.
+unsafe impl Table for Routes {
     fn key_words(&self) -> usize {
         1
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(RECORD_BYTES)
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {

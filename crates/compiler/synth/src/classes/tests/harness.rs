@@ -1,4 +1,5 @@
 //! Packets through the evaluator and through classes.
+#![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
 use crate::classes::concrete::Concrete;
 use crate::classes::{Class, Classes};
@@ -31,7 +32,8 @@ impl MapTable {
     }
 }
 
-impl Table for MapTable {
+// SAFETY: handles are numbers, not addresses: `record_bytes` is `None`, so that no machine code runs on it.
+unsafe impl Table for MapTable {
     fn key_words(&self) -> usize {
         self.key_words
     }
