@@ -7,6 +7,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -206,13 +207,18 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
 }
 
 /// A name as a part of a path.
-fn escaped(name: &str) -> String {
-    let mut out = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => out.push(byte as char),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
+fn escaped(name: &str) -> PercentEncode<'_> {
+    const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+    utf8_percent_encode(name, SEGMENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn names_are_one_segment_of_a_path() {
+        assert_eq!(escaped("nat-1_a.b").to_string(), "nat-1_a.b");
+        assert_eq!(escaped("a/b?c#d e%ä").to_string(), "a%2Fb%3Fc%23d%20e%25%C3%A4");
     }
-    out
 }

@@ -159,4 +159,24 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");
         }
     }
+
+    #[test]
+    fn a_name_forges_no_line() {
+        // Names of NFs and of their counters are written by others.
+        let forged = "f\"} 1\nmillrace_nf_up{nf=\"innocent\",worker=\"0\"} 0\n# \\";
+        let nf = api::NfStatus {
+            name: forged.into(),
+            instances: vec![api::Instance { state: "up".into(), ..Default::default() }],
+            counters: vec![(forged.into(), 4)],
+            ..Default::default()
+        };
+        let text = text(&Status::default(), Some(&Stats { nfs: vec![nf], ..Stats::default() }));
+        let of = |metric: &str| text.lines().filter(|line| line.starts_with(metric)).collect::<Vec<_>>();
+        let name = r#"f\"} 1\nmillrace_nf_up{nf=\"innocent\",worker=\"0\"} 0\n# \\"#;
+        assert_eq!(of("millrace_nf_up{"), [format!("millrace_nf_up{{nf=\"{name}\",worker=\"0\"}} 1")]);
+        assert_eq!(
+            of("millrace_nf_counter{"),
+            [format!("millrace_nf_counter{{nf=\"{name}\",name=\"{name}\"}} 4")]
+        );
+    }
 }

@@ -6,8 +6,8 @@ use super::stretch::StretchShown;
 use host::Assembly;
 use host::fused::{Cut, Stretch};
 use host::node::Node;
+use maud::{Markup, PreEscaped, html};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 /// Classes that are drawn.
 const MOST_CLASSES: usize = 80;
@@ -32,11 +32,6 @@ const DROPPED: &str = "#d1242f";
 const SLOW: &str = "#bf8700";
 const INK: &str = "#1f2328";
 const PALE: &str = "#59636e";
-
-/// Text as it stands in XML.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
 
 /// The last characters of a name that is too long for its place.
 fn fit(text: &str, most: usize) -> String {
@@ -214,11 +209,14 @@ fn way(output: usize) -> &'static str {
 /// Text at a place.
 fn label(out: &mut String, at: (i64, i64), size: i64, colour: &str, text: &str) {
     let (x, y) = at;
-    let _ = writeln!(
-        out,
-        r#"<text x="{x}" y="{y}" font-size="{size}" fill="{colour}" xml:space="preserve">{}</text>"#,
-        escape(text)
-    );
+    let label = html! { text x=(x) y=(y) font-size=(size) fill=(colour) xml:space="preserve" { (text) } };
+    add(out, label);
+}
+
+/// An element on a line of its own.
+fn add(out: &mut String, shape: Markup) {
+    out.push_str(&shape.into_string());
+    out.push('\n');
 }
 
 /// The picture of all stretches.
@@ -246,11 +244,17 @@ pub fn picture(chain: &str, assembly: &Assembly, shown: &[StretchShown]) -> Stri
         label(&mut body, (MARGIN, y), 13, INK, "no elements run as one function");
     }
     let height = y + MARGIN;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         font-family=\"ui-monospace, 'DejaVu Sans Mono', monospace\">\n<rect width=\"{width}\" height=\"{height}\" \
-         fill=\"white\"/>\n{body}</svg>\n"
-    )
+    let picture = html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height)
+            viewBox={ "0 0 " (width) " " (height) } font-family="ui-monospace, 'DejaVu Sans Mono', monospace"
+        {
+            "\n"
+            rect width=(width) height=(height) fill="white" {}
+            "\n"
+            (PreEscaped(body))
+        }
+    };
+    picture.into_string() + "\n"
 }
 
 /// Draws the elements and wires; how wide that is.
@@ -300,9 +304,10 @@ fn draw_graph(
                     format!("H{edge} V{between} H{} V{to_y} H{to_x}", MARGIN + GAP / 2 + shift + lane)
                 }
             };
-            let _ = writeln!(
+            let way = format!("M{from_x} {from_y} {way}");
+            add(
                 out,
-                r#"<path d="M{from_x} {from_y} {way}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>"#
+                html! { path d=(way) fill="none" stroke=(colour) stroke-width="2" stroke-linejoin="round" {} },
             );
         }
     }
@@ -311,20 +316,21 @@ fn draw_graph(
         let (x, y) = corner(place);
         let node = &nodes[place.node];
         let (fill, stroke) = if place.inside { ("#eef4fb", "#0072b2") } else { ("#f6f8fa", "#8c959f") };
-        let dash = if place.inside { "" } else { r#" stroke-dasharray="4 3""# };
+        let dash = (!place.inside).then_some("4 3");
         let config = node.config.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(
-            out,
-            r#"<g><title>{} :: {}({})</title><rect x="{x}" y="{y}" width="{}" height="{}" rx="5" fill="{fill}" stroke="{stroke}"{dash}/>"#,
-            escape(&node.name),
-            escape(node.class.name),
-            escape(&config),
-            BOX.0,
-            BOX.1
-        );
-        label(out, (x + 7, y + 16), 12, INK, &fit(&node.name, 19));
-        label(out, (x + 7, y + 31), 10, PALE, &fit(node.class.name, 24));
-        out.push_str("</g>\n");
+        let mut names = String::new();
+        label(&mut names, (x + 7, y + 16), 12, INK, &fit(&node.name, 19));
+        label(&mut names, (x + 7, y + 31), 10, PALE, &fit(node.class.name, 24));
+        let element = html! {
+            g {
+                title { (node.name) " :: " (node.class.name) "(" (config) ")" }
+                rect x=(x) y=(y) width=(BOX.0) height=(BOX.1) rx="5" fill=(fill) stroke=(stroke)
+                    stroke-dasharray=[dash] {}
+                "\n"
+                (PreEscaped(names))
+            }
+        };
+        add(out, element);
         let mut badge_x = x + 2;
         for (ends, colour, what) in [("drop", DROPPED, "dropped"), ("slow", SLOW, "own code")] {
             let of_node = |class: &&ClassShown| class.ends == ends && class.decider() == node.name;
@@ -354,12 +360,7 @@ fn draw_classes(out: &mut String, shown: &StretchShown, y: &mut i64) {
     );
     for (output, leave) in leaves.iter().enumerate() {
         *y += 18;
-        let _ = writeln!(
-            out,
-            r#"<rect x="{MARGIN}" y="{}" width="26" height="4" fill="{}"/>"#,
-            *y - 6,
-            way(output)
-        );
+        add(out, html! { rect x=(MARGIN) y=(*y - 6) width="26" height="4" fill=(way(output)) {} });
         label(out, (MARGIN + 34, *y), 12, INK, &format!("leaves by {leave}"));
     }
     *y += 14;
@@ -367,26 +368,29 @@ fn draw_classes(out: &mut String, shown: &StretchShown, y: &mut i64) {
     classes.sort_by_key(|class| ["out", "slow", "drop"].iter().position(|known| *known == class.ends));
     for class in classes.iter().take(MOST_CLASSES) {
         let (top, colour) = (*y, colour(class, leaves));
-        let _ = writeln!(out, "<g><title>{}</title>", escape(&class.filter));
+        let mut told = String::new();
         *y += LINE;
-        label(out, (MARGIN + 14, *y), 12, colour, &format!("{:>3}  {}", class.number, class.exit));
+        label(&mut told, (MARGIN + 14, *y), 12, colour, &format!("{:>3}  {}", class.number, class.exit));
         for line in lines(&class.filter) {
             *y += LINE;
-            label(out, (MARGIN + 48, *y), 11, INK, &line);
+            label(&mut told, (MARGIN + 48, *y), 11, INK, &line);
         }
         let writes: Vec<String> = class.readable_writes();
         if !writes.is_empty() {
             for line in lines(&format!("sets {}", writes.join(", "))) {
                 *y += LINE;
-                label(out, (MARGIN + 48, *y), 11, PALE, &line);
+                label(&mut told, (MARGIN + 48, *y), 11, PALE, &line);
             }
         }
-        let _ = writeln!(
-            out,
-            r#"<rect x="{MARGIN}" y="{}" width="6" height="{}" fill="{colour}"/></g>"#,
-            top + 4,
-            *y - top
-        );
+        let of_class = html! {
+            g {
+                title { (class.filter) }
+                "\n"
+                (PreEscaped(told))
+                rect x=(MARGIN) y=(top + 4) width="6" height=(*y - top) fill=(colour) {}
+            }
+        };
+        add(out, of_class);
         *y += 7;
     }
     if classes.len() > MOST_CLASSES {
@@ -404,11 +408,13 @@ fn draw_classes(out: &mut String, shown: &StretchShown, y: &mut i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{escape, fit, lines};
+    use super::{INK, fit, label, lines};
 
     #[test]
     fn text_fits_and_stays_xml() {
-        assert_eq!(escape("a<b & \"c\">"), "a&lt;b &amp; &quot;c&quot;&gt;");
+        let mut told = String::new();
+        label(&mut told, (1, 2), 9, INK, "a<b & \"c\">");
+        assert!(told.contains(">a&lt;b &amp; &quot;c&quot;&gt;</text>"), "{told}");
         assert_eq!((fit("short", 9), fit("a/long/name", 6)), ("short".into(), "…/name".into()));
         assert_eq!(lines("one two"), ["one two"]);
         let long = lines(&"word ".repeat(400));

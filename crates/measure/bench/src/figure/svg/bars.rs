@@ -1,14 +1,12 @@
 //! Groups of bars, for categories.
 
-use super::canvas::{Canvas, LETTER, Pen, Pencil, Spot};
+use super::canvas::{Anchor, Canvas, LETTER, Pen, Pencil, Spot, WHITE};
 use super::frame::Frame;
 use super::look::{Look, whisker};
 use super::span::is_drawable;
 use super::{INK, SMALL};
 use crate::figure::words::{columns, number};
 use crate::figure::{Figure, Point};
-use plotters::style::WHITE;
-use plotters::style::text_anchor::HPos;
 
 /// How much of a category's slot its bars take.
 const GROUP: f64 = 0.8;
@@ -46,7 +44,7 @@ pub fn draw(canvas: &Canvas, frame: &Frame, figure: &Figure, looks: &[Look]) {
             }
             if widest < bar + 4.0 {
                 let above = range.map_or(value, |(top, _)| top).min(value);
-                let pencil = Pencil { anchor: HPos::Center, ..Pencil::new(SMALL - 1.0, INK) };
+                let pencil = Pencil { anchor: Anchor::Middle, ..Pencil::new(SMALL - 1.0, INK) };
                 canvas.text(&number(point.y.median), (left + bar / 2.0, above - 9.0), &pencil);
             }
         }

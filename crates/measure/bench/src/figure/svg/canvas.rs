@@ -1,32 +1,26 @@
-//! Lines, shapes and texts on plotters' SVG backend.
-//!
-//! The backend counts in whole pixels, too coarse for whiskers and small steps. It draws tenths of them here, and the
-//! picture is shown at a tenth of the size.
+//! Lines, shapes and texts as SVG elements.
 
-use plotters::backend::SVGBackend;
-use plotters::coord::Shift;
-use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{
-    Circle, DashedPathElement, Drawable, PathElement, PointCollection, Polygon, Rectangle, Text,
-};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{FontDesc, FontFamily, FontStyle, FontTransform, RGBColor, ShapeStyle, TextStyle};
+use maud::{Markup, PreEscaped, html};
+use std::cell::RefCell;
+use std::fmt;
 
-/// Units of the backend in a pixel.
-const FINE: f64 = 10.0;
-/// Plotters divides font sizes by this.
-const FONT: f64 = 1.24;
 /// How wide a letter of a proportional font is at most on average, as a share of its size.
 pub const LETTER: f64 = 0.6;
+/// The colour of the sheet.
+pub const WHITE: Rgb = Rgb(255, 255, 255);
 
 /// A place, in pixels from the upper left.
 pub type Spot = (f64, f64);
+
+/// A colour: red, green, blue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rgb(pub u8, pub u8, pub u8);
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct Pen {
     /// Its colour.
-    pub color: RGBColor,
+    pub color: Rgb,
     /// Its width, in pixels.
     pub width: f64,
     /// Pixels drawn and left out, where it is dashed.
@@ -39,114 +33,148 @@ pub struct Pencil {
     /// Its size, in pixels.
     pub size: f64,
     /// Its colour.
-    pub color: RGBColor,
-    /// Which end of it is at the place.
-    pub anchor: HPos,
+    pub color: Rgb,
+    /// Which part of it is at the place.
+    pub anchor: Anchor,
     /// Whether it is bold.
     pub bold: bool,
     /// Whether it runs upward.
     pub upward: bool,
 }
 
+/// The part of a text that is at its place.
+#[derive(Clone, Copy)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
 /// A picture that is being drawn.
-pub struct Canvas<'a> {
-    area: DrawingArea<SVGBackend<'a>, Shift>,
+pub struct Canvas {
+    size: Spot,
+    /// The elements drawn so far. Shared, so that a legend's samples are drawn while the legend is.
+    shapes: RefCell<String>,
 }
 
 impl Pen {
     /// Without gaps.
-    pub fn solid(color: RGBColor, width: f64) -> Pen {
+    pub fn solid(color: Rgb, width: f64) -> Pen {
         Pen { color, width, dash: None }
-    }
-
-    fn style(&self) -> ShapeStyle {
-        ShapeStyle::from(&self.color).stroke_width((self.width * FINE) as u32)
     }
 }
 
 impl Pencil {
     /// From left to right, beginning at the place.
-    pub fn new(size: f64, color: RGBColor) -> Pencil {
-        Pencil { size, color, anchor: HPos::Left, bold: false, upward: false }
+    pub fn new(size: f64, color: Rgb) -> Pencil {
+        Pencil { size, color, anchor: Anchor::Start, bold: false, upward: false }
     }
 }
 
-impl<'a> Canvas<'a> {
+impl Canvas {
     /// An empty one of this size, white: it may lie on a dark page.
-    pub fn new(out: &'a mut String, (width, height): Spot) -> Canvas<'a> {
-        let (fine_width, fine_height) = whole((width, height));
-        let size = (fine_width.unsigned_abs(), fine_height.unsigned_abs());
-        let canvas = Canvas { area: SVGBackend::with_string(out, size).into_drawing_area() };
-        canvas.rectangle((0.0, 0.0), (width, height), plotters::style::WHITE);
+    pub fn new(size: Spot) -> Canvas {
+        let canvas = Canvas { size, shapes: RefCell::default() };
+        canvas.rectangle((0.0, 0.0), size, WHITE);
         canvas
     }
 
-    /// Drawing into a string cannot fail.
-    fn draw<Element>(&self, element: &Element)
-    where
-        for<'b> &'b Element: PointCollection<'b, (i32, i32)>,
-        Element: Drawable<SVGBackend<'a>>,
-    {
-        let _ = self.area.draw(element);
+    fn draw(&self, shape: Markup) {
+        let mut shapes = self.shapes.borrow_mut();
+        shapes.push_str(&shape.into_string());
+        shapes.push('\n');
     }
 
     /// A line through these places.
     pub fn line(&self, spots: &[Spot], pen: &Pen) {
-        let points: Vec<(i32, i32)> = spots.iter().copied().map(whole).collect();
-        match pen.dash {
-            None => self.draw(&PathElement::new(points, pen.style())),
-            Some((drawn, left_out)) => {
-                let (drawn, left_out) = ((drawn * FINE) as i32, (left_out * FINE) as i32);
-                self.draw(&DashedPathElement::new(points, drawn, left_out, pen.style()));
-            }
-        }
+        let dash = pen.dash.map(|(drawn, left_out)| format!("{} {}", Pixels(drawn), Pixels(left_out)));
+        self.draw(html! {
+            polyline points=(Points(spots)) fill="none" stroke=(pen.color) stroke-width=(Pixels(pen.width))
+                stroke-dasharray=[dash] {}
+        });
     }
 
     /// A filled rectangle between two corners.
-    pub fn rectangle(&self, from: Spot, to: Spot, color: RGBColor) {
-        let (left, top) = whole((from.0.min(to.0), from.1.min(to.1)));
-        let (right, bottom) = whole((from.0.max(to.0), from.1.max(to.1)));
-        self.draw(&Rectangle::new([(left, top), (right, bottom)], ShapeStyle::from(&color).filled()));
+    pub fn rectangle(&self, from: Spot, to: Spot, color: Rgb) {
+        let (left, top) = (from.0.min(to.0), from.1.min(to.1));
+        let (width, height) = ((from.0 - to.0).abs(), (from.1 - to.1).abs());
+        self.draw(html! {
+            rect x=(Pixels(left)) y=(Pixels(top)) width=(Pixels(width)) height=(Pixels(height)) fill=(color) {}
+        });
     }
 
     /// A filled shape with an outline.
-    pub fn polygon(&self, corners: &[Spot], fill: RGBColor, outline: &Pen) {
-        let mut points: Vec<(i32, i32)> = corners.iter().copied().map(whole).collect();
-        self.draw(&Polygon::new(points.clone(), ShapeStyle::from(&fill).filled()));
-        points.extend(points.first().copied());
-        // Further along the first edge, so that its corner is no notch.
-        points.extend(points.get(1).copied());
-        self.draw(&PathElement::new(points, outline.style()));
+    pub fn polygon(&self, corners: &[Spot], fill: Rgb, outline: &Pen) {
+        self.draw(html! {
+            polygon points=(Points(corners)) fill=(fill) stroke=(outline.color)
+                stroke-width=(Pixels(outline.width)) {}
+        });
     }
 
     /// A filled circle with an outline.
-    pub fn circle(&self, center: Spot, radius: f64, fill: RGBColor, outline: &Pen) {
-        let radius = (radius * FINE) as i32;
-        self.draw(&Circle::new(whole(center), radius, ShapeStyle::from(&fill).filled()));
-        self.draw(&Circle::new(whole(center), radius, outline.style()));
+    pub fn circle(&self, (x, y): Spot, radius: f64, fill: Rgb, outline: &Pen) {
+        self.draw(html! {
+            circle cx=(Pixels(x)) cy=(Pixels(y)) r=(Pixels(radius)) fill=(fill) stroke=(outline.color)
+                stroke-width=(Pixels(outline.width)) {}
+        });
     }
 
     /// A text, its middle at the height of a place.
-    pub fn text(&self, text: &str, spot: Spot, pencil: &Pencil) {
-        let style = if pencil.bold { FontStyle::Bold } else { FontStyle::Normal };
-        let turn = if pencil.upward { FontTransform::Rotate270 } else { FontTransform::None };
-        let font = FontDesc::new(FontFamily::SansSerif, pencil.size * FINE * FONT, style).transform(turn);
-        let style = TextStyle::from(font).color(&pencil.color).pos(Pos::new(pencil.anchor, VPos::Center));
-        self.draw(&Text::new(text.to_string(), whole(spot), style));
+    pub fn text(&self, text: &str, (x, y): Spot, pencil: &Pencil) {
+        let (x, y) = (Pixels(x), Pixels(y));
+        let turn = pencil.upward.then(|| format!("rotate(270 {x} {y})"));
+        let anchor = match pencil.anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        self.draw(html! {
+            text x=(x) y=(y) dy="0.5ex" text-anchor=(anchor) font-size=(Pixels(pencil.size)) fill=(pencil.color)
+                font-weight=[pencil.bold.then_some("bold")] transform=[turn] { (text) }
+        });
+    }
+
+    /// The finished picture, with a title for those who hear it.
+    pub fn finish(self, title: &str) -> String {
+        let (width, height) = (Pixels(self.size.0), Pixels(self.size.1.round()));
+        let picture = html! {
+            svg xmlns="http://www.w3.org/2000/svg" width=(width) height=(height)
+                viewBox={ "0 0 " (width) " " (height) } role="img" font-family="sans-serif"
+            {
+                title { (title) }
+                "\n"
+                (PreEscaped(self.shapes.into_inner()))
+            }
+        };
+        picture.into_string() + "\n"
     }
 }
 
-/// In the backend's units. Whatever is far outside stays outside; sums of two such numbers are in range.
-fn whole((x, y): Spot) -> (i32, i32) {
-    let whole = |at: f64| (at * FINE).round().clamp(-1e8, 1e8) as i32;
-    (whole(x), whole(y))
+impl fmt::Display for Rgb {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
 }
 
-/// Shows a finished picture at its size, with a title for those who hear it.
-pub fn finish(drawn: &str, (width, height): Spot, title: &str) -> String {
-    let (fine_width, fine_height) = whole((width, height));
-    let wide = format!("width=\"{fine_width}\" height=\"{fine_height}\"");
-    let shown = format!("width=\"{width}\" height=\"{}\" role=\"img\"", height.round());
-    let title = maud::html! { title { (title) } }.into_string();
-    drawn.replacen(&wide, &shown, 1).replacen(">\n", &format!(">\n{title}\n"), 1)
+/// A length or a coordinate, to a hundredth. Whatever is far outside stays outside, as a number that viewers can add to.
+#[derive(Clone, Copy)]
+struct Pixels(f64);
+
+impl fmt::Display for Pixels {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", (self.0.clamp(-1e7, 1e7) * 100.0).round() / 100.0)
+    }
+}
+
+/// The places of a line or of a shape.
+struct Points<'a>(&'a [Spot]);
+
+impl fmt::Display for Points<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (x, y)) in self.0.iter().enumerate() {
+            let gap = if at > 0 { " " } else { "" };
+            write!(out, "{gap}{},{}", Pixels(*x), Pixels(*y))?;
+        }
+        Ok(())
+    }
 }

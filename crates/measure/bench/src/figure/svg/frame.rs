@@ -1,11 +1,10 @@
 //! The plot's rectangle: where values are in the picture, axes, grid lines and what stands beside them.
 
-use super::canvas::{Canvas, LETTER, Pen, Pencil};
+use super::canvas::{Anchor, Canvas, LETTER, Pen, Pencil};
 use super::span::Span;
 use super::{BODY, GRID, INK, SMALL, SOFT};
 use crate::figure::Point;
 use crate::figure::words::{columns, wrap};
-use plotters::style::text_anchor::HPos;
 
 /// Most columns of a category's name that is written upward.
 const UPWARD: usize = 26;
@@ -63,8 +62,8 @@ impl Names {
     /// Draws them below a plot.
     pub fn draw(&self, canvas: &Canvas, frame: &Frame) {
         let slot = frame.width / self.lines.len().max(1) as f64;
-        let pencil = Pencil { anchor: HPos::Center, ..Pencil::new(SMALL, INK) };
-        let upward = Pencil { anchor: HPos::Right, upward: true, ..pencil };
+        let pencil = Pencil { anchor: Anchor::Middle, ..Pencil::new(SMALL, INK) };
+        let upward = Pencil { anchor: Anchor::End, upward: true, ..pencil };
         // Where slots are narrower than a line, some names are left out.
         let every = (LINE / slot).ceil().max(1.0) as usize;
         for (at, lines) in self.lines.iter().enumerate() {
@@ -121,7 +120,7 @@ impl Frame {
             let at = self.down(*value);
             canvas.line(&[(self.left, at), (self.right(), at)], &Pen::solid(GRID, 0.5));
         }
-        let pencil = Pencil { anchor: HPos::Right, ..Pencil::new(SMALL, INK) };
+        let pencil = Pencil { anchor: Anchor::End, ..Pencil::new(SMALL, INK) };
         for tick in &self.y.ticks {
             let at = self.down(tick.at);
             canvas.line(&[(self.left, at), (self.right(), at)], &Pen::solid(GRID, 1.0));
@@ -130,7 +129,7 @@ impl Frame {
         }
         let corner = (self.left, self.bottom());
         canvas.line(&[(self.left, self.top), corner, (self.right(), self.bottom())], &Pen::solid(SOFT, 1.0));
-        let pencil = Pencil { anchor: HPos::Center, upward: true, ..Pencil::new(BODY, INK) };
+        let pencil = Pencil { anchor: Anchor::Middle, upward: true, ..Pencil::new(BODY, INK) };
         for (at, line) in titles.iter().enumerate() {
             canvas.text(line, (28.0 + at as f64 * 17.0, self.top + self.height / 2.0), &pencil);
         }
@@ -138,7 +137,7 @@ impl Frame {
 
     /// Draws the x axis' marks.
     pub fn draw_ticks(&self, canvas: &Canvas, x: &Span) {
-        let pencil = Pencil { anchor: HPos::Center, ..Pencil::new(SMALL, INK) };
+        let pencil = Pencil { anchor: Anchor::Middle, ..Pencil::new(SMALL, INK) };
         for tick in &x.ticks {
             let at = self.across(x, tick.at);
             canvas.line(&[(at, self.bottom()), (at, self.bottom() + 4.0)], &Pen::solid(SOFT, 1.0));

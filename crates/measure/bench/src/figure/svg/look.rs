@@ -3,24 +3,23 @@
 //! Ours are solid, other systems' thin with long dashes, papers' grey with short ones. Ten colours that stay apart for
 //! the colour-blind (Okabe and Ito's, Tol's), and seven markers: the pair repeats after seventy curves.
 
-use super::canvas::{Canvas, Pen, Spot};
+use super::canvas::{Canvas, Pen, Rgb, Spot, WHITE};
 use crate::figure::{Origin, Series};
-use plotters::style::RGBColor;
 use std::f64::consts::{FRAC_PI_2, TAU};
 
-const COLORS: [RGBColor; 10] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 140, 105),
-    RGBColor(204, 110, 160),
-    RGBColor(51, 34, 136),
-    RGBColor(230, 159, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(136, 34, 85),
-    RGBColor(130, 130, 30),
-    RGBColor(20, 20, 20),
+const COLORS: [Rgb; 10] = [
+    Rgb(0, 114, 178),
+    Rgb(213, 94, 0),
+    Rgb(0, 140, 105),
+    Rgb(204, 110, 160),
+    Rgb(51, 34, 136),
+    Rgb(230, 159, 0),
+    Rgb(86, 180, 233),
+    Rgb(136, 34, 85),
+    Rgb(130, 130, 30),
+    Rgb(20, 20, 20),
 ];
-const GREYS: [RGBColor; 3] = [RGBColor(105, 105, 105), RGBColor(150, 150, 150), RGBColor(75, 75, 75)];
+const GREYS: [Rgb; 3] = [Rgb(105, 105, 105), Rgb(150, 150, 150), Rgb(75, 75, 75)];
 const MARKERS: [Marker; 7] = [
     Marker::Circle,
     Marker::Regular { corners: 4, turn: 0.5 },
@@ -37,11 +36,11 @@ const RADIUS: f64 = 4.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Its colour.
-    pub color: RGBColor,
+    pub color: Rgb,
     /// Its line.
     pub pen: Pen,
     /// What bars are filled with.
-    pub fill: RGBColor,
+    pub fill: Rgb,
     marker: Marker,
     hollow: bool,
 }
@@ -66,7 +65,7 @@ pub fn looks(series: &[Series]) -> Vec<Look> {
     let look = |series: &Series| {
         let paper = matches!(series.origin, Origin::Paper(_));
         let at = next(if paper { &mut printed } else { &mut measured });
-        let pick = |colors: &[RGBColor]| colors.get(at % colors.len()).copied().unwrap_or(COLORS[0]);
+        let pick = |colors: &[Rgb]| colors.get(at % colors.len()).copied().unwrap_or(COLORS[0]);
         let marker = MARKERS[at % MARKERS.len()];
         let (color, width, dash) = match series.origin {
             Origin::Own => (pick(&COLORS), 2.0, None),
@@ -76,7 +75,7 @@ pub fn looks(series: &[Series]) -> Vec<Look> {
         let fill = match series.origin {
             Origin::Own => color,
             Origin::Peer => pale(color),
-            Origin::Paper(_) => plotters::style::WHITE,
+            Origin::Paper(_) => WHITE,
         };
         Look { color, pen: Pen { color, width, dash }, fill, marker, hollow: paper }
     };
@@ -84,15 +83,15 @@ pub fn looks(series: &[Series]) -> Vec<Look> {
 }
 
 /// Mixed with white.
-fn pale(RGBColor(red, green, blue): RGBColor) -> RGBColor {
+fn pale(Rgb(red, green, blue): Rgb) -> Rgb {
     let mix = |part: u8| ((u16::from(part) + 2 * 255) / 3) as u8;
-    RGBColor(mix(red), mix(green), mix(blue))
+    Rgb(mix(red), mix(green), mix(blue))
 }
 
 impl Look {
     /// A point's marker, hollow for what was disturbed and for papers' values.
     pub fn mark(&self, canvas: &Canvas, (x, y): Spot, disturbed: bool) {
-        let fill = if self.hollow || disturbed { plotters::style::WHITE } else { self.color };
+        let fill = if self.hollow || disturbed { WHITE } else { self.color };
         let outline = Pen::solid(self.color, 1.4);
         let Marker::Regular { corners, turn } = self.marker else {
             return canvas.circle((x, y), RADIUS, fill, &outline);
@@ -109,7 +108,7 @@ impl Look {
 }
 
 /// From the smallest to the largest of the repeats, with caps.
-pub fn whisker(canvas: &Canvas, color: RGBColor, x: f64, (top, bottom): (f64, f64), cap: f64) {
+pub fn whisker(canvas: &Canvas, color: Rgb, x: f64, (top, bottom): (f64, f64), cap: f64) {
     let pen = Pen::solid(color, 1.2);
     canvas.line(&[(x, top), (x, bottom)], &pen);
     for y in [top, bottom] {

@@ -13,11 +13,9 @@ mod span;
 
 use super::words::{called, plain, wrap};
 use super::{Figure, Origin, Point, Scale};
-use canvas::{Canvas, LETTER, Pencil};
+use canvas::{Anchor, Canvas, LETTER, Pencil, Rgb};
 use frame::{Frame, Names};
 use legend::Legend;
-use plotters::style::RGBColor;
-use plotters::style::text_anchor::HPos;
 use span::{Span, is_drawable};
 
 /// Width of a plot, and height of its rectangle, in pixels.
@@ -29,9 +27,9 @@ const SMALL: f64 = 12.0;
 /// Lines that the y axis' label has room for.
 const Y_TITLE_LINES: usize = 2;
 
-const INK: RGBColor = RGBColor(34, 34, 34);
-const SOFT: RGBColor = RGBColor(95, 95, 95);
-const GRID: RGBColor = RGBColor(222, 222, 222);
+const INK: Rgb = Rgb(34, 34, 34);
+const SOFT: Rgb = Rgb(95, 95, 95);
+const GRID: Rgb = Rgb(222, 222, 222);
 
 /// A figure as an SVG picture, self-contained, on white.
 pub fn svg(figure: &Figure) -> String {
@@ -70,15 +68,14 @@ pub fn svg(figure: &Figure) -> String {
     let remarks_top = legend_top + legend.height() + 10.0;
     let size = (SIZE.0, remarks_top + remarks.len() as f64 * 16.0 + 8.0);
 
-    let mut drawn = String::new();
-    let canvas = Canvas::new(&mut drawn, size);
+    let canvas = Canvas::new(size);
     let bold = Pencil { bold: true, ..Pencil::new(TITLE, INK) };
     for (at, line) in titles.iter().enumerate() {
         canvas.text(line, (20.0, 20.0 + at as f64 * 22.0), &bold);
     }
     frame.draw(&canvas, &y_titles);
     let looks = look::looks(&figure.series);
-    let middle = Pencil { anchor: HPos::Center, ..Pencil::new(BODY, INK) };
+    let middle = Pencil { anchor: Anchor::Middle, ..Pencil::new(BODY, INK) };
     if has_names {
         names.draw(&canvas, &frame);
         bars::draw(&canvas, &frame, figure, &looks);
@@ -107,8 +104,7 @@ pub fn svg(figure: &Figure) -> String {
     for (at, line) in remarks.iter().enumerate() {
         canvas.text(line, (20.0, remarks_top + 8.0 + at as f64 * 16.0), &Pencil::new(SMALL, SOFT));
     }
-    drop(canvas);
-    canvas::finish(&drawn, size, &plain(&figure.title))
+    canvas.finish(&plain(&figure.title))
 }
 
 /// What a reader has to know of the marks.
