@@ -1,5 +1,6 @@
 //! `millrace check` and `millrace fmt`.
 
+use crate::console;
 use anyhow::Context;
 use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
@@ -7,7 +8,6 @@ use host::Assembly;
 use host::chain::{Chain, Define, Sources};
 use host::fused::Wanted;
 use host::ports::Ports;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -124,8 +124,8 @@ pub fn dry(path: &Path, defines: &[String]) -> anyhow::Result<Result<(), String>
 
 /// Shows what is wrong with a chain.
 pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
-    let text =
-        if short { diags.render_short(map) } else { diags.render(map, std::io::stderr().is_terminal()) };
+    let colours = console::colours(&std::io::stderr());
+    let text = if short { diags.render_short(map) } else { diags.render(map, colours) };
     eprint!("{text}");
     let errors = diags.errors();
     if errors > 0 && !short {
@@ -195,7 +195,8 @@ pub fn format(args: &FmtArgs) -> anyhow::Result<ExitCode> {
             continue;
         }
         if args.check {
-            println!("{} is not in the standard layout", file.display());
+            let told = format!("{} is not in the standard layout\n", file.display());
+            crate::text::print(&told).context("standard output")?;
             code = ExitCode::FAILURE;
         } else {
             std::fs::write(file, formatted)

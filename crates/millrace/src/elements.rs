@@ -31,8 +31,9 @@ pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitCode> {
             }
             None => {
                 let names: Vec<&str> = element::names().collect();
-                let near = || diag::did_you_mean(name, names).unwrap_or_default();
-                let hint = element::instead_of(name).map_or_else(near, str::to_string);
+                let near = || diag::did_you_mean(name, names);
+                let hint = element::instead_of(name).map(str::to_string).or_else(near);
+                let hint = hint.unwrap_or_else(|| "`millrace elements` lists all".into());
                 bail!("there is no element class `{name}`; {hint}");
             }
         },

@@ -6,6 +6,7 @@
 mod accounts;
 mod bench;
 mod check;
+mod console;
 mod daemon;
 mod doctor;
 mod elements;
@@ -20,6 +21,7 @@ mod run;
 mod steer;
 mod synth;
 mod text;
+mod times;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -28,6 +30,9 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
+    #[command(flatten)]
+    console: console::ConsoleArgs,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -64,38 +69,62 @@ enum Command {
     Elements(elements::ElementsArgs),
     /// Rewrites a Click configuration in the standard layout
     Fmt(check::FmtArgs),
+}
+
+/// What Millrace starts itself. Apart from the commands, so that no hint for a typing error names one.
+#[derive(Debug, Parser)]
+enum Internal {
     /// An NF that reads and writes each packet's first bytes and passes it on: what the benchmark measures
-    #[command(hide = true)]
     NfRelay,
-    #[command(hide = true)]
+    /// An NF of a chain, of elements, in a process of its own
     NfProcess(nf_process::NfProcessArgs),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Run(args) => run::run(&args),
-        Command::Daemon(args) => daemon::run(&args),
-        Command::Chain(args) => steer::chain::run(args),
-        Command::Nf(args) => steer::nf::run(args),
-        Command::Stats(args) => steer::stats::run(&args),
-        Command::Top(args) => steer::top::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Synth(args) => synth::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
-        Command::Bench(args) => bench::run(&args),
-        Command::Plan(args) => plan::run(&args),
-        Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
-        Command::Elements(args) => elements::run(&args),
-        Command::Fmt(args) => check::format(&args),
-        Command::NfRelay => nf_relay::run(),
-        Command::NfProcess(args) => nf_process::run(args),
+    let internal = std::env::args_os().nth(1).is_some_and(|name| name == "nf-relay" || name == "nf-process");
+    let result = if internal {
+        let command = Internal::parse();
+        console::ConsoleArgs::default().install(false).and_then(|()| command.run())
+    } else {
+        let Cli { console, command } = Cli::parse();
+        console.install(matches!(command, Command::Daemon(_))).and_then(|()| command.run())
     };
     match result {
         Ok(code) => code,
         Err(error) => {
             eprintln!("millrace: {error:#}");
             ExitCode::from(2)
+        }
+    }
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Command::Run(args) => run::run(&args),
+            Command::Daemon(args) => daemon::run(&args),
+            Command::Chain(args) => steer::chain::run(args),
+            Command::Nf(args) => steer::nf::run(args),
+            Command::Stats(args) => steer::stats::run(&args),
+            Command::Top(args) => steer::top::run(&args),
+            Command::Check(args) => check::run(&args),
+            Command::Synth(args) => synth::run(&args),
+            Command::Explain(args) => explain::run(&args),
+            Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
+            Command::Bench(args) => bench::run(&args),
+            Command::Plan(args) => plan::run(&args),
+            Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
+            Command::Elements(args) => elements::run(&args),
+            Command::Fmt(args) => check::format(&args),
+        }
+    }
+}
+
+impl Internal {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Internal::NfRelay => nf_relay::run(),
+            Internal::NfProcess(args) => nf_process::run(args),
         }
     }
 }

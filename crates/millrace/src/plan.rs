@@ -43,7 +43,7 @@ pub struct PlanArgs {
     size: Option<SizeMix>,
 
     /// How long a frame may take on average, such as `200us`
-    #[arg(long)]
+    #[arg(long, value_name = "TIME", value_parser = crate::times::nanoseconds)]
     latency: Option<Nanoseconds>,
 
     /// Runs the plan, or one worker's share of it where this machine has too few cores, and fails where what it carries
@@ -55,8 +55,8 @@ pub struct PlanArgs {
     #[arg(long, default_value_t = 0.5, value_parser = percent)]
     loss: f64,
 
-    /// Seconds that a trial takes when the plan is verified
-    #[arg(long, default_value_t = 0.2, value_parser = super::bench::seconds)]
+    /// Time that a trial takes when the plan is verified
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = crate::times::measured)]
     trial: f64,
 
     /// Trials that settle a load when the plan is verified
@@ -72,7 +72,7 @@ pub struct PlanArgs {
     core: Option<usize>,
 
     /// How long is measured for each burst, three times
-    #[arg(long, default_value_t = 0.1, value_parser = super::bench::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = crate::times::measured)]
     seconds: f64,
 
     /// The plan as JSON

@@ -388,8 +388,8 @@ fn changes(found: &Counterexample, seen: &Seen) -> Vec<String> {
 }
 
 /// The limits that the command line gives.
-pub fn limits(seconds: u64, classes: usize) -> Limits {
-    Limits { time: Duration::from_secs(seconds), classes, ..Limits::default() }
+pub fn limits(time: Duration, classes: usize) -> Limits {
+    Limits { time, classes, ..Limits::default() }
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub struct BreakdownArgs {
     core: Option<usize>,
 
     /// How long is measured with probes in a round, and as long without
-    #[arg(long, default_value_t = 0.3, value_parser = super::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = crate::times::measured)]
     seconds: f64,
 
     /// How often

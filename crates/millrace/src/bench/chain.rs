@@ -1,5 +1,6 @@
 //! Options of experiments on a chain of the user's.
 
+use crate::times;
 use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
 use ::bench::machine::Machine;
 use ::bench::plan::Rate;
@@ -11,6 +12,7 @@ use clap::Args;
 use host::made::Change;
 use std::path::PathBuf;
 use traffic::{AddressRange, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
+use std::time::Duration;
 
 /// Flows of a tester, where that is not said.
 const FLOWS: u64 = 1_000;
@@ -77,9 +79,9 @@ pub struct ChainArgs {
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     batch: Option<u64>,
 
-    /// With --batch: for how many microseconds the first frame waits for others at most
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 1e6, value_parser = positive, requires = "batch")]
-    wait: f64,
+    /// With --batch: for how long the first frame waits for others at most; a number alone counts microseconds
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = times::microseconds, requires = "batch")]
+    wait: Duration,
 
     /// Packet threads never sleep, as with `millrace run --poll`
     #[arg(long)]
@@ -138,7 +140,7 @@ impl ChainArgs {
             ring: self.ring,
             batching: self.batch.map_or(Batching::Adaptive, |frames| Batching::Fixed {
                 frames,
-                wait_ns: (self.wait * 1e3) as u64,
+                wait_ns: self.wait.as_nanos() as u64,
             }),
         };
         Ok(Box::new(ChainUnderTest::start(file, &options)?))

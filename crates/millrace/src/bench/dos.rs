@@ -20,7 +20,7 @@ pub struct DosArgs {
     attack: f64,
 
     /// Seconds that an attack takes
-    #[arg(long, default_value_t = 3.0, value_parser = super::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = crate::times::measured)]
     seconds: f64,
 
     /// Attacks for each way of bringing the filter in

@@ -34,8 +34,8 @@ pub struct LatencyArgs {
     #[arg(long, value_delimiter = ',', value_parser = frames_a_second)]
     rate: Vec<f64>,
 
-    /// Seconds for each rate; at low rates it takes as long as 200 frames do
-    #[arg(long, default_value_t = 1.0, value_parser = positive)]
+    /// Time for each rate; at low rates it takes as long as 200 frames do
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::times::seconds)]
     seconds: f64,
 
     /// Frames come in bursts of so many at once, the bursts evenly; one after the other by default

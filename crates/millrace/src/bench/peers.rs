@@ -36,7 +36,7 @@ pub struct PeersArgs {
     rounds: u16,
 
     /// How long a full-length trial takes
-    #[arg(long, default_value_t = 0.25, value_parser = super::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "250ms", value_parser = crate::times::measured)]
     seconds: f64,
 
     /// Bytes of a frame, with its checksum

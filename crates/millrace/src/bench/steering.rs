@@ -28,7 +28,7 @@ pub struct SteeringArgs {
     repeats: u16,
 
     /// Seconds that a measurement takes, without warming up
-    #[arg(long, default_value_t = 0.5, value_parser = super::seconds)]
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = crate::times::measured)]
     seconds: f64,
 
     /// Up to three instances, once each, for a fifth of a second

@@ -27,8 +27,8 @@ pub struct ThroughputArgs {
     #[arg(long, conflicts_with_all = ["trial", "trials"])]
     rfc2544: bool,
 
-    /// Seconds that a full-length trial takes
-    #[arg(long, default_value_t = 0.2, value_parser = positive)]
+    /// Time that a full-length trial takes
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = crate::times::seconds)]
     trial: f64,
 
     /// Full-length trials that settle a load, of which half may lose more than the goal bears

@@ -194,6 +194,9 @@ impl Owner {
         let prepared =
             prepared.map_err(|mistakes| Refusal::Mistakes(mistakes.diags.render(&mistakes.map, false)))?;
         let warnings = prepared.warnings.render(&prepared.map, false);
+        for line in prepared.warnings.render_short(&prepared.map).lines() {
+            tracing::warn!("{line}");
+        }
         let started = prepared.start(|line: &str| eprintln!("{line}"));
         let mut launched = started.map_err(|error| Refusal::Failed(format!("{error:#}")))?;
         self.version += 1;
@@ -208,6 +211,10 @@ impl Owner {
             hints: launched.ports.findings(),
             ..ChainStatus::default()
         };
+        for hint in &status.hints {
+            tracing::warn!("{hint}");
+        }
+        tracing::info!("chain {} runs, number {}", order.chain.display(), self.version);
         self.chain = Some(Chain { status, since: Instant::now(), launched, outcome: None });
         self.status().chain.ok_or_else(no_chain)
     }
@@ -230,6 +237,7 @@ impl Chain {
         let Some(running) = self.launched.running.take() else { return };
         running.stop();
         self.outcome = Some(running.wait());
+        tracing::info!("chain {} has ended", self.status.path.display());
     }
 
     fn stats(&self) -> Stats {
@@ -322,6 +330,7 @@ impl Platform for Desk {
                 return Err(Refusal::Conflict(text.into()));
             }
             running.set_fused(is_fused);
+            tracing::info!("the chain's elements are to run {}", if is_fused { "fused" } else { "modular" });
             Ok(())
         })?;
         // Here, because making machine code takes its time: others have work for the owner.

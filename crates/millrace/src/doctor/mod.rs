@@ -17,7 +17,7 @@ mod network;
 mod report;
 mod virtualization;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 use clap::Args;
 
@@ -67,8 +67,7 @@ pub fn run(args: DoctorArgs) -> anyhow::Result<()> {
     let text = if args.json {
         report::json(&sections)?
     } else {
-        let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        report::table(&sections, colour)
+        report::table(&sections, crate::console::colours(&out))
     };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),

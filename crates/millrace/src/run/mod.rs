@@ -5,7 +5,8 @@ mod show;
 
 use crate::check;
 use crate::launch;
-use anyhow::{Context, bail};
+use crate::times;
+use anyhow::Context;
 use clap::Args;
 use control::api::Order;
 use host::nf::NfOutput;
@@ -24,9 +25,9 @@ pub struct RunArgs {
     #[command(flatten)]
     order: Order,
 
-    /// Ends the run after so many seconds
-    #[arg(long = "for", value_name = "SECONDS")]
-    seconds: Option<f64>,
+    /// Ends the run after this time: `1s`, `500ms`, `2min`; a number alone counts seconds
+    #[arg(long = "for", value_name = "TIME", value_parser = times::time)]
+    time: Option<Duration>,
 
     /// Prints this handler at the end, as `element.handler`; may stand several times
     #[arg(long = "handler", short = 'H', value_name = "ELEMENT.HANDLER")]
@@ -50,11 +51,6 @@ pub struct RunArgs {
 /// # Errors
 /// When the chain cannot be read or the machine refuses something.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    let seconds = match args.seconds {
-        Some(seconds) if seconds.is_finite() && seconds >= 0.0 => Some(seconds.min(1e9)),
-        Some(seconds) => bail!("{seconds} is no time to run for"),
-        None => None,
-    };
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
@@ -72,8 +68,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     // What elements print goes where Click's goes; standard output is for the accounts.
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
     let mut running = launched.running.take().context("it was started")?;
+    tracing::info!("chain {} runs", args.order.chain.display());
     running.read_last(&args.handlers);
-    let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+    let deadline = args.time.map(|time| Instant::now() + time);
     let progress = progress::Progress::new(!args.quiet && !args.json);
     let mut handlers = vec![];
     while !running.is_over() {
@@ -89,6 +86,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     progress.finish();
     let mut outcome = running.wait();
+    tracing::info!("chain {} has ended", args.order.chain.display());
     if handlers.is_empty() {
         handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }

@@ -4,6 +4,7 @@ use super::At;
 use super::nf;
 use crate::accounts;
 use crate::text::print;
+use crate::times;
 use clap::Args;
 use control::api::Stats;
 use std::io::IsTerminal;
@@ -13,9 +14,13 @@ use std::time::Duration;
 /// Shows the accounts of the daemon's chain: what came in, went out, and was dropped where and why.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// Shows them again every second
+    /// Shows them again and again
     #[arg(long, short)]
     watch: bool,
+
+    /// With --watch: time between two looks; a number alone counts seconds
+    #[arg(long, short, value_name = "TIME", default_value = "1s", value_parser = times::time, requires = "watch")]
+    interval: Duration,
 
     /// As JSON
     #[arg(long, conflicts_with_all = ["watch", "prometheus"])]
@@ -32,8 +37,6 @@ pub struct StatsArgs {
     #[command(flatten)]
     at: At,
 }
-
-const PERIOD: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 ///
@@ -60,7 +63,7 @@ pub fn run(args: &StatsArgs) -> anyhow::Result<ExitCode> {
         let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
         print(&format!("{clear}{text}\n"))?;
         last = Some(stats);
-        std::thread::sleep(PERIOD);
+        std::thread::sleep(args.interval.max(Duration::from_millis(100)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ use super::stats;
 use crate::accounts;
 use crate::accounts::table::named;
 use crate::text::count;
+use crate::times;
 use clap::Args;
 use control::api::{NfStatus, Stats};
 use control::{Client, ClientError};
@@ -20,9 +21,9 @@ use std::time::{Duration, Instant};
 /// Shows the daemon's chain live: rates, NFs, drops. `q` ends it, arrows scroll, `space` pauses.
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// Seconds between two looks
-    #[arg(long, short, default_value_t = 1.0)]
-    delay: f64,
+    /// Time between two looks; a number alone counts seconds
+    #[arg(long, short, alias = "delay", short_alias = 'd', value_name = "TIME", default_value = "1s", value_parser = times::time)]
+    interval: Duration,
 
     #[command(flatten)]
     at: At,
@@ -43,7 +44,7 @@ struct Screen {
 /// # Errors
 /// When there is no terminal.
 pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
-    let delay = Duration::try_from_secs_f64(args.delay.clamp(0.1, 3600.0))?;
+    let interval = args.interval.clamp(Duration::from_millis(100), Duration::from_secs(3600));
     let client = args.at.client()?;
     // Nobody wants a screen that says this only.
     client.status()?;
@@ -54,7 +55,7 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
         let mut next = Instant::now();
         loop {
             if Instant::now() >= next {
-                next = Instant::now() + delay;
+                next = Instant::now() + interval;
                 screen.look(&client);
             }
             terminal.draw(|frame| screen.draw(frame))?;

@@ -18,6 +18,7 @@ use host::node::Node;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use stretch::{Sizes, StretchShown};
 
 /// Shows what becomes of a chain when it runs fused: which elements run as one function, and the classes of
@@ -63,9 +64,9 @@ pub struct SynthArgs {
     #[arg(long, conflicts_with = "emit")]
     prove: bool,
 
-    /// Longest time for the proof of a stretch
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "prove")]
-    limit: u64,
+    /// Longest time for the proof of a stretch; a number alone counts seconds
+    #[arg(long, value_name = "TIME", default_value = "2min", value_parser = crate::times::time, requires = "prove")]
+    limit: Duration,
 }
 
 /// More classes than chains have as a rule, and still quickly found.

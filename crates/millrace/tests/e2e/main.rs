@@ -11,6 +11,7 @@ mod cable;
 mod captures;
 mod chain;
 mod check;
+mod console;
 mod daemon;
 mod devices;
 mod experiments;

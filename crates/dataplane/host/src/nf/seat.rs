@@ -372,7 +372,9 @@ impl Seat {
 
     /// Sets where the NF is; the supervisor's.
     pub fn set_state(&self, state: State) {
-        self.state.store(state as u8, Ordering::Release);
+        if self.state.swap(state as u8, Ordering::AcqRel) != state as u8 {
+            tracing::info!("NF `{}` is {}", self.spec.name, state.name());
+        }
     }
 
     /// Whether a process is wanted.
@@ -491,6 +493,7 @@ impl Seat {
     pub fn tell(&self, finding: String) {
         let mut told = self.told();
         if !told.findings.contains(&finding) {
+            tracing::info!("{finding}");
             told.findings.push(finding);
         }
     }

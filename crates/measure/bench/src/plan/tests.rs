@@ -21,7 +21,7 @@ fn beside() -> Costs {
     Costs { has_ring: true, whole: Some(whole), ..Costs::new("fused", own.to_vec(), vec![nat], 2.0) }
 }
 
-fn ask(rate: &str, latency: Option<&str>) -> Ask {
+fn ask(rate: &str, latency_ns: Option<f64>) -> Ask {
     let rate: Rate = rate.parse().expect("a rate");
     Ask {
         chain: "chain.toml".into(),
@@ -29,7 +29,7 @@ fn ask(rate: &str, latency: Option<&str>) -> Ask {
         frames: rate.frames(353.8),
         size: "imix".into(),
         mean_bytes: 353.8,
-        latency: latency.map(|text| text.parse().expect("a time")),
+        latency: latency_ns.map(Nanoseconds),
     }
 }
 
@@ -37,8 +37,8 @@ fn machine(lines: &str) -> Topology {
     Topology::read(recorded(lines).path(), &[0, 1, 2, 3])
 }
 
-fn plan(rate: &str, latency: Option<&str>, nfs: &[(&str, f64)], lines: &str) -> Plan {
-    make(&ask(rate, latency), &costs(nfs), &Facts::default(), &machine(lines))
+fn plan(rate: &str, latency_ns: Option<f64>, nfs: &[(&str, f64)], lines: &str) -> Plan {
+    make(&ask(rate, latency_ns), &costs(nfs), &Facts::default(), &machine(lines))
 }
 
 fn places(plan: &Plan) -> Vec<(usize, &str, Option<usize>)> {
@@ -49,7 +49,7 @@ fn places(plan: &Plan) -> Vec<(usize, &str, Option<usize>)> {
 fn the_smallest_burst_that_is_nearly_the_best_is_taken() {
     // 16 packets at a time carry 18.2 Mpps, of which 85 % are used, and 256 a tenth more.
     let of = |rate: &str| {
-        let plan = plan(rate, Some("200us"), &[], SMT);
+        let plan = plan(rate, Some(2e5), &[], SMT);
         (plan.workers, plan.burst, plan.fits)
     };
     assert_eq!(of("5Mpps"), (1, 16, true));
@@ -83,11 +83,11 @@ fn what_is_said_of_a_load_follows_from_its_cost() {
 
 #[test]
 fn a_latency_that_is_not_kept_is_told() {
-    let plan = plan("5Mpps", Some("100ns"), &[], SMT);
+    let plan = plan("5Mpps", Some(100.0), &[], SMT);
     assert!(!plan.fits && plan.short[0].contains("100 ns is not kept"), "{:?}", plan.short);
     assert!(plan.frequency.is_none());
     // Where more workers keep it, there are more.
-    let (one, more) = (self::plan("11Mpps", None, &[], SMT), self::plan("11Mpps", Some("220ns"), &[], SMT));
+    let (one, more) = (self::plan("11Mpps", None, &[], SMT), self::plan("11Mpps", Some(220.0), &[], SMT));
     assert!(
         one.workers == 1 && one.latency_ns > 220.0 && more.workers == 2 && more.latency_ns <= 220.0,
         "{more:?}"
@@ -162,7 +162,7 @@ fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
 #[test]
 fn a_plan_reads_well() {
     for (name, plan) in [
-        ("one-core", plan("5Mpps", Some("200us"), &[], SMT)),
+        ("one-core", plan("5Mpps", Some(2e5), &[], SMT)),
         ("servers", plan("10Gbps", None, &[("nat", 100.0), ("firewall", 80.0)], SOCKETS)),
         ("flows", plan("60Mpps", None, &[], SOCKETS)),
         ("process", make(&ask("5Mpps", None), &beside(), &Facts::default(), &machine(SMT))),

@@ -1,0 +1,120 @@
+//! What all commands share of the terminal: which messages there are and where they go, and whether there are colours.
+//!
+//! Messages are events of `tracing`, for those who run Millrace: what began, what ended, what the machine refused. They go
+//! to standard error, or to the journal where systemd connected standard error of the daemon to it. What a command was
+//! asked for is no message and goes to standard output. Nothing on the packet path makes a message.
+
+use anyhow::Context;
+use clap::{ArgAction, Args};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The options that every command has.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Messages and colours")]
+pub struct ConsoleArgs {
+    /// More messages: -v says what begins and ends, -vv and -vvv say more for whoever looks for a fault
+    #[arg(long, short, action = ArgAction::Count, global = true)]
+    verbose: u8,
+
+    /// Errors only, and no progress line
+    #[arg(long, short, global = true, conflicts_with_all = ["verbose", "log"])]
+    quiet: bool,
+
+    /// Which messages: a level (off, error, warn, info, debug, trace), or levels by part, as in `warn,host=debug`; else
+    /// what MILLRACE_LOG or RUST_LOG says
+    #[arg(long, global = true, value_name = "FILTER", value_parser = filter, conflicts_with = "verbose")]
+    log: Option<Targets>,
+
+    #[command(flatten)]
+    color: colorchoice_clap::Color,
+}
+
+impl ConsoleArgs {
+    /// From now on there are messages, and colours where they are wanted. `daemon`: they may be for the journal.
+    ///
+    /// # Errors
+    /// When MILLRACE_LOG says what is no filter.
+    pub fn install(&self, daemon: bool) -> anyhow::Result<()> {
+        self.color.write_global();
+        let colours = colours(&io::stderr());
+        // `top` is drawn by crossterm.
+        ratatui::crossterm::style::force_color_output(self::colours(&io::stdout()));
+        let journal = if daemon && is_journal(&io::stderr()) { tracing_journald::layer().ok() } else { None };
+        let stderr = journal.is_none().then(|| {
+            let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(colours);
+            // A reader that went away is no reason to panic.
+            let lines = lines.log_internal_errors(false);
+            if daemon { lines.boxed() } else { lines.without_time().boxed() }
+        });
+        tracing_subscriber::registry().with(journal).with(stderr).with(self.filter()?).init();
+        Ok(())
+    }
+
+    fn filter(&self) -> anyhow::Result<Targets> {
+        if let Some(filter) = &self.log {
+            return Ok(filter.clone());
+        }
+        let level = match (self.quiet, self.verbose) {
+            (true, _) => Some(LevelFilter::ERROR),
+            (_, 0) => None,
+            (_, 1) => Some(LevelFilter::INFO),
+            (_, 2) => Some(LevelFilter::DEBUG),
+            _ => Some(LevelFilter::TRACE),
+        };
+        if let Some(level) = level {
+            return Ok(Targets::new().with_default(level));
+        }
+        if let Ok(text) = std::env::var("MILLRACE_LOG") {
+            return filter(&text).map_err(anyhow::Error::msg).context("MILLRACE_LOG");
+        }
+        // RUST_LOG is for other programs, too, and may say what only they understand.
+        let others = std::env::var("RUST_LOG").ok().and_then(|text| filter(&text).ok());
+        Ok(others.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN)))
+    }
+}
+
+/// Reads which messages are wanted.
+fn filter(text: &str) -> Result<Targets, String> {
+    const FORM: &str = "write a level (off, error, warn, info, debug, trace), or levels by part of the program as in `warn,host=debug`";
+    let is_known = |part: &str| part.contains('=') || part.trim().parse::<LevelFilter>().is_ok();
+    // A part without a level would be taken for all messages of it, and so would a level that is misspelt.
+    if !text.split(',').all(is_known) {
+        return Err(FORM.into());
+    }
+    text.parse().map_err(|_| FORM.into())
+}
+
+/// Whether what is written there may have colours: what `--color` says, else NO_COLOR, CLICOLOR_FORCE and TERM, else
+/// whether it is a terminal.
+pub fn colours(stream: &impl anstream::stream::RawStream) -> bool {
+    anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
+}
+
+/// Whether systemd connected this to the journal: it says which file that is (systemd.exec(5), `$JOURNAL_STREAM`).
+fn is_journal(stream: &impl AsFd) -> bool {
+    let Some(said) = std::env::var("JOURNAL_STREAM").ok() else { return false };
+    let Ok(file) = stream.as_fd().try_clone_to_owned().map(std::fs::File::from) else { return false };
+    file.metadata().is_ok_and(|file| said == format!("{}:{}", file.dev(), file.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+
+    #[test]
+    fn filters_are_levels_and_levels_by_part() {
+        for text in ["off", "INFO", "warn,host=debug", "host::nf=trace"] {
+            assert!(filter(text).is_ok(), "{text}");
+        }
+        for text in ["", "loud", "host", "warn,hots", "host=loud"] {
+            assert!(filter(text).is_err_and(|error| error.contains("write a level")), "{text}");
+        }
+    }
+}
