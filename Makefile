@@ -1,14 +1,13 @@
 # The commands of the README. Each installs what it needs; only `apt` asks for root.
 
 CARGO ?= cargo
-BIN := target/release/millrace
-DEMO := examples/nat-firewall-balancer
 
-.PHONY: help demo test bench bench-report fuzz asan setup tools release clean
+.PHONY: help demo test test-all bench bench-report fuzz asan setup release dist clean
 
 help:
 	@echo "make demo    build, and run the main job over a capture"
 	@echo "make test    run every test"
+	@echo "make test-all   what takes hours, too: soak, long fuzzing, dependencies (docs/testing.md)"
 	@echo "make bench   print cycles per packet beside dpdk-testpmd"
 	@echo "make bench AGAINST=OTHER_MILLRACE   which rows are slower than with another build (INSTRUCTIONS=1: take more instructions)"
 	@echo "make bench-report   carry out the experiments of five papers, and write a report"
@@ -21,16 +20,25 @@ setup:
 release: setup
 	$(CARGO) build --release --locked -p millrace -p millrace-nfs -p millrace-nf-c
 
-demo: release
+# The same with link-time optimization, in target/dist: what is measured and what is packaged.
+dist: setup
+	$(CARGO) build --profile dist --locked -p millrace -p millrace-nfs -p millrace-nf-c
+
+# Only the program: NFs in processes of their own are in `release`.
+demo: setup
+	$(CARGO) build --release --locked -p millrace
 	@scripts/demo
 
 test: setup
 	@scripts/test
 
-bench: release
+test-all: test
+	@scripts/test-all
+
+bench: dist
 	@scripts/bench $(if $(AGAINST),--against "$(AGAINST)" $(if $(INSTRUCTIONS),--instructions))
 
-bench-report: release
+bench-report: dist
 	@scripts/bench-report
 
 SECONDS ?= 600

@@ -1,5 +1,8 @@
 //! Finds DPDK with pkg-config and compiles the shim over it.
 //!
+//! Which version it is is read here and told to the crate; `c/internal.h` has what is known of
+//! the differences between versions.
+//!
 //! Without DPDK the crate still builds, without the shim: whoever asks for a DPDK port is told what
 //! to install.
 
@@ -7,6 +10,9 @@ use std::process::Command;
 
 /// The parts of DPDK that the shim calls. Drivers are plug-ins that DPDK loads itself.
 const LIBRARIES: [&str; 5] = ["rte_eal", "rte_mempool", "rte_mbuf", "rte_ethdev", "rte_ring"];
+
+/// The long-term releases that the tests have run with.
+const TRIED: [&str; 1] = ["22.11"];
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(dpdk)");
@@ -22,6 +28,11 @@ fn main() {
         println!("cargo::warning=DPDK was not found: DPDK ports are left out (install libdpdk-dev)");
         return;
     };
+    let version = pkg_config("--modversion").unwrap_or_default().trim().to_string();
+    if !TRIED.iter().any(|tried| version == *tried || version.starts_with(&format!("{tried}."))) {
+        println!("cargo::warning=DPDK {version} was not tried with Millrace; {} was", TRIED.join(", "));
+    }
+    println!("cargo::rustc-env=MILLRACE_DPDK_VERSION={version}");
     let folders = pkg_config("--libs-only-L").unwrap_or_default();
     let mut shim = cc::Build::new();
     for flag in flags.split_whitespace() {

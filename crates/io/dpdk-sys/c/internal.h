@@ -2,7 +2,19 @@
 #ifndef MILLRACE_INTERNAL_H
 #define MILLRACE_INTERNAL_H
 
+#include <rte_version.h>
+
 #include "shim.h"
+
+/*
+ * Written for, and tried with, DPDK 22.11. The release notes of 24.03 and 24.11 name nothing that the shim calls: 24.03
+ * took the markers cacheline0 and cacheline1 out of struct rte_mbuf (fields are named here), 24.11 changed the ABI of
+ * ethdev's register dumps. What a later release changes in one of these calls is guarded by RTE_VERSION where it is called.
+ * Before 22.11 some names of mempool and mbuf are older ones.
+ */
+#if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
+#error "DPDK is too old: Millrace needs 22.11 or later (install libdpdk-dev of Debian 12 or later)"
+#endif
 
 /* The pools, by the region number that their packets carry. */
 extern struct mr_pool *mr_pools[MR_MAX_REGIONS];

@@ -55,7 +55,7 @@ impl Bench {
             for packet in received {
                 check(number(&bytes(packet)), packet);
             }
-            assert_eq!(got.bytes, received.iter().map(|packet| u64::from(packet.total)).sum::<u64>());
+            assert_eq!(got.bytes, received.iter().map(|packet| u64::from(packet.total())).sum::<u64>());
             self.pool.free_all(received);
             sum.packets += got.packets;
             sum.bytes += got.bytes;
@@ -160,7 +160,7 @@ fn flags_that_need_work_take_the_slow_path_and_reach_the_descriptor() {
 
     let sum = bench.receive("rss=1,segments=7", 100, |number, packet| {
         let long = number.is_multiple_of(7);
-        assert_eq!((packet.segments, packet.total), if long { (2, 80) } else { (1, 64) });
+        assert_eq!((packet.segments(), packet.total()), if long { (2, 80) } else { (1, 64) });
         assert_eq!(packet.flow_hash, hash(number));
         assert_eq!(bytes(packet).ends_with(&[0x5a; 16]), long);
     });
@@ -181,8 +181,8 @@ fn a_tag_that_the_device_removed_is_put_back() {
             false => frame(number, &[], PLAIN),
         };
         assert_eq!(bytes(packet), want, "{number}");
-        assert_eq!((packet.mac, packet.flow_hash), (packet.data, hash(number)));
-        assert_eq!(packet.total as usize, want.len());
+        assert_eq!((packet.mac, packet.flow_hash), (packet.data(), hash(number)));
+        assert_eq!(packet.total() as usize, want.len());
     });
     assert_eq!((sum.odd, sum.bytes), (every(3), 6400 * 64 + 4 * every(3)));
 

@@ -11,8 +11,8 @@ use ::bench::wire::{Between, Ways};
 use clap::Args;
 use host::made::Change;
 use std::path::PathBuf;
-use traffic::{AddressRange, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
 use std::time::Duration;
+use traffic::{AddressRange, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
 
 /// Flows of a tester, where that is not said.
 const FLOWS: u64 = 1_000;
