@@ -83,7 +83,8 @@ pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
 pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let defines = given(defines, &mut map);
-    let mut chain = host::chain::load_from(&mut sources, path, &defines, &mut map, &mut diags);
+    let mut chain =
+        host::chain::load_from(&mut sources, path, &defines, &host::KnownClasses, &mut map, &mut diags);
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {

@@ -12,10 +12,12 @@
 //! Translation changes the key: that both directions of a translated flow land on one core is for the
 //! NAT to arrange.
 
+mod steering;
 mod toeplitz;
 
 use std::net::{IpAddr, Ipv4Addr};
 
+pub use steering::{MOST_INSTANCES, SteeringPolicy};
 pub use toeplitz::{SYMMETRIC_KEY, symmetric, toeplitz};
 
 use crate::view::ipv6::Ipv6;

@@ -23,6 +23,11 @@ impl MacAddr {
         matches!(self.0, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
     }
 
+    /// Whether it can be the address of one station: no group's, and not zero.
+    pub const fn is_station(self) -> bool {
+        !self.is_multicast() && !matches!(self.0, [0, 0, 0, 0, 0, 0])
+    }
+
     /// The address as the low 48 bits of an integer, as a field of the field table holds it.
     pub const fn to_bits(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;

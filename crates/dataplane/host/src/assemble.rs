@@ -9,8 +9,8 @@ use crate::node::{Books, End, Lowered, Node, Pulled};
 use crate::packages;
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
 use click::config::NameTable;
-use click::flow::{self, PortSpec, Processing};
-use click::{ElementId, Graph};
+use click::flow::{self, Processing};
+use click::{ElementId, Graph, PortCodes};
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use diag::Diagnostics;
 use element::{Class, Configure, Element, Shape, StateScope};
@@ -75,6 +75,16 @@ impl click::Classes for KnownClasses {
     fn instead_of(&self, name: &str) -> Option<String> {
         element::instead_of(name).map(str::to_string)
     }
+
+    fn codes(&self, name: &str) -> Option<PortCodes> {
+        let class = element::find(name)?;
+        Some(PortCodes { ports: class.ports, processing: class.processing, flow: class.flow })
+    }
+
+    fn keeps_flows(&self, name: &str) -> bool {
+        let rewrites = element::rewrite::CLASSES.iter().any(|known| known.name == name);
+        (rewrites && name.ends_with("Rewriter")) || name == "IPReassembler"
+    }
 }
 
 /// The names that `AddressInfo` elements define.
@@ -84,15 +94,6 @@ fn take_names(graph: &Graph, diags: &mut Diagnostics) -> NameTable {
         names.address_info(&element.name, &element.config, diags);
     }
     names
-}
-
-fn spec(graph: &Graph, id: ElementId) -> PortSpec {
-    let class = graph.element(id).and_then(|element| element::find(element.class.as_str()));
-    let codes = class.map_or(("0/0", "a/a", "x/x"), |class| (class.ports, class.processing, class.flow));
-    match PortSpec::new(codes.0, codes.1, codes.2) {
-        Ok(spec) => spec,
-        Err(error) => panic!("{error} in class {}", class.map_or("?", |class| class.name)),
-    }
 }
 
 /// Which ports are wired to each other.
@@ -139,7 +140,7 @@ fn assemble_all(
 ) -> Result<Option<Assembly>, AssembleError> {
     packages::check(&graph.packages, diags);
     let names = take_names(graph, diags);
-    let flow = flow::resolve(graph, &|id| spec(graph, id), diags);
+    let flow = flow::resolve(graph, &|id| flow::spec(graph, id, &KnownClasses), diags);
     let (wires, index, neighbours) = (Wires::new(graph), graph.index(), Neighbours::new(graph));
     let mut shared = SharedState::new();
     let mut graphs = vec![];

@@ -39,7 +39,7 @@ pub mod running;
 pub mod services;
 pub mod worker;
 
-pub use assemble::{AssembleError, Assembly, Options, assemble};
+pub use assemble::{AssembleError, Assembly, KnownClasses, Options, assemble};
 pub use report::{NodeReport, Report};
 pub use running::{Outcome, Running};
 pub use services::PortOpener;

@@ -622,7 +622,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     );
     std::fs::write(&chain_file, text).expect("written");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = host::chain::load(&chain_file, &[], &mut map, &mut diags);
+    let chain = host::chain::load(&chain_file, &[], &host::KnownClasses, &mut map, &mut diags);
     let chain = chain.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
     let brief = Brief {
         chain: chain_file,

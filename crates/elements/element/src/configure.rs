@@ -6,6 +6,7 @@ use crate::resolve::Station;
 use click::config::{Args, Names};
 use diag::{Diagnostics, Entry, Span, Spanned};
 use packet::MacAddr;
+pub use port::Direction;
 use port::Port;
 use std::any::Any;
 use std::sync::Arc;
@@ -83,15 +84,6 @@ pub trait Services {
     fn queues_near(&self, _element: &str) -> (Vec<String>, bool) {
         (vec![], true)
     }
-}
-
-/// Which way packets go through a port.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Direction {
-    /// Into the configuration.
-    Receive,
-    /// Out of it.
-    Send,
 }
 
 /// What an element is made from.

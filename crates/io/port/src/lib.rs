@@ -44,6 +44,15 @@ pub struct Moved {
     pub bytes: u64,
 }
 
+/// Which way packets pass through a port.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From the port into the graph.
+    Receive,
+    /// From the graph to the port.
+    Send,
+}
+
 /// A way in and out for packets, for one worker.
 pub trait Port: Send {
     /// The name that the user gave it.

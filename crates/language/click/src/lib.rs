@@ -8,11 +8,12 @@
 //! 3. [`flow::resolve`] counts ports and decides which are push and which pull;
 //! 4. each element reads its arguments with [`config::Args`].
 //!
+//! [`filter`] is the language of `IPFilter` and `IPClassifier`, a language of its own inside arguments.
 //! [`format()`] prints an [`ast::Ast`] in the standard layout.
 //!
 //! Invariants: no input makes any of this panic, overflow the stack or use memory without bound;
 //! every mistake has a place. What it does not do: it knows no element classes; the caller names
-//! those that exist ([`Classes`]) and says what their ports are like ([`flow::PortSpec`]).
+//! those that exist and says what their ports are like ([`Classes`], [`flow::PortSpec`]).
 //!
 //! ```
 //! use diag::{Diagnostics, SourceMap};
@@ -27,7 +28,9 @@
 //! ```
 
 pub mod ast;
+mod classes;
 pub mod config;
+pub mod filter;
 mod flatten;
 pub mod flow;
 mod format;
@@ -37,7 +40,8 @@ mod parse;
 mod scan;
 mod token;
 
-pub use flatten::{AnyClass, Classes, flatten};
+pub use classes::{AnyClass, Classes, PortCodes};
+pub use flatten::flatten;
 pub use format::format;
 pub use fuzz::fuzz_parse;
 pub use graph::{Connection, Element, ElementId, Graph, NameIndex, Port};

@@ -50,7 +50,8 @@ impl Loaded {
     /// When it has mistakes.
     pub fn read(path: &Path) -> Result<Loaded, BenchError> {
         let (mut map, mut diags, mut sources) = (SourceMap::new(), Diagnostics::new(), Sources::of_files());
-        let chain = host::chain::load_from(&mut sources, path, &[], &mut map, &mut diags);
+        let chain =
+            host::chain::load_from(&mut sources, path, &[], &host::KnownClasses, &mut map, &mut diags);
         match chain.filter(|_| !diags.has_errors()) {
             Some(chain) => {
                 let path = path.to_owned();

@@ -15,17 +15,17 @@ impl click::Libraries for NoLibraries {
     }
 }
 
-/// Reads arbitrary bytes as a chain file; no file is touched.
+/// Reads arbitrary bytes as a chain file; no file is touched. `classes` has those of [`NF`].
 ///
 /// # Panics
 /// When a promise of this module is broken: a chain with mistakes, a connection to no element, elements
 /// that belong to no NF. Anything else that panics is a bug, too.
-pub fn fuzz_chain(data: &[u8]) {
+pub fn fuzz_chain(data: &[u8], classes: &dyn click::Classes) {
     let mut map = SourceMap::new();
     let mut diags = Diagnostics::new();
     let source = map.add("fuzz.toml", String::from_utf8_lossy(data));
     let mut files = Files { read: &mut |_: &Path| Ok(NF.as_bytes().to_vec()), libraries: &mut NoLibraries };
-    let chain = load_text(Path::new("fuzz.toml"), source, &[], &mut files, &mut map, &mut diags);
+    let chain = load_text(Path::new("fuzz.toml"), source, &[], classes, &mut files, &mut map, &mut diags);
     let shown = diags.render(&map, false) + &diags.render_short(&map);
     assert!(diags.is_empty() || !shown.is_empty());
     assert_eq!(chain.is_none(), diags.has_errors(), "{shown}");

@@ -6,9 +6,9 @@ use super::Body;
 use super::file::NfText;
 use super::nf::Nf;
 use super::table::{Keys, Value};
+use click::Classes;
 use diag::{Diagnostic, Diagnostics, Span, Spanned, did_you_mean};
-use element::steer::Policy;
-use element::steer::instances::MOST;
+use packet::flow::{MOST_INSTANCES, SteeringPolicy};
 
 /// Several instances of an NF.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub(super) struct Spread {
     /// Where that is said.
     span: Span,
     /// How they are chosen, by interface, and for all others.
-    by: Vec<(Spanned, Policy)>,
-    otherwise: Policy,
+    by: Vec<(Spanned, SteeringPolicy)>,
+    otherwise: SteeringPolicy,
     /// Where that is said, or how many there are.
     by_span: Span,
     /// Whether packets of an instance that is down are not for the others.
@@ -69,7 +69,7 @@ pub(super) fn read(
         }
         return None;
     };
-    let instances = given.integer(1..=MOST as u64, diags)?;
+    let instances = given.integer(1..=MOST_INSTANCES as u64, diags)?;
     if let NfText::Program(Body::Visitor(_), _) = text
         && instances > 1
     {
@@ -81,7 +81,7 @@ pub(super) fn read(
     if instances == 1 {
         return None;
     }
-    let (by, otherwise) = policies.unwrap_or((vec![], Policy::Flow));
+    let (by, otherwise) = policies.unwrap_or((vec![], SteeringPolicy::Flow));
     let by_span = steer.map_or(given.key_span, |steer| steer.key_span);
     let stays = when_down.is_some() && steers_down.is_none();
     let instances = usize::try_from(instances).ok()?;
@@ -89,21 +89,21 @@ pub(super) fn read(
 }
 
 /// One way for all interfaces, or a table of interfaces.
-fn read_steer(steer: Value<'_>, diags: &mut Diagnostics) -> (Vec<(Spanned, Policy)>, Policy) {
+fn read_steer(steer: Value<'_>, diags: &mut Diagnostics) -> (Vec<(Spanned, SteeringPolicy)>, SteeringPolicy) {
     if let toml::de::DeValue::Table(_) = steer.get() {
         let rest = steer.keys("`steer`", diags).map_or(vec![], |mut keys| keys.rest());
         let each = rest.into_iter().filter_map(|value| {
             let policy = read_policy(&value.text(diags)?, diags)?;
             Some((Spanned::derived(value.key, value.key_span), policy))
         });
-        return (each.collect(), Policy::Flow);
+        return (each.collect(), SteeringPolicy::Flow);
     }
-    (vec![], steer.text(diags).and_then(|text| read_policy(&text, diags)).unwrap_or(Policy::Flow))
+    (vec![], steer.text(diags).and_then(|text| read_policy(&text, diags)).unwrap_or(SteeringPolicy::Flow))
 }
 
-fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<Policy> {
-    let names = Policy::ALL.map(Policy::name);
-    let found = Policy::ALL.into_iter().find(|policy| policy.name() == text.as_str());
+fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<SteeringPolicy> {
+    let names = SteeringPolicy::ALL.map(SteeringPolicy::name);
+    let found = SteeringPolicy::ALL.into_iter().find(|policy| policy.name() == text.as_str());
     if found.is_none() {
         let help =
             did_you_mean(text.as_str(), names).unwrap_or_else(|| format!("there are {}", names.join(", ")));
@@ -114,14 +114,14 @@ fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<Policy> {
 
 impl Spread {
     /// How the instance of packets of an interface is chosen.
-    pub fn policy(&self, interface: &str) -> Policy {
+    pub fn policy(&self, interface: &str) -> SteeringPolicy {
         let given = self.by.iter().find(|(name, _)| name.text == interface);
         given.map_or(self.otherwise, |(_, policy)| *policy)
     }
 }
 
 /// Records what instances cannot do, and hints at what they probably should not.
-pub(super) fn check(nfs: &[Nf], diags: &mut Diagnostics) {
+pub(super) fn check(nfs: &[Nf], classes: &dyn Classes, diags: &mut Diagnostics) {
     for nf in nfs {
         let Some(spread) = &nf.spread else { continue };
         let names = || nf.interfaces.iter().map(|interface| interface.name.as_str());
@@ -148,19 +148,22 @@ pub(super) fn check(nfs: &[Nf], diags: &mut Diagnostics) {
                 )
                 .help("keep one of them in the Click file");
         }
-        let policies: Vec<Policy> =
+        let policies: Vec<SteeringPolicy> =
             receiving.iter().map(|interface| spread.policy(&interface.name)).collect();
-        hint(nf, spread, &policies, diags);
+        hint(nf, spread, &policies, classes, diags);
     }
 }
 
 /// Hints at flows that an NF knows and whose packets would go to several instances of it.
-fn hint(nf: &Nf, spread: &Spread, policies: &[Policy], diags: &mut Diagnostics) {
-    let keeps = |class: &str| {
-        let rewrites = element::rewrite::CLASSES.iter().any(|known| known.name == class);
-        (rewrites && class.ends_with("Rewriter")) || class == "IPReassembler"
-    };
-    let Some(element) = nf.graph.elements.iter().find(|element| keeps(element.class.as_str())) else {
+fn hint(
+    nf: &Nf,
+    spread: &Spread,
+    policies: &[SteeringPolicy],
+    classes: &dyn Classes,
+    diags: &mut Diagnostics,
+) {
+    let mut elements = nf.graph.elements.iter();
+    let Some(element) = elements.find(|element| classes.keeps_flows(element.class.as_str())) else {
         return;
     };
     let class = element.class.as_str();
@@ -195,10 +198,10 @@ fn hint(nf: &Nf, spread: &Spread, policies: &[Policy], diags: &mut Diagnostics) 
 }
 
 /// Whether packets of one flow, in either direction, can go to several instances.
-fn splits(policies: &[Policy]) -> bool {
-    use Policy::{Destination, Flow, Interface, LeastFilled, Paint, Source};
-    let all = |wanted: Policy| policies.iter().all(|policy| *policy == wanted);
-    let is_address = |policy: &Policy| matches!(policy, Source | Destination);
+fn splits(policies: &[SteeringPolicy]) -> bool {
+    use SteeringPolicy::{Destination, Flow, Interface, LeastFilled, Paint, Source};
+    let all = |wanted: SteeringPolicy| policies.iter().all(|policy| *policy == wanted);
+    let is_address = |policy: &SteeringPolicy| matches!(policy, Source | Destination);
     match policies {
         _ if policies.contains(&LeastFilled) => true,
         [] | [_] => false,

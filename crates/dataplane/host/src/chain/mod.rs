@@ -96,6 +96,7 @@ pub use station::StationDecl;
 use crate::assemble::folder_of;
 use crate::fused::Wanted;
 use crate::nf::Terms;
+use click::Classes;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -261,11 +262,18 @@ struct Files<'a> {
 }
 
 /// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables from a command line:
-/// `NAME` for all NFs, `nf.NAME` for one; they override what files say. Mistakes are collected; with any
+/// `NAME` for all NFs, `nf.NAME` for one; they override what files say. `classes` are those of the elements
+/// that there are. Mistakes are collected; with any
 /// error there is no chain.
-pub fn load(path: &Path, defines: &[Define], map: &mut SourceMap, diags: &mut Diagnostics) -> Option<Chain> {
+pub fn load(
+    path: &Path,
+    defines: &[Define],
+    classes: &dyn Classes,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
     let before = diags.errors();
-    load_to_check(path, defines, map, diags).filter(|_| diags.errors() == before)
+    load_to_check(path, defines, classes, map, diags).filter(|_| diags.errors() == before)
 }
 
 /// Loads a chain as far as it can be understood, also with mistakes: whoever assembles it finds the
@@ -273,10 +281,11 @@ pub fn load(path: &Path, defines: &[Define], map: &mut SourceMap, diags: &mut Di
 pub fn load_to_check(
     path: &Path,
     defines: &[Define],
+    classes: &dyn Classes,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
-    load_from(&mut Sources::of_files(), path, defines, map, diags)
+    load_from(&mut Sources::of_files(), path, defines, classes, map, diags)
 }
 
 /// As [`load_to_check`], with texts from `sources`, which keeps those that it had to read.
@@ -284,6 +293,7 @@ pub fn load_from(
     sources: &mut Sources,
     path: &Path,
     defines: &[Define],
+    classes: &dyn Classes,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
@@ -293,7 +303,7 @@ pub fn load_from(
         Ok(bytes) => {
             let source = map.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
             let mut files = Files { read, libraries: &mut sources::Recorded(&sources) };
-            read_text(path, source, defines, &mut files, map, diags)
+            read_text(path, source, defines, classes, &mut files, map, diags)
         }
         Err(error) => {
             diags.error(Span::NONE, format!("cannot read {}: {error}", path.display()));
@@ -307,18 +317,20 @@ fn load_text(
     path: &Path,
     source: SourceId,
     defines: &[Define],
+    classes: &dyn Classes,
     files: &mut Files<'_>,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
     let before = diags.errors();
-    read_text(path, source, defines, files, map, diags).filter(|_| diags.errors() == before)
+    read_text(path, source, defines, classes, files, map, diags).filter(|_| diags.errors() == before)
 }
 
 fn read_text(
     path: &Path,
     source: SourceId,
     defines: &[Define],
+    classes: &dyn Classes,
     files: &mut Files<'_>,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
@@ -329,12 +341,12 @@ fn read_text(
         variables::check_alone(&ast, defines, diags);
         let values: Vec<(String, Spanned)> =
             defines.iter().map(|define| (define.name.text.clone(), define.value.clone())).collect();
-        let graph = click::flatten(&ast, &crate::assemble::KnownClasses, &values, diags);
+        let graph = click::flatten(&ast, classes, &values, diags);
         return Some(compose::alone(graph, path));
     }
     let declared = file::read(source, &folder_of(path), map, diags);
-    let nfs = nf::load_all(&declared, path, defines, files, map, diags);
-    instances::check(&nfs, diags);
+    let nfs = nf::load_all(&declared, path, defines, classes, files, map, diags);
+    instances::check(&nfs, classes, diags);
     let wiring = wiring::resolve(&declared, &nfs, diags);
     loops::refuse(&nfs, &device::flows(&wiring.links, &declared.devices), diags);
     let sound = diags.errors() == before;

@@ -3,14 +3,13 @@
 use super::file::{ChainFile, Form, NfDecl, NfText};
 use super::instances::Spread;
 use super::{Body, Define, Files, variables};
-use crate::assemble::KnownClasses;
 use crate::nf::Terms;
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};
-use click::{ElementId, Graph};
+use click::{Classes, ElementId, Graph};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
-use element::configure::Direction;
+use port::Direction;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +97,7 @@ pub(super) fn load_all(
     chain: &ChainFile,
     path: &Path,
     defines: &[Define],
+    classes: &dyn Classes,
     files: &mut Files<'_>,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
@@ -146,13 +146,12 @@ pub(super) fn load_all(
         };
         known.push((declared.name.as_str(), variables::of(ast.as_ref())));
         let before = diags.errors();
-        let graph =
-            ast.as_ref().map(|ast| click::flatten(ast, &KnownClasses, &values, diags)).unwrap_or_default();
+        let graph = ast.as_ref().map(|ast| click::flatten(ast, classes, &values, diags)).unwrap_or_default();
         // Other names that are unknown hide elements that are no interfaces.
         let hides = graph.unknown.iter().any(|name| may_be_device(name));
         let others = diags.errors() - before > graph.unknown.len();
         let incomplete = ast.is_none() || graph.incomplete || hides || others;
-        let (interfaces, pulling) = describe(&graph);
+        let (interfaces, pulling) = describe(&graph, classes);
         nfs.push(Nf {
             name: declared.name.clone(),
             span: declared.span,
@@ -223,18 +222,8 @@ fn inline_source(chain: SourceId, text: &Spanned, map: &mut SourceMap) -> Source
     map.add(name, blanked + text.as_str())
 }
 
-/// What the ports of an element are like; classes that do not exist were reported.
-fn spec(graph: &Graph, id: ElementId) -> PortSpec {
-    let class = graph.element(id).and_then(|element| element::find(element.class.as_str()));
-    let codes = class.map_or(("0/0", "a/a", "x/x"), |class| (class.ports, class.processing, class.flow));
-    match PortSpec::new(codes.0, codes.1, codes.2) {
-        Ok(spec) => spec,
-        Err(error) => panic!("{error} in class {}", class.map_or("?", |class| class.name)),
-    }
-}
-
 /// The interfaces, in the order of the text, and the elements that pull what they send.
-fn describe(graph: &Graph) -> (Vec<Interface>, Vec<ElementId>) {
+fn describe(graph: &Graph, classes: &dyn Classes) -> (Vec<Interface>, Vec<ElementId>) {
     let mut interfaces: Vec<Interface> = vec![];
     for id in graph.ids() {
         let Some(element) = graph.element(id) else { continue };
@@ -250,9 +239,10 @@ fn describe(graph: &Graph) -> (Vec<Interface>, Vec<ElementId>) {
             Direction::Send => interfaces[at].egress.push(id),
         }
     }
-    let specs: Vec<PortSpec> = graph.ids().map(|id| spec(graph, id)).collect();
+    let spec = |id: ElementId| flow::spec(graph, id, classes);
+    let specs: Vec<PortSpec> = graph.ids().map(spec).collect();
     // What is wrong with the wiring shows again in the whole graph, under the names it has there.
-    let flow = flow::resolve(graph, &|id| spec(graph, id), &mut Diagnostics::new());
+    let flow = flow::resolve(graph, &spec, &mut Diagnostics::new());
     let pulls = |id: &ElementId| flow.ports(*id).inputs.first() == Some(&Processing::Pull);
     let pulling = graph.ids().filter(pulls).collect();
     let leads: Vec<Vec<usize>> = interfaces

@@ -5,9 +5,7 @@ use super::ports::{PortDecl, PortKind};
 use super::table::{Keys, Value};
 use super::{DeviceDecl, DeviceKind, End, Link};
 use diag::{Diagnostics, Span, Spanned};
-use element::resolve::Address;
-use element::resolve::station::is_station;
-use packet::MacAddr;
+use packet::{InterfaceAddress, MacAddr};
 
 /// What a port or device says of itself.
 #[derive(Clone, Debug)]
@@ -15,7 +13,7 @@ pub struct StationDecl {
     /// Where its addresses are.
     pub span: Span,
     /// Its addresses, each with its place.
-    pub addresses: Vec<(Address, Spanned)>,
+    pub addresses: Vec<(InterfaceAddress, Spanned)>,
     /// Its hardware address; that of its port without.
     pub mac: Option<(MacAddr, Span)>,
 }
@@ -30,9 +28,9 @@ pub(super) fn read(keys: &mut Keys<'_>, what: &str, diags: &mut Diagnostics) -> 
     }
     let mac = mac.and_then(|mac| read_mac(mac, diags));
     let given = addresses?;
-    let mut addresses: Vec<(Address, Spanned)> = vec![];
+    let mut addresses: Vec<(InterfaceAddress, Spanned)> = vec![];
     for text in given.texts(diags) {
-        match Address::read(text.as_str()) {
+        match InterfaceAddress::read(text.as_str()) {
             Err(sentence) => {
                 diags.error(text.span, sentence);
             }
@@ -54,7 +52,7 @@ pub(super) fn read(keys: &mut Keys<'_>, what: &str, diags: &mut Diagnostics) -> 
 fn read_mac(value: Value<'_>, diags: &mut Diagnostics) -> Option<(MacAddr, Span)> {
     let text = value.text(diags)?;
     match text.as_str().parse::<MacAddr>() {
-        Ok(mac) if is_station(mac) => Some((mac, text.span)),
+        Ok(mac) if mac.is_station() => Some((mac, text.span)),
         Ok(mac) => {
             diags
                 .error(text.span, format!("{mac} is the Ethernet address of no single station"))
@@ -112,7 +110,7 @@ pub(super) fn check(ports: &[PortDecl], devices: &[DeviceDecl], diags: &mut Diag
         own.into_iter().chain(devices.filter_map(|device| Some((&device.name, device.station.as_ref()?))))
     };
     for at in 0..ports.len() {
-        let mut known: Vec<(&String, &Address, Span)> = vec![];
+        let mut known: Vec<(&String, &InterfaceAddress, Span)> = vec![];
         for (name, station) in of_port(at) {
             for (address, text) in &station.addresses {
                 match known.iter().find(|(other, known, _)| known.ip == address.ip && *other != name) {

@@ -2,6 +2,7 @@
 //! rewrites those.
 
 use super::*;
+use crate::assemble::KnownClasses;
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -92,7 +93,7 @@ fn golden_files() {
     assert!(files.len() >= 10);
     for path in files {
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-        let chain = load(&path, &[], &mut map, &mut diags);
+        let chain = load(&path, &[], &KnownClasses, &mut map, &mut diags);
         assert_eq!(chain.is_none(), diags.has_errors(), "{}", path.display());
         let found = diags.render_short(&map) + &chain.as_ref().map_or(String::new(), describe);
         let expected = path.with_extension("expected");
@@ -126,7 +127,8 @@ fn load_with(
         found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
     };
     let mut files = Files { read: &mut read, libraries: &mut click::NoLibraries };
-    let chain = load_text(Path::new("chain.toml"), source, &defines, &mut files, &mut map, &mut diags);
+    let chain =
+        load_text(Path::new("chain.toml"), source, &defines, &KnownClasses, &mut files, &mut map, &mut diags);
     (chain, diags.render_short(&map), map)
 }
 
@@ -253,12 +255,12 @@ fn a_click_file_alone_is_a_chain() {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let path = Path::new(GOLDEN).join("nfs/router.click");
     let defines = [given("COLOR", "4")];
-    let chain = load(&path, &defines, &mut map, &mut diags).expect("no mistakes");
+    let chain = load(&path, &defines, &KnownClasses, &mut map, &mut diags).expect("no mistakes");
     assert_eq!(chain.nfs[0].name, "router");
     assert_eq!(chain.nfs[0].elements, 0..chain.graph.elements.len());
     assert_eq!(chain.folder, Path::new(GOLDEN).join("nfs"));
     assert!(graph_text(&chain).starts_with("p :: Paint(4);"), "{}", graph_text(&chain));
-    assert!(load(Path::new("no/such.toml"), &[], &mut map, &mut diags).is_none());
+    assert!(load(Path::new("no/such.toml"), &[], &KnownClasses, &mut map, &mut diags).is_none());
     assert_eq!(
         diags.render_short(&map),
         "error: cannot read no/such.toml: No such file or directory (os error 2)\n"
@@ -337,14 +339,14 @@ fn hostile_files() {
         "nf = 1\nports = []\nrun = 2024-01-01\nlinks = 1.5\nentries = true".into(),
         "[nf.a]\ninline = ''''''\n".into(),
     ] {
-        fuzz_chain(text.as_bytes());
+        fuzz_chain(text.as_bytes(), &KnownClasses);
     }
 }
 
 /// The inputs that fuzzing starts from (they are the golden files), and every one that it once found wrong.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
-    testkit::replay::replay("chain_file", 22, fuzz_chain);
+    testkit::replay::replay("chain_file", 22, |data| fuzz_chain(data, &KnownClasses));
 }
 
 fn piece() -> impl Strategy<Value = String> {
@@ -378,7 +380,7 @@ proptest! {
 
     #[test]
     fn nothing_panics(pieces in prop::collection::vec(piece(), 0..24)) {
-        fuzz_chain(pieces.concat().as_bytes());
+        fuzz_chain(pieces.concat().as_bytes(), &KnownClasses);
     }
 
     /// Each interface of five NFs sends to at most one other; packets that enter by one interface leave by
@@ -405,7 +407,7 @@ proptest! {
         let (chain, mistakes, _) = load_with(&text, &[], &click);
         prop_assert_eq!(chain.is_none(), (0..10).any(goes_round), "{}{}", text, mistakes);
         prop_assert!(mistakes.lines().all(|line| line.contains("in a loop: ")), "{}", mistakes);
-        fuzz_chain(text.as_bytes());
+        fuzz_chain(text.as_bytes(), &KnownClasses);
     }
 }
 
@@ -417,7 +419,8 @@ fn a_chain_with_mistakes_is_understood_as_far_as_that_goes() {
     let source = map.add("chain.toml", text);
     let mut read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
     let mut files = Files { read: &mut read, libraries: &mut click::NoLibraries };
-    let chain = read_text(Path::new("chain.toml"), source, &[], &mut files, &mut map, &mut diags);
+    let chain =
+        read_text(Path::new("chain.toml"), source, &[], &KnownClasses, &mut files, &mut map, &mut diags);
     assert!(diags.errors() >= 2);
     let chain = chain.expect("a chain to look at");
     let classes: Vec<&str> = chain.graph.elements.iter().map(|element| element.class.as_str()).collect();

@@ -7,8 +7,8 @@ use super::file::ChainFile;
 use super::link::{self, Stop};
 use super::nf::{Interface, Nf};
 use super::{End, Link};
-use crate::ports::is_capture_name;
 use diag::{Diagnostics, Span, Spanned, did_you_mean, suggest};
+use port::capture::is_capture_name;
 use std::collections::HashSet;
 
 /// The links of a chain.

@@ -14,7 +14,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use target::is_capture_name;
+pub use port::capture::is_capture_name;
 
 use crate::chain::{
     Chain, PortDecl, PortKind, ProcessNf, Sink, Source, StationDecl, TrafficDecl, device_direction,

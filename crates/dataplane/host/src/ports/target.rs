@@ -2,6 +2,7 @@
 
 use crate::chain::PortDecl;
 use diag::did_you_mean;
+use port::capture::is_capture_name;
 use port::{DpdkSpec, driver_names};
 use std::path::{Path, PathBuf};
 
@@ -19,16 +20,6 @@ pub(super) enum Target {
     Device(String),
     /// A network interface of this machine.
     Interface(String),
-}
-
-/// Whether a name is that of a capture file. The last argument of a DPDK device may be one, too:
-/// `net_pcap0,rx_pcap=in.pcap`.
-pub fn is_capture_name(name: &str) -> bool {
-    if name.contains(',') && DpdkSpec::is_meant(name) {
-        return false;
-    }
-    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| ["pcap", "pcapng"].iter().any(|e| extension.eq_ignore_ascii_case(e)))
 }
 
 /// What a name means to elements.

@@ -1,6 +1,6 @@
 //! `Classifier`, `IPClassifier`, `IPFilter`: packets sorted by what is in them.
 //!
-//! - `expr`: the expression language, with its own meaning (`expr::eval`)
+//! - [`expr`]: the expression language, with its own meaning (`click::filter`)
 //! - `formula`: expressions over the field table
 //! - `diagram`, `chain`: formulas to decision `graph`s
 //! - `boxes`, `acl`: long lists of rules to tables
@@ -17,7 +17,6 @@ pub mod classbench;
 mod classifier;
 mod diagram;
 mod emit;
-pub mod expr;
 mod formula;
 mod fuzz;
 mod graph;
@@ -28,6 +27,7 @@ pub mod policies;
 mod ranges;
 mod sorter;
 
+pub use click::filter as expr;
 pub use fuzz::fuzz_expression;
 
 /// The classes of this folder.

@@ -3,10 +3,9 @@
 
 use super::table::{Ask, Fact, Refusal, Report, Table};
 use super::wanted::Wanted;
-use click::config::Ip6Prefix;
 use crossbeam_queue::ArrayQueue;
+pub use packet::InterfaceAddress as Address;
 use packet::MacAddr;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,72 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// Facts that wait to be taken into the table, and questions that wait to be sent.
 const WAITING: usize = 256;
 
-/// An address of its own, with the length of the prefix that its neighbours share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Address {
-    /// The address.
-    pub ip: IpAddr,
-    /// Bits of the prefix.
-    pub len: u8,
-}
-
-/// An address with all its bits at the top of 128, and how many it has.
-fn bits(ip: IpAddr) -> (u128, u8) {
-    match ip {
-        IpAddr::V4(ip) => (u128::from(ip.to_bits()) << 96, 32),
-        IpAddr::V6(ip) => (ip.to_bits(), 128),
-    }
-}
-
-impl Address {
-    /// Whether an address shares its prefix.
-    pub fn reaches(&self, ip: IpAddr) -> bool {
-        let same_family = self.ip.is_ipv4() == ip.is_ipv4();
-        same_family && (bits(self.ip).0 ^ bits(ip).0) & Ip6Prefix::mask(self.len) == 0
-    }
-
-    /// Whether an address of its prefix is no host's: the prefix itself, or IPv4's broadcast address in it. The
-    /// lowest address of an IPv6 prefix is that of any of its routers (RFC 4291, section 2.6.1).
-    pub fn is_no_host(&self, ip: IpAddr) -> bool {
-        let (value, all) = bits(ip);
-        let host = (value & !Ip6Prefix::mask(self.len)) >> (128 - u32::from(all));
-        let most = (!Ip6Prefix::mask(self.len)) >> (128 - u32::from(all));
-        self.ip.is_ipv4() && self.len < all - 1 && (host == 0 || host == most)
-    }
-
-    /// Reads `ADDRESS/LENGTH`.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong with it.
-    pub fn read(text: &str) -> Result<Address, String> {
-        let (ip, len) = text.split_once('/').ok_or_else(|| {
-            format!("`{text}` does not say how long its network's prefix is: write `{text}/24` or the like")
-        })?;
-        let ip: IpAddr = ip.parse().map_err(|_| format!("`{ip}` is no IP address"))?;
-        let all = bits(ip).1;
-        let len = len.parse().ok().filter(|len| (1..=all).contains(len));
-        let len = len.ok_or_else(|| format!("the prefix of `{text}` has no length from 1 to {all}"))?;
-        let address = Address { ip, len };
-        let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
-        if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() || is_broadcast {
-            return Err(format!("`{ip}` cannot be the address of a station"));
-        }
-        if address.is_no_host(ip) {
-            return Err(format!("`{ip}` is not a host of {text}, but the network or its broadcast address"));
-        }
-        Ok(address)
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.ip, self.len)
-    }
-}
-
 /// Whether an address can be a station's.
 pub fn is_station(mac: MacAddr) -> bool {
-    !mac.is_multicast() && mac != MacAddr::ZERO
+    mac.is_station()
 }
 
 /// What happened, of all workers.

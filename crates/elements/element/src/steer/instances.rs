@@ -3,11 +3,9 @@
 //! One for each NF and worker: whoever writes and whoever reads are elements of one thread, and nobody waits.
 
 use crate::configure::{Configure, Scope};
+pub use packet::flow::MOST_INSTANCES as MOST;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// The most instances of an NF: each has a bit.
-pub const MOST: usize = 64;
 
 /// Who takes packets, and how many packets each has.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;
 use packet::anno;
+pub use packet::flow::SteeringPolicy as Policy;
 use std::sync::Arc;
 
 /// The class.
@@ -40,47 +41,6 @@ no other use for it.
     state: StateScope::PerFlow,
     make,
 };
-
-/// How an instance is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Policy {
-    /// By flow, both directions alike.
-    Flow,
-    /// By the packets that each has.
-    LeastFilled,
-    /// By the source's address.
-    Source,
-    /// By the destination's address.
-    Destination,
-    /// By the interface that a packet comes in by.
-    Interface,
-    /// By the paint annotation.
-    Paint,
-}
-
-impl Policy {
-    /// All, in the order in which they are told.
-    pub const ALL: [Policy; 6] = [
-        Policy::Flow,
-        Policy::LeastFilled,
-        Policy::Source,
-        Policy::Destination,
-        Policy::Interface,
-        Policy::Paint,
-    ];
-
-    /// As users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Policy::Flow => "flow",
-            Policy::LeastFilled => "least-filled",
-            Policy::Source => "source",
-            Policy::Destination => "destination",
-            Policy::Interface => "interface",
-            Policy::Paint => "paint",
-        }
-    }
-}
 
 struct Steer {
     nf: String,

@@ -15,3 +15,16 @@ pub use fuzz::fuzz_reader;
 pub use port::{CaptureOptions, CapturePort};
 pub use reader::{CaptureReader, Frame};
 pub use writer::CaptureWriter;
+
+use crate::dpdk::DpdkSpec;
+use std::path::Path;
+
+/// Whether a name is that of a capture file. The last argument of a DPDK device may be one, too:
+/// `net_pcap0,rx_pcap=in.pcap`.
+pub fn is_capture_name(name: &str) -> bool {
+    if name.contains(',') && DpdkSpec::is_meant(name) {
+        return false;
+    }
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| ["pcap", "pcapng"].iter().any(|e| extension.eq_ignore_ascii_case(e)))
+}

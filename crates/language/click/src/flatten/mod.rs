@@ -10,7 +10,6 @@
 
 mod arguments;
 mod class;
-mod classes;
 mod connect;
 mod elements;
 mod expand;
@@ -19,10 +18,8 @@ mod wires;
 
 use diag::{Diagnostics, Spanned};
 
-pub use classes::{AnyClass, Classes};
-
-use crate::Graph;
 use crate::ast::Ast;
+use crate::{Classes, Graph};
 
 /// Expands a configuration. `defines` are variables from outside (a command line) with where their values
 /// are written; they override the file's own. Mistakes go to `diags`; the graph holds what could be understood.

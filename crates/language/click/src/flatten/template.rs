@@ -6,7 +6,7 @@ use diag::{Diagnostics, Span, Spanned, did_you_mean};
 
 use super::arguments::check_formals;
 use super::class::{Class, ClassId, INPUT, Node, NodeId, NodeKind, OUTPUT, Resolved, Template, Wire};
-use super::classes::Classes;
+use crate::Classes;
 use crate::ast::{self, Ast, Body, Compound, Ident, Requirement};
 use crate::ast::{Statement, StatementKind};
 use crate::config::{split_args, split_words};

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::Processing;
+use crate::{Classes, ElementId, Graph, PortCodes};
 
 /// What the ports of an element are like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +121,20 @@ impl PortSpec {
             (0, max) => format!("at most {max} {what}s"),
             (min, max) => format!("{min} to {max} {what}s"),
         }
+    }
+}
+
+/// What the ports of an element are like; an element of an unknown class has none, which was reported.
+///
+/// # Panics
+/// When the codes of its class are not well formed, a mistake of the class's author.
+pub fn spec(graph: &Graph, id: ElementId, classes: &dyn Classes) -> PortSpec {
+    let name = graph.element(id).map_or("?", |element| element.class.as_str());
+    let unknown = PortCodes { ports: "0/0", processing: "a/a", flow: "x/x" };
+    let codes = classes.codes(name).unwrap_or(unknown);
+    match PortSpec::new(codes.ports, codes.processing, codes.flow) {
+        Ok(spec) => spec,
+        Err(error) => panic!("{error} in class {name}"),
     }
 }
 

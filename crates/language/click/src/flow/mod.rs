@@ -8,7 +8,7 @@
 mod codes;
 mod resolve;
 
-pub use codes::{CodeError, PortSpec};
+pub use codes::{CodeError, PortSpec, spec};
 pub use resolve::{ElementPorts, Flow, resolve};
 
 /// How packets move over a connection.

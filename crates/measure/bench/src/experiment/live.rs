@@ -105,7 +105,14 @@ impl LiveChain {
     pub fn start(script: &Script, setting: &Setting) -> Result<LiveChain, BenchError> {
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let mut sources = script.sources();
-        let chain = host::chain::load_from(&mut sources, &script.path, &[], &mut map, &mut diags);
+        let chain = host::chain::load_from(
+            &mut sources,
+            &script.path,
+            &[],
+            &host::KnownClasses,
+            &mut map,
+            &mut diags,
+        );
         let refused =
             |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
         let Some(mut chain) = chain.filter(|_| !diags.has_errors()) else {

@@ -6,6 +6,7 @@ use crate::chain::file::{check_name, misplaced};
 use crate::chain::station::{self, StationDecl};
 use crate::chain::table::{Keys, Value};
 use click::config::NameTable;
+use click::filter;
 use diag::{Diagnostics, Span, Spanned, did_you_mean};
 use toml::de::DeValue;
 
@@ -195,8 +196,8 @@ impl<'a> Reader<'a, '_> {
     /// A policy without mistakes; `None` where everything is wanted.
     fn policy(&mut self, text: Spanned) -> Option<Spanned> {
         let names = NameTable::new();
-        let pattern = element::filter::expr::parse(&text, &names.scoped(""), self.diags)?;
-        (pattern.expr != element::filter::expr::Expr::True).then_some(text)
+        let pattern = filter::parse(&text, &names.scoped(""), self.diags)?;
+        (pattern.expr != filter::Expr::True).then_some(text)
     }
 
     fn choice(&mut self, value: Value<'a>, what: &str, known: &[&str]) -> Option<Spanned> {

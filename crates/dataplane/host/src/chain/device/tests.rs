@@ -64,7 +64,7 @@ fn load_text(text: &str) -> (Option<crate::chain::Chain>, SourceMap, Diagnostics
     std::fs::write(file.path(), text).expect("written");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let none: &[Define] = &[];
-    let chain = load(file.path(), none, &mut map, &mut diags);
+    let chain = load(file.path(), none, &crate::KnownClasses, &mut map, &mut diags);
     (chain, map, diags)
 }
 

@@ -6,7 +6,7 @@
 use super::ast::Expr;
 use super::check::Inherited;
 use super::lex;
-use click::config::Names;
+use crate::config::Names;
 use diag::{Diagnostic, Diagnostics, Span, Spanned};
 use std::ops::Range;
 

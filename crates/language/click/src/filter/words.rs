@@ -4,7 +4,7 @@
 //! to be told apart by a qualifier.
 
 use super::ast::{Carrier, HeaderField, Layer};
-use click::config::Names;
+use crate::config::Names;
 
 /// All bits of an Ethernet address.
 pub const ETHER_MASK: u64 = 0xffff_ffff_ffff;

@@ -2,6 +2,17 @@
 
 use std::collections::BTreeSet;
 
+/// How an element class says what its ports are like: codes as Click's `element.hh` has them, which [`crate::flow::PortSpec`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortCodes {
+    /// How many ports there are (`"1/1-2"`).
+    pub ports: &'static str,
+    /// Which are push and which pull (`"h/l"`).
+    pub processing: &'static str,
+    /// Which inputs lead to which outputs (`"x/x"`).
+    pub flow: &'static str,
+}
+
 /// The element classes that exist outside the configuration.
 pub trait Classes {
     /// Whether there is a class of this name.
@@ -14,6 +25,18 @@ pub trait Classes {
     fn instead_of(&self, name: &str) -> Option<String> {
         let _ = name;
         None
+    }
+
+    /// What the ports of a class are like, where that is known.
+    fn codes(&self, name: &str) -> Option<PortCodes> {
+        let _ = name;
+        None
+    }
+
+    /// Whether elements of a class keep state of flows, so that packets of one flow belong to one element.
+    fn keeps_flows(&self, name: &str) -> bool {
+        let _ = name;
+        false
     }
 }
 

@@ -1,6 +1,6 @@
 //! The expression language of `IPFilter` and `IPClassifier`: tcpdump-like tests of one packet.
 //!
-//! - `ast`: what an expression says, and its canonical text
+//! - `ast`: what an expression says; `text`: its canonical text
 //! - `words`: the words of the language and what each can mean
 //! - `lex`: text to words
 //! - `parse`: words to an expression, by Click's grammar
@@ -25,6 +25,7 @@ pub mod eval;
 mod lex;
 pub mod parse;
 mod test;
+mod text;
 mod words;
 
 pub use ast::{

@@ -4,7 +4,7 @@
 
 use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Relation, Six, Test, Values};
 use super::words::{self, ETHER_MASK, Kind, Transport};
-use click::config::Ip6Prefix;
+use crate::config::Ip6Prefix;
 use diag::{Diagnostic, Span};
 
 /// What a test leaves to the next one.

@@ -5,7 +5,7 @@
 
 use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Six, Test};
 use super::words::{TCP, UDP};
-use click::config::Ip6Prefix;
+use crate::config::Ip6Prefix;
 
 /// Bytes of an IP header without options.
 pub const IP_HEADER_BYTES: usize = 20;

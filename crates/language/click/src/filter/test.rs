@@ -4,7 +4,7 @@ use super::ast::{Carrier, Direction, Expr, HeaderField, Relation};
 use super::check::{Data, Header, Inherited, Parts};
 use super::parse::Parser;
 use super::words::{self, Kind, Meaning, Transport};
-use click::config::{Ip4Prefix, Ip6Prefix, parse};
+use crate::config::{Ip4Prefix, Ip6Prefix, parse};
 use diag::{Diagnostic, did_you_mean};
 
 impl Parser<'_> {

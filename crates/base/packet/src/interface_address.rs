@@ -1,0 +1,72 @@
+//! IP addresses of L3 interfaces, as users write them: `ADDRESS/LENGTH`.
+
+use std::fmt;
+use std::net::IpAddr;
+
+/// An address of an L3 interface, with the length of the prefix that it shares with its neighbours.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct InterfaceAddress {
+    /// The address.
+    pub ip: IpAddr,
+    /// Bits of the prefix.
+    pub len: u8,
+}
+
+/// An address with all its bits at the top of 128, and how many it has.
+fn bits(ip: IpAddr) -> (u128, u8) {
+    match ip {
+        IpAddr::V4(ip) => (u128::from(ip.to_bits()) << 96, 32),
+        IpAddr::V6(ip) => (ip.to_bits(), 128),
+    }
+}
+
+/// The bits of an address, at the top of 128, that a prefix of that length covers.
+fn mask(len: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0)
+}
+
+impl InterfaceAddress {
+    /// Whether an address shares its prefix.
+    pub fn reaches(&self, ip: IpAddr) -> bool {
+        let same_family = self.ip.is_ipv4() == ip.is_ipv4();
+        same_family && (bits(self.ip).0 ^ bits(ip).0) & mask(self.len) == 0
+    }
+
+    /// Whether an address of its prefix is no host's: the prefix itself, or IPv4's broadcast address in it. The
+    /// lowest address of an IPv6 prefix is that of any of its routers (RFC 4291, section 2.6.1).
+    pub fn is_no_host(&self, ip: IpAddr) -> bool {
+        let (value, all) = bits(ip);
+        let host = (value & !mask(self.len)) >> (128 - u32::from(all));
+        let most = (!mask(self.len)) >> (128 - u32::from(all));
+        self.ip.is_ipv4() && self.len < all - 1 && (host == 0 || host == most)
+    }
+
+    /// Reads `ADDRESS/LENGTH`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn read(text: &str) -> Result<InterfaceAddress, String> {
+        let (ip, len) = text.split_once('/').ok_or_else(|| {
+            format!("`{text}` does not say how long its network's prefix is: write `{text}/24` or the like")
+        })?;
+        let ip: IpAddr = ip.parse().map_err(|_| format!("`{ip}` is no IP address"))?;
+        let all = bits(ip).1;
+        let len = len.parse().ok().filter(|len| (1..=all).contains(len));
+        let len = len.ok_or_else(|| format!("the prefix of `{text}` has no length from 1 to {all}"))?;
+        let address = InterfaceAddress { ip, len };
+        let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+        if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() || is_broadcast {
+            return Err(format!("`{ip}` cannot be the address of a station"));
+        }
+        if address.is_no_host(ip) {
+            return Err(format!("`{ip}` is not a host of {text}, but the network or its broadcast address"));
+        }
+        Ok(address)
+    }
+}
+
+impl fmt::Display for InterfaceAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.ip, self.len)
+    }
+}
