@@ -7,7 +7,7 @@
 
 use element::nf::{Backs, Fate, NfLink};
 use host::nf::container::Container;
-use host::nf::container::runtime::Runtime;
+use host::nf::container::runtime::{Installed, Runtime};
 use host::nf::link::ProcessLink;
 use host::nf::memory::Memory;
 use host::nf::party::Party;

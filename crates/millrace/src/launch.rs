@@ -61,7 +61,7 @@ pub fn prepare(
     };
     let cores = if order.cores.is_empty() { chain.cores.clone() } else { order.cores.clone() };
     check_cores(&cores)?;
-    chain.keep_off(&cores);
+    host::nf::keep_off(&mut chain, &cores);
     let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {
@@ -119,10 +119,10 @@ impl Prepared {
 }
 
 /// What the chain file calls it.
-pub fn form(form: Form) -> host::chain::Form {
+pub fn form(form: Form) -> host::chain::ExecutionMode {
     match form {
-        Form::Modular => host::chain::Form::Modular,
-        Form::Fused => host::chain::Form::Fused,
+        Form::Modular => host::chain::ExecutionMode::Modular,
+        Form::Fused => host::chain::ExecutionMode::Fused,
     }
 }
 

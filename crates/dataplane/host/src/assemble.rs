@@ -16,7 +16,7 @@ use diag::Diagnostics;
 use element::{Class, Configure, Element, Shape, StateScope};
 use ir::Program;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How a chain is to be run.
@@ -426,12 +426,4 @@ pub enum AssembleError {
     /// The stretches are too large for one program.
     #[error("the chain cannot run fused: {0}; run it as `modular`")]
     Link(#[from] synth::link::LinkError),
-}
-
-/// The folder of a file, for [`Options::folder`].
-pub fn folder_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
 }

@@ -1,6 +1,6 @@
 //! How a chain runs that is measured.
 
-use host::chain::Form;
+use host::chain::ExecutionMode;
 use host::fused::FlowCache;
 use std::str::FromStr;
 
@@ -30,8 +30,8 @@ impl Shape {
     }
 
     /// The form.
-    pub fn form(self) -> Form {
-        if self == Shape::Modular { Form::Modular } else { Form::Fused }
+    pub fn form(self) -> ExecutionMode {
+        if self == Shape::Modular { ExecutionMode::Modular } else { ExecutionMode::Fused }
     }
 
     /// Whether with a flow cache.

@@ -75,7 +75,7 @@ impl Loaded {
     /// # Errors
     /// When made-up traffic has mistakes.
     pub fn ports(&mut self, options: &RunOptions) -> Result<Ports, BenchError> {
-        self.chain.keep_off(&options.cores);
+        host::nf::keep_off(&mut self.chain, &options.cores);
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
             let set = made(declared, &change, diags)?;

@@ -164,7 +164,8 @@ impl Kernel for LiveKernel {
     }
 
     fn makes_containers(&self, runtime: &str) -> Option<Result<(), String>> {
-        host::nf::container::runtime::Runtime::of_name(runtime).map(|runtime| runtime.works())
+        use host::nf::container::runtime::{Installed, Runtime};
+        Runtime::of_name(runtime).map(|runtime| runtime.works())
     }
 
     fn socket(&self, kind: SocketKind) -> Offer {

@@ -9,14 +9,14 @@
 
 use super::device::{self, Nfs};
 use super::file::ChainFile;
-use super::file::Form;
 use super::instances;
 use super::nf::{Nf, with_device};
+use super::sources::folder_of;
+use super::spec::{ExecutionMode, opposite_output};
 use super::spread;
 use super::station;
 use super::wiring::Wiring;
 use super::{Body, Chain, End, NfInfo, ProcessNf};
-use crate::nf::link::across;
 use click::config::quote;
 use click::{Connection, ElementId, Graph};
 use diag::Spanned;
@@ -39,7 +39,7 @@ pub(super) fn compose(
     for (number, mut nf) in nfs.into_iter().enumerate() {
         if let Some(several) = nf.spread.take().filter(|_| sound) {
             processes.extend(spread::spread(&mut nf, &several));
-        } else if !nf.form.is_here() {
+        } else if !nf.mode.is_here() {
             let process = stand_in(&mut nf);
             processes.push(process);
         }
@@ -79,7 +79,7 @@ pub(super) fn compose(
         }
         let interfaces = nf.interfaces.into_iter().map(|interface| interface.name).collect();
         let elements = start..graph.elements.len();
-        infos.push(NfInfo { name: nf.name, file: nf.file, elements, interfaces, form: nf.form });
+        infos.push(NfInfo { name: nf.name, file: nf.file, elements, interfaces, mode: nf.mode });
     }
     for link in &wiring.links {
         let from = places.iter().filter(|place| place.sends && place.end == link.from);
@@ -119,7 +119,7 @@ pub(super) fn compose(
             let info = infos.get(number)?;
             let process = processes.iter().find(|nf| nf.terms.observes() && nf.name == info.name)?;
             let input = process.inputs.iter().position(|name| *name == info.interfaces[at])?;
-            let output = &process.outputs[across(&process.inputs, &process.outputs, input)?];
+            let output = &process.outputs[opposite_output(&process.inputs, &process.outputs, input)?];
             let at = info.interfaces.iter().position(|name| name == output)?;
             let place = places.iter().find(|place| place.sends && place.end == End::Nf(number, at))?;
             discards[place.element.0].then_some(place.element)
@@ -262,7 +262,13 @@ pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
 pub(super) fn alone(graph: Graph, path: &Path) -> Chain {
     let name = path.file_stem().map_or("nf".into(), |stem| stem.to_string_lossy().into_owned());
     let elements = 0..graph.elements.len();
-    let info = NfInfo { name, file: path.to_path_buf(), elements, interfaces: vec![], form: Form::default() };
+    let info = NfInfo {
+        name,
+        file: path.to_path_buf(),
+        elements,
+        interfaces: vec![],
+        mode: ExecutionMode::default(),
+    };
     Chain {
         graph,
         ports: vec![],
@@ -271,7 +277,7 @@ pub(super) fn alone(graph: Graph, path: &Path) -> Chain {
         cores: vec![],
         burst: None,
         poll: false,
-        folder: crate::assemble::folder_of(path),
+        folder: folder_of(path),
         nfs: vec![info],
         processes: vec![],
         links: vec![],

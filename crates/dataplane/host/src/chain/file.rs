@@ -1,53 +1,19 @@
 //! The declarations of a chain file.
 
 use super::device::{self, DeviceDecl};
+use super::image;
 use super::instances::{self, Spread};
 use super::link::is_name;
 use super::ports::{self, PortDecl};
+use super::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, RuntimeName, Terms, WhenDown};
 use super::station;
 use super::table::{self, Keys, Value};
 use super::{Body, Define, Program};
-use crate::nf::container::runtime::Runtime;
-use crate::nf::container::{Container, What, is_image_name};
-use crate::nf::seat::Access;
-use crate::nf::{Rights, Terms, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
 
-/// The ways in which an NF can run; [`Form`] has those that are there.
-const FORMS: [&str; 5] = ["modular", "fused", "process", "container", "vm"];
-
-/// How an NF runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Form {
-    /// In this process, element by element.
-    #[default]
-    Modular,
-    /// In this process, every stretch of transparent elements as one program.
-    Fused,
-    /// In a process of its own.
-    Process,
-    /// In a container.
-    Container,
-}
-
-impl Form {
-    /// What a chain file calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Form::Modular => "modular",
-            Form::Fused => "fused",
-            Form::Process => "process",
-            Form::Container => "container",
-        }
-    }
-
-    /// Whether the NF runs in this process.
-    pub fn is_here(self) -> bool {
-        matches!(self, Form::Modular | Form::Fused)
-    }
-}
-
+/// The ways in which an NF can run; [`ExecutionMode`] has those that are there.
+const MODES: [&str; 5] = ["modular", "fused", "process", "container", "vm"];
 /// More workers than any machine has cores are a typing mistake.
 const MOST_WORKERS: u64 = 1024;
 
@@ -75,7 +41,7 @@ pub(super) struct NfDecl {
     pub defines: Vec<Define>,
     /// Interfaces that stay without a link.
     pub idle: Vec<Spanned>,
-    pub form: Form,
+    pub mode: ExecutionMode,
     pub terms: Terms,
     /// Its instances, where it has several.
     pub spread: Option<Spread>,
@@ -264,8 +230,8 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     };
     let is_program = matches!(text, NfText::Program(..));
     let runs = keys.take("runs").and_then(|runs| runs.text(diags));
-    let form = runs.as_ref().map(|runs| read_form(runs, diags));
-    if let (Some(runs), Some(Form::Modular | Form::Fused)) = (&runs, form)
+    let mode = runs.as_ref().map(|runs| read_mode(runs, diags));
+    if let (Some(runs), Some(ExecutionMode::Modular | ExecutionMode::Fused)) = (&runs, mode)
         && is_program
         && ["modular", "fused"].contains(&runs.as_str())
     {
@@ -273,18 +239,20 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
             .error(runs.span, format!("NF `{}` is a program, which has a process of its own", nf.key))
             .help("write `runs = \"process\"`, or leave it out");
     }
-    let form = match (form, contained) {
-        (Some(Form::Process), Some((_, key))) => {
+    let mode = match (mode, contained) {
+        (Some(ExecutionMode::Process), Some((_, key))) => {
             diags
                 .error(key.key_span, format!("`{}` is for NFs in containers", key.key))
                 .help("write `runs = \"container\"`");
-            Form::Container
+            ExecutionMode::Container
         }
-        (_, Some(_)) | (Some(Form::Container), None) => Form::Container,
-        (Some(Form::Modular | Form::Fused) | None, None) if is_program => Form::Process,
-        (form, None) => form.unwrap_or_default(),
+        (_, Some(_)) | (Some(ExecutionMode::Container), None) => ExecutionMode::Container,
+        (Some(ExecutionMode::Modular | ExecutionMode::Fused) | None, None) if is_program => {
+            ExecutionMode::Process
+        }
+        (mode, None) => mode.unwrap_or_default(),
     };
-    if form == Form::Container
+    if mode == ExecutionMode::Container
         && let NfText::Program(Body::Visitor(_), _) = &text
         && let Some(runs) = &runs
     {
@@ -295,9 +263,9 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
             )
             .help("leave `runs` out; whoever starts it may do so in a container");
     }
-    let runtime = keys.take("runtime").and_then(|runtime| read_runtime(runtime, form, diags));
+    let runtime = keys.take("runtime").and_then(|runtime| read_runtime(runtime, mode, diags));
     let when_down = keys.take("when_down").and_then(|value| {
-        if form.is_here() {
+        if mode.is_here() {
             let message = format!("NF `{}` runs in this process, and is never down by itself", nf.key);
             diags.error(value.key_span, message).help("add `runs = \"process\"`, or leave `when_down` out");
         }
@@ -307,7 +275,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let when_down = when_down.map_or(WhenDown::Drop, |text| read_when_down(&text, diags));
     let mut of_process = |key: &'static str, diags: &mut Diagnostics| {
         let value = keys.take(key)?;
-        if form.is_here() {
+        if mode.is_here() {
             let message = format!("NF `{}` runs in this process, where `{key}` means nothing", nf.key);
             let help = format!("add `runs = \"process\"`, or leave `{key}` out");
             diags.error(value.key_span, message).help(help);
@@ -316,8 +284,8 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     };
     let trust = of_process("trust", diags).and_then(|trust| trust.text(diags));
     let (rights, cores) = read_rights(&mut of_process, folder, diags);
-    let what = contained.map_or(What::Program, |(what, _)| what);
-    if form == Form::Container && rights.is_none() && what != What::Bundle {
+    let what = contained.map_or(ContainerKind::Program, |(what, _)| what);
+    if mode == ExecutionMode::Container && rights.is_none() && what != ContainerKind::Bundle {
         let message = format!("NF `{}` runs in a container, which nothing else says how to confine", nf.key);
         let help = "leave `confine` out, or give it a `bundle` whose config.json says what it may do";
         diags.error(nf.key_span, message).help(help);
@@ -349,9 +317,9 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     keys.finish(diags, |key| misspelt(key).or_else(|| misplaced(key)));
     let (name, span) = (nf.key.to_string(), nf.key_span);
     let trust = trust.map_or_else(|| name.clone(), |trust| trust.text);
-    let container = (form == Form::Container).then_some(Container { what, runtime });
+    let container = (mode == ExecutionMode::Container).then_some(Container { what, runtime });
     let terms = Terms { when_down, trust, access, rights, cores, container };
-    Some(NfDecl { name, span, text, defines, idle, form, terms, spread })
+    Some(NfDecl { name, span, text, defines, idle, mode, terms, spread })
 }
 
 /// What is run, and its interfaces.
@@ -362,15 +330,19 @@ fn read_program<'a>(
     keys: &mut Keys<'a>,
     folder: &Path,
     diags: &mut Diagnostics,
-) -> (Option<ProgramText>, Option<(What, Value<'a>)>) {
-    let kinds = [("program", What::Program), ("bundle", What::Bundle), ("image", What::Image)];
+) -> (Option<ProgramText>, Option<(ContainerKind, Value<'a>)>) {
+    let kinds = [
+        ("program", ContainerKind::Program),
+        ("bundle", ContainerKind::Bundle),
+        ("image", ContainerKind::Image),
+    ];
     let given: Vec<_> = kinds.into_iter().filter_map(|(key, what)| Some((what, keys.take(key)?))).collect();
     let program = given.first().copied();
     let attach = keys.take("attach");
     let attaches = attach.and_then(|attach| attach.truth(diags)).unwrap_or(false);
     let (arguments, interfaces) = (keys.take("arguments"), keys.take("interfaces"));
     let config = keys.take("config");
-    let contained = program.filter(|(what, _)| *what != What::Program);
+    let contained = program.filter(|(what, _)| *what != ContainerKind::Program);
     for (one, (_, other)) in program.into_iter().map(|(_, one)| one).cycle().zip(given.iter().skip(1)) {
         diags
             .error(other.key_span, format!("`{}` and `{}` in one NF", one.key, other.key))
@@ -408,9 +380,9 @@ fn read_program<'a>(
     let Some(path) = program.text(diags) else { return (None, contained) };
     // A program's bare name is looked for as shells do; anything else is relative to the chain file.
     let bare = match what {
-        What::Program => !path.text.contains('/'),
-        What::Image => is_image_name(folder, &path.text),
-        What::Bundle => false,
+        ContainerKind::Program => !path.text.contains('/'),
+        ContainerKind::Image => image::is_name_in(folder, &path.text),
+        ContainerKind::Bundle => false,
     };
     let file = if bare { PathBuf::from(&path.text) } else { folder.join(&path.text) };
     let arguments = arguments.into_iter().map(|argument| argument.text).collect();
@@ -419,15 +391,15 @@ fn read_program<'a>(
 }
 
 /// What starts the container of an NF.
-fn read_runtime(runtime: Value<'_>, form: Form, diags: &mut Diagnostics) -> Option<Runtime> {
-    if form != Form::Container {
+fn read_runtime(runtime: Value<'_>, mode: ExecutionMode, diags: &mut Diagnostics) -> Option<RuntimeName> {
+    if mode != ExecutionMode::Container {
         let message = "`runtime` is for NFs in containers";
         diags.error(runtime.key_span, message).help("add `runs = \"container\"`, or leave it out");
     }
     let name = runtime.text(diags)?;
-    let found = Runtime::of_name(name.as_str());
+    let found = RuntimeName::of_name(name.as_str());
     if found.is_none() {
-        let names = Runtime::ALL.map(Runtime::name);
+        let names = RuntimeName::ALL.map(RuntimeName::name);
         let help = did_you_mean(name.as_str(), names);
         let help = help
             .unwrap_or_else(|| format!("write one of {}", names.map(|name| format!("`{name}`")).join(", ")));
@@ -481,22 +453,22 @@ fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
     }
 }
 
-fn read_form(form: &Spanned, diags: &mut Diagnostics) -> Form {
-    match form.as_str() {
-        "modular" => return Form::Modular,
-        "fused" => return Form::Fused,
-        "process" => return Form::Process,
-        "container" => return Form::Container,
-        known if FORMS.contains(&known) => {
+fn read_mode(mode: &Spanned, diags: &mut Diagnostics) -> ExecutionMode {
+    match mode.as_str() {
+        "modular" => return ExecutionMode::Modular,
+        "fused" => return ExecutionMode::Fused,
+        "process" => return ExecutionMode::Process,
+        "container" => return ExecutionMode::Container,
+        known if MODES.contains(&known) => {
             diags
-                .error(form.span, format!("an NF cannot run as `{known}` yet"))
+                .error(mode.span, format!("an NF cannot run as `{known}` yet"))
                 .help("write `modular`, which is the default, `fused`, `process` or `container`");
         }
         unknown => {
-            let help = did_you_mean(unknown, FORMS)
+            let help = did_you_mean(unknown, MODES)
                 .unwrap_or_else(|| "write `modular`, `fused`, `process` or `container`".into());
-            diags.error(form.span, format!("there is no form `{unknown}` for an NF")).help(help);
+            diags.error(mode.span, format!("there is no form `{unknown}` for an NF")).help(help);
         }
     }
-    Form::Modular
+    ExecutionMode::Modular
 }

@@ -71,12 +71,14 @@ mod compose;
 mod device;
 mod file;
 mod fuzz;
+pub mod image;
 pub mod instances;
 mod link;
 mod loops;
 mod nf;
 mod ports;
 mod sources;
+mod spec;
 mod spread;
 mod station;
 mod table;
@@ -86,16 +88,16 @@ mod variables;
 mod wiring;
 
 pub use device::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
-pub use file::Form;
 pub use fuzz::fuzz_chain;
 pub use nf::{device_direction, device_name};
 pub use ports::{PortDecl, PortKind, Sink, Source, TrafficDecl};
-pub use sources::Sources;
+pub use sources::{Sources, folder_of};
+pub use spec::{
+    Access, Container, ContainerKind, ExecutionMode, FusedElements, Rights, RuntimeName, Terms, WhenDown,
+    opposite_output,
+};
 pub use station::StationDecl;
 
-use crate::assemble::folder_of;
-use crate::fused::Wanted;
-use crate::nf::Terms;
 use click::Classes;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::ops::Range;
@@ -142,42 +144,27 @@ pub struct NfInfo {
     /// What its Click file calls its interfaces, in the order of the file.
     pub interfaces: Vec<String>,
     /// How it runs.
-    pub form: Form,
+    pub mode: ExecutionMode,
 }
 
 impl Chain {
-    /// Which elements are to run as a part of a stretch where they can. `form` is how NFs of this process run,
+    /// Which elements are to run as a part of a stretch where they can. `mode` is how NFs of this process run,
     /// whatever the chain file says.
-    pub fn fused(&self, form: Option<Form>) -> Wanted {
-        match form {
-            Some(Form::Fused) => return Wanted::All,
-            Some(_) => return Wanted::Nothing,
+    pub fn fused(&self, mode: Option<ExecutionMode>) -> FusedElements {
+        match mode {
+            Some(ExecutionMode::Fused) => return FusedElements::All,
+            Some(_) => return FusedElements::Nothing,
             None => {}
         }
         // What is of no NF stands between them, and goes with them.
-        if !self.nfs.iter().any(|nf| nf.form == Form::Fused) {
-            return Wanted::Nothing;
+        if !self.nfs.iter().any(|nf| nf.mode == ExecutionMode::Fused) {
+            return FusedElements::Nothing;
         }
         let mut wanted = vec![true; self.graph.elements.len()];
-        for nf in self.nfs.iter().filter(|nf| nf.form != Form::Fused) {
+        for nf in self.nfs.iter().filter(|nf| nf.mode != ExecutionMode::Fused) {
             wanted[nf.elements.clone()].fill(false);
         }
-        Wanted::These(wanted)
-    }
-
-    /// Has NFs in processes whose cores the chain file does not say leave those of packet threads alone, where there are
-    /// others: a kernel that puts both on one core for a while has packets wait for milliseconds. Containers stay where
-    /// their runtime puts them.
-    pub fn keep_off(&mut self, packet_cores: &[usize]) {
-        let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return };
-        let is_other = |core: &usize| allowed.is_set(*core) && !packet_cores.contains(core);
-        let others: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(is_other).collect();
-        if packet_cores.is_empty() || others.is_empty() {
-            return;
-        }
-        let terms = self.processes.iter_mut().map(|nf| &mut nf.terms);
-        let open = terms.filter(|terms| terms.cores.is_empty() && terms.container.is_none());
-        open.for_each(|terms| terms.cores.clone_from(&others));
+        FusedElements::These(wanted)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The NFs' Click files, and the interfaces they have.
 
-use super::file::{ChainFile, Form, NfDecl, NfText};
+use super::file::{ChainFile, NfDecl, NfText};
 use super::instances::Spread;
+use super::sources::folder_of;
+use super::spec::{ExecutionMode, Terms};
 use super::{Body, Define, Files, variables};
-use crate::nf::Terms;
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};
@@ -26,7 +27,7 @@ pub(super) struct Nf {
     /// Elements that pull what they send.
     pub pulling: Vec<ElementId>,
     /// How it runs.
-    pub form: Form,
+    pub mode: ExecutionMode,
     /// On what terms it runs in a process of its own.
     pub terms: Terms,
     /// The program that it is, where it has no Click text.
@@ -102,7 +103,7 @@ pub(super) fn load_all(
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Vec<Nf> {
-    let folder = crate::assemble::folder_of(path);
+    let folder = folder_of(path);
     let mut parsed: HashMap<PathBuf, Option<Ast>> = HashMap::new();
     let (mut nfs, mut known) = (vec![], vec![]);
     for declared in &chain.nfs {
@@ -160,7 +161,7 @@ pub(super) fn load_all(
             interfaces,
             idle: declared.idle.clone(),
             pulling,
-            form: declared.form,
+            mode: declared.mode,
             terms: declared.terms.clone(),
             program: None,
             spread: declared.spread.clone(),
@@ -197,7 +198,7 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         interfaces,
         idle: declared.idle.clone(),
         pulling: vec![],
-        form: declared.form,
+        mode: declared.mode,
         terms: declared.terms.clone(),
         program: Some(program.clone()),
         spread: declared.spread.clone(),

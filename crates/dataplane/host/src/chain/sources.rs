@@ -65,6 +65,14 @@ impl click::Libraries for Recorded<'_, '_> {
     }
 }
 
+/// The folder of a file: names in the file are relative to it.
+pub fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

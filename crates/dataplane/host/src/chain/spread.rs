@@ -38,7 +38,7 @@ pub(super) fn spread(nf: &mut Nf, spread: &Spread) -> Vec<ProcessNf> {
         inputs.extend(side(&mut interface.ingress, "from"));
         outputs.extend(side(&mut interface.egress, "to"));
     }
-    let (count, gives_back) = (spread.instances, !nf.form.is_here() && !spread.stays);
+    let (count, gives_back) = (spread.instances, !nf.mode.is_here() && !spread.stays);
     let mut config = format!("{}, {count}", quote(&nf.name));
     inputs.iter().for_each(|side| config += &format!(", {}", spread.policy(&side.name).name()));
     config += if spread.stays { ", STAY true" } else { "" };
@@ -50,7 +50,7 @@ pub(super) fn spread(nf: &mut Nf, spread: &Spread) -> Vec<ProcessNf> {
     for instance in 0..count {
         let called = name("", instance);
         let to = |input: usize| (steer, input * count + instance);
-        if !nf.form.is_here() {
+        if !nf.mode.is_here() {
             let config = format!(
                 "{}, OF {}, NUMBER {instance}, OUTPUTS {}",
                 quote(&name(&nf.name, instance)),

@@ -233,24 +233,6 @@ fn rings_are_refused_and_lines_of_routers_are_not() {
 }
 
 #[test]
-fn processes_keep_off_the_cores_of_packet_threads() {
-    let text = "links = [\"a -> [0]x[1] -> [0]y[1] -> b\"]\n[ports]\na = { traffic = { flows = 1, size = \"64\" } }\n\
-                b = { discard = true }\n[nf.x]\nprogram = \"true\"\n[nf.y]\nprogram = \"true\"\ncores = [0]\n";
-    let (chain, mistakes, _) = load_with(text, &[], &[]);
-    let chain = chain.unwrap_or_else(|| panic!("{mistakes}"));
-    let allowed = rustix::thread::sched_getaffinity(None).expect("cores");
-    let all: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
-    let cores = |packet: &[usize]| {
-        let mut chain = chain.clone();
-        chain.keep_off(packet);
-        chain.processes.into_iter().map(|nf| nf.terms.cores).collect::<Vec<_>>()
-    };
-    assert_eq!(cores(&all[..1]), [all[1..].to_vec(), vec![0]], "what the chain file says stays");
-    assert_eq!(cores(&[]), [vec![], vec![0]], "packet threads may be anywhere");
-    assert_eq!(cores(&all), [vec![], vec![0]], "there are no others");
-}
-
-#[test]
 fn a_click_file_alone_is_a_chain() {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let path = Path::new(GOLDEN).join("nfs/router.click");
@@ -419,8 +401,7 @@ fn a_chain_with_mistakes_is_understood_as_far_as_that_goes() {
     let source = map.add("chain.toml", text);
     let mut read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
     let mut files = Files { read: &mut read, libraries: &mut click::NoLibraries };
-    let chain =
-        read_text(Path::new("chain.toml"), source, &[], &KnownClasses, &mut files, &mut map, &mut diags);
+    let chain = read_text(Path::new("chain.toml"), source, &[], &KnownClasses, &mut files, &mut map, &mut diags);
     assert!(diags.errors() >= 2);
     let chain = chain.expect("a chain to look at");
     let classes: Vec<&str> = chain.graph.elements.iter().map(|element| element.class.as_str()).collect();

@@ -17,7 +17,7 @@ pub struct Cut {
 /// The stretches among the elements that are wanted, each as its nodes, and where loops are cut.
 pub fn find(nodes: &[Node], wanted: &Wanted, workers: usize) -> (Vec<Vec<usize>>, Vec<Cut>) {
     let can: Vec<bool> =
-        nodes.iter().enumerate().map(|(at, node)| wanted.is(at) && can_be_part(node, workers)).collect();
+        nodes.iter().enumerate().map(|(at, node)| wanted.has(at) && can_be_part(node, workers)).collect();
     let mut before: Vec<Vec<usize>> = vec![vec![]; nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
         node.outputs.iter().flatten().for_each(|end| before[end.node].push(at));

@@ -22,6 +22,7 @@ pub use find::{Cut, find};
 pub use fuzz::fuzz_forms;
 pub use made::Made;
 
+pub use crate::chain::FusedElements as Wanted;
 use crate::node::Node;
 use cache::Cache;
 use made::{Config, Making};
@@ -30,28 +31,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use synth::link::{LinkError, Linked};
-
-/// Which elements are to run as a part of a stretch where they can.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Wanted {
-    /// None.
-    #[default]
-    Nothing,
-    /// All.
-    All,
-    /// By their places in the graph.
-    These(Vec<bool>),
-}
-
-impl Wanted {
-    fn is(&self, node: usize) -> bool {
-        match self {
-            Wanted::Nothing => false,
-            Wanted::All => true,
-            Wanted::These(wanted) => wanted.get(node).copied().unwrap_or(false),
-        }
-    }
-}
 
 /// Where packets enter a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,6 +7,7 @@ use super::memory::RING_CLAIMS;
 use super::party::{Party, Way};
 use super::seat::{Access, Incarnation, NfOutput, Seat, State, WhenDown};
 use super::supervisor::{Bell, PATIENCE};
+use crate::chain::opposite_output;
 use element::nf::{Backs, Fate, NfLink};
 use nf::message::ToNf;
 use shm::Packet;
@@ -63,7 +64,7 @@ impl ProcessLink {
     /// To the NF of a seat.
     pub fn new(seat: Arc<Seat>, bell: Bell, interrupted: Arc<AtomicBool>) -> ProcessLink {
         let (inputs, outputs) = (&seat.spec.inputs, &seat.spec.outputs);
-        let across = (0..inputs.len()).map(|input| across(inputs, outputs, input)).collect();
+        let across = (0..inputs.len()).map(|input| opposite_output(inputs, outputs, input)).collect();
         ProcessLink {
             seat,
             bell,
@@ -427,20 +428,6 @@ fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
         }
         (Action::Drop | Action::Hold, true) => Fate::Unused,
     }
-}
-
-/// The output across from an input: of an NF with two interfaces the other one, of one with one that.
-pub fn across(inputs: &[String], outputs: &[String], input: usize) -> Option<usize> {
-    let from = inputs.get(input)?;
-    let mut names: Vec<&String> = inputs.iter().chain(outputs).collect();
-    names.sort();
-    names.dedup();
-    let to = match names.as_slice() {
-        [only] => *only,
-        [one, two] => *if *one == from { two } else { one },
-        _ => return None,
-    };
-    outputs.iter().position(|output| output == to)
 }
 
 impl NfLink for ProcessLink {

@@ -18,6 +18,7 @@ mod border;
 pub mod brief;
 pub mod child;
 pub mod container;
+mod cores;
 pub mod handlers;
 pub mod link;
 mod log;
@@ -34,6 +35,7 @@ pub mod supervisor;
 mod vital;
 
 pub use brief::Brief;
+pub use cores::keep_off;
 pub use parties::Parties;
 pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, Terms, WhenDown};
 pub use supervisor::Supervisor;

@@ -4,11 +4,11 @@
 //! and buries what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
 //! waits for the other on the packet path: each looks at one word.
 
-use super::container::Container;
 use super::handlers::Calls;
 use super::memory::Memory;
 use super::party::Party;
 use super::vital::Vitals;
+pub use crate::chain::{Access, Rights, Terms, WhenDown};
 use crate::chain::{Body, ProcessNf, Program};
 use element::resolve::Station;
 use nf::ends::FIRST_COUNTER;
@@ -49,43 +49,6 @@ pub struct NfSpec {
     pub has_elements: bool,
 }
 
-/// On what terms an NF runs in a process of its own, as its chain file says.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Terms {
-    /// What becomes of its packets while it does not run.
-    pub when_down: WhenDown,
-    /// Its trust group: NFs of one share memory. By default each has its own, called as it is.
-    pub trust: String,
-    /// What it gets of its packets.
-    pub access: Access,
-    /// What its process may do beside its packets; `None` where it may do all that this one may.
-    pub rights: Option<Rights>,
-    /// Cores that it may run on; none for all.
-    pub cores: Vec<usize>,
-    /// How it runs in a container, where it does.
-    pub container: Option<Container>,
-}
-
-/// What an NF in a process of its own gets of its packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Access {
-    /// Packets themselves, which go on when it says so.
-    #[default]
-    Inline,
-    /// Copies that it cannot write. Its packets go on without it.
-    Observe,
-    /// The same, but it looks at packets where they lie, as long as nobody writes them: it can read all that ports
-    /// receive.
-    Tap,
-}
-
-impl Terms {
-    /// Whether it only looks.
-    pub fn observes(&self) -> bool {
-        self.access != Access::Inline
-    }
-}
-
 impl NfSpec {
     /// Of an NF of a chain, with what its process is told.
     pub fn of(
@@ -116,21 +79,6 @@ impl NfSpec {
     }
 }
 
-/// What the process of an NF may do beside its packets.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Rights {
-    /// Files and folders that it may read, beside the system's programs and libraries and its own.
-    pub reads: Vec<PathBuf>,
-    /// Files and folders that it may write.
-    pub writes: Vec<PathBuf>,
-    /// Whether it may use the network.
-    pub network: bool,
-    /// Memory that it may use, in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Its share of a contended core, where everybody else has 100.
-    pub cpu_share: Option<u32>,
-}
-
 /// Where what a process writes goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NfOutput {
@@ -139,18 +87,6 @@ pub enum NfOutput {
     Inherit,
     /// Into the log of its seat.
     Log,
-}
-
-/// What becomes of packets of an NF that does not run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum WhenDown {
-    /// They are dropped.
-    #[default]
-    Drop,
-    /// They pass by it: out of the interface across.
-    Bypass,
-    /// They wait for it, as many as there is room for.
-    Hold,
 }
 
 /// How to start the process of an NF.

@@ -11,7 +11,7 @@ use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::shape::Shape;
 use crate::start::failed;
 use crate::stats::Spread;
-use host::nf::container::runtime::Runtime;
+use host::nf::container::runtime::{Installed, Runtime};
 use host::nf::{Seat, State};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

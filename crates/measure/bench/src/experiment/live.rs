@@ -119,7 +119,7 @@ impl LiveChain {
             return Err(refused(&map, &diags));
         };
         let cores: Vec<usize> = setting.core.into_iter().collect();
-        chain.keep_off(&cores);
+        host::nf::keep_off(&mut chain, &cores);
         let brief = Brief {
             chain: script.path.clone(),
             defines: vec![],

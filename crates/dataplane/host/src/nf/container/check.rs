@@ -1,6 +1,6 @@
 //! What is wrong with a container, found without starting it.
 
-use super::runtime::{Chosen, Runtime};
+use super::runtime::{Chosen, Installed, Runtime};
 use super::{Container, What, engine, image, program};
 use crate::chain::Program;
 use crate::nf::{find_program, is_bare};

@@ -7,7 +7,10 @@
 
 use super::place::Folder;
 use super::runtime::Chosen;
-use super::{Contained, Running, config, namespace, runtime::Runtime};
+use super::{
+    Contained, Running, config, namespace,
+    runtime::{Installed, Runtime},
+};
 use crate::nf::seat::{Command, Seat};
 use crate::nf::start::{self, Start};
 use crate::nf::supervisor::{Body, Process};

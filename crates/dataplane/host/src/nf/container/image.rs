@@ -9,6 +9,7 @@ mod source;
 
 use super::place::Folder;
 use super::{Command, Made, Terms, check, config, program};
+pub use crate::chain::image::is_name;
 use confine::Enclosure;
 use oci_spec::image::{ImageConfiguration, ImageIndex, ImageManifest};
 use oci_spec::runtime::{Mount, MountBuilder};
@@ -32,19 +33,6 @@ struct Image {
     config: ImageConfiguration,
     /// The names of its layers in the source, the lowest first.
     layers: Vec<String>,
-}
-
-/// Whether that is the name of an image, and no path to one.
-pub fn is_name(image: &Path) -> bool {
-    let text = image.to_string_lossy();
-    let file = text.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(&*text, |(file, _)| file);
-    let is_path = text.starts_with('/') || text.starts_with('.') || file.ends_with(".tar");
-    !is_path && Source::open(image).is_err()
-}
-
-/// Whether a text of a chain file is the name of an image, and no path from the file's folder.
-pub fn is_name_in(folder: &Path, text: &str) -> bool {
-    is_name(Path::new(text)) && Source::open(&folder.join(text)).is_err()
 }
 
 /// Whether there is such an image, and this machine can run it.

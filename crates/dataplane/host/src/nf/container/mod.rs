@@ -28,9 +28,9 @@ use super::log;
 use super::seat::{Command, Seat, Terms};
 use super::start::{self, Start};
 use super::supervisor::{Body, Process};
+pub use crate::chain::{Container, ContainerKind as What};
 pub(super) use config::MEMORY_BYTES;
 use confine::{Confined, Enclosure};
-pub use image::is_name_in as is_image_name;
 use nf::socket::Socket;
 use oci_spec::runtime::Spec;
 use place::Folder;
@@ -40,27 +40,6 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What an NF in a container runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum What {
-    /// A program of this machine, for which a bundle is made.
-    #[default]
-    Program,
-    /// An OCI bundle: a folder with `config.json` and a root file system.
-    Bundle,
-    /// An OCI image, in a folder or an archive.
-    Image,
-}
-
-/// How an NF runs in a container, as its chain file says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Container {
-    /// What it runs.
-    pub what: What,
-    /// What starts it; the first that works, where that is not said.
-    pub runtime: Option<Runtime>,
-}
 
 /// What a container is made of, beside its terms.
 struct Made {

@@ -2,6 +2,7 @@
 
 use super::place::{self, Folder};
 use super::{WITH_SOCKET, config, engine, program};
+pub use crate::chain::RuntimeName as Runtime;
 use crate::nf::seat::{Command, Rights, Terms};
 use crate::nf::start;
 use std::ffi::OsString;
@@ -10,19 +11,6 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A container runtime.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Runtime {
-    /// The faster one.
-    Crun,
-    /// The one that most others use.
-    Runc,
-    /// Has images by name, and runs them by one of the above.
-    Podman,
-    /// The same, by a daemon.
-    Docker,
-}
-
 /// Where system programs are that are not along everybody's PATH.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// How long a container that does nothing may take.
@@ -30,93 +18,74 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where control groups of both versions have those of the second.
 const UNIFIED: &str = "/sys/fs/cgroup/unified";
 
-impl Runtime {
-    /// All of them, the fastest first.
-    pub const ALL: [Runtime; 4] = [Runtime::Crun, Runtime::Runc, Runtime::Podman, Runtime::Docker];
-
-    /// Its name, and its program's.
-    pub fn name(self) -> &'static str {
-        match self {
-            Runtime::Crun => "crun",
-            Runtime::Runc => "runc",
-            Runtime::Podman => "podman",
-            Runtime::Docker => "docker",
-        }
-    }
-
-    /// Whether it has images by name, and runs these only.
-    pub fn is_engine(self) -> bool {
-        matches!(self, Runtime::Podman | Runtime::Docker)
-    }
-
-    /// By its name.
-    pub fn of_name(name: &str) -> Option<Runtime> {
-        Runtime::ALL.into_iter().find(|runtime| runtime.name() == name)
-    }
-
+/// What there is of a runtime on this machine.
+pub trait Installed {
     /// Its program, if it is installed.
-    pub fn program(self) -> Option<PathBuf> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from));
-        let mut files = folders.map(|folder| folder.join(self.name()));
-        files.find(|file| super::super::runs(file).unwrap_or(false))
-    }
+    fn program(self) -> Option<PathBuf>;
 
     /// Whether containers can be made with it here, or why not. Found out by making one that does nothing, once.
     ///
     /// # Errors
     ///
     /// What it lacks, in words.
-    pub fn works(self) -> Result<(), String> {
-        static KNOWN: [OnceLock<Result<(), String>>; 4] = [const { OnceLock::new() }; 4];
-        let known = Runtime::ALL.into_iter().zip(&KNOWN).find(|(runtime, _)| *runtime == self);
-        known.map_or(Ok(()), |(_, known)| known.get_or_init(|| self.try_out()).clone())
+    fn works(self) -> Result<(), String>;
+}
+
+impl Installed for Runtime {
+    fn program(self) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from));
+        let mut files = folders.map(|folder| folder.join(self.name()));
+        files.find(|file| super::super::runs(file).unwrap_or(false))
     }
 
-    fn try_out(self) -> Result<(), String> {
-        if !rustix::process::geteuid().is_root() {
-            return Err("containers of NFs are made by root: run as root".into());
-        }
-        let package = if self == Runtime::Docker { "docker.io" } else { self.name() };
-        let program = self.program().ok_or_else(|| format!("it is not installed: apt install {package}"))?;
-        let chosen = Chosen { runtime: self, program };
-        if self.is_engine() {
-            return chosen.answers();
-        }
-        let mut folder = Folder::make("probe")?;
-        let nothing = Command { program: "/bin/true".into(), ..Command::default() };
-        let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
-        let super::Made { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
-        let ids = super::identity::Ids::new(start::FIRST_USER);
-        let settings =
-            config::Settings { terms: &terms, ids, group: folder.control_group(), root: folder.root() };
-        config::complete(&mut spec, &settings)?;
-        spec.save(folder.config()).map_err(|error| error.to_string())?;
-        if let Some(beside) = chosen.must_not_see() {
-            enclosure.hide(&beside).map_err(|error| error.to_string())?;
-        }
-        let [shell, words @ ..] = WITH_SOCKET;
-        let mut start = std::process::Command::new(shell);
-        start.args(words).args(chosen.run(&folder)).current_dir("/").env_clear();
-        start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let one = start::alone();
-        let mut confined = enclosure.spawn(start).map_err(|error| error.to_string())?;
-        drop(one);
-        let status = confined.wait(PATIENCE).map_err(|error| error.to_string())?;
-        let why = what_it_logged(&folder.log());
-        folder.remove();
-        match status {
-            None => {
-                Err(format!("a container that does nothing has not ended after {} s", PATIENCE.as_secs()))
-            }
-            Some(status) if status.success() => Ok(()),
-            Some(status) => {
-                Err(why.unwrap_or_else(|| format!("a container that does nothing ended with {status}")))
-            }
-        }
+    fn works(self) -> Result<(), String> {
+        static KNOWN: [OnceLock<Result<(), String>>; 4] = [const { OnceLock::new() }; 4];
+        let known = Runtime::ALL.into_iter().zip(&KNOWN).find(|(runtime, _)| *runtime == self);
+        known.map_or(Ok(()), |(_, known)| known.get_or_init(|| try_out(self)).clone())
     }
 }
 
+fn try_out(runtime: Runtime) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("containers of NFs are made by root: run as root".into());
+    }
+    let package = if runtime == Runtime::Docker { "docker.io" } else { runtime.name() };
+    let program = runtime.program().ok_or_else(|| format!("it is not installed: apt install {package}"))?;
+    let chosen = Chosen { runtime, program };
+    if runtime.is_engine() {
+        return chosen.answers();
+    }
+    let mut folder = Folder::make("probe")?;
+    let nothing = Command { program: "/bin/true".into(), ..Command::default() };
+    let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
+    let super::Made { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
+    let ids = super::identity::Ids::new(start::FIRST_USER);
+    let settings =
+        config::Settings { terms: &terms, ids, group: folder.control_group(), root: folder.root() };
+    config::complete(&mut spec, &settings)?;
+    spec.save(folder.config()).map_err(|error| error.to_string())?;
+    if let Some(beside) = chosen.must_not_see() {
+        enclosure.hide(&beside).map_err(|error| error.to_string())?;
+    }
+    let [shell, words @ ..] = WITH_SOCKET;
+    let mut start = std::process::Command::new(shell);
+    start.args(words).args(chosen.run(&folder)).current_dir("/").env_clear();
+    start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let one = start::alone();
+    let mut confined = enclosure.spawn(start).map_err(|error| error.to_string())?;
+    drop(one);
+    let status = confined.wait(PATIENCE).map_err(|error| error.to_string())?;
+    let why = what_it_logged(&folder.log());
+    folder.remove();
+    match status {
+        None => Err(format!("a container that does nothing has not ended after {} s", PATIENCE.as_secs())),
+        Some(status) if status.success() => Ok(()),
+        Some(status) => {
+            Err(why.unwrap_or_else(|| format!("a container that does nothing ended with {status}")))
+        }
+    }
+}
 /// The runtime that starts a container.
 #[derive(Clone, Debug)]
 pub struct Chosen {

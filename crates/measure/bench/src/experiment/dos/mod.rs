@@ -15,7 +15,7 @@ use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::stats::Spread;
 use attack::{Attack, Counts, Way, attack};
-use host::nf::container::runtime::Runtime;
+use host::nf::container::runtime::{Installed, Runtime};
 
 /// The share of normal packets that may be lost.
 const LOST: f64 = 0.01;

@@ -30,18 +30,9 @@ pub fn blob(digest: &str) -> Result<String, String> {
 impl Source {
     /// Of a path, or of a path with `:TAG` behind it; and the tag.
     pub fn open(path: &Path) -> Result<(Source, Option<String>), String> {
-        let source = |path: &Path| match std::fs::metadata(path) {
-            Ok(found) if found.is_dir() => Some(Source::Layout(path.into())),
-            Ok(_) => Some(Source::Archive(path.into())),
-            Err(_) => None,
-        };
-        if let Some(found) = source(path) {
-            return Ok((found, None));
-        }
-        let text = path.to_string_lossy();
-        let split = text.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'));
-        let found = split.and_then(|(path, tag)| Some((source(Path::new(path))?, Some(tag.to_string()))));
-        found.ok_or_else(|| format!("there is no image {}", path.display()))
+        let found = crate::chain::image::find(path);
+        let (path, tag) = found.ok_or_else(|| format!("there is no image {}", path.display()))?;
+        Ok((if path.is_dir() { Source::Layout(path) } else { Source::Archive(path) }, tag))
     }
 
     /// A text in it.
