@@ -21,7 +21,6 @@
 //! - [`services`]: ports and shared state
 
 pub mod assemble;
-pub mod chain;
 pub mod clock;
 pub mod control;
 pub mod forward;
@@ -39,6 +38,7 @@ pub mod running;
 pub mod services;
 pub mod worker;
 
+pub use ::chain;
 pub use assemble::{AssembleError, Assembly, KnownClasses, Options, assemble};
 pub use report::{NodeReport, Report};
 pub use running::{Outcome, Running};

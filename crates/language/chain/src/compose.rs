@@ -1,0 +1,286 @@
+//! One flat configuration of all NFs.
+//!
+//! A device element that is linked to a port gets that port for a device. One that is linked to another NF
+//! or to a virtual device stays, under its name, as an element that passes packets on: `Null`, or `Unqueue` where it pulled what
+//! it sent. One that is idle becomes `Idle` or `Discard`.
+//!
+//! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it; its
+//! own configuration is kept aside.
+
+use super::device::{self, Nfs};
+use super::file::ChainFile;
+use super::instances;
+use super::nf::{Nf, with_device};
+use super::sources::folder_of;
+use super::spec::{ExecutionMode, opposite_output};
+use super::spread;
+use super::station;
+use super::wiring::Wiring;
+use super::{Body, Chain, End, NfInfo, ProcessNf};
+use click::config::quote;
+use click::{Connection, ElementId, Graph};
+use diag::Spanned;
+use std::path::{Path, PathBuf};
+
+/// Composes the NFs of a chain. Where it has mistakes, interfaces without a link are idle: what is wrong with
+/// one link would show again at every element behind it.
+pub(super) fn compose(
+    declared: ChainFile,
+    nfs: Vec<Nf>,
+    wiring: Wiring,
+    sound: bool,
+    folder: PathBuf,
+) -> Chain {
+    let mut graph = Graph::default();
+    let mut infos = vec![];
+    // Element that an end's packets come to or leave from, in the whole graph.
+    let mut places: Vec<Place> = vec![];
+    let mut processes = vec![];
+    for (number, mut nf) in nfs.into_iter().enumerate() {
+        if let Some(several) = nf.spread.take().filter(|_| sound) {
+            processes.extend(spread::spread(&mut nf, &several));
+        } else if !nf.mode.is_here() {
+            let process = stand_in(&mut nf);
+            processes.push(process);
+        }
+        let start = graph.elements.len();
+        let moved = |id: ElementId| ElementId(start + id.0);
+        graph.elements.extend(nf.graph.elements.into_iter().map(|mut element| {
+            element.name = instances::element_name(&nf.name, &element.name);
+            element
+        }));
+        graph.connections.extend(nf.graph.connections.iter().map(|wire| Connection {
+            from: moved(wire.from),
+            to: moved(wire.to),
+            ..*wire
+        }));
+        graph.packages.extend(nf.graph.packages);
+        graph
+            .lost
+            .extend(nf.graph.lost.iter().map(|port| click::Port { element: moved(port.element), ..*port }));
+        graph.incomplete |= nf.graph.incomplete;
+        for (at, interface) in nf.interfaces.iter().enumerate() {
+            let end = End::Nf(number, at);
+            let is_idle =
+                !sound || nf.program.is_some() || nf.idle.iter().any(|idle| idle.text == interface.name);
+            let place = |id: &ElementId, sends: bool| Place {
+                end,
+                sends,
+                element: moved(*id),
+                pulls: nf.pulling.contains(id),
+                is_idle,
+            };
+            places.extend(interface.ingress.iter().map(|id| place(id, false)));
+            places.extend(interface.egress.iter().map(|id| place(id, true)));
+        }
+        let of_nf: Vec<&Place> = places.iter().filter(|place| place.element.0 >= start).collect();
+        for place in of_nf {
+            settle(&mut graph, place, &declared, &wiring, sound);
+        }
+        let interfaces = nf.interfaces.into_iter().map(|interface| interface.name).collect();
+        let elements = start..graph.elements.len();
+        infos.push(NfInfo { name: nf.name, file: nf.file, elements, interfaces, mode: nf.mode });
+    }
+    for link in &wiring.links {
+        let from = places.iter().filter(|place| place.sends && place.end == link.from);
+        for (from, to) in from.flat_map(|from| {
+            let to = places.iter().filter(|place| !place.sends && place.end == link.to);
+            to.map(move |to| (from.element, to.element))
+        }) {
+            graph.connections.push(Connection { from, from_port: 0, to, to_port: 0, span: link.span });
+        }
+    }
+    for process in &mut processes {
+        let Some(nf) = infos.iter().position(|info| info.name == instances::family(&process.name)) else {
+            continue;
+        };
+        let station = |name: &String| {
+            let at = infos[nf].interfaces.iter().position(|interface| interface == name)?;
+            station::of_interface(End::Nf(nf, at), &wiring.links, &declared.ports, &declared.devices)
+        };
+        process.stations = process.outputs.iter().map(station).collect();
+    }
+    if sound {
+        let elements = |end: End, sends: bool| {
+            let those = places.iter().filter(|place| place.sends == sends && place.end == end);
+            those.map(|place| place.element).collect()
+        };
+        let name = |end: End| match end {
+            End::Nf(nf, _) => infos.get(nf).map_or(String::new(), |info| info.name.clone()),
+            End::Port(_) | End::Device(_) => String::new(),
+        };
+        let observes = |end: End| {
+            processes.iter().any(|nf| nf.terms.observes() && instances::family(&nf.name) == name(end))
+        };
+        let discards: Vec<bool> =
+            graph.elements.iter().map(|element| element.class.as_str() == "Discard").collect();
+        let behind = |end: End| {
+            let End::Nf(number, at) = end else { return None };
+            let info = infos.get(number)?;
+            let process = processes.iter().find(|nf| nf.terms.observes() && nf.name == info.name)?;
+            let input = process.inputs.iter().position(|name| *name == info.interfaces[at])?;
+            let output = &process.outputs[opposite_output(&process.inputs, &process.outputs, input)?];
+            let at = info.interfaces.iter().position(|name| name == output)?;
+            let place = places.iter().find(|place| place.sends && place.end == End::Nf(number, at))?;
+            discards[place.element.0].then_some(place.element)
+        };
+        let nfs = Nfs { elements: &elements, name: &name, observes: &observes, behind: &behind };
+        device::build(&mut graph, &declared.ports, &declared.devices, &wiring.links, &nfs);
+    }
+    Chain {
+        graph,
+        ports: declared.ports,
+        devices: declared.devices,
+        workers: declared.workers.or((!declared.cores.is_empty()).then_some(declared.cores.len())),
+        cores: declared.cores,
+        burst: declared.burst,
+        poll: declared.poll,
+        folder,
+        nfs: infos,
+        processes,
+        links: wiring.links,
+        entries: wiring.entries,
+    }
+}
+
+/// Puts the element that stands for a process in the place of an NF's configuration, and returns that.
+fn stand_in(nf: &mut Nf) -> ProcessNf {
+    let span = nf.span;
+    let generated = |text: &str| Spanned::derived(text, span);
+    let mut graph = Graph::default();
+    let mut add = |name: String, class: &str, config: &str| {
+        let (class, config) = (generated(class), generated(config));
+        graph.elements.push(click::Element { name, class, config, span });
+        ElementId(graph.elements.len() - 1)
+    };
+    let process = add("process".into(), "ProcessNF", &quote(&nf.name));
+    let (mut inputs, mut outputs, mut wires) = (vec![], vec![], vec![]);
+    // What one sees that only looks goes on, although it would send nothing.
+    let only_sees = nf.terms.observes() && nf.interfaces.iter().all(|interface| interface.egress.is_empty());
+    for interface in &mut nf.interfaces {
+        let config = quote(&interface.name);
+        if !interface.ingress.is_empty() {
+            let element = add(format!("from-{}", interface.name), "FromDevice", &config);
+            wires.push((element, 0, process, inputs.len() as u32));
+            inputs.push(interface.name.clone());
+            interface.ingress = vec![element];
+        }
+        if only_sees {
+            let element = add(format!("to-{}", interface.name), "Discard", "");
+            wires.push((process, outputs.len() as u32, element, 0));
+            outputs.push(interface.name.clone());
+            interface.egress = vec![element];
+        } else if !interface.egress.is_empty() {
+            let element = add(format!("to-{}", interface.name), "ToDevice", &config);
+            wires.push((process, outputs.len() as u32, element, 0));
+            outputs.push(interface.name.clone());
+            interface.egress = vec![element];
+        }
+    }
+    let wire = |(from, from_port, to, to_port)| Connection { from, from_port, to, to_port, span };
+    graph.connections.extend(wires.into_iter().map(wire));
+    nf.pulling.clear();
+    let graph = std::mem::replace(&mut nf.graph, graph);
+    process_of(nf, nf.name.clone(), graph, inputs, outputs)
+}
+
+/// The process of an NF, or of one of its instances, with the elements that it would be here.
+pub(super) fn process_of(
+    nf: &Nf,
+    name: String,
+    graph: Graph,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+) -> ProcessNf {
+    let body = nf.program.clone().unwrap_or(Body::Click(graph));
+    ProcessNf { name, span: nf.span, body, inputs, outputs, stations: vec![], terms: nf.terms.clone() }
+}
+
+/// A device element.
+struct Place {
+    end: End,
+    sends: bool,
+    element: ElementId,
+    pulls: bool,
+    is_idle: bool,
+}
+
+/// Makes an element one of a class without arguments, which passes packets on or has none.
+pub(crate) fn pass_on(graph: &mut Graph, id: ElementId, class: &str) {
+    if let Some(element) = graph.elements.get_mut(id.0) {
+        element.class = Spanned::derived(class, element.class.span);
+        element.config = Spanned::derived("", element.config.span);
+    }
+}
+
+/// Makes a device element what its link asks for.
+fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wiring, sound: bool) {
+    let mine = |link: &&super::Link| if place.sends { link.from == place.end } else { link.to == place.end };
+    let link = wiring.links.iter().find(mine);
+    // Where there are mistakes devices have no elements.
+    let link =
+        link.filter(|link| sound || ![link.from, link.to].iter().any(|end| matches!(end, End::Device(_))));
+    let other = link.map(|link| (if place.sends { link.to } else { link.from }, link.span));
+    let class = match other {
+        // What a station receives and sends passes its own elements.
+        Some((End::Port(port), span))
+            if declared.ports.get(port).is_none_or(|port| port.station.is_none()) =>
+        {
+            let port = declared.ports.get(port).map_or("", |port| port.name.as_str());
+            if let Some(element) = graph.elements.get_mut(place.element.0) {
+                element.config = with_device(&element.config, port, span);
+            }
+            return;
+        }
+        Some(_) if place.sends && place.pulls => "Unqueue",
+        Some(_) => "Null",
+        None if place.is_idle && place.sends => "Discard",
+        None if place.is_idle => "Idle",
+        None => return,
+    };
+    pass_on(graph, place.element, class);
+    if place.sends {
+        idle_outputs(graph, place.element);
+    }
+}
+
+/// What a `ToDevice` could not send leaves by its outputs; what replaces it sends everything, so an
+/// `Idle` takes that side.
+pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
+    let is_wired = graph.connections.iter().any(|wire| wire.from == id);
+    let Some(element) = graph.element(id).filter(|_| is_wired) else { return };
+    let (name, span) = (format!("{}@unsent", element.name), element.span);
+    let idle = ElementId(graph.elements.len());
+    let generated = |text: &str| Spanned::derived(text, span);
+    graph.elements.push(click::Element { name, class: generated("Idle"), config: generated(""), span });
+    for wire in graph.connections.iter_mut().filter(|wire| wire.from == id) {
+        wire.from = idle;
+    }
+}
+
+/// A Click file as a chain.
+pub(super) fn alone(graph: Graph, path: &Path) -> Chain {
+    let name = path.file_stem().map_or("nf".into(), |stem| stem.to_string_lossy().into_owned());
+    let elements = 0..graph.elements.len();
+    let info = NfInfo {
+        name,
+        file: path.to_path_buf(),
+        elements,
+        interfaces: vec![],
+        mode: ExecutionMode::default(),
+    };
+    Chain {
+        graph,
+        ports: vec![],
+        devices: vec![],
+        workers: None,
+        cores: vec![],
+        burst: None,
+        poll: false,
+        folder: folder_of(path),
+        nfs: vec![info],
+        processes: vec![],
+        links: vec![],
+        entries: vec![],
+    }
+}

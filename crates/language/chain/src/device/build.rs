@@ -1,0 +1,435 @@
+//! Devices as elements.
+//!
+//! | element | what it does |
+//! |---|---|
+//! | `PORT/from` | receives for all devices of the port |
+//! | `PORT/resolver`, `DEVICE/resolver`, `DEVICE/resolver-PORT` | answers and asks for Ethernet addresses, where the port or device has addresses |
+//! | `PORT/dispatch` | gives each device what it wants of what came in; drops what no device wants |
+//! | `DEVICE/receive` | peels off what is to be peeled; what passes here is what the device received |
+//! | `DEVICE/openers` | a copy for each NF that opened it, but for those that only look: they do so before it |
+//! | `DEVICE/send` | chooses a port |
+//! | `PORT/sent` | copies for devices that see outbound traffic |
+//! | `PORT/to` | sends |
+//!
+//! Where there are copies, the frame itself goes to whoever hands it on: to the port, to NFs that send to the device.
+//! When packet memory runs out, those who look on miss copies, and nobody else misses anything.
+//!
+//! What would do nothing is left out, but for `DEVICE/receive` and `DEVICE/send`, which count. A rootless device
+//! has `DEVICE/from-NF` for each NF that sends to it; one that is no more than a link between two NFs is not seen here.
+
+use super::flows::Openers;
+use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sends};
+use crate::compose::pass_on;
+use crate::{End, Link, PortDecl, StationDecl};
+use click::config::quote;
+use click::{Connection, Element, ElementId, Graph};
+use diag::{Span, Spanned};
+
+/// The NFs of a chain, as far as devices know them.
+pub struct Nfs<'a> {
+    /// The elements of an interface that send (true) or receive.
+    pub elements: &'a dyn Fn(End, bool) -> Vec<ElementId>,
+    /// The name of the NF that an interface belongs to.
+    pub name: &'a dyn Fn(End) -> String,
+    /// Whether that NF only looks.
+    pub observes: &'a dyn Fn(End) -> bool,
+    /// Where packets of an interface are thrown away behind an NF that only looks.
+    pub behind: &'a dyn Fn(End) -> Option<ElementId>,
+}
+
+/// Puts the devices' elements into the graph.
+pub fn build(graph: &mut Graph, ports: &[PortDecl], devices: &[DeviceDecl], links: &[Link], nfs: &Nfs<'_>) {
+    let openers = (0..devices.len()).map(|at| Openers::of(at, links)).collect();
+    let mut builder = Builder { graph, ports, devices, links, openers, nfs };
+    let receives: Vec<Option<ElementId>> = (0..devices.len()).map(|at| builder.receive(at)).collect();
+    let mut sends: Vec<Option<ElementId>> = vec![];
+    for port in 0..ports.len() {
+        let resolvers = builder.dispatch(port, &receives);
+        let to = builder.send_side(port, &receives, &resolvers);
+        sends.push(to);
+    }
+    for (at, device) in devices.iter().enumerate() {
+        match device.kind {
+            DeviceKind::Rootless => builder.rootless(at),
+            _ => builder.send(at, &sends),
+        }
+    }
+}
+
+struct Builder<'a> {
+    graph: &'a mut Graph,
+    ports: &'a [PortDecl],
+    devices: &'a [DeviceDecl],
+    links: &'a [Link],
+    openers: Vec<Openers<'a>>,
+    nfs: &'a Nfs<'a>,
+}
+
+/// Text that is not the user's.
+fn made(text: impl Into<String>, span: Span) -> Spanned {
+    Spanned::derived(text, span)
+}
+
+/// Policies as arguments: each keeps its places in the chain file.
+fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
+    let mut parts = vec![];
+    for (at, wants) in wants.iter().enumerate() {
+        if at > 0 {
+            parts.push(made(", ", span));
+        }
+        match wants {
+            None => parts.push(made("all", span)),
+            // Quotes are needed where a policy has a comma.
+            Some(text) if text.text.contains(['"', '\\', '$', '\n', '\t', '\r']) => {
+                parts.push(made(quote(&text.text), text.span));
+            }
+            Some(text) => parts.extend([made("\"", span), text.clone(), made("\"", span)]),
+        }
+    }
+    Spanned::concat(&parts, span)
+}
+
+impl<'a> Builder<'a> {
+    fn add(&mut self, name: String, class: &str, config: Spanned, span: Span) -> ElementId {
+        self.graph.elements.push(Element { name, class: made(class, span), config, span });
+        ElementId(self.graph.elements.len() - 1)
+    }
+
+    fn wire(&mut self, from: ElementId, from_port: usize, to: ElementId, span: Span) {
+        let wire = Connection { from, from_port: from_port as u32, to, to_port: 0, span };
+        self.graph.connections.push(wire);
+    }
+
+    fn port_name(&self, port: usize) -> &'a str {
+        self.ports.get(port).map_or("", |port| port.name.as_str())
+    }
+
+    /// Whether an NF receives from a device.
+    fn is_read(&self, device: usize) -> bool {
+        self.openers.get(device).is_some_and(|of| !of.receivers.is_empty())
+    }
+
+    /// How much depends on what a reader of a device gets: nothing where it looks on, most where it hands packets on.
+    fn need(&self, device: usize, reader: &Link) -> (bool, bool) {
+        let sends =
+            self.openers.get(device).is_some_and(|of| of.senders.iter().any(|link| link.from == reader.to));
+        (sends, !(self.nfs.observes)(reader.to))
+    }
+
+    /// The devices that read a port's traffic in a direction, and their share of it. Who needs it most is last.
+    fn takers(&self, port: usize, is_outbound: bool) -> Vec<(usize, &'a DevicePort)> {
+        let of_port = |(at, device): (usize, &'a DeviceDecl)| {
+            let sees = if is_outbound { device.sees.outbound() } else { device.sees.inbound() };
+            let share = device.ports.iter().find(|of| of.port == port)?;
+            (sees && self.is_read(at)).then_some((at, share))
+        };
+        let mut takers: Vec<(usize, &DevicePort)> =
+            self.devices.iter().enumerate().filter_map(of_port).collect();
+        takers.sort_by_key(|(at, _)| {
+            self.openers.get(*at).and_then(|of| of.receivers.iter().map(|link| self.need(*at, link)).max())
+        });
+        takers
+    }
+
+    /// From where what a device receives goes to its NFs: the element that all of it enters.
+    fn receive(&mut self, at: usize) -> Option<ElementId> {
+        let device = self.devices.get(at)?;
+        if device.kind == DeviceKind::Rootless || !self.is_read(at) {
+            return None;
+        }
+        let receive = self.peel(device, "receive".into());
+        let mut readers: Vec<&Link> = self.openers.get(at)?.receivers.clone();
+        readers.sort_by_key(|link| self.need(at, link));
+        let span = readers.first().map_or(device.span, |link| link.span);
+        if let Some(entry) = self.entry(&format!("{}/openers", device.name), &readers) {
+            self.wire(receive, 0, entry, span);
+        }
+        Some(receive)
+    }
+
+    fn peel(&mut self, device: &DeviceDecl, name: String) -> ElementId {
+        let (name, span) = (format!("{}/{name}", device.name), device.span);
+        if device.peels.is_empty() {
+            return self.add(name, "Null", made("", span), span);
+        }
+        let comma = made(", ", span);
+        let strict = made("STRICT true", span);
+        let mut parts: Vec<&Spanned> = vec![];
+        for part in device.peels.iter().chain(device.drops_unpeeled.then_some(&strict)) {
+            if !parts.is_empty() {
+                parts.push(&comma);
+            }
+            parts.push(part);
+        }
+        let config = Spanned::concat(parts, span);
+        self.add(name, "Peel", config, span)
+    }
+
+    /// Where what is for some NFs enters. Those who only look do so one after another; of the others the only one gets
+    /// it, or each a copy.
+    fn entry(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
+        let (mut first, mut last, mut others) = (None, None, vec![]);
+        for reader in readers {
+            let ids = (self.nfs.elements)(reader.to, false);
+            let (Some(behind), [id]) = ((self.nfs.behind)(reader.to), ids.as_slice()) else {
+                others.push(*reader);
+                continue;
+            };
+            if let Some(before) = last.replace(behind) {
+                self.go_on(before, *id, reader.span);
+            }
+            first.get_or_insert(*id);
+        }
+        let rest = self.copies(name, &others);
+        if let (Some(last), Some(rest), Some(reader)) = (last, rest, others.first()) {
+            self.go_on(last, rest, reader.span);
+        }
+        first.or(rest)
+    }
+
+    /// Has packets go on to an element that were thrown away.
+    fn go_on(&mut self, from: ElementId, to: ElementId, span: Span) {
+        pass_on(self.graph, from, "Null");
+        self.wire(from, 0, to, span);
+    }
+
+    /// Where what is for some NFs enters: the only one, or copies for each.
+    fn copies(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
+        let mut to: Vec<(ElementId, Span)> = vec![];
+        for link in readers {
+            to.extend((self.nfs.elements)(link.to, false).into_iter().map(|id| (id, link.span)));
+        }
+        if let [(only, _)] = to.as_slice() {
+            return Some(*only);
+        }
+        let (_, span) = *to.first()?;
+        let tee = self.add(name.to_string(), "Tee", made("", span), span);
+        for (output, (id, span)) in to.into_iter().enumerate() {
+            self.wire(tee, output, id, span);
+        }
+        Some(tee)
+    }
+
+    /// From a port to the devices that see what comes in; the resolvers on the way.
+    fn dispatch(&mut self, port: usize, receives: &[Option<ElementId>]) -> Vec<ElementId> {
+        let takers = self.takers(port, false);
+        let stations = self.stations(port);
+        let first = takers.first().map(|(_, share)| share.span).or(stations.first().map(|(.., of)| of.span));
+        let (Some(span), true) = (first, self.ports.get(port).is_some_and(PortDecl::receives)) else {
+            return vec![];
+        };
+        let name = self.port_name(port);
+        let mut from = self.add(format!("{name}/from"), "FromDevice", made(name, span), span);
+        let mut resolvers = vec![];
+        for (element, config, station) in stations {
+            let resolver = self.add(element, "Resolver", config, station.span);
+            self.wire(from, 0, resolver, station.span);
+            resolvers.push(resolver);
+            from = resolver;
+        }
+        if takers.len() > 1 || takers.first().is_some_and(|(_, share)| share.wants.is_some()) {
+            let wants: Vec<Option<Spanned>> = takers.iter().map(|(_, share)| share.wants.clone()).collect();
+            let dispatch = self.add(format!("{name}/dispatch"), "Dispatch", patterns(&wants, span), span);
+            self.wire(from, 0, dispatch, span);
+            from = dispatch;
+        }
+        if takers.is_empty() {
+            self.hand_over(port, from, span);
+        }
+        for (output, (device, share)) in takers.into_iter().enumerate() {
+            if let Some(receive) = receives.get(device).copied().flatten() {
+                self.wire(from, output, receive, share.span);
+            }
+        }
+        resolvers
+    }
+
+    /// From a port with addresses to the NF that is linked to it; what nobody wants ends here.
+    fn hand_over(&mut self, port: usize, from: ElementId, span: Span) {
+        let mut links = self.links.iter().filter(|link| link.from == End::Port(port));
+        let Some(link) = links.next() else {
+            let unwanted =
+                self.add(format!("{}/unwanted", self.port_name(port)), "Discard", made("", span), span);
+            return self.wire(from, 0, unwanted, span);
+        };
+        let name = format!("{}/openers", self.port_name(port));
+        if let Some(entry) = self.entry(&name, &[link]) {
+            self.wire(from, 0, entry, link.span);
+        }
+    }
+
+    /// The stations whose packets come in by a port: name and configuration of an element for each.
+    fn stations(&self, port: usize) -> Vec<(String, Spanned, &'a StationDecl)> {
+        let name = self.port_name(port);
+        let own = self
+            .ports
+            .get(port)
+            .and_then(|of| Some((format!("{name}/resolver"), name, true, of.station.as_ref()?)));
+        let devices = self.devices.iter().filter_map(|device| {
+            let at = device.ports.iter().position(|of| of.port == port)?;
+            let element = match device.ports.len() {
+                1 => format!("{}/resolver", device.name),
+                _ => format!("{}/resolver-{name}", device.name),
+            };
+            // Ports of a bond are on one network: one question is enough.
+            let asks = match &device.sends {
+                Sends::To(only) => at == *only,
+                Sends::RoundRobin | Sends::FlowHash { .. } => at == 0,
+                Sends::Opposite { .. } => true,
+            };
+            let first = self.port_name(device.ports.first()?.port);
+            Some((element, device.name.as_str(), first, asks, device.station.as_ref()?))
+        });
+        let own = own.map(|(element, station, asks, of)| (element, station, name, asks, of));
+        let config = |(element, station, first, asks, of): (String, &str, &str, bool, &'a StationDecl)| {
+            let mut parts = vec![made(quote(station), of.span)];
+            for (_, text) in &of.addresses {
+                parts.extend([made(", ", of.span), text.clone()]);
+            }
+            parts.push(match of.mac {
+                Some((mac, span)) => made(format!(", MAC {mac}"), span),
+                None => made(format!(", PORT {}", quote(first)), of.span),
+            });
+            if !asks {
+                parts.push(made(", ASKS false", of.span));
+            }
+            (element, Spanned::concat(&parts, of.span), of)
+        };
+        own.into_iter().chain(devices).map(config).collect()
+    }
+
+    /// To a port: where what is to leave by it goes.
+    fn send_side(
+        &mut self,
+        port: usize,
+        receives: &[Option<ElementId>],
+        resolvers: &[ElementId],
+    ) -> Option<ElementId> {
+        let sends = |(at, device): (usize, &DeviceDecl)| {
+            let is_written = self.openers.get(at).is_some_and(|of| !of.senders.is_empty());
+            device.targets().into_iter().find(|of| is_written && of.port == port).map(|of| of.span)
+        };
+        let of_device = self.devices.iter().enumerate().find_map(sends);
+        let station = self.stations(port).first().map(|(.., of)| of.span);
+        let span = of_device.or(station)?;
+        let name = self.port_name(port);
+        let to = self.add(format!("{name}/to"), "ToDevice", made(name, span), span);
+        let entry = self.sent(port, to, span, receives);
+        for resolver in resolvers {
+            self.wire(*resolver, 1, entry, span);
+        }
+        // NFs that are linked to a port with addresses.
+        for link in self.links.iter().filter(|link| link.to == End::Port(port)) {
+            for from in (self.nfs.elements)(link.from, true) {
+                self.wire(from, 0, entry, link.span);
+            }
+        }
+        Some(entry)
+    }
+
+    /// What stands in front of a port for devices that see what leaves by it.
+    fn sent(&mut self, port: usize, to: ElementId, span: Span, receives: &[Option<ElementId>]) -> ElementId {
+        let name = self.port_name(port);
+        let takers = self.takers(port, true);
+        if takers.is_empty() {
+            return to;
+        }
+        let wants: Vec<Option<Spanned>> =
+            takers.iter().map(|(_, share)| share.wants.clone()).chain(std::iter::once(None)).collect();
+        let sent = self.add(format!("{name}/sent"), "Dispatch", patterns(&wants, span), span);
+        self.wire(sent, takers.len(), to, span);
+        for (output, (device, share)) in takers.into_iter().enumerate() {
+            if let Some(receive) = receives.get(device).copied().flatten() {
+                self.wire(sent, output, receive, share.span);
+            }
+        }
+        sent
+    }
+
+    /// From the NFs that send to a device to its ports.
+    fn send(&mut self, at: usize, sends: &[Option<ElementId>]) {
+        let Some(device) = self.devices.get(at) else { return };
+        let senders: Vec<&Link> = self.openers.get(at).map_or(vec![], |of| of.senders.clone());
+        if senders.is_empty() {
+            return;
+        }
+        let own = |own: usize| device.ports.get(own).and_then(|of| sends.get(of.port).copied().flatten());
+        let all = || (0..device.ports.len()).map(own).collect::<Vec<_>>();
+        let mut flood = None;
+        let (class, config, targets) = match &device.sends {
+            Sends::To(only) => ("Null", String::new(), vec![own(*only)]),
+            Sends::RoundRobin => ("RoundRobinSwitch", String::new(), all()),
+            Sends::FlowHash { symmetric } => ("FlowSwitch", format!("SYMMETRIC {symmetric}"), all()),
+            Sends::Opposite { across, otherwise } => {
+                let origins: Vec<String> = device.ports.iter().map(|of| of.port.to_string()).collect();
+                let mut config = origins.join(", ");
+                let mut targets: Vec<Option<ElementId>> = across.iter().map(|to| own(*to)).collect();
+                if *otherwise != Otherwise::Drop {
+                    config += &format!(", OTHERWISE {}", targets.len());
+                }
+                match otherwise {
+                    Otherwise::Drop => {}
+                    Otherwise::To(to) => targets.push(own(*to)),
+                    Otherwise::All => flood = Some(targets.len()),
+                }
+                ("OriginSwitch", config, targets)
+            }
+        };
+        let span = device.span;
+        let send = self.add(format!("{}/send", device.name), class, made(config, span), span);
+        for link in &senders {
+            for from in (self.nfs.elements)(link.from, true) {
+                self.wire(from, 0, send, link.span);
+            }
+        }
+        for (output, to) in targets.into_iter().enumerate() {
+            if let Some(to) = to {
+                self.wire(send, output, to, span);
+            }
+        }
+        if let Some(output) = flood {
+            let every = all();
+            let tee = self.add(format!("{}/all", device.name), "Tee", made("", span), span);
+            self.wire(send, output, tee, span);
+            for (output, to) in every.into_iter().enumerate() {
+                if let Some(to) = to {
+                    self.wire(tee, output, to, span);
+                }
+            }
+        }
+    }
+
+    /// From each NF that sends to a rootless device to all others that receive from it.
+    fn rootless(&mut self, at: usize) {
+        let (Some(device), Some(of)) = (self.devices.get(at), self.openers.get(at)) else { return };
+        let ways: Vec<(&Link, Vec<&Link>)> =
+            of.senders.iter().map(|sender| (*sender, of.others(sender).collect())).collect();
+        let is_only = ways.len() == 1;
+        for (sender, mut readers) in ways {
+            readers.sort_by_key(|link| self.need(at, link));
+            let mut from = (self.nfs.elements)(sender.from, true);
+            let nf = (self.nfs.name)(sender.from);
+            if let Some(wants) = &device.wants {
+                let config = patterns(&[Some(wants.clone())], device.span);
+                let name = format!("{}/dispatch-{nf}", device.name);
+                let dispatch = self.add(name, "Dispatch", config, device.span);
+                from.drain(..).for_each(|from| self.wire(from, 0, dispatch, sender.span));
+                from.push(dispatch);
+            }
+            if !device.peels.is_empty() {
+                let peel = self.peel(device, format!("peel-{nf}"));
+                from.drain(..).for_each(|from| self.wire(from, 0, peel, sender.span));
+                from.push(peel);
+            }
+            let name = format!("{}/from-{nf}", device.name);
+            // What several send would go on from one who looks on to the readers of each of them.
+            let entry = match is_only {
+                true => self.entry(&name, &readers),
+                false => self.copies(&name, &readers),
+            };
+            if let Some(entry) = entry {
+                from.into_iter().for_each(|from| self.wire(from, 0, entry, sender.span));
+            }
+        }
+    }
+}

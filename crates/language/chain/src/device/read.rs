@@ -1,0 +1,348 @@
+//! The tables `[device.NAME]` of a chain file.
+
+use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
+use crate::PortDecl;
+use crate::file::{check_name, misplaced};
+use crate::station::{self, StationDecl};
+use crate::table::{Keys, Value};
+use click::config::NameTable;
+use click::filter;
+use diag::{Diagnostics, Span, Spanned, did_you_mean};
+use toml::de::DeValue;
+
+/// What can be peeled off.
+const LAYERS: [&str; 6] = ["vlan", "qinq", "mpls", "gre", "vxlan", "geneve"];
+/// Ways to send that are no port.
+const WAYS: [&str; 4] = ["round-robin", "opposite", "flow-hash", "symmetric-flow-hash"];
+
+/// Reads the entries of `[device]`.
+pub fn read(mut keys: Keys<'_>, ports: &[PortDecl], diags: &mut Diagnostics) -> Vec<DeviceDecl> {
+    let mut devices = vec![];
+    for value in keys.rest() {
+        check_name("device", value.key, value.key_span, diags);
+        let before = diags.errors();
+        let Some(mut keys) = value.keys(format!("device `{}`", value.key), diags) else { continue };
+        let mut device = Reader { value, ports, diags }.device(&mut keys);
+        keys.finish(diags, misplaced);
+        device.broken |= diags.errors() > before;
+        devices.push(device);
+    }
+    devices
+}
+
+struct Reader<'a, 'b> {
+    value: Value<'a>,
+    /// The chain's.
+    ports: &'b [PortDecl],
+    diags: &'b mut Diagnostics,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn device(&mut self, keys: &mut Keys<'a>) -> DeviceDecl {
+        let (kind, mut ports) = self.kind(keys);
+        let is_rootless = kind == Some(DeviceKind::Rootless);
+        let receives = keys.take("receives");
+        let wants = receives.and_then(|receives| self.receives(receives, &mut ports, is_rootless));
+        let mut rooted = |key: &'static str, diags: &mut Diagnostics| {
+            let value = keys.take(key)?;
+            if is_rootless {
+                let message = format!("a rootless device has no ports, and `{key}` is about ports");
+                diags.error(value.key_span, message).help(format!("leave `{key}` out"));
+                return None;
+            }
+            Some(value)
+        };
+        let sees = rooted("sees", self.diags);
+        let sends = rooted("sends", self.diags);
+        let (across, otherwise) = (rooted("across", self.diags), rooted("otherwise", self.diags));
+        let sees = sees.and_then(|sees| self.sees(sees)).unwrap_or(Sees::Inbound);
+        let sends = self.sends(kind, &ports, sends, across, otherwise);
+        let (peels, unpeeled) = (keys.take("peels"), keys.take("unpeeled"));
+        let (peels, drops_unpeeled) = self.peels(peels, unpeeled);
+        let station = self.station(keys, is_rootless);
+        DeviceDecl {
+            name: self.value.key.to_string(),
+            span: self.value.key_span,
+            broken: kind.is_none(),
+            kind: kind.unwrap_or(DeviceKind::Rootless),
+            ports,
+            wants,
+            sees,
+            peels,
+            drops_unpeeled,
+            sends,
+            station,
+        }
+    }
+
+    fn station(&mut self, keys: &mut Keys<'a>, is_rootless: bool) -> Option<StationDecl> {
+        let station = station::read(keys, &format!("device `{}`", self.value.key), self.diags)?;
+        if is_rootless {
+            let message = "a rootless device has no ports, and `addresses` is about ports";
+            self.diags.error(station.span, message).help("leave `addresses` out");
+            return None;
+        }
+        Some(station)
+    }
+
+    fn kind(&mut self, keys: &mut Keys<'a>) -> (Option<DeviceKind>, Vec<DevicePort>) {
+        let kinds = [
+            (keys.take("direct"), DeviceKind::Direct),
+            (keys.take("bonded"), DeviceKind::Bonded),
+            (keys.take("bridged"), DeviceKind::Bridged),
+            (keys.take("rootless"), DeviceKind::Rootless),
+        ];
+        let mut given = kinds.into_iter().filter_map(|(value, kind)| Some((value?, kind)));
+        let Some((value, kind)) = given.next() else {
+            if !keys.is_damaged() {
+                let message = format!("device `{}` does not say what it is", self.value.key);
+                self.diags.error(self.value.key_span, message).help(
+                    "add `direct = \"PORT\"`, `bonded = [\"PORT\", \"PORT\"]`, `bridged = [\"PORT\", \"PORT\"]` or \
+                     `rootless = true`",
+                );
+            }
+            return (None, vec![]);
+        };
+        for (other, _) in given {
+            self.diags
+                .error(other.key_span, format!("`{}` and `{}` in one device", value.key, other.key))
+                .note(value.key_span, format!("`{}` is here", value.key))
+                .help("a device is one of them; make two devices of it: a port may belong to several");
+        }
+        let names = match kind {
+            DeviceKind::Direct => value.text(self.diags).into_iter().collect(),
+            DeviceKind::Bonded | DeviceKind::Bridged => value.texts(self.diags),
+            DeviceKind::Rootless => {
+                if value.truth(self.diags) == Some(false) {
+                    self.diags
+                        .error(value.span(), "`rootless` is `true` or left out")
+                        .help("a device with ports says `direct`, `bonded` or `bridged`");
+                }
+                return (Some(kind), vec![]);
+            }
+        };
+        let few = matches!(value.get(), DeValue::Array(items) if items.len() < 2);
+        if kind != DeviceKind::Direct && few {
+            let message = format!("a {} device has two ports or more", value.key);
+            let help = "name another port, or write `direct = \"PORT\"`";
+            self.diags.error(value.span(), message).help(help);
+        }
+        let mut ports: Vec<DevicePort> = vec![];
+        for name in names {
+            let Some(port) = self.port(&name) else { continue };
+            if let Some(before) = ports.iter().find(|known| known.port == port) {
+                let message = format!("port `{name}` is there twice");
+                self.diags.error(name.span, message).note(before.span, "the other place");
+                continue;
+            }
+            ports.push(DevicePort { port, span: name.span, wants: None });
+        }
+        (Some(kind), ports)
+    }
+
+    /// The number of a port of the chain.
+    fn port(&mut self, name: &Spanned) -> Option<usize> {
+        let found = self.ports.iter().position(|port| port.name == name.text);
+        if found.is_none() {
+            let names = || self.ports.iter().map(|port| port.name.as_str());
+            let help = did_you_mean(&name.text, names())
+                .unwrap_or_else(|| format!("declare it in [ports]: `{name} = {{ ... }}`"));
+            self.diags.error(name.span, format!("there is no port `{name}`")).help(help);
+        }
+        found
+    }
+
+    /// The number of a port among those of the device.
+    fn own(&mut self, name: &Spanned, ports: &[DevicePort]) -> Option<usize> {
+        let named = |of: &DevicePort| self.ports.get(of.port).map_or("", |port| port.name.as_str());
+        let found = ports.iter().position(|of| named(of) == name.text);
+        if found.is_none() {
+            let names: Vec<&str> = ports.iter().map(named).collect();
+            let help = did_you_mean(&name.text, names.iter().copied())
+                .unwrap_or_else(|| format!("its ports are {}", names.join(", ")));
+            let message = format!("device `{}` has no port `{name}`", self.value.key);
+            self.diags.error(name.span, message).help(help);
+        }
+        found
+    }
+
+    /// What it gets: for all ports, or for each.
+    fn receives(&mut self, value: Value<'a>, ports: &mut [DevicePort], is_rootless: bool) -> Option<Spanned> {
+        if !matches!(value.get(), DeValue::Table(_)) || is_rootless {
+            let wants = value.text(self.diags).and_then(|text| self.policy(text))?;
+            ports.iter_mut().for_each(|port| port.wants = Some(wants.clone()));
+            return Some(wants);
+        }
+        let before = self.diags.errors();
+        let mut said = vec![false; ports.len()];
+        for entry in value.keys("`receives`", self.diags).map_or(vec![], |mut keys| keys.rest()) {
+            let wants = entry.text(self.diags).and_then(|text| self.policy(text));
+            let Some(at) = self.own(&Spanned::derived(entry.key, entry.key_span), ports) else { continue };
+            (said[at], ports[at].wants) = (true, wants);
+        }
+        for (port, _) in ports.iter().zip(said).filter(|(_, said)| !said) {
+            let name = self.ports.get(port.port).map_or("", |port| port.name.as_str());
+            // A name that is spelt wrong says nothing of the right one.
+            if self.diags.errors() == before {
+                self.diags
+                    .error(value.key_span, format!("`receives` says nothing of port `{name}`"))
+                    .note(port.span, "the port is named here")
+                    .help(format!("add `{name} = \"all\"`, or what is wanted of it"));
+            }
+        }
+        None
+    }
+
+    /// A policy without mistakes; `None` where everything is wanted.
+    fn policy(&mut self, text: Spanned) -> Option<Spanned> {
+        let names = NameTable::new();
+        let pattern = filter::parse(&text, &names.scoped(""), self.diags)?;
+        (pattern.expr != filter::Expr::True).then_some(text)
+    }
+
+    fn choice(&mut self, value: Value<'a>, what: &str, known: &[&str]) -> Option<Spanned> {
+        let text = value.text(self.diags)?;
+        if known.contains(&text.as_str()) {
+            return Some(text);
+        }
+        let help = did_you_mean(&text.text, known.iter().copied()).unwrap_or_else(|| {
+            let known: Vec<String> = known.iter().map(|known| format!("`{known}`")).collect();
+            format!("write {}", known.join(" or "))
+        });
+        self.diags.error(text.span, format!("{what} `{text}`")).help(help);
+        None
+    }
+
+    fn sees(&mut self, value: Value<'a>) -> Option<Sees> {
+        let text = self.choice(value, "there is no traffic", &["inbound", "outbound", "both"])?;
+        Some(match text.as_str() {
+            "outbound" => Sees::Outbound,
+            "both" => Sees::Both,
+            _ => Sees::Inbound,
+        })
+    }
+
+    fn peels(&mut self, peels: Option<Value<'a>>, unpeeled: Option<Value<'a>>) -> (Vec<Spanned>, bool) {
+        let items = match peels.map(|peels| (peels, peels.get())) {
+            Some((one, DeValue::String(_))) => vec![one],
+            Some((list, _)) => list.list(self.diags).unwrap_or_default(),
+            None => vec![],
+        };
+        let items: Vec<Spanned> = items
+            .into_iter()
+            .filter_map(|item| self.choice(item, "nothing here can peel", &LAYERS))
+            .collect();
+        let drops = unpeeled.and_then(|unpeeled| {
+            if peels.is_none() {
+                self.diags
+                    .error(
+                        unpeeled.key_span,
+                        "`unpeeled` says what becomes of frames that `peels` does not fit",
+                    )
+                    .help("add `peels = [\"LAYER\"]`, or leave `unpeeled` out");
+            }
+            self.choice(unpeeled, "such frames cannot", &["pass", "drop"])
+        });
+        (items, drops.is_some_and(|drops| drops.as_str() == "drop"))
+    }
+
+    fn sends(
+        &mut self,
+        kind: Option<DeviceKind>,
+        ports: &[DevicePort],
+        sends: Option<Value<'a>>,
+        across: Option<Value<'a>>,
+        otherwise: Option<Value<'a>>,
+    ) -> Sends {
+        let given = sends.and_then(|sends| sends.text(self.diags));
+        let default = match kind {
+            Some(DeviceKind::Bridged) => "opposite",
+            Some(DeviceKind::Bonded) => "round-robin",
+            _ => "",
+        };
+        let way = given.as_ref().map_or(default, Spanned::as_str);
+        if way != "opposite" {
+            for only in [across, otherwise].into_iter().flatten() {
+                self.diags
+                    .error(
+                        only.key_span,
+                        format!("`{}` is for devices that send to the opposite side", only.key),
+                    )
+                    .help(format!("leave `{}` out, or write `sends = \"opposite\"`", only.key));
+            }
+        }
+        match way {
+            "" => Sends::To(0),
+            "round-robin" => Sends::RoundRobin,
+            "flow-hash" => Sends::FlowHash { symmetric: false },
+            "symmetric-flow-hash" => Sends::FlowHash { symmetric: true },
+            "opposite" => {
+                let span = given.as_ref().map_or(self.value.key_span, |given| given.span);
+                self.opposite(span, ports, across, otherwise)
+            }
+            _ => {
+                let Some(name) = &given else { return Sends::To(0) };
+                let named = |of: &DevicePort| self.ports.get(of.port).map_or("", |port| port.name.as_str());
+                let names: Vec<&str> = ports.iter().map(named).collect();
+                if let Some(at) = names.iter().position(|known| *known == name.text) {
+                    return Sends::To(at);
+                }
+                let known = || WAYS.iter().copied().chain(names.iter().copied());
+                let help = did_you_mean(&name.text, known()).unwrap_or_else(|| {
+                    let known: Vec<String> = known().map(|known| format!("`{known}`")).collect();
+                    format!("write one of {}", known.join(", "))
+                });
+                let message = format!("device `{}` cannot send by `{name}`", self.value.key);
+                self.diags.error(name.span, message).help(help);
+                Sends::To(0)
+            }
+        }
+    }
+
+    fn opposite(
+        &mut self,
+        span: Span,
+        ports: &[DevicePort],
+        across: Option<Value<'a>>,
+        otherwise: Option<Value<'a>>,
+    ) -> Sends {
+        let mut sides: Vec<Option<usize>> = match ports.len() {
+            2 => vec![Some(1), Some(0)],
+            many => vec![None; many],
+        };
+        let before = self.diags.errors();
+        for entry in across
+            .and_then(|across| across.keys("`across`", self.diags))
+            .map_or(vec![], |mut keys| keys.rest())
+        {
+            let to = entry.text(self.diags).and_then(|to| self.own(&to, ports));
+            let from = self.own(&Spanned::derived(entry.key, entry.key_span), ports);
+            if let (Some(from), Some(to)) = (from, to) {
+                sides[from] = Some(to);
+            }
+        }
+        if let Some(lost) = sides.iter().position(Option::is_none)
+            && self.diags.errors() == before
+            && ports.len() > 1
+        {
+            let name = |at: usize| {
+                let port = ports.get(at).and_then(|of: &DevicePort| self.ports.get(of.port));
+                port.map_or("", |port| port.name.as_str())
+            };
+            let (lost_name, other) = (name(lost), name(usize::from(lost == 0)));
+            let message = format!("nothing says which port is across from `{lost_name}`");
+            let help = format!("add `across = {{ {lost_name} = \"{other}\" }}`, with an entry for each port");
+            self.diags.error(span, message).help(help);
+        } else if ports.len() == 1 && span != self.value.key_span {
+            self.diags.error(span, "one port has no opposite side").help("leave `sends` out");
+        }
+        let otherwise = otherwise.and_then(|otherwise| otherwise.text(self.diags));
+        let otherwise = otherwise.and_then(|text| match text.as_str() {
+            "drop" => Some(Otherwise::Drop),
+            "all" => Some(Otherwise::All),
+            _ => self.own(&text, ports).map(Otherwise::To),
+        });
+        let across = sides.into_iter().map(|to| to.unwrap_or(0)).collect();
+        Sends::Opposite { across, otherwise: otherwise.unwrap_or(Otherwise::Drop) }
+    }
+}
