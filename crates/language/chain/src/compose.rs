@@ -8,15 +8,15 @@
 //! own configuration is kept aside.
 
 use super::device::{self, Nfs};
-use super::file::ChainFile;
 use super::instances;
 use super::nf::{Nf, with_device};
 use super::sources::folder_of;
 use super::spec::{ExecutionMode, opposite_output};
 use super::spread;
 use super::station;
+use super::wires::{idle_outputs, pass_on, process_of};
 use super::wiring::Wiring;
-use super::{Body, Chain, End, NfInfo, ProcessNf};
+use crate::model::{Chain, ChainFile, End, Link, NfInfo, ProcessNf};
 use click::config::quote;
 use click::{Connection, ElementId, Graph};
 use diag::Spanned;
@@ -184,18 +184,6 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     process_of(nf, nf.name.clone(), graph, inputs, outputs)
 }
 
-/// The process of an NF, or of one of its instances, with the elements that it would be here.
-pub(super) fn process_of(
-    nf: &Nf,
-    name: String,
-    graph: Graph,
-    inputs: Vec<String>,
-    outputs: Vec<String>,
-) -> ProcessNf {
-    let body = nf.program.clone().unwrap_or(Body::Click(graph));
-    ProcessNf { name, span: nf.span, body, inputs, outputs, stations: vec![], terms: nf.terms.clone() }
-}
-
 /// A device element.
 struct Place {
     end: End,
@@ -205,17 +193,9 @@ struct Place {
     is_idle: bool,
 }
 
-/// Makes an element one of a class without arguments, which passes packets on or has none.
-pub(crate) fn pass_on(graph: &mut Graph, id: ElementId, class: &str) {
-    if let Some(element) = graph.elements.get_mut(id.0) {
-        element.class = Spanned::derived(class, element.class.span);
-        element.config = Spanned::derived("", element.config.span);
-    }
-}
-
 /// Makes a device element what its link asks for.
 fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wiring, sound: bool) {
-    let mine = |link: &&super::Link| if place.sends { link.from == place.end } else { link.to == place.end };
+    let mine = |link: &&Link| if place.sends { link.from == place.end } else { link.to == place.end };
     let link = wiring.links.iter().find(mine);
     // Where there are mistakes devices have no elements.
     let link =
@@ -241,20 +221,6 @@ fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wirin
     pass_on(graph, place.element, class);
     if place.sends {
         idle_outputs(graph, place.element);
-    }
-}
-
-/// What a `ToDevice` could not send leaves by its outputs; what replaces it sends everything, so an
-/// `Idle` takes that side.
-pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
-    let is_wired = graph.connections.iter().any(|wire| wire.from == id);
-    let Some(element) = graph.element(id).filter(|_| is_wired) else { return };
-    let (name, span) = (format!("{}@unsent", element.name), element.span);
-    let idle = ElementId(graph.elements.len());
-    let generated = |text: &str| Spanned::derived(text, span);
-    graph.elements.push(click::Element { name, class: generated("Idle"), config: generated(""), span });
-    for wire in graph.connections.iter_mut().filter(|wire| wire.from == id) {
-        wire.from = idle;
     }
 }
 

@@ -1,14 +1,13 @@
-//! The declarations of a chain file.
+//! Reads the declarations of a chain file.
 
-use super::device::{self, DeviceDecl};
+use super::device;
 use super::image;
-use super::instances::{self, Spread};
-use super::link::is_name;
-use super::ports::{self, PortDecl};
-use super::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, RuntimeName, Terms, WhenDown};
+use super::instances;
+use super::ports;
 use super::station;
-use super::table::{self, Keys, Value};
-use super::{Body, Define, Program};
+use super::table::{self, Keys, Value, check_name, misplaced};
+use crate::model::{Body, ChainFile, Define, NfDecl, NfText, Program};
+use crate::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, RuntimeName, Terms, WhenDown};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::path::{Path, PathBuf};
 
@@ -16,57 +15,6 @@ use std::path::{Path, PathBuf};
 const MODES: [&str; 5] = ["modular", "fused", "process", "container", "vm"];
 /// More workers than any machine has cores are a typing mistake.
 const MOST_WORKERS: u64 = 1024;
-
-/// What a chain file says.
-pub(super) struct ChainFile {
-    pub source: SourceId,
-    pub workers: Option<usize>,
-    pub cores: Vec<usize>,
-    pub burst: Option<usize>,
-    pub poll: bool,
-    pub ports: Vec<PortDecl>,
-    pub devices: Vec<DeviceDecl>,
-    pub nfs: Vec<NfDecl>,
-    pub links: Vec<Spanned>,
-    pub entries: Option<Vec<Spanned>>,
-    /// Whether mistakes in the syntax may hide declarations.
-    pub damaged: bool,
-}
-
-/// An NF.
-pub(super) struct NfDecl {
-    pub name: String,
-    pub span: Span,
-    pub text: NfText,
-    pub defines: Vec<Define>,
-    /// Interfaces that stay without a link.
-    pub idle: Vec<Spanned>,
-    pub mode: ExecutionMode,
-    pub terms: Terms,
-    /// Its instances, where it has several.
-    pub spread: Option<Spread>,
-}
-
-/// Where an NF's Click text is.
-pub(super) enum NfText {
-    /// In a file of its own.
-    File(Spanned),
-    /// In the chain file.
-    Inline(Spanned),
-    /// It has none: it is a program, with these interfaces.
-    Program(Body, Vec<Spanned>),
-    /// Nowhere; that was reported.
-    Missing,
-}
-
-/// Names of ports and NFs stand in links and in element names.
-pub(super) fn check_name(what: &str, name: &str, span: Span, diags: &mut Diagnostics) {
-    if !is_name(name) {
-        diags
-            .error(span, format!("`{name}` cannot be the name of a {what}"))
-            .help("names have letters, digits, `_` and `-`, a letter first, and do not end with `-`");
-    }
-}
 
 /// Reads the declarations, also of a text that is no good TOML: what lines without mistakes say.
 pub(super) fn read(source: SourceId, folder: &Path, map: &SourceMap, diags: &mut Diagnostics) -> ChainFile {
@@ -148,12 +96,6 @@ fn declarations(
         entries,
         damaged: file.damaged,
     }
-}
-
-/// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
-pub(super) fn misplaced(key: &str) -> Option<String> {
-    let top = ["links", "entries", "run", "ports", "device", "nf"].contains(&key);
-    top.then(|| format!("`{key}` of the whole chain stands in front of the first [table]"))
 }
 
 /// What `[run]` says.

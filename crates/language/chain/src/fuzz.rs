@@ -1,6 +1,7 @@
 //! One entry for fuzzing everything that reads a chain file.
 
-use super::{Files, load_text};
+use super::load::load_text;
+use super::sources::Files;
 use diag::{Diagnostics, SourceMap};
 use std::path::Path;
 

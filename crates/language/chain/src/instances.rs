@@ -2,29 +2,12 @@
 //!
 //! The instances of `fw` are called `fw.1`, `fw.2` and so on. No NF can be called so, because names have no dots.
 
-use super::Body;
-use super::file::NfText;
 use super::nf::Nf;
 use super::table::{Keys, Value};
+use crate::model::{Body, NfText, Spread};
 use click::Classes;
-use diag::{Diagnostic, Diagnostics, Span, Spanned, did_you_mean};
+use diag::{Diagnostic, Diagnostics, Spanned, did_you_mean};
 use packet::flow::{MOST_INSTANCES, SteeringPolicy};
-
-/// Several instances of an NF.
-#[derive(Clone, Debug)]
-pub(super) struct Spread {
-    /// How many there are, at least two.
-    pub instances: usize,
-    /// Where that is said.
-    span: Span,
-    /// How they are chosen, by interface, and for all others.
-    by: Vec<(Spanned, SteeringPolicy)>,
-    otherwise: SteeringPolicy,
-    /// Where that is said, or how many there are.
-    by_span: Span,
-    /// Whether packets of an instance that is down are not for the others.
-    pub stays: bool,
-}
 
 /// The NF that an instance is one of; of any other NF itself.
 pub fn family(name: &str) -> &str {
@@ -110,14 +93,6 @@ fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<SteeringPolicy
         diags.error(text.span, format!("packets cannot be steered by `{text}`")).help(help);
     }
     found
-}
-
-impl Spread {
-    /// How the instance of packets of an interface is chosen.
-    pub fn policy(&self, interface: &str) -> SteeringPolicy {
-        let given = self.by.iter().find(|(name, _)| name.text == interface);
-        given.map_or(self.otherwise, |(_, policy)| *policy)
-    }
 }
 
 /// Records what instances cannot do, and hints at what they probably should not.

@@ -8,7 +8,7 @@
 
 use super::device::Flow;
 use super::nf::Nf;
-use super::{End, Link};
+use crate::model::{End, Link};
 use diag::Diagnostics;
 
 /// Reports each ring once, at its first link in the text.

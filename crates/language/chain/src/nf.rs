@@ -1,10 +1,9 @@
 //! The NFs' Click files, and the interfaces they have.
 
-use super::file::{ChainFile, NfDecl, NfText};
-use super::instances::Spread;
-use super::sources::folder_of;
-use super::spec::{ExecutionMode, Terms};
-use super::{Body, Define, Files, variables};
+use super::sources::{Files, folder_of};
+use super::variables;
+use crate::model::{Body, ChainFile, Define, NfDecl, NfText, Spread};
+use crate::spec::{ExecutionMode, Terms};
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};

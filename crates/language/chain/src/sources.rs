@@ -56,6 +56,14 @@ impl Sources {
     }
 }
 
+/// Where texts come from: files, or what a test makes up.
+pub(crate) struct Files<'a> {
+    /// Reads a file.
+    pub read: &'a mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>,
+    /// Finds what `require(library ...)` names.
+    pub libraries: &'a mut dyn click::Libraries,
+}
+
 /// Libraries that are kept.
 pub(super) struct Recorded<'a, 'b>(pub &'a RefCell<&'b mut Sources>);
 

@@ -3,10 +3,10 @@
 //! In the place of the NF's elements stand its interfaces, one `Steer`, and the instances: each a `ProcessNF`, or a copy
 //! of the NF's elements whose devices pass packets on. What they send meets again at the interfaces.
 
-use super::ProcessNf;
-use super::compose::{idle_outputs, pass_on, process_of};
-use super::instances::{Spread, name};
+use super::instances::name;
 use super::nf::Nf;
+use super::wires::{idle_outputs, pass_on, process_of};
+use crate::model::{ProcessNf, Spread};
 use click::config::quote;
 use click::{Connection, Element, ElementId, Graph};
 use diag::{Span, Spanned};

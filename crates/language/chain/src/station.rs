@@ -1,22 +1,10 @@
 //! Ports and devices with addresses of their own: stations of their networks, whose neighbours the platform finds out
 //! for NFs.
 
-use super::ports::{PortDecl, PortKind};
 use super::table::{Keys, Value};
-use super::{DeviceDecl, DeviceKind, End, Link};
+use crate::model::{DeviceDecl, DeviceKind, End, Link, PortDecl, PortKind, StationDecl};
 use diag::{Diagnostics, Span, Spanned};
 use packet::{InterfaceAddress, MacAddr};
-
-/// What a port or device says of itself.
-#[derive(Clone, Debug)]
-pub struct StationDecl {
-    /// Where its addresses are.
-    pub span: Span,
-    /// Its addresses, each with its place.
-    pub addresses: Vec<(InterfaceAddress, Spanned)>,
-    /// Its hardware address; that of its port without.
-    pub mac: Option<(MacAddr, Span)>,
-}
 
 /// Reads `addresses` and `mac` of a port or device.
 pub(super) fn read(keys: &mut Keys<'_>, what: &str, diags: &mut Diagnostics) -> Option<StationDecl> {

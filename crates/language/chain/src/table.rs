@@ -3,6 +3,7 @@
 //! Serde would stop at the first mistake; here each key is asked for, and [`Keys::finish`] reports those
 //! that nobody asked for.
 
+use super::link::is_name;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use std::ops::RangeInclusive;
 use toml::de::{DeTable, DeValue};
@@ -48,6 +49,21 @@ impl File<'_> {
     pub fn span(&self, range: std::ops::Range<usize>) -> Span {
         Span::new(self.source, range.start, range.end)
     }
+}
+
+/// Names of ports and NFs stand in links and in element names.
+pub(super) fn check_name(what: &str, name: &str, span: Span, diags: &mut Diagnostics) {
+    if !is_name(name) {
+        diags
+            .error(span, format!("`{name}` cannot be the name of a {what}"))
+            .help("names have letters, digits, `_` and `-`, a letter first, and do not end with `-`");
+    }
+}
+
+/// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
+pub(super) fn misplaced(key: &str) -> Option<String> {
+    let top = ["links", "entries", "run", "ports", "device", "nf"].contains(&key);
+    top.then(|| format!("`{key}` of the whole chain stands in front of the first [table]"))
 }
 
 /// Parses the text; mistakes in its syntax are recorded, all of them. The table has what could be read

@@ -1,10 +1,14 @@
 //! Chain files in, graphs or mistakes out. Each `golden/NAME.toml` has a `NAME.expected`; `BLESS=1`
 //! rewrites those.
 
+use super::load::{is_chain_file, load_text, read_text};
+use super::sources::Files;
 use super::*;
+use diag::{Diagnostics, SourceMap, Span};
 use host::KnownClasses;
 use proptest::prelude::*;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 /// Relative to where tests run, so that no message names a folder of one machine.
 const GOLDEN: &str = "src/golden";

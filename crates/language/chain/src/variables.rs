@@ -1,7 +1,6 @@
 //! Variables from a command line and from `defines`: whether there is one of that name.
 
-use super::Define;
-use super::file::ChainFile;
+use crate::model::{ChainFile, Define};
 use click::ast::Ast;
 use diag::{Diagnostics, did_you_mean};
 use std::collections::BTreeSet;

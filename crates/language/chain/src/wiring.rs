@@ -2,11 +2,10 @@
 
 mod devices;
 
-use super::device::{DeviceKind, joined};
-use super::file::ChainFile;
+use super::device::joined;
 use super::link::{self, Stop};
 use super::nf::{Interface, Nf};
-use super::{End, Link};
+use crate::model::{ChainFile, DeviceKind, End, Link};
 use diag::{Diagnostics, Span, Spanned, did_you_mean, suggest};
 use port::capture::is_capture_name;
 use std::collections::HashSet;

@@ -18,9 +18,8 @@
 //! has `DEVICE/from-NF` for each NF that sends to it; one that is no more than a link between two NFs is not seen here.
 
 use super::flows::Openers;
-use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sends};
-use crate::compose::pass_on;
-use crate::{End, Link, PortDecl, StationDecl};
+use crate::model::{DeviceDecl, DeviceKind, DevicePort, End, Link, Otherwise, PortDecl, Sends, StationDecl};
+use crate::wires::pass_on;
 use click::config::quote;
 use click::{Connection, Element, ElementId, Graph};
 use diag::{Span, Spanned};

@@ -1,7 +1,6 @@
 //! Which NFs open a device, and which NFs packets can go between through devices.
 
-use super::{DeviceDecl, DeviceKind};
-use crate::{End, Link};
+use crate::model::{DeviceDecl, DeviceKind, End, Link};
 
 /// The links by which NFs open a device.
 pub struct Openers<'a> {

@@ -1,10 +1,8 @@
 //! The tables `[device.NAME]` of a chain file.
 
-use super::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
-use crate::PortDecl;
-use crate::file::{check_name, misplaced};
-use crate::station::{self, StationDecl};
-use crate::table::{Keys, Value};
+use crate::model::{DeviceDecl, DeviceKind, DevicePort, Otherwise, PortDecl, Sees, Sends, StationDecl};
+use crate::station;
+use crate::table::{Keys, Value, check_name, misplaced};
 use click::config::NameTable;
 use click::filter;
 use diag::{Diagnostics, Span, Spanned, did_you_mean};

@@ -1,8 +1,8 @@
 //! What links mean to virtual devices: who may open which.
 
 use super::Wirer;
-use crate::device::{DeviceDecl, DeviceKind, Openers};
-use crate::{End, Link};
+use crate::device::Openers;
+use crate::model::{DeviceDecl, DeviceKind, End, Link};
 use diag::Span;
 
 impl Wirer<'_> {

@@ -1,0 +1,117 @@
+//! From a file to a chain.
+
+use crate::model::{Chain, Define};
+use crate::sources::{Files, Recorded, Sources, folder_of};
+use crate::{compose, device, file, instances, loops, nf, variables, wiring};
+use click::Classes;
+use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
+use std::path::Path;
+
+/// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables from a command line:
+/// `NAME` for all NFs, `nf.NAME` for one; they override what files say. `classes` are those that
+/// elements can be of. Mistakes are collected; with any error there is no chain.
+pub fn load(
+    path: &Path,
+    defines: &[Define],
+    classes: &dyn Classes,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let before = diags.errors();
+    load_to_check(path, defines, classes, map, diags).filter(|_| diags.errors() == before)
+}
+
+/// Loads a chain as far as it can be understood, also with mistakes: whoever assembles it finds the
+/// mistakes that are left. With any error it is not to be run; interfaces whose link has a mistake are idle.
+pub fn load_to_check(
+    path: &Path,
+    defines: &[Define],
+    classes: &dyn Classes,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    load_from(&mut Sources::of_files(), path, defines, classes, map, diags)
+}
+
+/// As [`load_to_check`], with texts from `sources`, which keeps those that it had to read.
+pub fn load_from(
+    sources: &mut Sources,
+    path: &Path,
+    defines: &[Define],
+    classes: &dyn Classes,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let sources = std::cell::RefCell::new(sources);
+    let read = &mut |path: &Path| sources.borrow_mut().read(path);
+    match read(path) {
+        Ok(bytes) => {
+            let source = map.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
+            let mut files = Files { read, libraries: &mut Recorded(&sources) };
+            read_text(path, source, defines, classes, &mut files, map, diags)
+        }
+        Err(error) => {
+            diags.error(Span::NONE, format!("cannot read {}: {error}", path.display()));
+            None
+        }
+    }
+}
+
+/// As [`load`], from a text.
+pub(crate) fn load_text(
+    path: &Path,
+    source: SourceId,
+    defines: &[Define],
+    classes: &dyn Classes,
+    files: &mut Files<'_>,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let before = diags.errors();
+    read_text(path, source, defines, classes, files, map, diags).filter(|_| diags.errors() == before)
+}
+
+pub(crate) fn read_text(
+    path: &Path,
+    source: SourceId,
+    defines: &[Define],
+    classes: &dyn Classes,
+    files: &mut Files<'_>,
+    map: &mut SourceMap,
+    diags: &mut Diagnostics,
+) -> Option<Chain> {
+    let before = diags.errors();
+    if !is_chain_file(path, map.text(source)) {
+        let ast = click::parse_with(map, source, files.libraries, diags);
+        variables::check_alone(&ast, defines, diags);
+        let values: Vec<(String, Spanned)> =
+            defines.iter().map(|define| (define.name.text.clone(), define.value.clone())).collect();
+        let graph = click::flatten(&ast, classes, &values, diags);
+        return Some(compose::alone(graph, path));
+    }
+    let declared = file::read(source, &folder_of(path), map, diags);
+    let nfs = nf::load_all(&declared, path, defines, classes, files, map, diags);
+    instances::check(&nfs, classes, diags);
+    let wiring = wiring::resolve(&declared, &nfs, diags);
+    loops::refuse(&nfs, &device::flows(&wiring.links, &declared.devices), diags);
+    let sound = diags.errors() == before;
+    Some(compose::compose(declared, nfs, wiring, sound, folder_of(path)))
+}
+
+/// By its extension; else a text whose first line is a TOML table or key is a chain file.
+pub(crate) fn is_chain_file(path: &Path, text: &str) -> bool {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => true,
+        Some("click") => false,
+        _ => {
+            let first = text.lines().map(str::trim).find(|line| !line.is_empty());
+            first.is_some_and(|line| {
+                let key = line.split_once('=').map(|(key, _)| key.trim_end());
+                let bare = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                line.starts_with('#')
+                    || (line.starts_with('[') && line.ends_with(']'))
+                    || key.is_some_and(bare)
+            })
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What chain files declare, and the chain that is made of it: values, without the text that they are read from.
+
+mod chain;
+mod device;
+mod file;
+mod nf;
+mod port;
+
+pub use chain::{Chain, End, Link, NfInfo, ProcessNf};
+pub use device::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
+pub(crate) use file::ChainFile;
+pub use nf::{Body, Define, Program};
+pub(crate) use nf::{NfDecl, NfText, Spread};
+pub use port::{PortDecl, PortKind, Sink, Source, StationDecl, TrafficDecl};
