@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
+use host::registry;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -21,18 +22,18 @@ pub struct ElementsArgs {
 /// # Errors
 /// When there is no such class.
 pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitCode> {
-    let mut classes: Vec<_> = element::class::all().collect();
+    let mut classes: Vec<_> = registry::all().collect();
     classes.sort_by_key(|class| class.name);
     let mut out = String::new();
     match &args.class {
-        Some(name) => match element::find(name) {
+        Some(name) => match registry::find(name) {
             Some(class) => {
                 writeln!(out, "{}\n{}\n", class.page.trim_end(), shape(class))?;
             }
             None => {
-                let names: Vec<&str> = element::names().collect();
+                let names: Vec<&str> = registry::names().collect();
                 let near = || diag::did_you_mean(name, names);
-                let hint = element::instead_of(name).map(str::to_string).or_else(near);
+                let hint = registry::instead_of(name).map(str::to_string).or_else(near);
                 let hint = hint.unwrap_or_else(|| "`millrace elements` lists all".into());
                 bail!("there is no element class `{name}`; {hint}");
             }

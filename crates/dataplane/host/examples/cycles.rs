@@ -37,7 +37,7 @@ fn main() {
         let source = map.add("argument", text.as_str());
         let mut diags = Diagnostics::new();
         let ast = click::parse(&mut map, source, &mut diags);
-        let graph = click::flatten(&ast, &host::assemble::KnownClasses, &[], &mut diags);
+        let graph = click::flatten(&ast, &host::registry::KnownClasses, &[], &mut diags);
         let mut ports = Memory(Arc::clone(&frames));
         let assembly = assemble(&graph, &Options::default(), &mut ports, &mut diags).expect("machine code");
         let Some(assembly) = assembly else { panic!("{}", diags.render(&map, false)) };

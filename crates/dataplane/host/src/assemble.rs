@@ -7,10 +7,11 @@ use crate::fused::{self, Cut, FlowCache, How, Stretch, Wanted};
 use crate::live::Live;
 use crate::node::{Books, End, Lowered, Node, Pulled};
 use crate::packages;
+use crate::registry::{self, KnownClasses};
 use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
 use click::config::NameTable;
 use click::flow::{self, Processing};
-use click::{ElementId, Graph, PortCodes};
+use click::{ElementId, Graph};
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use diag::Diagnostics;
 use element::{Class, Configure, Element, Shape, StateScope};
@@ -58,33 +59,6 @@ pub struct Assembly {
     pub live: Arc<Live>,
     /// Bytes of machine code made, where known; and what it took.
     pub programs: usize,
-}
-
-/// The element classes, as the configuration language asks for them.
-pub struct KnownClasses;
-
-impl click::Classes for KnownClasses {
-    fn is_known(&self, name: &str) -> bool {
-        element::find(name).is_some()
-    }
-
-    fn names(&self) -> Vec<String> {
-        element::names().map(str::to_string).collect()
-    }
-
-    fn instead_of(&self, name: &str) -> Option<String> {
-        element::instead_of(name).map(str::to_string)
-    }
-
-    fn codes(&self, name: &str) -> Option<PortCodes> {
-        let class = element::find(name)?;
-        Some(PortCodes { ports: class.ports, processing: class.processing, flow: class.flow })
-    }
-
-    fn keeps_flows(&self, name: &str) -> bool {
-        let rewrites = element::rewrite::CLASSES.iter().any(|known| known.name == name);
-        (rewrites && name.ends_with("Rewriter")) || name == "IPReassembler"
-    }
 }
 
 /// The names that `AddressInfo` elements define.
@@ -211,7 +185,7 @@ fn make_node(
     diags: &mut Diagnostics,
 ) -> Option<Node> {
     let declared = graph.element(id)?;
-    let class = element::find(declared.class.as_str())?;
+    let class = registry::find(declared.class.as_str())?;
     let wired = flow.ports(id);
     let shape = Shape { inputs: wired.inputs.len(), outputs: wired.outputs.len() };
     let mut cx = Configure {

@@ -17,6 +17,7 @@
 //! - [`running`]: a chain that runs
 //! - [`nf`]: NFs in processes of their own
 //! - [`probe`]: where a worker's cycles go, while somebody asks
+//! - [`registry`]: the element classes
 //! - [`report`]: what went where
 //! - [`services`]: ports and shared state
 
@@ -33,13 +34,15 @@ pub mod node;
 pub mod packages;
 pub mod ports;
 pub mod probe;
+pub mod registry;
 pub mod report;
 pub mod running;
 pub mod services;
 pub mod worker;
 
 pub use ::chain;
-pub use assemble::{AssembleError, Assembly, KnownClasses, Options, assemble};
+pub use assemble::{AssembleError, Assembly, Options, assemble};
+pub use registry::KnownClasses;
 pub use report::{NodeReport, Report};
 pub use running::{Outcome, Running};
 pub use services::PortOpener;

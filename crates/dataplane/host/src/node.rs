@@ -5,7 +5,7 @@
 //! are written by the worker alone and read by anybody.
 
 use crate::fused::Entry;
-use element::steer::owner::Spread;
+use element::steering::Spread;
 use element::work::Account;
 use element::{Class, Element};
 use ir::Program;

@@ -1,13 +1,14 @@
 //! What elements get from the host while they are made: ports, files, shared state.
 
+use crate::registry;
 use click::flow::{Flow, Processing};
 use click::{ElementId, Graph, NameIndex};
 use element::configure::Direction;
 use element::nf::NfLink;
-use element::resolve::Station;
 use element::{Scope, Services};
 use packet::MacAddr;
 use port::Port;
+use port::interface::Interface;
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub trait PortOpener {
     }
 
     /// The station of that name, where the chain file has one.
-    fn station(&self, _name: &str) -> Option<Arc<Station>> {
+    fn station(&self, _name: &str) -> Option<Arc<Interface>> {
         None
     }
 
@@ -107,7 +108,7 @@ impl Services for WorkerServices<'_> {
         self.ports.open_nf(name, self.worker)
     }
 
-    fn station(&self, name: &str) -> Option<Arc<Station>> {
+    fn station(&self, name: &str) -> Option<Arc<Interface>> {
         self.ports.station(name)
     }
 
@@ -139,7 +140,11 @@ impl Services for WorkerServices<'_> {
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)> {
         let id = self.index.find(name, from)?;
         let element = self.graph.element(id)?;
-        Some((element.name.clone(), element::find(element.class.as_str())?.name))
+        Some((element.name.clone(), registry::find(element.class.as_str())?.name))
+    }
+
+    fn is_queue(&self, class: &str) -> bool {
+        registry::is_queue(class)
     }
 
     fn queues_near(&self, element: &str) -> (Vec<String>, bool) {
@@ -155,7 +160,7 @@ impl Services for WorkerServices<'_> {
                     continue;
                 }
                 let Some(element) = self.graph.element(next).filter(|_| seen.insert(next)) else { continue };
-                match element::class::is_queue(element.class.as_str()) {
+                match registry::is_queue(element.class.as_str()) {
                     true => queues.push(element.name.clone()),
                     false => open.push(next),
                 }

@@ -238,7 +238,7 @@ fn start(text: &str, options: &Options) -> Result<Running, String> {
     let source = map.add("test.click", text);
     let mut diags = Diagnostics::new();
     let ast = click::parse(&mut map, source, &mut diags);
-    let graph = click::flatten(&ast, &host::assemble::KnownClasses, &[], &mut diags);
+    let graph = click::flatten(&ast, &host::KnownClasses, &[], &mut diags);
     let assembly = assemble(&graph, options, &mut Ports, &mut diags).map_err(|error| error.to_string())?;
     let assembly = assembly.filter(|_| !diags.has_errors()).ok_or_else(|| diags.render_short(&map))?;
     let pool =

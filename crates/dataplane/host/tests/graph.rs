@@ -35,7 +35,7 @@ fn build(text: &str, ports: &mut TestPorts, options: &Options) -> Result<Assembl
     let source = map.add("test.click", text);
     let mut diags = Diagnostics::new();
     let ast = click::parse(&mut map, source, &mut diags);
-    let graph = click::flatten(&ast, &host::assemble::KnownClasses, &[], &mut diags);
+    let graph = click::flatten(&ast, &host::registry::KnownClasses, &[], &mut diags);
     let assembly = assemble(&graph, options, ports, &mut diags).expect("machine code");
     match assembly {
         Some(assembly) if !diags.has_errors() => Ok(assembly),

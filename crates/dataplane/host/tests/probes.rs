@@ -27,7 +27,7 @@ fn start(text: &str, fused: Wanted) -> Running {
     let source = map.add("test.click", text);
     let mut diags = Diagnostics::new();
     let ast = click::parse(&mut map, source, &mut diags);
-    let graph = click::flatten(&ast, &host::assemble::KnownClasses, &[], &mut diags);
+    let graph = click::flatten(&ast, &host::registry::KnownClasses, &[], &mut diags);
     let mut ports = Generator(Arc::new(FrameSet::new(vec![vec![0; 60]; 8]).expect("frames")));
     let options = Options { fused, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");

@@ -88,7 +88,7 @@ struct Running {
 impl Running {
     fn new(config: &str) -> Running {
         let start = Instant::now();
-        let class = element::find("IPFilter").expect("a class");
+        let class = element::find(element::CLASSES, "IPFilter").expect("a class");
         let shape = Shape { inputs: 1, outputs: 1 };
         let mut map = SourceMap::new();
         let source = map.add("example", config);

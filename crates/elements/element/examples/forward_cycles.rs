@@ -84,7 +84,7 @@ struct Running {
 
 impl Running {
     fn new(class: &str, config: &str, outputs: usize) -> Running {
-        let class = element::find(class).expect("a class");
+        let class = element::find(element::CLASSES, class).expect("a class");
         let shape = Shape { inputs: 1, outputs };
         let mut map = SourceMap::new();
         let source = map.add("example", config);

@@ -88,7 +88,7 @@ struct Rewriter {
 
 impl Rewriter {
     fn new(class: &str, config: &str, shape: Shape) -> Rewriter {
-        let class = element::find(class).expect("a class");
+        let class = element::find(element::CLASSES, class).expect("a class");
         let mut map = SourceMap::new();
         let source = map.add("example", config);
         let config = Spanned::verbatim(config, map.whole(source));

@@ -2,12 +2,12 @@
 //! the host.
 
 use crate::nf::NfLink;
-use crate::resolve::Station;
 use click::config::{Args, Names};
 use diag::{Diagnostics, Entry, Span, Spanned};
 use packet::MacAddr;
 pub use port::Direction;
 use port::Port;
+use port::interface::Interface;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub trait Services {
     }
 
     /// The station of that name in the chain file, which its NFs ask about neighbours; `None` where there is no such.
-    fn station(&self, _name: &str) -> Option<Arc<Station>> {
+    fn station(&self, _name: &str) -> Option<Arc<Interface>> {
         None
     }
 
@@ -78,6 +78,11 @@ pub trait Services {
     /// Class of the element with that name in the flat configuration, looked up from the element
     /// `from` outwards; with its full name.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
+
+    /// Whether elements of that class keep packets that others push until they are pulled.
+    fn is_queue(&self, _class: &str) -> bool {
+        false
+    }
 
     /// The queues next to the element with that name: the nearest downstream where it pushes its packets out
     /// of output 0, the nearest upstream where they are pulled; and whether they are downstream.

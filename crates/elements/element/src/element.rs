@@ -1,13 +1,13 @@
 //! What an element does.
 
 use crate::configure::Shape;
-use crate::filter::acl::FirstMatch;
 use crate::handler::Handler;
-use crate::steer::owner::Spread;
+use crate::steering::Spread;
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use ir::verify::VerifyError;
 use ir::{Program, Table};
+use table::acl::RuleList;
 
 /// What a task did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ pub trait Element: Send {
     }
 
     /// The list of rules that it goes by, where it can be put elsewhere: into a switch.
-    fn first_match(&self) -> Option<FirstMatch> {
+    fn first_match(&self) -> Option<RuleList> {
         None
     }
 

@@ -151,6 +151,10 @@ impl Services for TestServices {
         self.queues.0.iter().any(|queue| queue == name).then(|| (name.to_string(), "Queue"))
     }
 
+    fn is_queue(&self, class: &str) -> bool {
+        class == "Queue"
+    }
+
     fn queues_near(&self, _element: &str) -> (Vec<String>, bool) {
         self.queues.clone()
     }
@@ -266,7 +270,7 @@ fn make(
     shape: Shape,
     services: &mut TestServices,
 ) -> Result<Box<dyn Element>, String> {
-    let class = crate::class::find(class).unwrap_or_else(|| panic!("no class {class}"));
+    let class = crate::class::find(crate::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
     let mut map = SourceMap::new();
     let source = map.add("test.click", config);
     let config = Spanned::verbatim(config, map.whole(source));

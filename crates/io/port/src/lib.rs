@@ -8,12 +8,14 @@
 //! - [`capture`]: reads and writes capture files.
 //! - [`dpdk`]: everything that DPDK has a driver for.
 //! - [`mod@file`]: files by whatever name, and outputs that stay untouched until a run starts.
+//! - [`interface`]: the addresses of a port on its network, and its neighbours there.
 //! - [`offload`]: what senders on the same machine leave to a device, finished or refused.
 
 pub mod capture;
 pub mod dpdk;
 pub mod file;
 pub mod frames;
+pub mod interface;
 pub mod memory;
 pub mod offload;
 

@@ -18,7 +18,6 @@ mod rule;
 use super::StretchShown;
 use super::classes::{ClassShown, is_fed_by_port};
 use class::{Said, Switch};
-use element::filter::acl::{FirstMatch, FiveBox};
 use host::Assembly;
 use host::chain::{Chain, device_name};
 use host::node::Node;
@@ -26,6 +25,7 @@ use matches::{Match, crossed};
 use ports::PortTables;
 use rule::{OF_CLASS, OF_LIST, Rule};
 use std::fmt::Write;
+use table::acl::{FiveTuple, RuleList};
 
 /// What leads to the server's port has this much more than what leads to the network's, or a multiple of it.
 const SERVER: usize = 100;
@@ -152,7 +152,7 @@ fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_w
 }
 
 /// A list of boxes as rules, in order; the number of the box that there is no priority for.
-fn listed(list: &FirstMatch) -> Result<Vec<Rule>, usize> {
+fn listed(list: &RuleList) -> Result<Vec<Rule>, usize> {
     let (mut priority, mut last) = (OF_LIST.0, None);
     let mut rules = vec![];
     let mut left = [false; 256];
@@ -180,7 +180,7 @@ fn listed(list: &FirstMatch) -> Result<Vec<Rule>, usize> {
     Ok(rules)
 }
 
-fn asks_ports(five: &FiveBox) -> bool {
+fn asks_ports(five: &FiveTuple) -> bool {
     five.sport.0 > 0 || five.sport.1 < 0x1_0000 || five.dport != (0, 0xffff)
 }
 
@@ -189,7 +189,7 @@ fn has_ports(proto: u32) -> bool {
 }
 
 /// What a switch sees of a box.
-fn boxed(five: &FiveBox) -> Vec<Match> {
+fn boxed(five: &FiveTuple) -> Vec<Match> {
     // Packets without ports are not seen.
     if five.sport.0 > 0xffff {
         return vec![];
@@ -215,7 +215,7 @@ fn boxed(five: &FiveBox) -> Vec<Match> {
 
 /// Protocols of a box that asks for ports which a switch does not see: from there on they are the server's, whatever
 /// the list says.
-fn unseen(five: &FiveBox, left: &mut [bool; 256]) -> Vec<(Match, bool)> {
+fn unseen(five: &FiveTuple, left: &mut [bool; 256]) -> Vec<(Match, bool)> {
     if !asks_ports(five) {
         return vec![];
     }

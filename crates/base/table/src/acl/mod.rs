@@ -38,6 +38,7 @@ pub mod classbench;
 mod classifier;
 mod forest;
 pub mod generate;
+mod list;
 mod plan;
 mod row;
 mod rule;
@@ -48,6 +49,7 @@ mod walk;
 
 pub use block::LINEAR_MAX;
 pub use classifier::{Classifier, Shape};
+pub use list::{FiveTuple, RuleList};
 pub use rule::{AclError, Interval, MAX_DIMS, MISS, Rule, Schema, first_match};
 pub use walk::Steps;
 

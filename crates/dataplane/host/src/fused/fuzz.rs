@@ -7,7 +7,8 @@
 //! that go by the order of packets stand in front of all branches.
 
 use super::{FlowCache, Wanted};
-use crate::assemble::{KnownClasses, Options, assemble};
+use crate::assemble::{Options, assemble};
+use crate::registry::KnownClasses;
 use crate::running::{Outcome, Plan, Running};
 use crate::services::PortOpener;
 use crate::worker::Clock;

@@ -1,13 +1,13 @@
 //! What the process of an NF wants to know of its neighbours, and what it was told.
 //!
-//! Its stations' tables ([`element::resolve`]) find that out; here stands who asked, and what is still to be said. What
+//! Its stations' tables ([`port::interface`]) find that out; here stands who asked, and what is still to be said. What
 //! is said is what a table says at that moment, so that a process that is slow to listen misses steps in between, and
 //! never the last. An NF can have so many neighbours looked for and begin so many searches a second; what is beyond is
 //! refused and counted.
 
 use super::seat::Seat;
-use element::resolve::{Report, Station};
 use nf::message::{Change, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop, ToNf};
+use port::interface::{Interface, Report};
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Default for Wishes {
     }
 }
 
-fn station(seat: &Seat, interface: u16) -> Option<&Arc<Station>> {
+fn station(seat: &Seat, interface: u16) -> Option<&Arc<Interface>> {
     seat.stations.get(usize::from(interface))?.as_ref()
 }
 
@@ -115,8 +115,8 @@ impl Wishes {
     }
 
     /// Notes that something changed at a station.
-    pub fn note(&mut self, seat: &Seat, changed: &Arc<Station>, news: &[IpAddr]) {
-        let is_changed = |station: &Option<Arc<Station>>| {
+    pub fn note(&mut self, seat: &Seat, changed: &Arc<Interface>, news: &[IpAddr]) {
+        let is_changed = |station: &Option<Arc<Interface>>| {
             station.as_ref().is_some_and(|station| Arc::ptr_eq(station, changed))
         };
         for (interface, _) in seat.stations.iter().enumerate().filter(|(_, station)| is_changed(station)) {
@@ -169,8 +169,8 @@ impl Wishes {
 }
 
 /// The stations of some seats, each once.
-pub(super) fn stations<'a>(seats: impl Iterator<Item = &'a Arc<Seat>>) -> Vec<Arc<Station>> {
-    let mut all: Vec<Arc<Station>> = vec![];
+pub(super) fn stations<'a>(seats: impl Iterator<Item = &'a Arc<Seat>>) -> Vec<Arc<Interface>> {
+    let mut all: Vec<Arc<Interface>> = vec![];
     for station in seats.flat_map(|seat| seat.stations.iter().flatten()) {
         if !all.iter().any(|known| Arc::ptr_eq(known, station)) {
             all.push(Arc::clone(station));
@@ -183,16 +183,16 @@ pub(super) fn stations<'a>(seats: impl Iterator<Item = &'a Arc<Seat>>) -> Vec<Ar
 mod tests {
     use super::*;
     use crate::nf::NfSpec;
-    use element::resolve::Address;
-    use element::resolve::table::Fact;
     use packet::MacAddr;
+    use port::interface::Address;
+    use port::interface::table::Fact;
 
     const SECOND_NS: u64 = 1_000_000_000;
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-    fn seat() -> (Seat, Arc<Station>) {
+    fn seat() -> (Seat, Arc<Interface>) {
         let own = Address::read("10.0.0.1/8").expect("an address");
-        let station = Arc::new(Station::new("lan", vec![own]));
+        let station = Arc::new(Interface::new("lan", vec![own]));
         station.add_way();
         let seat = Seat::new(NfSpec::default(), 0, 0, Arc::default());
         (seat.beside(vec![None, Some(Arc::clone(&station))]), station)
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// Says what the station's news are.
-    fn news(wishes: &mut Wishes, seat: &Seat, station: &Arc<Station>) -> Vec<Change> {
+    fn news(wishes: &mut Wishes, seat: &Seat, station: &Arc<Interface>) -> Vec<Change> {
         let news = station.take_news();
         wishes.note(seat, station, &news);
         told(wishes, seat)

@@ -10,10 +10,10 @@ use super::party::Party;
 use super::vital::Vitals;
 pub use crate::chain::{Access, Rights, Terms, WhenDown};
 use crate::chain::{Body, ProcessNf, Program};
-use element::resolve::Station;
 use nf::ends::FIRST_COUNTER;
 use nf::message::{Hello, MOST_REASONS, ToNf, UNSTATED};
 use nf::socket::Socket;
+use port::interface::Interface;
 use rustix::fd::OwnedFd;
 use shm::lend::Lender;
 use shm::page::Page;
@@ -163,7 +163,7 @@ pub struct Seat {
     /// The NFs that it hands packets to or gets them from, and its number among them.
     pub party: Option<(Arc<Party>, u8)>,
     /// What it may ask for neighbours, by the number of its output.
-    pub stations: Vec<Option<Arc<Station>>>,
+    pub stations: Vec<Option<Arc<Interface>>>,
     /// Neighbours that its process wants to know, and questions of its processes that were refused.
     pub neighbours: [AtomicU64; 2],
     /// What the supervisor is to say to the process, with a descriptor.
@@ -270,7 +270,7 @@ impl Seat {
 
     /// With stations that it may ask for neighbours.
     #[must_use]
-    pub fn beside(self, stations: Vec<Option<Arc<Station>>>) -> Seat {
+    pub fn beside(self, stations: Vec<Option<Arc<Interface>>>) -> Seat {
         Seat { stations, ..self }
     }
 

@@ -6,12 +6,12 @@ use super::seat::{Incarnation, Rights, Rings, Seat, Visitor};
 use super::supervisor::{Body, Process};
 use super::{container, find_program, log, peer};
 use confine::{Confinement, Sockets};
-use element::resolve::Station;
 use nf::handler::MOST_HANDLERS;
 use nf::message::{
     Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, Party, StationFacts, ToNf, Welcome,
 };
 use nf::socket::Socket;
+use port::interface::Interface;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags};
@@ -218,7 +218,7 @@ pub(super) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
 }
 
 /// What an NF is told of what is behind an interface.
-fn facts(station: &Station) -> Option<StationFacts> {
+fn facts(station: &Interface) -> Option<StationFacts> {
     let addresses = station.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
     Some(StationFacts { mac: station.mac()?.to_string(), addresses })
 }

@@ -11,10 +11,10 @@ use super::seat::{Incarnation, Seat, State};
 use super::start::{Start, receive, spawn, welcome};
 use super::vital::{Running, Watch};
 use confine::{Confined, Finding};
-use element::resolve::Station;
 use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
+use port::interface::Interface;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -276,7 +276,7 @@ enum Stage {
 }
 
 fn run(shared: &Shared) {
-    let (mut watched, mut stations): (Vec<Watched>, Vec<Arc<Station>>) = (vec![], vec![]);
+    let (mut watched, mut stations): (Vec<Watched>, Vec<Arc<Interface>>) = (vec![], vec![]);
     while !shared.end.load(Ordering::Acquire) {
         let seats = shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         for seat in seats.into_iter().skip(watched.len()) {

@@ -29,12 +29,12 @@ use crate::services::PortOpener;
 use diag::Diagnostics;
 use element::configure::Direction;
 use element::nf::NfLink;
-use element::resolve::Station;
 use handle::Queue;
 use packet::MacAddr;
 use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
 use port::file::{same_file, whole_name};
+use port::interface::Interface;
 use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
 use share::share;
 use shm::pool::{PacketPool, SharedPool};
@@ -78,7 +78,7 @@ pub struct Ports {
     /// NFs that hand packets to each other.
     parties: Parties,
     /// Ports and devices with addresses, by name.
-    stations: HashMap<String, Arc<Station>>,
+    stations: HashMap<String, Arc<Interface>>,
 }
 
 /// A trust group's name. Observers have one each, and taps one for each worker: two may read a packet at a time.
@@ -478,12 +478,12 @@ fn seats(processes: &[ProcessNf], workers: usize) -> impl Iterator<Item = Group>
 }
 
 /// The ports and devices of a chain that have addresses.
-fn stations(chain: &Chain) -> HashMap<String, Arc<Station>> {
+fn stations(chain: &Chain) -> HashMap<String, Arc<Interface>> {
     let ports = chain.ports.iter().map(|port| (&port.name, &port.station));
     let devices = chain.devices.iter().map(|device| (&device.name, &device.station));
     let station = |(name, declared): (&String, &Option<StationDecl>)| {
         let addresses = declared.as_ref()?.addresses.iter().map(|(address, _)| *address).collect();
-        Some((name.clone(), Arc::new(Station::new(name, addresses))))
+        Some((name.clone(), Arc::new(Interface::new(name, addresses))))
     };
     ports.chain(devices).filter_map(station).collect()
 }
@@ -536,7 +536,7 @@ impl PortOpener for Ports {
         }
     }
 
-    fn station(&self, name: &str) -> Option<Arc<Station>> {
+    fn station(&self, name: &str) -> Option<Arc<Interface>> {
         self.stations.get(name).map(Arc::clone)
     }
 

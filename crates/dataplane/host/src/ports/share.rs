@@ -1,6 +1,6 @@
 //! Made-up traffic for several workers: each makes the packets of its own flows, as if a device had shared them out.
 
-use element::steer::owner::worker_of;
+use element::steering::worker_of;
 use port::FrameSet;
 use std::sync::Arc;
 

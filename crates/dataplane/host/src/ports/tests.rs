@@ -177,7 +177,7 @@ fn made_up_traffic_is_spread_over_workers() {
         assert!(worker.is_finished());
     }
     assert_eq!(seen.len(), 7, "as many as were asked for");
-    assert!(seen.iter().all(|(worker, frame)| element::steer::owner::worker_of(frame, 2) == *worker));
+    assert!(seen.iter().all(|(worker, frame)| element::steering::worker_of(frame, 2) == *worker));
     let counted = (workers[0].stats().rx_packets, workers[1].stats().rx_packets, other.stats().rx_packets);
     assert!(counted.0 > 0 && counted.1 > 1 && counted.0 + counted.1 == 7 && counted.2 == 0, "{counted:?}");
     assert!(ports.open("gen", Direction::Send, 0).expect("opens").can_send());
@@ -294,7 +294,7 @@ fn elements_that_write_one_file_have_one_line() {
 
 #[test]
 fn a_chain_of_two_functions_runs_both_ways() {
-    let missing = ["Null", "Unqueue", "Queue"].iter().find(|class| element::find(class).is_none());
+    let missing = ["Null", "Unqueue", "Queue"].iter().find(|class| crate::registry::find(class).is_none());
     if let Some(class) = missing {
         eprintln!("SKIP: there is no element class {class} yet");
         return;

@@ -1,10 +1,10 @@
 //! `AverageCounter`: counts packets and measures for how long they come.
 
-use super::value::no_such_handler;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::no_such_handler;
 use click::config::parse;
 use ir::program::BinOp;
 use ir::verify::VerifyError;

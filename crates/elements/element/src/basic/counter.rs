@@ -2,11 +2,11 @@
 
 use super::handler_call::Trigger;
 use super::rate::{self, Average, SCALE};
-use super::value::{fixed_point_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{fixed_point_text, no_such_handler, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use ir::program::BinOp;

@@ -1,6 +1,6 @@
 //! What sources fill their packets with.
 
-use super::value::written;
+use crate::value::written;
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::{Args, parse};

@@ -18,7 +18,6 @@ mod paint_switch;
 mod print;
 pub(crate) mod printer;
 mod pull_switch;
-pub(crate) mod random;
 mod random_sample;
 mod rate;
 mod set_timestamp;
@@ -28,7 +27,6 @@ mod strip;
 mod switch;
 pub(crate) mod tee;
 mod truncate;
-pub(crate) mod value;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[

@@ -1,10 +1,10 @@
 //! `Paint`: sets a paint annotation.
 
-use super::value::{byte_anno, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{byte_anno, no_such_handler, written};
 use click::config::parse;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Program};

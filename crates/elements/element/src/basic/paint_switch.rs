@@ -1,11 +1,11 @@
 //! `PaintSwitch`, `CheckPaint` and `PaintTee`: go by the paint annotation.
 
 use super::tee::Copier;
-use super::value::{byte_anno, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{byte_anno, no_such_handler, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;

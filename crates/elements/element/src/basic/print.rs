@@ -1,11 +1,11 @@
 //! `Print`: prints packets.
 
 use super::printer::{Contents, HANDLERS, Layout};
-use super::value::{no_such_handler, time_text, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{no_such_handler, time_text, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;

@@ -1,11 +1,11 @@
 //! `RandomSample`: lets packets pass at random.
 
-use super::random;
-use super::value::{fixed_point_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::random;
+use crate::value::{fixed_point_text, no_such_handler, written};
 use click::config::parse;
 use ir::program::BinOp;
 use ir::verify::VerifyError;

@@ -2,12 +2,12 @@
 
 use super::data::Data;
 use super::handler_call::HandlerCall;
-use super::value::{no_such_handler, time_text, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
 use crate::queue::token_bucket::TokenBucket;
+use crate::value::{no_such_handler, time_text, written};
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::{Args, parse};

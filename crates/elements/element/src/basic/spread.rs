@@ -1,9 +1,9 @@
 //! `RoundRobinSwitch`, `HashSwitch` and `RandomSwitch`: spread packets over the outputs.
 
-use super::random;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
+use crate::random;
 use click::config::parse;
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;

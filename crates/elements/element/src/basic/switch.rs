@@ -1,10 +1,10 @@
 //! `Switch` and `StaticSwitch`: all packets to one of several outputs.
 
-use super::value::{no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{no_such_handler, written};
 use click::config::parse;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Program, Term};

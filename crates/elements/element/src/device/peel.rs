@@ -3,11 +3,11 @@
 //! A frame goes in, a frame comes out: where what is inside has no Ethernet header, the outer one's addresses stay and
 //! its type becomes that of what is inside.
 
-use crate::basic::value::no_such_handler;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::no_such_handler;
 use click::config::Names;
 use diag::{Diagnostic, Spanned, did_you_mean};
 use ir::program::{BinOp, Value};

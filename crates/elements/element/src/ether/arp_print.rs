@@ -2,11 +2,11 @@
 
 use super::header::{HEADER_BYTES, TYPE_IP};
 use crate::basic::printer::{HANDLERS, Outlet};
-use crate::basic::value::{ether_text, no_such_handler, time_text, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{ether_text, no_such_handler, time_text, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;

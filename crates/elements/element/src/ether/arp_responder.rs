@@ -1,11 +1,11 @@
 //! `ARPResponder`: answers ARP requests.
 
 use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
-use crate::basic::value::{ether_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{ether_text, no_such_handler, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::{Ip4Prefix, Names, NoNames, Parsed, parse, split_words};

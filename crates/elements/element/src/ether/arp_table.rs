@@ -1,11 +1,11 @@
 //! `ARPTable`: a table of neighbours that several queriers use.
 
 use super::neighbours::{Limits, Neighbours};
-use crate::basic::value::no_such_handler;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::no_such_handler;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 

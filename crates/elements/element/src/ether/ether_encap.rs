@@ -1,11 +1,11 @@
 //! `EtherEncap`: puts an Ethernet header before packets.
 
 use super::header::{EtherHeader, HEADER_BYTES, push_header};
-use crate::basic::value::{ether_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{ether_text, no_such_handler, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;

@@ -4,11 +4,11 @@
 //! addresses: frames to those that do not fit go everywhere, as to any unknown one.
 
 use crate::basic::tee::Copier;
-use crate::basic::value::{ether_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
 use crate::handler::{Handler, Merge};
+use crate::value::{ether_text, no_such_handler, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;

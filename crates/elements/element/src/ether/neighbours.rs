@@ -6,7 +6,7 @@
 //!
 //! Times are nanoseconds of the workers' clock.
 
-use crate::basic::value::{ether_text, time_text, written};
+use crate::value::{ether_text, time_text, written};
 use click::config::{Args, parse, split_words};
 use diag::{Span, Spanned};
 use std::collections::{HashMap, VecDeque};

@@ -1,11 +1,11 @@
 //! `StoreEtherAddress`: writes an address into packets.
 
 use super::header::{from_number, to_number};
-use crate::basic::value::{ether_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{ether_text, no_such_handler, written};
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use ir::program::BinOp;

@@ -1,11 +1,11 @@
 //! `VLANEncap` and `VLANDecap`: put a VLAN tag into Ethernet frames and take it out.
 
 use super::header::{BACK_ADDRESS, FRONT, HEADER_BYTES, set_headers};
-use crate::basic::value::{no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{no_such_handler, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;

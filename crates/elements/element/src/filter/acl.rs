@@ -10,7 +10,7 @@ use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table, TableSize};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use table::acl::{AclError, Classifier, Limits, MISS, Rule, Schema};
+use table::acl::{AclError, Classifier, FiveTuple, Limits, MISS, Rule, Schema};
 
 /// Words of a key.
 pub const KEY_WORDS: usize = 2;
@@ -44,30 +44,6 @@ pub struct Acl {
     tests: Vec<Test>,
     ports: bool,
     limits: Limits,
-}
-
-/// Packets by their addresses, ports and protocol: first and last value of each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FiveBox {
-    /// Source address.
-    pub src: (u32, u32),
-    /// Destination address.
-    pub dst: (u32, u32),
-    /// Source port; 65,536 where there are no ports.
-    pub sport: (u32, u32),
-    /// Destination port.
-    pub dport: (u32, u32),
-    /// Protocol.
-    pub proto: (u32, u32),
-}
-
-/// A list of boxes: the first that a packet is in decides.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct FirstMatch {
-    /// The boxes, and whether their packets are dropped.
-    pub boxes: Vec<(FiveBox, bool)>,
-    /// Whether packets in none of them are; `None` where that is not so simple.
-    pub others_dropped: Option<bool>,
 }
 
 /// Rules on their way to an [`Acl`].
@@ -149,13 +125,13 @@ impl Acl {
     }
 
     /// The boxes with their decisions, in order; `None` where rules ask more than addresses, protocol and ports.
-    pub fn boxes(&self) -> Option<impl Iterator<Item = (FiveBox, u32)> + '_> {
+    pub fn boxes(&self) -> Option<impl Iterator<Item = (FiveTuple, u32)> + '_> {
         self.tests.is_empty().then(|| {
             let decision = |slot: &u16| self.decision(usize::from(*slot)) as u32;
             self.rules.iter().zip(&self.slots).map(move |(rule, slot)| {
                 let side = |at: usize| (rule.ranges[at].lo, rule.ranges[at].hi);
                 let five =
-                    FiveBox { src: side(0), dst: side(1), sport: side(2), dport: side(3), proto: side(4) };
+                    FiveTuple { src: side(0), dst: side(1), sport: side(2), dport: side(3), proto: side(4) };
                 (five, decision(slot))
             })
         })

@@ -6,7 +6,7 @@
 //!
 //! Rules are numbered by what they decide: an output port, [`DENIED`] or [`NO_MATCH`].
 
-use super::acl::{self, Acl, AclBuilder, FirstMatch};
+use super::acl::{self, Acl, AclBuilder};
 use super::chain::chain;
 use super::diagram::diagram;
 use super::emit::emit;
@@ -17,6 +17,7 @@ use ir::verify::VerifyError;
 use ir::{BinOp, BlockId, Builder, Inst, Program, Term, Value};
 use packet::field::{self, Base};
 use std::sync::Arc;
+use table::acl::RuleList;
 use table::acl::{AclError, Limits};
 
 /// The decision of a rule that drops.
@@ -150,7 +151,7 @@ impl Plan {
     }
 
     /// The first list, where it is one of boxes and nothing stands before it.
-    pub fn first_match(&self) -> Option<FirstMatch> {
+    pub fn first_match(&self) -> Option<RuleList> {
         let drops = |decision: u32| decision == DENIED || decision == NO_MATCH;
         let (Some(Stage::Table(acl)), rest) = (self.stages.first(), self.stages.get(1..)?) else {
             return None;
@@ -160,7 +161,7 @@ impl Plan {
             _ => None,
         };
         let boxes = acl.boxes()?.map(|(five, decision)| (five, drops(decision))).collect();
-        Some(FirstMatch { boxes, others_dropped })
+        Some(RuleList { boxes, others_dropped })
     }
 
     /// The program of an element.

@@ -1,6 +1,6 @@
 //! The element behind the three classes: it runs a [`Plan`].
 
-use super::acl::{AclTable, FirstMatch};
+use super::acl::AclTable;
 use super::expr::Expr;
 use super::plan::Plan;
 use crate::configure::{Configure, Scope, Shape};
@@ -10,6 +10,7 @@ use ir::verify::VerifyError;
 use ir::{Program, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use table::acl::RuleList;
 use table::acl::{AclError, Limits};
 
 /// An element that sorts packets by rules.
@@ -62,7 +63,7 @@ impl Element for Sorter {
         self.tables.get_mut(index).map(|table| -> &mut dyn Table { table })
     }
 
-    fn first_match(&self) -> Option<FirstMatch> {
+    fn first_match(&self) -> Option<RuleList> {
         self.plan.first_match()
     }
 

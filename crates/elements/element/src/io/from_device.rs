@@ -6,7 +6,7 @@ use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Direction};
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
-use crate::steer::owner::{Owners, Spread};
+use crate::steering::{Owners, Spread};
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::parse;

@@ -1,10 +1,10 @@
 //! `DelayUnqueue` and `DelayShaper`: packets go on some time after their timestamp.
 
-use crate::basic::value::{no_such_handler, time_text, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
+use crate::value::{no_such_handler, time_text, written};
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::parse;

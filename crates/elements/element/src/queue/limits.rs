@@ -1,7 +1,7 @@
 //! Rates: what `RatedUnqueue`, `Shaper` and their bandwidth kin have in common.
 
 use super::token_bucket::TokenBucket;
-use crate::basic::value::written;
+use crate::value::written;
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::{Args, Names, Parsed, parse};

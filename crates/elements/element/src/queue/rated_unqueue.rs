@@ -1,11 +1,11 @@
 //! `RatedUnqueue` and `BandwidthRatedUnqueue`: from pull to push at a rate.
 
 use super::limits::{Limit, Unit};
-use crate::basic::value::{no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::{Element, Progress};
 use crate::handler::Handler;
+use crate::value::{no_such_handler, written};
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::parse;

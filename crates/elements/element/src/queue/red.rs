@@ -6,12 +6,12 @@
 //! before it have gone in or out.
 
 use super::length::QueueLength;
-use crate::basic::random;
-use crate::basic::value::{fixed_point_text, no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
 use crate::handler::{Handler, Merge};
+use crate::random;
+use crate::value::{fixed_point_text, no_such_handler, written};
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::{parse, split_words};
@@ -91,7 +91,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut names = vec![];
     for queue in queues.iter().flat_map(split_words) {
         match cx.services.element(cx.name, queue.as_str()) {
-            Some((name, class)) if crate::class::is_queue(class) => names.push(name),
+            Some((name, class)) if cx.services.is_queue(class) => names.push(name),
             Some((_, class)) => {
                 cx.error(queue.span, format!("`{queue}` is no queue: its class is {class}"));
                 fine = false;

@@ -1,10 +1,10 @@
 //! `RoundRobinSched`, `PrioSched` and `StrideSched`: pull from one of several inputs.
 
-use crate::basic::value::{no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::{no_such_handler, written};
 use crate::vector::Vector;
 use crate::work::Work;
 use click::config::parse;

@@ -1,11 +1,11 @@
 //! `Shaper` and `BandwidthShaper`: let pulls through at a rate.
 
 use super::limits::{Limit, Unit};
-use crate::basic::value::no_such_handler;
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::value::no_such_handler;
 use crate::vector::Vector;
 use crate::work::Work;
 

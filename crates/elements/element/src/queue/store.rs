@@ -5,11 +5,11 @@
 //! handlers have no packet pool; `length` does not count it any more.
 
 use super::length::QueueLength;
-use crate::basic::value::{no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
 use crate::handler::{Handler, Merge};
+use crate::value::{no_such_handler, written};
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use click::config::parse;

@@ -1,13 +1,13 @@
 //! Frames of ARP and neighbour discovery: what they say, and questions to be sent. What comes in is anybody's.
 
-use super::station::{Station, is_station};
-use super::table::{Ask, Fact};
 use crate::ether::arp_message::{self, End, Message, REPLY, REQUEST};
 use crate::ip6::ndadvertiser::{self, ETHER_BYTES, IP6_BYTES, is_sound_question};
 use crate::work::Work;
 use packet::view::icmp6::NEIGHBOR_SOLICITATION;
 use packet::view::nd::{self, Neighbor, SOLICITED};
 use packet::{Access, MacAddr};
+use port::interface::table::{Ask, Fact};
+use port::interface::{Interface, is_station};
 use shm::Packet;
 use shm::bytes::PacketBytes;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -32,7 +32,7 @@ pub(super) enum Verdict<T> {
 }
 
 /// Judges an ARP message, and tells the station what it says.
-pub(super) fn arp(station: &Station, mac: MacAddr, frame: &PacketBytes<'_>) -> Verdict<[u8; 42]> {
+pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) -> Verdict<[u8; 42]> {
     let message = Message::read(frame).filter(|_| frame.u16(ARP_LENGTHS.0) == Some(ARP_LENGTHS.1));
     let Some(Message { operation, sender, target }) = message else { return Verdict::Others };
     let is_ours = station.is_own(Ipv4Addr::from(target.ip).into());
@@ -58,7 +58,7 @@ pub(super) fn arp(station: &Station, mac: MacAddr, frame: &PacketBytes<'_>) -> V
 }
 
 /// Judges a message of neighbour discovery, and tells the station what it says.
-pub(super) fn nd(station: &Station, mac: MacAddr, packet: &Packet) -> Verdict<ndadvertiser::Received> {
+pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Verdict<ndadvertiser::Received> {
     let bytes = PacketBytes::new(packet);
     let address = |at| bytes.get::<16>(at).map(Ipv6Addr::from);
     let (Some(target), Some(dst)) = (address(TARGET), address(DESTINATION)) else { return Verdict::Others };
@@ -101,7 +101,7 @@ pub(super) fn nd(station: &Station, mac: MacAddr, packet: &Packet) -> Verdict<nd
 }
 
 /// Makes the frame of a question; `None` when there is no buffer, or no address to ask from.
-pub(super) fn question(station: &Station, mac: MacAddr, ask: Ask, work: &mut Work<'_>) -> Option<Packet> {
+pub(super) fn question(station: &Interface, mac: MacAddr, ask: Ask, work: &mut Work<'_>) -> Option<Packet> {
     match ask.ip {
         IpAddr::V4(wanted) => {
             let own = End { mac: mac.0, ip: station.ipv4_beside(wanted)?.to_bits() };

@@ -3,15 +3,13 @@
 //! Other packets than those of ARP and neighbour discovery take the program, which looks at three bytes at most.
 
 use super::message::{self, Verdict};
-use super::station::{Address, Station, is_station};
-use super::table::Ask;
-use crate::basic::value::{no_such_handler, written};
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope, Shape};
 use crate::element::{Element, Progress};
 use crate::ether::arp_message;
 use crate::handler::Handler;
 use crate::ip6::ndadvertiser::advertise;
+use crate::value::{no_such_handler, written};
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use click::config::{Names, Parsed, parse};
@@ -25,6 +23,8 @@ use packet::field::{Base, Field};
 use packet::view::icmp6::NEIGHBOR_SOLICITATION;
 use packet::view::nd::{OVERRIDE, ROUTER};
 use packet::view::{ethernet, protocol};
+use port::interface::table::Ask;
+use port::interface::{Address, Interface, is_station};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -86,7 +86,7 @@ const NEXT_HEADER: Field = data(20, 1);
 const ICMP6_TYPE: Field = data(54, 1);
 
 struct Resolver {
-    station: Arc<Station>,
+    station: Arc<Interface>,
     mac: MacAddr,
     /// Questions to be sent here; of one worker.
     asked: Option<Arc<ArrayQueue<Ask>>>,
@@ -136,7 +136,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     }
     let station = match cx.services.station(name.as_str()) {
         Some(station) => station,
-        None => cx.shared(Scope::AllWorkers, name.as_str(), || Station::new(name.as_str(), addresses))?,
+        None => cx.shared(Scope::AllWorkers, name.as_str(), || Interface::new(name.as_str(), addresses))?,
     };
     station.set_mac(mac);
     // All of a device's ports speak for one station.
@@ -273,7 +273,7 @@ impl Element for Resolver {
         let number = |counter: &AtomicU64| Some(counter.load(Relaxed).to_string());
         match handler {
             "table" => Some(self.station.with_table(|table| table.text())),
-            "count" => Some(self.station.with_table(|table| table.len()).to_string()),
+            "count" => Some(self.station.with_table(|table| table.count()).to_string()),
             "queries" => number(&counters.queries),
             "answers" => number(&counters.answers),
             "responses" => number(&counters.heard),

@@ -9,7 +9,7 @@
 //! Keys are two words: source and destination address; ports, a mark and the protocol. The mark keeps
 //! replies apart where ports do not: echo replies, and the replies of [`Kind::Address`].
 
-use crate::steer::owner::Whose;
+use crate::steering::Whose;
 use packet::FlowKey;
 use packet::checksum::Delta;
 use std::fmt;

@@ -6,7 +6,7 @@ use super::mapper::{MapperCell, SharedMapper};
 use super::named::{self, NamedPatterns};
 use super::pattern::{Pattern, PatternState, SharedPattern};
 use crate::configure::{Configure, Scope};
-use crate::steer::owner::Home;
+use crate::steering::Home;
 use click::config::{Names, parse, split_words};
 use diag::Spanned;
 use std::sync::{Arc, Mutex};

@@ -7,7 +7,7 @@ use super::pattern::SharedPattern;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
-use crate::steer::owner::Home;
+use crate::steering::Home;
 use click::config::{parse, split_words};
 use diag::Spanned;
 use std::sync::{Arc, Mutex};

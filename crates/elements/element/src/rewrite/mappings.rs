@@ -13,7 +13,7 @@ use super::free::Random;
 use super::input::{Choice, Outputs, Request, Spec};
 use super::lease::Lent;
 use super::pattern::SharedPattern;
-use crate::steer::owner::{Home, Whose};
+use crate::steering::{Home, Whose};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;

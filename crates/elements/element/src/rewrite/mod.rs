@@ -9,7 +9,7 @@
 //! - [`icmp`]: errors that speak of translated packets
 //!
 //! State is kept per worker: nothing here is seen by two workers. Replies are brought to the worker that has their
-//! mapping by what it notes in [`crate::steer::owner`].
+//! mapping by what it notes in [`crate::steering`].
 
 use crate::class::Class;
 

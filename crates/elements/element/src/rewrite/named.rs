@@ -5,7 +5,7 @@ use super::pattern::SharedPattern;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;
-use crate::steer::owner::Home;
+use crate::steering::Home;
 use click::config::split_words;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

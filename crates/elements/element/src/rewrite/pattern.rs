@@ -10,7 +10,7 @@
 use super::flow::{FlowId, Key, Kind};
 use super::free::{FreeSearch, Random};
 use super::input::Request;
-use crate::steer::owner::Home;
+use crate::steering::Home;
 use click::config::{Names, parse};
 use diag::Spanned;
 use std::fmt;

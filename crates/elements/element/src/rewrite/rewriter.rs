@@ -11,7 +11,7 @@ use super::table::SharedMappings;
 use crate::configure::{Configure, Scope, Shape};
 use crate::element::Element;
 use crate::handler::Handler;
-use crate::steer::owner::Home;
+use crate::steering::Home;
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::{Names, NoNames, parse};

@@ -5,7 +5,7 @@ use super::ageing::Age;
 use super::flow::{Key, Kind, LINE_BYTES, at, deltas};
 use super::input::Choice;
 use super::mappings::{Mappings, Refusal, SLACK};
-use crate::steer::owner::Whose;
+use crate::steering::Whose;
 use std::sync::atomic::Ordering::Relaxed;
 use table::TableError;
 use table::flow::RecordId;

@@ -2,16 +2,12 @@
 //!
 //! - `switch`: the element that chooses an instance for each packet
 //! - [`buckets`]: which instance has which flows, and who takes them over
-//! - `keys`: what of a frame says where it goes
-//! - [`owner`]: which worker a packet belongs to, where there are several
 //! - [`instances`]: what the instances tell: who takes packets, and how many each has
 
 use crate::class::Class;
 
 pub mod buckets;
 pub mod instances;
-mod keys;
-pub mod owner;
 mod switch;
 
 pub use switch::Policy;

@@ -2,11 +2,11 @@
 
 use super::buckets::Buckets;
 use super::instances::{Instances, MOST, all};
-use super::keys;
 use crate::class::{Class, StateScope};
 use crate::configure::Configure;
 use crate::element::Element;
 use crate::handler::Handler;
+use crate::steering::keys;
 use crate::vector::Batch;
 use crate::work::Work;
 use click::config::parse;

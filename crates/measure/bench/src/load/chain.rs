@@ -7,7 +7,7 @@ use crate::BenchError;
 use crate::machine::apart::Apart;
 use crate::machine::core_time::Thread;
 use crate::start::{Loaded, RunOptions};
-use element::steer::owner::worker_of;
+use element::steering::worker_of;
 use host::chain::{Chain, PortKind, Sink, Source};
 use host::ports::Ports;
 use host::running::Running;

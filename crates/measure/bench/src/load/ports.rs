@@ -4,10 +4,10 @@ use super::pace::{Batching, Notes, Pace, Ring};
 use super::stamp::{self, Stamp};
 use element::configure::Direction;
 use element::nf::NfLink;
-use element::resolve::Station;
 use host::PortOpener;
 use host::ports::Ports;
 use packet::{Access, MacAddr};
+use port::interface::Interface;
 use port::{Finding, Moved, Port, PortError, PortInfo, PortStats};
 use shm::pool::PacketPool;
 use shm::{Packet, PacketBytes, PacketBytesMut};
@@ -60,7 +60,7 @@ impl PortOpener for Paced<'_> {
         self.ports.open_nf(name, worker)
     }
 
-    fn station(&self, name: &str) -> Option<Arc<Station>> {
+    fn station(&self, name: &str) -> Option<Arc<Interface>> {
         self.ports.station(name)
     }
 

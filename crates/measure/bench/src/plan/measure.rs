@@ -235,7 +235,8 @@ fn mean_bytes(chain: &ClosedLoop) -> Option<f64> {
 /// What decides how a chain can be spread.
 fn facts(chain: &ClosedLoop) -> Facts {
     let report = chain.running().report();
-    let is_one = |class: &str| element::find(class).is_some_and(|class| class.state == StateScope::OneWorker);
+    let is_one =
+        |class: &str| host::registry::find(class).is_some_and(|class| class.state == StateScope::OneWorker);
     // One that hardly any packet reaches is in nobody's way.
     let most = report.received() / 100;
     let nodes =

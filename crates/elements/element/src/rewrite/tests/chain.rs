@@ -113,7 +113,7 @@ impl Chain {
     pub fn try_on(worker: usize, workers: usize, elements: &[Declaration]) -> Result<Chain, String> {
         let mut services = Declared::default();
         for (name, class, ..) in elements {
-            let class = crate::class::find(class).expect("a class");
+            let class = crate::class::find(crate::CLASSES, class).expect("a class");
             services.classes.insert(name.to_string(), class.name);
         }
         let mut nodes = HashMap::new();
@@ -138,7 +138,7 @@ impl Chain {
                 diags: &mut diags,
                 services: &mut services,
             };
-            let element = (crate::class::find(class).expect("a class").make)(&mut cx);
+            let element = (crate::class::find(crate::CLASSES, class).expect("a class").make)(&mut cx);
             mistakes += &diags.render_short(&map);
             let Some(element) = element else { continue };
             let program = element.lower(shape).map(|program| program.expect("a valid program"));

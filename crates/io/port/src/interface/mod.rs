@@ -1,14 +1,30 @@
-//! A station: what a port or virtual device is on its network, and what packet threads and control threads share
-//! of it.
+//! L3 interfaces: the addresses of a port or virtual device on its network, and what packet threads and control threads
+//! share of it.
+//!
+//! - [`table`]: its neighbours, their states, and what is to be done about each
+//! - [`wanted`]: the neighbours whose messages packet threads pass on
+//!
+//! A packet thread never waits here: what it hears goes into a queue, and questions come by another. The table has a
+//! lock, which a packet thread takes only where nobody has it.
+//!
+//! Invariant: an entry is in the table because somebody here asked for it, never because of a packet. So nobody on the
+//! network makes the table larger.
 
-use super::table::{Ask, Fact, Refusal, Report, Table};
-use super::wanted::Wanted;
+pub mod table;
+#[cfg(test)]
+mod tests;
+pub mod wanted;
+
+pub use table::{NeighbourTable, Refusal, Report};
+
 use crossbeam_queue::ArrayQueue;
 pub use packet::InterfaceAddress as Address;
 use packet::MacAddr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use table::{Ask, Fact};
+use wanted::Wanted;
 
 /// Facts that wait to be taken into the table, and questions that wait to be sent.
 const WAITING: usize = 256;
@@ -35,34 +51,35 @@ pub struct Counters {
     pub no_buffer: AtomicU64,
 }
 
-/// The station.
+/// The interface.
 #[derive(Debug)]
-pub struct Station {
+pub struct Interface {
     name: String,
     addresses: Vec<Address>,
     mac: OnceLock<MacAddr>,
-    pub(super) counters: Counters,
+    /// What happened.
+    pub counters: Counters,
     wanted: Arc<Wanted>,
     heard: ArrayQueue<Fact>,
     /// Ways out for questions: one for each port that the station asks by.
     ways: Mutex<Vec<Arc<ArrayQueue<Ask>>>>,
-    table: Mutex<Table>,
+    table: Mutex<NeighbourTable>,
     /// Whether what subscribers know is out of date.
     has_news: AtomicBool,
     /// Neighbours that were asked for and of which nothing is known.
     unresolved: AtomicU64,
 }
 
-impl Station {
+impl Interface {
     /// Of a port or device with addresses; its hardware address becomes known when its port is opened.
-    pub fn new(name: &str, addresses: Vec<Address>) -> Station {
+    pub fn new(name: &str, addresses: Vec<Address>) -> Interface {
         let wanted: Arc<Wanted> = Arc::default();
-        Station {
+        Interface {
             name: name.into(),
             addresses,
             mac: OnceLock::new(),
             counters: Counters::default(),
-            table: Mutex::new(Table::new(Arc::clone(&wanted))),
+            table: Mutex::new(NeighbourTable::new(Arc::clone(&wanted))),
             wanted,
             heard: ArrayQueue::new(WAITING),
             ways: Mutex::default(),
@@ -92,7 +109,7 @@ impl Station {
     }
 
     /// Counts something that happened.
-    pub(super) fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64, by: u64) {
+    pub fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64, by: u64) {
         counter(&self.counters).fetch_add(by, Relaxed);
     }
 
@@ -102,7 +119,7 @@ impl Station {
     }
 
     /// The address from which it asks for another: the one with the longest prefix that they share.
-    pub(super) fn own_beside(&self, ip: IpAddr) -> Option<IpAddr> {
+    fn own_beside(&self, ip: IpAddr) -> Option<IpAddr> {
         let beside = self.addresses.iter().filter(|own| own.reaches(ip));
         beside.max_by_key(|own| own.len).map(|own| own.ip)
     }
@@ -119,19 +136,19 @@ impl Station {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, NeighbourTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with the table, for a control thread.
-    pub(super) fn with_table<T>(&self, what: impl FnOnce(&mut Table) -> T) -> T {
+    pub fn with_table<T>(&self, what: impl FnOnce(&mut NeighbourTable) -> T) -> T {
         let mut table = self.lock();
         let result = what(&mut table);
         self.publish(&table);
         result
     }
 
-    fn publish(&self, table: &Table) {
+    fn publish(&self, table: &NeighbourTable) {
         self.has_news.store(table.has_news(), Relaxed);
         self.unresolved.store(table.unresolved() as u64, Relaxed);
     }
@@ -146,7 +163,7 @@ impl Station {
     }
 
     /// The same for an operator, who hears nothing of it: it is kept until it is deleted.
-    pub(super) fn pin(&self, ip: IpAddr) -> Result<(), Refusal> {
+    pub fn pin(&self, ip: IpAddr) -> Result<(), Refusal> {
         self.check(ip)?;
         self.with_table(|table| table.pin(ip))
     }
@@ -154,7 +171,7 @@ impl Station {
     /// Notes a neighbour by hand.
     ///
     /// # Errors
-    /// As [`Station::subscribe`].
+    /// As [`Interface::subscribe`].
     pub fn insert(&self, ip: IpAddr, mac: MacAddr) -> Result<(), Refusal> {
         self.check(ip)?;
         self.with_table(|table| table.insert(ip, mac))
@@ -185,7 +202,7 @@ impl Station {
         if !self.has_news.load(Relaxed) {
             return vec![];
         }
-        self.with_table(Table::take_news)
+        self.with_table(NeighbourTable::take_news)
     }
 
     /// Whether neighbours are looked for of which nothing is known.
@@ -225,7 +242,7 @@ impl Station {
     }
 
     /// The source for an IPv4 question.
-    pub(super) fn ipv4_beside(&self, ip: Ipv4Addr) -> Option<Ipv4Addr> {
+    pub fn ipv4_beside(&self, ip: Ipv4Addr) -> Option<Ipv4Addr> {
         match self.own_beside(ip.into())? {
             IpAddr::V4(own) => Some(own),
             IpAddr::V6(_) => None,
@@ -233,7 +250,7 @@ impl Station {
     }
 
     /// The source for an IPv6 question.
-    pub(super) fn ipv6_beside(&self, ip: Ipv6Addr) -> Option<Ipv6Addr> {
+    pub fn ipv6_beside(&self, ip: Ipv6Addr) -> Option<Ipv6Addr> {
         match self.own_beside(ip.into())? {
             IpAddr::V6(own) => Some(own),
             IpAddr::V4(_) => None,

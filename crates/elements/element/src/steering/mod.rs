@@ -4,9 +4,11 @@
 //! with that key shares out its packets. What translates addresses chooses ports for which the replies' hash leads to
 //! its own worker, where there is a choice, and notes the others here: replies are looked up before they are hashed.
 
-use super::keys::told_of;
+pub mod keys;
+
 use crate::configure::{Configure, Scope};
 use ir::LIST_CAPACITY;
+use keys::told_of;
 use packet::access::Access;
 use packet::flow::symmetric;
 use packet::view::protocol;

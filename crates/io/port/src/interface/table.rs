@@ -141,7 +141,7 @@ impl Entry {
 
 /// The table.
 #[derive(Debug)]
-pub struct Table {
+pub struct NeighbourTable {
     entries: HashMap<IpAddr, Entry>,
     /// When something is to be done about whom.
     due: BTreeSet<(u64, IpAddr)>,
@@ -156,9 +156,9 @@ pub struct Table {
     evicted: u64,
 }
 
-impl Table {
-    pub(super) fn new(wanted: Arc<Wanted>) -> Table {
-        Table {
+impl NeighbourTable {
+    pub(super) fn new(wanted: Arc<Wanted>) -> NeighbourTable {
+        NeighbourTable {
             entries: HashMap::new(),
             due: BTreeSet::new(),
             news: BTreeSet::new(),
@@ -172,7 +172,8 @@ impl Table {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    pub fn count(&self) -> usize {
         self.entries.len()
     }
 
@@ -197,7 +198,7 @@ impl Table {
     }
 
     /// How often neighbours were given up, and how many made room for others.
-    pub(super) fn failures(&self) -> (u64, u64) {
+    pub fn failures(&self) -> (u64, u64) {
         (self.failures, self.evicted)
     }
 
@@ -286,7 +287,7 @@ impl Table {
 
     /// Forgets what is known of a neighbour, which is looked for again where somebody wants to know; whether it was
     /// there. Whoever subscribed still does.
-    pub(super) fn delete(&mut self, ip: IpAddr) -> bool {
+    pub fn delete(&mut self, ip: IpAddr) -> bool {
         let now_ns = self.now_ns;
         let Some(entry) = self.entries.get(&ip) else { return false };
         if entry.subscribers == 0 {
@@ -300,7 +301,8 @@ impl Table {
         true
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Deletes every one, as [`NeighbourTable::delete`] does.
+    pub fn clear(&mut self) {
         let all: Vec<IpAddr> = self.entries.keys().copied().collect();
         for ip in all {
             self.delete(ip);
@@ -317,7 +319,7 @@ impl Table {
 
     /// Takes in what was heard (RFC 826, and RFC 4861 sections 7.2.3 and 7.2.5).
     pub(super) fn hear(&mut self, fact: Fact, now_ns: u64) {
-        let until_ns = Table::reachable_until(fact.ip, now_ns);
+        let until_ns = NeighbourTable::reachable_until(fact.ip, now_ns);
         self.change(fact.ip, |entry| {
             let is_other = fact.mac.is_some_and(|mac| entry.mac != Some(mac));
             if entry.state == State::Permanent {
@@ -391,7 +393,7 @@ impl Table {
     }
 
     /// A line for each entry, by address: its state, hardware address, seconds since it was heard of, subscribers.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|(ip, _)| **ip);
         let mut text = String::new();

@@ -25,7 +25,7 @@ pub(crate) fn next_unit(state: &mut u64) -> f64 {
 }
 
 /// Takes the next number from the sequence in a cell. Its low bits are as good as the others.
-pub(super) fn next(f: &mut Builder, cell: u16) -> Value {
+pub(crate) fn next(f: &mut Builder, cell: u16) -> Value {
     let mut state = f.value(Inst::CellLoad(cell));
     for (op, by) in [(BinOp::Shl, 13), (BinOp::Shr, 7), (BinOp::Shl, 17)] {
         let shifted = f.bin_const(op, state, by);

@@ -1,0 +1,72 @@
+//! The element classes that configurations may name.
+
+use click::PortCodes;
+use element::Class;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// All classes.
+pub fn all() -> impl Iterator<Item = &'static Class> {
+    element::CLASSES.iter().flat_map(|folder| folder.iter().copied())
+}
+
+/// The class with that name.
+pub fn find(name: &str) -> Option<&'static Class> {
+    static BY_NAME: LazyLock<HashMap<&str, &Class>> =
+        LazyLock::new(|| all().map(|class| (class.name, class)).collect());
+    BY_NAME.get(name).copied()
+}
+
+/// Whether elements of that class keep packets that others push until they are pulled.
+pub fn is_queue(class: &str) -> bool {
+    find(class).is_some_and(Class::is_queue)
+}
+
+/// Classes of Click and FastClick that have another name here, or nothing that they would do.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("LookupIPRoute", "Click calls it RadixIPLookup today: use that, or DirectIPLookup"),
+    ("LookupIPRouteMP", "use RadixIPLookup: every worker has the whole table"),
+    ("LookupIP6Route", "use RadixIP6Lookup or another of the lookups that `millrace elements` lists"),
+    ("CounterMP", "use Counter: every worker counts for itself, and handlers add up"),
+    ("AverageCounterMP", "use AverageCounter: every worker counts for itself, and handlers add up"),
+    ("ToHost", "use ToDevice with an interface that the host has: `ToDevice(\"net_tap0,iface=tap0\")`"),
+    ("FromHost", "use FromDevice with an interface that the host has: `FromDevice(\"net_tap0,iface=tap0\")`"),
+    ("PollDevice", "use FromDevice: devices are always polled"),
+];
+
+/// What to use in place of a class of Click or FastClick that is not here.
+pub fn instead_of(name: &str) -> Option<&'static str> {
+    ELSEWHERE.iter().find(|(class, _)| *class == name).map(|(_, remedy)| *remedy)
+}
+
+/// The names of all classes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|class| class.name)
+}
+
+/// The element classes, as the configuration language asks for them.
+pub struct KnownClasses;
+
+impl click::Classes for KnownClasses {
+    fn is_known(&self, name: &str) -> bool {
+        find(name).is_some()
+    }
+
+    fn names(&self) -> Vec<String> {
+        names().map(str::to_string).collect()
+    }
+
+    fn instead_of(&self, name: &str) -> Option<String> {
+        instead_of(name).map(str::to_string)
+    }
+
+    fn codes(&self, name: &str) -> Option<PortCodes> {
+        let class = find(name)?;
+        Some(PortCodes { ports: class.ports, processing: class.processing, flow: class.flow })
+    }
+
+    fn keeps_flows(&self, name: &str) -> bool {
+        let rewrites = element::rewrite::CLASSES.iter().any(|known| known.name == name);
+        (rewrites && name.ends_with("Rewriter")) || name == "IPReassembler"
+    }
+}
