@@ -8,7 +8,7 @@
 use super::arp_message::{self, End, FRAME_BYTES, Message, REPLY};
 use super::arp_resolved::{FRONT, RECORD_BYTES, Resolved, UNTIL_NS};
 use super::arp_table;
-use super::arp_waiting::Waiting;
+use super::arp_waiting::{NO_HEADROOM, Waiting};
 use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_IP, push_header};
 use super::neighbours::{Answer, Limits, Neighbours};
 use crate::class::{Class, StateScope};
@@ -83,10 +83,6 @@ const REASONS: &[&str] = &[
 ];
 const NO_DESTINATION: usize = 0;
 const NOT_CONFIGURED: usize = 1;
-pub(super) const NO_HEADROOM: usize = 2;
-pub(super) const NO_ANSWER: usize = 3;
-pub(super) const QUEUE_FULL: usize = 4;
-pub(super) const CLEARED: usize = 5;
 const STOPPED: usize = 6;
 const REPLY_READ: usize = 7;
 const NOT_REPLY: usize = 8;

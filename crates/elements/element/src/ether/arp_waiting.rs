@@ -2,7 +2,6 @@
 //!
 //! Every packet here is accounted as held, and counted in [`Neighbours::waiting`].
 
-use super::arp_querier::{CLEARED, NO_ANSWER, NO_HEADROOM, QUEUE_FULL};
 use super::header::EtherHeader;
 use super::neighbours::{Limits, Neighbours};
 use crate::vector::Batch;
@@ -10,6 +9,12 @@ use crate::work::Work;
 use shm::Packet;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
+
+// Drop reasons of the querier that count packets which wait or have waited, by their places in its list.
+pub(super) const NO_HEADROOM: usize = 2;
+pub(super) const NO_ANSWER: usize = 3;
+pub(super) const QUEUE_FULL: usize = 4;
+pub(super) const CLEARED: usize = 5;
 
 /// How often a worker with waiting packets looks for news from other workers.
 const LOOK_NS: u64 = 1_000_000;

@@ -15,49 +15,6 @@ use table::flow::RecordId;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The timeouts of a rewriter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timeouts {
-    /// Whether TCP flows are watched for payload and their end.
-    pub tcp: bool,
-    /// TCP with payload in both directions.
-    pub tcp_data_ns: u64,
-    /// TCP after its end.
-    pub tcp_done_ns: u64,
-    /// Other TCP.
-    pub tcp_nodata_ns: u64,
-    /// How long a TCP mapping is guaranteed.
-    pub tcp_guarantee_ns: u64,
-    /// Everything else.
-    pub other_ns: u64,
-    /// Everything else, once 3 packets passed, one of them in reply.
-    pub streaming_ns: u64,
-    /// How long other mappings are guaranteed.
-    pub guarantee_ns: u64,
-}
-
-impl Timeouts {
-    /// Click's, with everything but TCP at `other_s` seconds.
-    pub fn new(tcp: bool, other_s: u64) -> Timeouts {
-        Timeouts {
-            tcp,
-            tcp_data_ns: 86_400 * SECOND_NS,
-            tcp_done_ns: 240 * SECOND_NS,
-            tcp_nodata_ns: 300 * SECOND_NS,
-            tcp_guarantee_ns: 5 * SECOND_NS,
-            other_ns: other_s * SECOND_NS,
-            streaming_ns: other_s * SECOND_NS,
-            guarantee_ns: 5 * SECOND_NS,
-        }
-    }
-
-    pub(super) fn shortest_ns(&self) -> u64 {
-        let other = self.other_ns.min(self.streaming_ns).max(self.guarantee_ns);
-        let tcp = self.tcp_data_ns.min(self.tcp_done_ns).min(self.tcp_nodata_ns).max(self.tcp_guarantee_ns);
-        if self.tcp { tcp.min(other) } else { other }
-    }
-}
-
 /// What both lines of a mapping say together.
 #[derive(Clone, Copy, Debug)]
 pub struct Age {
@@ -80,16 +37,6 @@ struct Line {
     fin_ns: u64,
     rst_ns: u64,
     seen: u64,
-}
-
-/// Where the walk over the records stands.
-#[derive(Default, Debug)]
-pub struct Reaper {
-    last_ns: Option<u64>,
-    /// Record looks earned but not used, in nanoseconds times records.
-    credit: u128,
-    /// Mappings that a full table pushes out next, and their ends when they were chosen.
-    first_to_end: Vec<(u64, RecordId)>,
 }
 
 /// The longest round.

@@ -5,7 +5,9 @@
 
 use super::flow::{FlowId, Key};
 use super::free::Random;
-use super::input::{Choice, Request, Spec};
+use super::input::Spec;
+use super::model::Request;
+use super::pattern::Choice;
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 

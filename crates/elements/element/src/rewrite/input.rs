@@ -1,13 +1,15 @@
 //! Input specifications: what an input port does with packets that have no mapping.
 
-use super::flow::{FlowId, Kind};
+use super::flow::FlowId;
 use super::free::Random;
 use super::mapper::{MapperCell, SharedMapper};
+use super::model::{Outputs, Request};
 use super::named::{self, NamedPatterns};
-use super::pattern::{Pattern, PatternState, SharedPattern};
+use super::pattern::{Choice, SharedPattern};
+use super::reader::{Mistake, SpecReader};
 use crate::configure::{Configure, Scope};
 use crate::steering::Home;
-use click::config::{Names, parse, split_words};
+use click::config::split_words;
 use diag::Spanned;
 use std::sync::{Arc, Mutex};
 
@@ -25,82 +27,6 @@ pub enum Spec {
     Named(String, Arc<Mutex<NamedPatterns>>, Outputs),
     /// Makes mappings as an element says.
     Mapper(SharedMapper),
-}
-
-/// Output ports of a mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outputs {
-    /// Of the flow that made it.
-    pub forward: u8,
-    /// Of its replies.
-    pub reply: u8,
-}
-
-/// A new flow that asks for a mapping.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// The flow.
-    pub flow: FlowId,
-    /// Which packets are of one flow.
-    pub kind: Kind,
-    /// Its protocol.
-    pub protocol: u8,
-    /// Whether a value of a range serves one source only, whatever that talks to.
-    pub exclusive: bool,
-}
-
-/// What a new flow is to become.
-pub struct Choice {
-    /// The flow.
-    pub to: FlowId,
-    /// Where its packets go.
-    pub outputs: Outputs,
-    /// The pattern used.
-    pub pattern: Option<SharedPattern>,
-    /// Whether a value of the pattern's range was taken for it.
-    pub takes_value: bool,
-}
-
-/// What is needed to read specifications.
-pub struct SpecReader<'a> {
-    /// Names of addresses.
-    pub names: &'a dyn Names,
-    /// Output ports that there are.
-    pub outputs: usize,
-    /// The worker, and how many there are.
-    pub worker: (usize, usize),
-    /// The worker's place, where there are several.
-    pub home: Option<Home>,
-}
-
-/// A mistake: what is wrong, and where.
-pub type Mistake = (diag::Span, String);
-
-impl SpecReader<'_> {
-    fn port(&self, word: &Spanned, what: &str) -> Result<u8, Mistake> {
-        let port = parse::u32(word, self.names).map_err(|_| (word.span, format!("bad {what}")))?;
-        let port = u8::try_from(port).ok().filter(|&port| usize::from(port) < self.outputs);
-        port.ok_or_else(|| (word.span, format!("output port {word} is out of range")))
-    }
-
-    /// Reads `FOUTPUT ROUTPUT`.
-    pub fn outputs(&self, words: &[Spanned], place: diag::Span) -> Result<Outputs, Mistake> {
-        let [forward, reply] = words else {
-            return Err((place, "expected a forward and a reply output port".into()));
-        };
-        Ok(Outputs { forward: self.port(forward, "forward port")?, reply: self.port(reply, "reply port")? })
-    }
-
-    /// Makes a pattern of its own from its words.
-    pub fn pattern(&self, words: &[Spanned], place: diag::Span) -> Result<PatternState, Mistake> {
-        let pattern = Pattern::parse(words, self.names)
-            .map_err(|(at, what)| (words.get(at).map_or(place, |word| word.span), what.to_string()))?;
-        let values = pattern.range_top + 1;
-        let (worker, workers) = self.worker;
-        PatternState::new(pattern, worker, workers)
-            .map(|state| state.at_home(self.home.clone()))
-            .ok_or_else(|| (place, format!("{values} values are too few for {workers} workers")))
-    }
 }
 
 /// Reads a specification that needs nobody else: all but names of patterns and mappers.

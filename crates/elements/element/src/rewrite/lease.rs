@@ -4,9 +4,9 @@
 //! has its packets go through the program once in that time, which notes the use. So the reaper waits
 //! that much longer, and a mapping that goes earlier, for whatever reason, counts as a change.
 
-use super::ageing::Timeouts;
 use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
+use super::timeouts::Timeouts;
 use ir::{Lasting, Lease};
 use table::flow::RecordId;
 
@@ -14,17 +14,6 @@ use table::flow::RecordId;
 const MOST_GONE: usize = 8192;
 /// The longest lease.
 const LONGEST_NS: u64 = 2_000_000_000;
-
-/// What was promised.
-#[derive(Clone, Default, Debug)]
-pub(super) struct Lent {
-    /// For how long mappings are remembered, nanoseconds.
-    pub ns: u64,
-    /// Lines of mappings that went or changed earlier; until somebody asks, not more than so many.
-    pub gone: Vec<u64>,
-    /// How often there were more.
-    pub lost_count: u64,
-}
 
 impl Timeouts {
     fn lease_ns(&self) -> u64 {

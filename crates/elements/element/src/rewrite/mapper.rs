@@ -2,8 +2,10 @@
 
 use super::flow::FlowId;
 use super::free::Random;
-use super::input::{Choice, Outputs, Request, SpecReader};
+use super::model::{Outputs, Request};
+use super::pattern::Choice;
 use super::pattern::SharedPattern;
+use super::reader::SpecReader;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;

@@ -6,13 +6,14 @@
 //! so that the addresses that a burst found stay good: a mapping that has to make room is *condemned*
 //! and goes at the next tick, which is why the table has room for [`SLACK`] mappings beyond the capacity.
 
-use super::ageing::{Reaper, Timeouts};
 use super::endpoint::{Endpoints, Inside};
 use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
 use super::free::Random;
-use super::input::{Choice, Outputs, Request, Spec};
-use super::lease::Lent;
+use super::input::Spec;
+use super::model::{Outputs, Request};
+use super::pattern::Choice;
 use super::pattern::SharedPattern;
+use super::timeouts::Timeouts;
 use crate::steering::{Home, Whose};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -88,6 +89,28 @@ pub struct Settings {
     pub capacity: u32,
     /// The worker whose they are, where there are several.
     pub home: Option<Home>,
+}
+
+/// Where the walk over the records stands.
+#[derive(Default, Debug)]
+pub struct Reaper {
+    /// When it went on.
+    pub(super) last_ns: Option<u64>,
+    /// Record looks earned but not used, in nanoseconds times records.
+    pub(super) credit: u128,
+    /// Mappings that a full table pushes out next, and their ends when they were chosen.
+    pub(super) first_to_end: Vec<(u64, RecordId)>,
+}
+
+/// What was promised.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Lent {
+    /// For how long mappings are remembered, nanoseconds.
+    pub ns: u64,
+    /// Lines of mappings that went or changed earlier; until somebody asks, not more than so many.
+    pub gone: Vec<u64>,
+    /// How often there were more.
+    pub lost_count: u64,
 }
 
 /// The mappings.

@@ -1,11 +1,11 @@
 //! Address and port translation: `IPRewriter` and its kin.
 //!
 //! - [`flow`]: flow identities, keys and the record of a mapping
-//! - [`pattern`], [`free`], [`endpoint`]: what a new flow becomes
-//! - [`input`], [`mapper`], [`named`]: who says so
-//! - [`mappings`], [`store`], [`ageing`], [`show`], [`table`]: the mappings of a rewriter on one worker
+//! - [`model`]: what a new flow asks for; [`pattern`], [`free`], [`endpoint`]: what it becomes
+//! - [`reader`], [`mapper`], [`named`], [`input`]: specifications, read from arguments
+//! - [`timeouts`], [`mappings`], [`store`], [`ageing`], [`show`], [`table`]: the mappings of a rewriter on one worker
 //! - [`program`]: what is done to packets
-//! - [`rewriter`], [`class`], [`page`]: the rewriter elements
+//! - [`flavor`], [`rewriter`], [`class`], [`page`]: the rewriter elements
 //! - [`icmp`]: errors that speak of translated packets
 //!
 //! State is kept per worker: nothing here is seen by two workers. Replies are brought to the worker that has their
@@ -16,6 +16,7 @@ use crate::class::Class;
 mod ageing;
 mod class;
 mod endpoint;
+mod flavor;
 mod flow;
 mod free;
 mod icmp;
@@ -23,14 +24,17 @@ mod input;
 mod lease;
 mod mapper;
 mod mappings;
+mod model;
 mod named;
 mod page;
 mod pattern;
 mod program;
+mod reader;
 mod rewriter;
 mod show;
 mod store;
 mod table;
+mod timeouts;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[

@@ -1,7 +1,7 @@
 //! `IPRewriterPatterns`: patterns with names, which several rewriters may use.
 
-use super::input::SpecReader;
 use super::pattern::SharedPattern;
+use super::reader::SpecReader;
 use crate::class::{Class, StateScope};
 use crate::configure::{Configure, Scope};
 use crate::element::Element;

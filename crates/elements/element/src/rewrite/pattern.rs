@@ -9,7 +9,7 @@
 
 use super::flow::{FlowId, Key, Kind};
 use super::free::{FreeSearch, Random};
-use super::input::Request;
+use super::model::{Outputs, Request};
 use crate::steering::Home;
 use click::config::{Names, parse};
 use diag::Spanned;
@@ -194,6 +194,18 @@ pub struct PatternState {
 
 /// A pattern that several inputs may use. Its lock is taken when a mapping is made or goes.
 pub type SharedPattern = Arc<Mutex<PatternState>>;
+
+/// What a new flow is to become.
+pub struct Choice {
+    /// The flow.
+    pub to: FlowId,
+    /// Where its packets go.
+    pub outputs: Outputs,
+    /// The pattern used.
+    pub pattern: Option<SharedPattern>,
+    /// Whether a value of the pattern's range was taken for it.
+    pub takes_value: bool,
+}
 
 impl PatternState {
     /// A worker's part of a pattern; `None` when its range has fewer values than there are workers.

@@ -1,13 +1,14 @@
 //! The element behind all rewriter classes.
 
-use super::ageing::Timeouts;
-use super::class::Flavor;
+use super::flavor::Flavor;
 use super::flow::Kind;
 use super::free::Random;
-use super::input::{self, Spec, SpecReader};
+use super::input::{self, Spec};
 use super::mappings::{Budget, DEFAULT_CAPACITY, Mappings, REFUSALS, Settings};
 use super::program::{self, Lowering};
+use super::reader::SpecReader;
 use super::table::SharedMappings;
+use super::timeouts::Timeouts;
 use crate::configure::{Configure, Scope, Shape};
 use crate::element::Element;
 use crate::handler::Handler;

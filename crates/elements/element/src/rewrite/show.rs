@@ -1,6 +1,6 @@
 //! What handlers show of mappings, and what they change.
 
-use super::class::Flavor;
+use super::flavor::Flavor;
 use super::flow::{FlowId, Kind, LINE_BYTES, at};
 use super::input::Spec;
 use super::mappings::Mappings;

@@ -3,8 +3,8 @@
 
 use super::ageing::Age;
 use super::flow::{Key, Kind, LINE_BYTES, at, deltas};
-use super::input::Choice;
 use super::mappings::{Mappings, Refusal, SLACK};
+use super::pattern::Choice;
 use crate::steering::Whose;
 use std::sync::atomic::Ordering::Relaxed;
 use table::TableError;

@@ -14,6 +14,12 @@ const MOST_CALLS_DEEP: u32 = 16;
 const MOST_FILE_BYTES: u64 = expand::MOST_BYTES as u64;
 
 impl Interpreter {
+    /// The text with its substitutions; `None`, and told, where that does not work.
+    pub(super) fn expanded(&mut self, text: &str, protect: bool, work: &mut Work<'_>) -> Option<String> {
+        let result = expand::expand(text, protect, &mut Environment { script: self, work });
+        result.map_err(|message| self.tell(message)).ok()
+    }
+
     /// Reads a handler; `None`, and told, where that does not work.
     pub(super) fn read(
         &mut self,
@@ -196,9 +202,9 @@ fn next_random(state: &mut u64, below: u64) -> u64 {
 }
 
 /// Values for substitutions in a script's texts.
-pub(super) struct Environment<'a, 'b, 'c> {
-    pub script: &'a mut Interpreter,
-    pub work: &'b mut Work<'c>,
+struct Environment<'a, 'b, 'c> {
+    script: &'a mut Interpreter,
+    work: &'b mut Work<'c>,
 }
 
 impl expand::Values for Environment<'_, '_, '_> {

@@ -1,66 +1,14 @@
 //! Functions that scripts call as handlers: arithmetic, comparisons, texts.
 
 use super::expand::{shift, without_quotes, words};
+use super::number::{Number, real_text};
 use super::sprintf::sprintf;
 use click::config::{NoNames, parse, quote};
 use diag::{Span, Spanned};
 
-/// A number as configurations write them.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Number {
-    /// An integer.
-    Int(i64),
-    /// A real number.
-    Real(f64),
-}
-
-impl Number {
-    /// Reads a number.
-    pub fn parse(text: &str) -> Option<Number> {
-        let text = Spanned::derived(text, Span::NONE);
-        let int = parse::i64(&text, &NoNames).ok().map(Number::Int);
-        int.or_else(|| parse::f64(&text, &NoNames).ok().map(Number::Real))
-    }
-
-    /// As a real number.
-    pub fn real(self) -> f64 {
-        match self {
-            Number::Int(value) => value as f64,
-            Number::Real(value) => value,
-        }
-    }
-
-    fn text(self) -> String {
-        match self {
-            Number::Int(value) => value.to_string(),
-            Number::Real(value) => real_text(value),
-        }
-    }
-}
-
 /// A truth value as configurations write them.
 pub fn truth(text: &str) -> Option<bool> {
     parse::bool(&Spanned::derived(text.trim(), Span::NONE), &NoNames).ok()
-}
-
-/// A real number with up to 12 significant digits, as C's `%.12g` writes it.
-pub fn real_text(value: f64) -> String {
-    if !value.is_finite() {
-        let name = if value.is_nan() { "nan" } else { "inf" };
-        return if value.is_sign_negative() { format!("-{name}") } else { name.to_string() };
-    }
-    let scientific = format!("{value:.11e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let trim = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
-        false => text.to_string(),
-    };
-    if (-4..12).contains(&exponent) {
-        return trim(&format!("{value:.*}", (11 - exponent) as usize));
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", trim(mantissa), exponent.abs())
 }
 
 /// Calls a function; `None` when there is none by that name. `random` makes a number below the one that

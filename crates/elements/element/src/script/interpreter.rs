@@ -4,8 +4,7 @@
 //! worker that carries packets is never held up by a script. What goes wrong is told and the script goes
 //! on with its next instruction, as in Click.
 
-use super::calls::Environment;
-use super::expand::{expand, shift, without_quotes};
+use super::expand::{shift, without_quotes};
 use super::function;
 use super::program::{End, Instruction, Output, Program, Target};
 use crate::work::Work;
@@ -410,12 +409,6 @@ impl Interpreter {
         if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
             self.tell(format!("{}: {error}", path.display()));
         }
-    }
-
-    /// The text with its substitutions; `None`, and told, where that does not work.
-    fn expanded(&mut self, text: &str, protect: bool, work: &mut Work<'_>) -> Option<String> {
-        let result = expand(text, protect, &mut Environment { script: self, work });
-        result.map_err(|message| self.tell(message)).ok()
     }
 
     pub(super) fn tell(&mut self, message: String) {

@@ -2,12 +2,13 @@
 //!
 //! - [`program`]: the instructions, read from the configuration
 //! - [`interpreter`]: carries them out; [`calls`]: the handlers that they read and write
-//! - [`expand`], [`function`], [`sprintf`]: substitution, and what can be called in it
+//! - [`expand`], [`function`], [`sprintf`], [`number`]: substitution, and what can be called in it
 
 mod calls;
 mod expand;
 mod function;
 mod interpreter;
+mod number;
 mod program;
 mod sprintf;
 #[cfg(test)]

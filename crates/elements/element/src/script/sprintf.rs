@@ -1,7 +1,7 @@
 //! `sprintf` for scripts: `%d`, `%i`, `%u`, `%o`, `%x`, `%X`, `%s`, `%%` with flags, width and precision.
 
 use super::expand::{without_quotes, words};
-use super::function::Number;
+use super::number::Number;
 
 /// Widths and precisions beyond this are mistakes.
 const WIDEST: usize = 1_000;

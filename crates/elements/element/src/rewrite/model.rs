@@ -1,0 +1,25 @@
+//! What a new flow asks for.
+
+use super::flow::{FlowId, Kind};
+
+/// Output ports of a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outputs {
+    /// Of the flow that made it.
+    pub forward: u8,
+    /// Of its replies.
+    pub reply: u8,
+}
+
+/// A new flow that asks for a mapping.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// The flow.
+    pub flow: FlowId,
+    /// Which packets are of one flow.
+    pub kind: Kind,
+    /// Its protocol.
+    pub protocol: u8,
+    /// Whether a value of a range serves one source only, whatever that talks to.
+    pub exclusive: bool,
+}
