@@ -670,7 +670,7 @@ fn every_class_is_counted_or_has_a_reason() {
     let listed: Vec<&str> = CASES.iter().chain(EXCEPTIONS).map(|(class, _)| *class).collect();
     let distinct: BTreeSet<&str> = listed.iter().copied().collect();
     assert_eq!(listed.len(), distinct.len(), "a class is listed twice");
-    let all: BTreeSet<&str> = element::class::names().collect();
+    let all: BTreeSet<&str> = host::registry::names().collect();
     let missing: Vec<_> = all.difference(&distinct).collect();
     let unknown: Vec<_> = distinct.difference(&all).collect();
     assert!(missing.is_empty() && unknown.is_empty(), "not listed: {missing:?}; no classes: {unknown:?}");
