@@ -88,7 +88,7 @@ fn held<T>(
     made: &Program,
     with: impl FnOnce(&prove::Stretch<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let programs: Vec<Arc<Program>> = stretch
+    let programs: Vec<Arc<ir::Verified>> = stretch
         .parts
         .iter()
         .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))

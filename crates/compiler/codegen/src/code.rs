@@ -10,7 +10,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module};
-use ir::Program;
+use ir::{Program, Verified};
 use std::sync::Arc;
 
 /// Why no machine code was made.
@@ -46,7 +46,7 @@ pub struct CodeBuilder {
     module: JITModule,
     context: Context,
     frontend: FunctionBuilderContext,
-    programs: Vec<(Functions, Option<Functions>)>,
+    programs: Vec<(Arc<Verified>, Functions, Option<Functions>)>,
     /// Assembly of each region compiled so far, where it was asked for.
     listing: Option<(Listed, String)>,
     code_bytes: usize,
@@ -55,17 +55,31 @@ pub struct CodeBuilder {
 /// Compiled programs. The executable memory goes when the last owner does.
 pub struct Code {
     module: Option<JITModule>,
-    programs: Vec<Compiled>,
+    programs: Vec<Forms>,
 }
 
-/// One program, ready to run.
+/// A program and its machine code, which cannot be taken apart: what runs is the code of this program.
+///
+/// ```compile_fail,E0451
+/// fn forge(code: std::sync::Arc<codegen::Code>, other: usize) -> codegen::Compiled {
+///     codegen::Compiled { code, number: other }
+/// }
+/// ```
+#[derive(Clone)]
 pub struct Compiled {
+    code: Arc<Code>,
+    number: usize,
+}
+
+/// One program and its functions.
+pub(crate) struct Forms {
+    pub(crate) program: Arc<Verified>,
     staged: Form,
     walked: Option<Form>,
 }
 
 /// A plan and its functions.
-pub struct Form {
+pub(crate) struct Form {
     plan: Plan,
     regions: Vec<RegionFn>,
 }
@@ -123,14 +137,20 @@ impl CodeBuilder {
         self.code_bytes
     }
 
-    /// Compiles a verified program.
+    /// Compiles a program.
+    ///
+    /// ```compile_fail,E0308
+    /// fn forge(builder: &mut codegen::CodeBuilder, program: std::sync::Arc<ir::Program>) {
+    ///     let _ = builder.add(&program);
+    /// }
+    /// ```
     ///
     /// # Errors
     /// When Cranelift refuses it.
-    pub fn add(&mut self, program: &Program) -> Result<ProgramId, CodegenError> {
+    pub fn add(&mut self, program: &Arc<Verified>) -> Result<ProgramId, CodegenError> {
         let staged = self.compile(program, plan(program, false))?;
         let walked = region::has_walkable_tables(program).then(|| self.compile(program, plan(program, true)));
-        self.programs.push((staged, walked.transpose()?));
+        self.programs.push((Arc::clone(program), staged, walked.transpose()?));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -187,7 +207,11 @@ impl CodeBuilder {
         };
         let compiled = self.programs.into_iter();
         let programs = compiled
-            .map(|(staged, walked)| Compiled { staged: form(staged), walked: walked.map(form) })
+            .map(|(program, staged, walked)| Forms {
+                program,
+                staged: form(staged),
+                walked: walked.map(form),
+            })
             .collect();
         Ok(Arc::new(Code { module: Some(self.module), programs }))
     }
@@ -195,12 +219,27 @@ impl CodeBuilder {
 
 impl Code {
     /// A compiled program.
-    pub fn program(&self, id: ProgramId) -> &Compiled {
-        &self.programs[id.0]
+    ///
+    /// # Panics
+    /// When the number is that of another builder, which had more programs.
+    pub fn compiled(self: &Arc<Code>, id: ProgramId) -> Compiled {
+        assert!(id.0 < self.programs.len(), "a program of another builder");
+        Compiled { code: Arc::clone(self), number: id.0 }
     }
 }
 
 impl Compiled {
+    /// The program.
+    pub fn program(&self) -> &Arc<Verified> {
+        &self.forms().program
+    }
+
+    pub(crate) fn forms(&self) -> &Forms {
+        &self.code.programs[self.number]
+    }
+}
+
+impl Forms {
     /// The form with all lookups between stages.
     pub fn staged(&self) -> &Form {
         &self.staged

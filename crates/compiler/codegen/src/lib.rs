@@ -18,6 +18,6 @@ mod lower;
 pub mod region;
 pub mod stage;
 
-pub use code::{Code, CodeBuilder, CodegenError, Listed, ProgramId};
+pub use code::{Code, CodeBuilder, CodegenError, Compiled, Listed, ProgramId};
 pub use ir::{Exits, LIST_CAPACITY};
 pub use stage::{Burst, Engine, Scratch, SlotBuffer, pass, run};

@@ -7,25 +7,35 @@
 #![expect(unsafe_code, reason = "calls machine code")]
 
 use crate::abi::Context;
-use crate::code::{Code, ProgramId};
+use crate::code::Compiled;
 use crate::region::{ListLayout, Region, Site};
 use ir::eval::{self, Buffer, Exit, State};
 use ir::program::{Matching, TableDecl};
 use ir::table::PrefixWalk;
-use ir::{Created, Program, Table};
+use ir::{Created, Program, Table, Verified};
 use ir::{Exits, LIST_CAPACITY};
 use packet::access::Access;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;
 use std::sync::Arc;
 
-/// How a program is run.
+/// A program, and how it is run.
 #[derive(Clone)]
 pub enum Engine {
     /// As machine code.
-    Native(Arc<Code>, ProgramId),
+    Native(Compiled),
     /// By the reference evaluator.
-    Evaluator,
+    Evaluator(Arc<Verified>),
+}
+
+impl Engine {
+    /// The program that it runs.
+    pub fn program(&self) -> &Arc<Verified> {
+        match self {
+            Engine::Native(compiled) => compiled.program(),
+            Engine::Evaluator(program) => program,
+        }
+    }
 }
 
 /// Lanes between stages; one for each worker, reused by all its programs.
@@ -92,14 +102,13 @@ pub struct Burst<'a> {
 /// cells than the program declares, or a table has keys or records of another size.
 pub fn run(
     engine: &Engine,
-    program: &Program,
     burst: Burst<'_>,
     state: &mut State<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) {
     let list = burst.list;
-    if let Some(port) = pass(engine, program, burst, state, scratch, exits) {
+    if let Some(port) = pass(engine, burst, state, scratch, exits) {
         exits.extend(port, list);
     }
 }
@@ -112,19 +121,15 @@ pub fn run(
 #[inline]
 pub fn pass(
     engine: &Engine,
-    program: &Program,
     burst: Burst<'_>,
     state: &mut State<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
     assert!(burst.packets.len() <= LIST_CAPACITY && burst.list.len() <= LIST_CAPACITY);
-    if state.cells.len() < program.cells.len() {
-        too_few_cells(program, state.cells.len());
-    }
     match engine {
-        Engine::Native(code, id) => native(program, code, *id, burst, state, scratch, exits),
-        Engine::Evaluator => {
+        Engine::Native(compiled) => native(compiled, burst, state, scratch, exits),
+        Engine::Evaluator(program) => {
             evaluate(program, burst, state, exits);
             None
         }
@@ -132,16 +137,18 @@ pub fn pass(
 }
 
 fn native(
-    program: &Program,
-    code: &Code,
-    id: ProgramId,
+    compiled: &Compiled,
     burst: Burst<'_>,
     state: &mut State<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
     let Burst { input, packets, list } = burst;
-    let compiled = code.program(id);
+    let compiled = compiled.forms();
+    let program: &Program = &compiled.program;
+    if state.cells.len() < program.cells.len() {
+        too_few_cells(program, state.cells.len());
+    }
     let form = match compiled.walked() {
         Some(walked) if scratch.find_walks(program, state) => walked,
         _ => compiled.staged(),
@@ -170,7 +177,7 @@ fn native(
     let region = form.region(plan.entries[input]);
     // SAFETY: the list names packets of the vector (asserted), each of which is live (the caller's);
     // lists have room for `LIST_CAPACITY` packets and lanes for as many (`make_room`); there are as many
-    // cells as the program declares (`pass`); the program was verified, so that it touches only bytes, cells
+    // cells as the program declares (asserted); the program was verified, so that it touches only bytes, cells
     // and records that are there. Records that it walks to are where `ir::Table` promises, at the distance
     // that the program declares (`check_table`).
     unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };

@@ -3,7 +3,7 @@
 
 use codegen::{Burst, CodeBuilder, Engine, Exits, Scratch};
 use ir::eval::{Buffer, State};
-use ir::{BinOp, Builder, Created, Inst, Program, Table, Term, Value};
+use ir::{BinOp, Builder, Created, Inst, Program, Table, Term, Value, Verified};
 use packet::access::Access;
 use packet::anno;
 use packet::field::{self, Base, Field};
@@ -13,6 +13,7 @@ use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::pool::{Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A table of 16-byte records that the test can read: they live in boxes, and machine code has their addresses.
@@ -77,6 +78,10 @@ unsafe impl Table for BoxTable {
     }
 }
 
+fn verified(program: &Program) -> Arc<Verified> {
+    Arc::new(Verified::new(program.clone()).expect("a valid program"))
+}
+
 /// Bytes, header offsets, annotations and type of a packet.
 type Facts = (Vec<u8>, [u16; 3], Vec<u8>, u8);
 
@@ -113,7 +118,7 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
     for now_ns in [5, 6] {
         let mut state = State { cells: &mut cells, tables: &mut tables, now_ns };
         let burst = Burst { input: 0, packets: &mut packets, list: &list };
-        codegen::run(engine, program, burst, &mut state, &mut scratch, &mut exits);
+        codegen::run(engine, burst, &mut state, &mut scratch, &mut exits);
     }
     let lists = usize::from(program.outputs) + program.reasons.len() + program.slow.len();
     let exit_of = list.iter().map(|index| (0..lists).find(|at| exits.list(*at).contains(index))).collect();
@@ -285,9 +290,9 @@ proptest! {
         let parsed = ir::text::parse(&ir::text::print(&program)).expect("own text");
         prop_assert_eq!(&parsed, &program);
         let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&program).expect("compiles");
-        let native = Engine::Native(builder.finish().expect("memory"), id);
-        let expected = run(&program, &Engine::Evaluator, &frames, refuse_odd);
+        let id = builder.add(&verified(&program)).expect("compiles");
+        let native = Engine::Native(builder.finish().expect("memory").compiled(id));
+        let expected = run(&program, &Engine::Evaluator(verified(&program)), &frames, refuse_odd);
         prop_assert_eq!(run(&program, &native, &frames, refuse_odd), expected);
     }
 }
@@ -320,13 +325,13 @@ fn constant_changes_of_every_checksum() {
     for (old, new, bits) in narrow.into_iter().chain(wide.map(|(old, new)| (old, new, 32))) {
         let program = step(old, new, bits);
         let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&program).expect("compiles");
-        let native = Engine::Native(builder.finish().expect("memory"), id);
+        let id = builder.add(&verified(&program)).expect("compiles");
+        let native = Engine::Native(builder.finish().expect("memory").compiled(id));
         for batch in 0..4u16 {
             let frame =
                 |frame: u16| (0..WORDS).flat_map(move |n| ((batch * 256 + frame) * WORDS + n).to_be_bytes());
             let frames: Vec<Vec<u8>> = (0..256).map(|at| frame(at).collect()).collect();
-            let expected = run(&program, &Engine::Evaluator, &frames, false);
+            let expected = run(&program, &Engine::Evaluator(verified(&program)), &frames, false);
             assert_eq!(run(&program, &native, &frames, false), expected, "{old:#x} to {new:#x}, {bits} bits");
         }
     }
@@ -388,9 +393,9 @@ fn what_was_asked_holds_no_longer_than_the_packet_stays_as_it_was() {
     for (pull, skip) in skips.into_iter().flat_map(|skip| [(false, skip), (true, skip)]) {
         let program = cut(pull, skip);
         let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&program).expect("compiles");
-        let native = Engine::Native(builder.finish().expect("memory"), id);
-        let expected = run(&program, &Engine::Evaluator, &frames, false);
+        let id = builder.add(&verified(&program)).expect("compiles");
+        let native = Engine::Native(builder.finish().expect("memory").compiled(id));
+        let expected = run(&program, &Engine::Evaluator(verified(&program)), &frames, false);
         assert_eq!(run(&program, &native, &frames, false), expected, "pull {pull}, skip {skip:?}");
     }
 }
@@ -402,13 +407,13 @@ fn a_list_names_packets_of_the_vector_only() {
     f.emit(0);
     let program = f.finish().expect("a valid program");
     let mut builder = CodeBuilder::new().expect("this machine");
-    let id = builder.add(&program).expect("compiles");
-    let engine = Engine::Native(builder.finish().expect("memory"), id);
+    let id = builder.add(&verified(&program)).expect("compiles");
+    let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
     let (mut packets, mut tables) = ([Packet::EMPTY; 2], ());
     let mut state = State { cells: &mut [], tables: &mut tables, now_ns: 0 };
     let burst = Burst { input: 0, packets: &mut packets, list: &[0, 2] };
     let mut exits = Exits::with_capacity(1);
-    codegen::run(&engine, &program, burst, &mut state, &mut Scratch::default(), &mut exits);
+    codegen::run(&engine, burst, &mut state, &mut Scratch::default(), &mut exits);
 }
 
 /// Runs one packet that looks up its length in a table of two key words and 16 bytes, and adds to a cell.
@@ -422,14 +427,14 @@ fn run_on(table: impl Table + 'static, cells: &mut [u64]) {
     f.emit(0);
     let program = f.finish().expect("a valid program");
     let mut builder = CodeBuilder::new().expect("this machine");
-    let id = builder.add(&program).expect("compiles");
-    let engine = Engine::Native(builder.finish().expect("memory"), id);
+    let id = builder.add(&verified(&program)).expect("compiles");
+    let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
     let mut packets = [Packet::EMPTY];
     let mut tables: Vec<Box<dyn Table>> = vec![Box::new(table)];
     let mut state = State { cells, tables: &mut tables, now_ns: 0 };
     let burst = Burst { input: 0, packets: &mut packets, list: &[0] };
     let mut exits = Exits::with_capacity(1);
-    codegen::run(&engine, &program, burst, &mut state, &mut Scratch::default(), &mut exits);
+    codegen::run(&engine, burst, &mut state, &mut Scratch::default(), &mut exits);
     assert_eq!(exits.dropped(0), [0]);
 }
 

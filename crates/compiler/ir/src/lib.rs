@@ -10,6 +10,7 @@
 //! - [`builder`]: how elements write programs
 //! - [`text`]: printer and parser of the text form
 //! - [`verify`]: the invariants that every program must hold
+//! - [`verified`]: programs that hold them
 //! - [`eval`]: the reference evaluator
 //! - [`exits`]: where the packets of a batch went
 //! - [`table`]: what a lookup table offers to a program
@@ -22,6 +23,7 @@ mod fuzz;
 pub mod program;
 pub mod table;
 pub mod text;
+pub mod verified;
 pub mod verify;
 
 pub use builder::Builder;
@@ -29,3 +31,4 @@ pub use exits::{Exits, LIST_CAPACITY};
 pub use fuzz::fuzz_text;
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 pub use table::{Created, Lasting, Lease, Table, TableSize, Tables};
+pub use verified::Verified;

@@ -95,6 +95,21 @@ pub struct TableSize {
 ///   `table::lpm::MISS` or numbers of records, for as long as above; nobody writes that part.
 ///
 /// `bytes` and [`Table::key_words`] are the same in every call on a table.
+///
+/// Safe code makes no table:
+///
+/// ```compile_fail,E0200
+/// struct Forged;
+///
+/// impl ir::Table for Forged {
+///     fn key_words(&self) -> usize { 1 }
+///     fn record_bytes(&self) -> Option<usize> { Some(64) }
+///     fn lookup(&self, _: &[u64]) -> Option<u64> { Some(8) }
+///     fn create(&mut self, _: &[u64], _: &[u64], _: u64) -> ir::Created { ir::Created::Record(8) }
+///     fn record_load(&self, _: u64, _: u16, _: u8) -> u64 { 0 }
+///     fn record_store(&mut self, _: u64, _: u16, _: u8, _: u64) {}
+/// }
+/// ```
 pub unsafe trait Table: Send {
     /// Words of a key.
     fn key_words(&self) -> usize;

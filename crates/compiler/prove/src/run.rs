@@ -6,13 +6,14 @@ use crate::compose::Numbering;
 use crate::tables::{Call, TestTables};
 use codegen::{Burst, CodeBuilder, CodegenError, Engine, Exits, Scratch};
 use ir::eval::{Exit, State};
-use ir::{Table, Tables};
+use ir::{Table, Tables, Verified};
 use packet::access::Access;
 use packet::anno::ANNO_BYTES;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;
 use shm::pool::{Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
+use std::sync::Arc;
 use synth::classes::packets::Made;
 
 /// Where a packet leaves a stretch, by element.
@@ -106,8 +107,12 @@ impl<'a> Runs<'a> {
     /// When no machine code can be made.
     pub fn new(stretch: &'a Stretch<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
         let mut builder = CodeBuilder::new()?;
-        let id = builder.add(stretch.made)?;
-        let engine = Engine::Native(builder.finish()?, id);
+        let broken = |error: ir::verify::VerifyError| CodegenError::Compile {
+            program: stretch.made.name.clone(),
+            what: error.to_string(),
+        };
+        let id = builder.add(&Arc::new(Verified::new(stretch.made.clone()).map_err(broken)?))?;
+        let engine = Engine::Native(builder.finish()?.compiled(id));
         let region = Region::create(RegionOptions::slots(64))
             .map_err(|error| CodegenError::Machine(format!("no memory for packets: {error}")))?;
         let pool = SharedPool::new(region).worker();
@@ -205,7 +210,7 @@ impl<'a> Runs<'a> {
         let mut state = State { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
         let program = self.stretch.made;
         let burst = Burst { input: entry, packets: &mut packets, list: &[0] };
-        codegen::run(&self.engine, program, burst, &mut state, &mut self.scratch, &mut self.exits);
+        codegen::run(&self.engine, burst, &mut state, &mut self.scratch, &mut self.exits);
         let (outputs, reasons) = (usize::from(program.outputs), program.reasons.len());
         let lists = outputs + reasons + program.slow.len();
         let list = (0..lists).find(|at| !self.exits.list(*at).is_empty());

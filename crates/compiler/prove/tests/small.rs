@@ -85,7 +85,7 @@ fn linked_and_optimised_programs_are_equal() {
     let setup = Setup::new();
     let linked = setup.linked();
     assert!(!linked.flow.counted.is_empty(), "ways meet again");
-    for made in [linked.program.clone(), optimize(&linked.program)] {
+    for made in [linked.program.clone().into_program(), optimize(&linked.program)] {
         let proof = setup.prove(&linked, &made, &Limits::default());
         assert!(proof.is_equal(), "{:?}", proof.comparison);
         assert_eq!(proof.tried.missed, 0);
@@ -117,13 +117,15 @@ fn faults_of_the_linker_are_found() {
         ("the exit", |linked| linked.outputs[0] = (2, 0)),
         ("what a cell counts", |linked| {
             let count = linked.program.cells.len() as u16;
-            for (_, inst) in linked.program.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+            let mut program = linked.program.clone().into_program();
+            for (_, inst) in program.blocks.iter_mut().flat_map(|block| &mut block.insts) {
                 if let Inst::CellAdd(cell, _) = inst
                     && *cell + 1 == count
                 {
                     *cell = 0;
                 }
             }
+            linked.program = ir::Verified::new(program).expect("a valid program");
         }),
     ];
     for (what, fault) in faults {

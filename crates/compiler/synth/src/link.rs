@@ -14,7 +14,7 @@ mod flow;
 pub use flow::{Flow, Side, Step};
 
 use ir::program::{Cell, TableDecl};
-use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
+use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value, Verified};
 use std::collections::HashMap;
 
 /// An element of a stretch.
@@ -42,7 +42,7 @@ pub struct Wire {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     /// The program. Its input ports are the entries asked for.
-    pub program: Program,
+    pub program: Verified,
     /// For each output port of the program, the part and its port.
     pub outputs: Vec<(usize, usize)>,
     /// For each drop reason, the part and its reason.
@@ -278,9 +278,8 @@ impl<'a> Linker<'a> {
             blocks: self.blocks,
         };
         let origins = drop_unreached(&mut program, &self.origins);
-        ir::verify::verify(&program)?;
         Ok(Linked {
-            program,
+            program: Verified::new(program)?,
             outputs: self.outputs,
             reasons: self.reasons,
             slow: self.slow,

@@ -15,7 +15,7 @@ use click::{ElementId, Graph};
 use codegen::{CodeBuilder, CodegenError, Engine, ProgramId};
 use diag::Diagnostics;
 use element::{Class, Configure, Element, Shape, StateScope};
-use ir::Program;
+use ir::{Program, Verified};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ fn make_node(
         services,
     };
     let element = (class.make)(&mut cx)?;
-    let lowered = match element.lower(shape) {
+    let lowered = match element.lower(shape).map(|lowered| lowered.and_then(Verified::new)) {
         None => None,
         Some(Ok(program)) => Some(program),
         Some(Err(error)) => panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name),
@@ -223,7 +223,7 @@ fn make_node(
     }
     let pulls = inputs.iter().any(Option::is_some);
     let elsewhere = class.state == StateScope::OneWorker && worker != 0;
-    let (first_cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_ref());
+    let (first_cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_deref());
     let books = Books {
         outputs: (0..shape.outputs).map(|_| Default::default()).collect(),
         dropped: reasons.iter().map(|_| Default::default()).collect(),
@@ -237,10 +237,9 @@ fn make_node(
         spread: element.spread().filter(|_| element.has_task()),
         has_task: element.has_task() && (shape.inputs == 0 || pulls || element.works_alone()) && !elsewhere,
         element: Some(element),
-        lowered: lowered.map(|program| Lowered {
-            program: Arc::new(program),
-            engine: Engine::Evaluator,
-            own_reasons,
+        lowered: lowered.map(|program| {
+            let program = Arc::new(program);
+            Lowered { engine: Engine::Evaluator(Arc::clone(&program)), program, own_reasons }
         }),
         first_cells,
         cells: 0..0,
@@ -356,11 +355,11 @@ fn compile(
     let (code, programs) = (compiler.builder.finish()?, compiler.known.len());
     let lowered = graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut());
     for (lowered, id) in lowered.zip(ids) {
-        lowered.engine = Engine::Native(Arc::clone(&code), id);
+        lowered.engine = Engine::Native(code.compiled(id));
     }
     for stretches in stretches {
         for (stretch, id) in stretches.iter_mut().zip(&of_stretches) {
-            stretch.made.engine = Engine::Native(Arc::clone(&code), *id);
+            stretch.made.engine = Engine::Native(code.compiled(*id));
         }
     }
     Ok(programs + of_stretches.len())
@@ -369,12 +368,12 @@ fn compile(
 /// Compiles programs that are alike once.
 struct Compiler {
     builder: CodeBuilder,
-    known: Vec<(Arc<Program>, ProgramId)>,
+    known: Vec<(Arc<Verified>, ProgramId)>,
     by_name: HashMap<String, Vec<usize>>,
 }
 
 impl Compiler {
-    fn add(&mut self, program: &Arc<Program>) -> Result<(Arc<Program>, ProgramId), CodegenError> {
+    fn add(&mut self, program: &Arc<Verified>) -> Result<(Arc<Verified>, ProgramId), CodegenError> {
         let alike = self.by_name.entry(program.name.clone()).or_default();
         if let Some(same) = alike.iter().find(|at| *self.known[**at].0 == **program) {
             let (program, id) = &self.known[*same];
@@ -386,7 +385,7 @@ impl Compiler {
         Ok((Arc::clone(program), id))
     }
 
-    fn add_new(&mut self, program: &Program) -> Result<ProgramId, CodegenError> {
+    fn add_new(&mut self, program: &Arc<Verified>) -> Result<ProgramId, CodegenError> {
         self.builder.add(program)
     }
 }

@@ -165,7 +165,7 @@ impl Worker {
                 now_ns: self.now_ns,
             };
             let burst = Burst { input, packets: &mut *packets, list };
-            let through = codegen::pass(engine, program, burst, &mut state, &mut self.scratch, exits);
+            let through = codegen::pass(engine, burst, &mut state, &mut self.scratch, exits);
             if through.is_some() {
                 return through;
             }

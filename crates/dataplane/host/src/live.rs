@@ -13,7 +13,7 @@ use codegen::{CodeBuilder, Engine};
 use diag::{Diagnostics, SourceMap, Spanned};
 use element::configure::Direction;
 use element::{Class, Configure, Element, Scope, Services, Shape, StateScope};
-use ir::Program;
+use ir::{Program, Verified};
 use port::Port;
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ struct LiveElement {
     class: &'static Class,
     shape: Shape,
     /// The first program: others have to fit what was made for it.
-    program: Arc<Program>,
+    program: Arc<Verified>,
 }
 
 /// An element for the place of another.
@@ -159,9 +159,11 @@ impl Live {
         }
         // The programs of all workers are alike.
         let Some((_, program)) = made.first() else { return Ok(vec![]) };
-        let engine = self.engine(program).map_err(|error| error.to_string())?;
+        let program = Verified::new(program.clone())
+            .map_err(|error| format!("{}: its program is invalid: {error}", live.name))?;
+        let program = Arc::new(program);
+        let engine = self.engine(&program).map_err(|error| error.to_string())?;
         let own_reasons = program.reasons.len();
-        let program = Arc::new(program.clone());
         let replacement = |(element, _)| Replacement {
             config: config.to_string(),
             element,
@@ -170,13 +172,13 @@ impl Live {
         Ok(made.into_iter().map(replacement).collect())
     }
 
-    fn engine(&self, program: &Program) -> Result<Engine, codegen::CodegenError> {
+    fn engine(&self, program: &Arc<Verified>) -> Result<Engine, codegen::CodegenError> {
         if self.is_evaluated {
-            return Ok(Engine::Evaluator);
+            return Ok(Engine::Evaluator(Arc::clone(program)));
         }
         let mut builder = CodeBuilder::new()?;
         let id = builder.add(program)?;
-        Ok(Engine::Native(builder.finish()?, id))
+        Ok(Engine::Native(builder.finish()?.compiled(id)))
     }
 }
 

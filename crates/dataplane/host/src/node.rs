@@ -8,7 +8,7 @@ use crate::fused::Entry;
 use element::steering::Spread;
 use element::work::Account;
 use element::{Class, Element};
-use ir::Program;
+use ir::Verified;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +69,7 @@ pub struct End {
 /// How a node's program is run.
 pub struct Lowered {
     /// The program.
-    pub program: Arc<Program>,
+    pub program: Arc<Verified>,
     /// How.
     pub engine: codegen::Engine,
     /// Where the element's own reasons start among the node's.

@@ -13,7 +13,7 @@ use element::configure::Direction;
 use element::filter::classbench::configuration;
 use element::{Configure, Element, Scope, Services, Shape};
 use ir::eval::State;
-use ir::{Program, Table, Tables};
+use ir::{Table, Tables};
 use port::Port;
 use shm::Packet;
 use shm::pool::{PacketPool, Pool, SharedPool};
@@ -78,7 +78,6 @@ impl Tables for ElementTables<'_> {
 /// An element as a worker holds it.
 struct Running {
     element: Box<dyn Element>,
-    program: Program,
     engine: Engine,
     scratch: Scratch,
     exits: Exits,
@@ -110,11 +109,12 @@ impl Running {
         let element = element.expect("an element");
         let program = element.lower(shape).expect("transparent").expect("valid");
         let mut builder = CodeBuilder::new().expect("this machine");
+        let program = ir::Verified::new(program).expect("valid").into();
         let id = builder.add(&program).expect("compiles");
-        let engine = Engine::Native(builder.finish().expect("memory"), id);
+        let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
         let (scratch, exits) = (Scratch::default(), Exits::with_capacity(8));
         let made_ms = start.elapsed().as_secs_f64() * 1e3;
-        Running { element, program, engine, scratch, exits, made_ms }
+        Running { element, engine, scratch, exits, made_ms }
     }
 
     #[inline(never)]
@@ -123,7 +123,7 @@ impl Running {
         let mut state = State { cells: &mut [], tables: &mut tables, now_ns: 1 };
         let (scratch, exits) = (&mut self.scratch, &mut self.exits);
         let burst = codegen::Burst { input: 0, packets, list };
-        codegen::run(&self.engine, &self.program, burst, &mut state, scratch, exits);
+        codegen::run(&self.engine, burst, &mut state, scratch, exits);
     }
 }
 

@@ -12,7 +12,7 @@ use diag::{Diagnostics, SourceMap, Spanned};
 use element::configure::Direction;
 use element::{Configure, Element, Scope, Services, Shape};
 use ir::eval::State;
-use ir::{Program, Table, Tables};
+use ir::{Table, Tables};
 use packet::anno;
 use port::Port;
 use shm::Packet;
@@ -75,7 +75,6 @@ impl Tables for ElementTables<'_> {
 /// An element as a worker holds it.
 struct Running {
     element: Box<dyn Element>,
-    program: Program,
     engine: Engine,
     cells: Vec<u64>,
     scratch: Scratch,
@@ -106,11 +105,12 @@ impl Running {
         let element = element.expect("an element");
         let program = element.lower(shape).expect("transparent").expect("valid");
         let mut builder = CodeBuilder::new().expect("this machine");
+        let program = ir::Verified::new(program).expect("valid").into();
         let id = builder.add(&program).expect("compiles");
-        let engine = Engine::Native(builder.finish().expect("memory"), id);
+        let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
         let cells = program.cells.iter().map(|cell| cell.init).collect();
         let (scratch, exits) = (Scratch::default(), Exits::with_capacity(8));
-        Running { element, program, engine, cells, scratch, exits }
+        Running { element, engine, cells, scratch, exits }
     }
 
     #[inline(never)]
@@ -119,7 +119,7 @@ impl Running {
         let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns: 1 };
         let (scratch, exits) = (&mut self.scratch, &mut self.exits);
         let burst = codegen::Burst { input: 0, packets, list };
-        codegen::run(&self.engine, &self.program, burst, &mut state, scratch, exits);
+        codegen::run(&self.engine, burst, &mut state, scratch, exits);
     }
 }
 
@@ -186,7 +186,7 @@ fn measure(label: &str, running: &mut Running, flows: u32, destination: &mut dyn
     let frames: Vec<[u8; 64]> = (0..flows).map(|flow| frame(flow, destination(random.next()))).collect();
     let list: Vec<u16> = (0..BURST as u16).collect();
     let mut vector = vec![Packet::EMPTY; BURST];
-    let marked = !running.program.name.starts_with("CheckIPHeader");
+    let marked = !running.engine.program().name.starts_with("CheckIPHeader");
     let (mut at_frame, mut at_slot, mut costs) = (0, 0, vec![]);
     for round in 0..ROUNDS + 3 {
         let mut sum = 0;
@@ -210,7 +210,7 @@ fn measure(label: &str, running: &mut Running, flows: u32, destination: &mut dyn
             costs.push(sum as f64 / (BURSTS_PER_ROUND * BURST) as f64);
         }
     }
-    let outputs = usize::from(running.program.outputs);
+    let outputs = usize::from(running.engine.program().outputs);
     let emitted: usize = (0..outputs).map(|port| running.exits.output(port).len()).sum();
     let (median, low, high) = median(&mut costs);
     println!(

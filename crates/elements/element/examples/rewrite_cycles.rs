@@ -16,7 +16,7 @@ use diag::{Diagnostics, SourceMap, Spanned};
 use element::configure::Direction;
 use element::{Configure, Element, Scope, Services, Shape};
 use ir::eval::State;
-use ir::{Program, Table, Tables};
+use ir::{Table, Tables};
 use port::Port;
 use shm::Packet;
 use shm::descriptor::HEADROOM;
@@ -79,7 +79,6 @@ impl Tables for ElementTables<'_> {
 /// A rewriter as a worker holds it.
 struct Rewriter {
     element: Box<dyn Element>,
-    program: Program,
     engine: Engine,
     cells: Vec<u64>,
     scratch: Scratch,
@@ -109,11 +108,12 @@ impl Rewriter {
         let element = element.expect("an element");
         let program = element.lower(shape).expect("transparent").expect("valid");
         let mut builder = CodeBuilder::new().expect("this machine");
+        let program = ir::Verified::new(program).expect("valid").into();
         let id = builder.add(&program).expect("compiles");
-        let engine = Engine::Native(builder.finish().expect("memory"), id);
+        let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
         let cells = program.cells.iter().map(|cell| cell.init).collect();
         let (scratch, exits) = (Scratch::default(), Exits::with_capacity(8));
-        Rewriter { element, program, engine, cells, scratch, exits }
+        Rewriter { element, engine, cells, scratch, exits }
     }
 
     #[inline(never)]
@@ -122,7 +122,7 @@ impl Rewriter {
         let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns };
         let (scratch, exits) = (&mut self.scratch, &mut self.exits);
         let burst = codegen::Burst { input: 0, packets, list };
-        codegen::run(&self.engine, &self.program, burst, &mut state, scratch, exits);
+        codegen::run(&self.engine, burst, &mut state, scratch, exits);
     }
 }
 

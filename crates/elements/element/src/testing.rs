@@ -25,7 +25,7 @@ use click::config::NameTable;
 use codegen::{CodeBuilder, Engine, Exits, Scratch};
 use diag::{Diagnostics, SourceMap, Spanned};
 use ir::eval::State;
-use ir::{Program, Table, Tables};
+use ir::{Table, Tables, Verified};
 use packet::anno::{ANNO_BYTES, Anno};
 use port::Port;
 use shm::Packet;
@@ -243,7 +243,7 @@ impl Tables for ElementTables<'_> {
 /// One instance of the element, with a worker of its own.
 struct Instance {
     element: Box<dyn Element>,
-    engine: Option<(Program, Engine)>,
+    engine: Option<(Arc<Verified>, Engine)>,
     cells: Vec<u64>,
     exits: Exits,
     scratch: Scratch,
@@ -299,12 +299,13 @@ impl Instance {
         let engine = program.map(|program| {
             let parsed = ir::text::parse(&ir::text::print(&program)).expect("its own text");
             assert_eq!(parsed, program, "the text form keeps the program");
+            let program = Arc::new(Verified::new(program).expect("a valid program"));
             if !native {
-                return (program, Engine::Evaluator);
+                return (Arc::clone(&program), Engine::Evaluator(program));
             }
             let mut builder = CodeBuilder::new().expect("this machine");
             let id = builder.add(&program).expect("compiles");
-            (program, Engine::Native(builder.finish().expect("memory"), id))
+            (program, Engine::Native(builder.finish().expect("memory").compiled(id)))
         });
         let cells = engine.iter().flat_map(|(program, _)| program.cells.iter().map(|c| c.init)).collect();
         let region = Region::create(RegionOptions::slots(slots)).expect("memory");
@@ -332,7 +333,7 @@ impl Instance {
     fn renew(&mut self, element: Box<dyn Element>) {
         self.finish();
         let program = element.lower(self.shape).map(|lowered| lowered.expect("a valid program"));
-        assert!(program.as_ref() == self.engine.as_ref().map(|(program, _)| program), "another program");
+        assert!(program.as_ref() == self.engine.as_ref().map(|(program, _)| &***program), "another program");
         self.element = element;
         self.cells = program.iter().flat_map(|program| program.cells.iter().map(|c| c.init)).collect();
         let host = &mut self.host;
@@ -419,7 +420,7 @@ impl Instance {
                 let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns };
                 let (scratch, exits) = (&mut self.scratch, &mut self.exits);
                 let burst = codegen::Burst { input, packets: &mut *packets, list };
-                codegen::run(engine, program, burst, &mut state, scratch, exits);
+                codegen::run(engine, burst, &mut state, scratch, exits);
                 let slow: Vec<Vec<u16>> =
                     (0..program.slow.len()).map(|path| self.exits.other(path).to_vec()).collect();
                 left.extend(exits_of(&self.exits, |reason| program.reasons[reason].clone()));

@@ -210,7 +210,7 @@ impl<'a> Walker<'a> {
         let Some(lowered) = &nodes[node].lowered else { return Ok(()) };
         let program = std::sync::Arc::clone(&lowered.program);
         // Named for the reader.
-        let mut shown = ir::Program { entries: program.entries.clone(), ..(*program).clone() };
+        let mut shown = ir::Program { entries: program.entries.clone(), ..(**program).clone() };
         shown.entries = shown.entries.get(input).map(|entry| vec![*entry]).unwrap_or_default();
         let from_port = held.packet.mac == held.packet.data()
             && [held.packet.net, held.packet.trans] == [shm::descriptor::NO_HEADER; 2];

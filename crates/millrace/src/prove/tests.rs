@@ -46,7 +46,7 @@ impl Chain {
     /// The fused program of a stretch as it is run.
     fn made(&self, stretch: usize) -> Program {
         let of = &self.0.stretches[0][stretch];
-        (*Made::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program).clone()
+        (**Made::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program).clone()
     }
 
     fn prove(&self, stretch: usize, program: &Program, limits: &Limits) -> Proof {
@@ -140,7 +140,7 @@ fn a_wrong_order_is_found() {
                 if !pair.iter().all(|(_, inst)| is_write(inst)) || pair.iter().all(|(_, i)| i.has_result()) {
                     continue;
                 }
-                let mut program = linked.clone();
+                let mut program = linked.clone().into_program();
                 program.blocks[block].insts.swap(place - 1, place);
                 let few = Limits { packets: 3, ..by_packets() };
                 if ir::verify::verify(&program).is_err()
@@ -288,7 +288,7 @@ fn a_stale_constant_of_a_cell_is_found() {
                 stale[cell] ^= 1;
                 let made = Made::of(&stretch.linked.program, &stale);
                 // Cells that programs write are not part of the configuration.
-                if *made.program == program {
+                if **made.program == program {
                     continue;
                 }
                 tried += 1;

@@ -99,7 +99,7 @@ impl Walked {
         let start = Instant::now();
         let linked = &stretch.linked;
         let names: Vec<String> = stretch.parts.iter().map(|part| nodes[*part].name.clone()).collect();
-        let mut program = linked.program.clone();
+        let mut program = linked.program.clone().into_program();
         let cells = program.cells.len() - linked.flow.counted.len();
         let settled: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
         for (at, cell) in program.cells.iter_mut().take(cells).enumerate() {

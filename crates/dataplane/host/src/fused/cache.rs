@@ -12,7 +12,7 @@
 use super::users::{Ending, Users};
 use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
 use ir::eval::State;
-use ir::{Created, Program, Table, Tables};
+use ir::{Created, Program, Table, Tables, Verified};
 use serde::{Deserialize, Serialize};
 use shm::Packet;
 use std::hash::{BuildHasher, RandomState};
@@ -121,7 +121,6 @@ impl Tables for Entries {
 
 /// The program of shortcuts, ready to run.
 struct Front {
-    program: Program,
     engine: Engine,
     /// Shortcuts that it knows: those before the others.
     knows: usize,
@@ -171,7 +170,7 @@ impl CacheCounts {
 pub struct Cache {
     how: FlowCache,
     is_evaluated: bool,
-    whole: Arc<Program>,
+    whole: Arc<Verified>,
     follower: Follower,
     inputs: Vec<Input>,
     shortcuts: Vec<(usize, Shortcut)>,
@@ -196,7 +195,7 @@ pub struct Cache {
 
 impl Cache {
     /// An empty one for a program.
-    pub(super) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Program>) -> Cache {
+    pub(super) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Verified>) -> Cache {
         Cache {
             how,
             is_evaluated,
@@ -294,10 +293,10 @@ impl Cache {
         });
     }
 
-    /// The program of shortcuts, how it is run, and its table; `None` while there is none.
-    pub(super) fn front(&mut self) -> Option<(&Engine, &Program, &mut dyn Tables)> {
+    /// The program of shortcuts and its table; `None` while there is none.
+    pub(super) fn front(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
         let front = self.front.as_ref()?;
-        Some((&front.engine, &front.program, self.entries.as_mut()?))
+        Some((&front.engine, self.entries.as_mut()?))
     }
 
     /// Counts packets that were decided by entries, and that were not.
@@ -453,14 +452,14 @@ impl Cache {
                 what: error.to_string(),
             };
             let plain = program(&whole, &layouts, &shortcuts, entry_bytes, leases).map_err(failed)?;
-            let program = synth::optimize::optimize(&plain);
+            let program = Arc::new(Verified::new(synth::optimize::optimize(&plain)).map_err(failed)?);
             let knows = shortcuts.len();
             if is_evaluated {
-                return Ok(Front { program, engine: Engine::Evaluator, knows });
+                return Ok(Front { engine: Engine::Evaluator(program), knows });
             }
             let mut builder = CodeBuilder::new()?;
             let id = builder.add(&program)?;
-            Ok(Front { program, engine: Engine::Native(builder.finish()?, id), knows })
+            Ok(Front { engine: Engine::Native(builder.finish()?.compiled(id)), knows })
         };
         if self.how == FlowCache::Eager || self.is_evaluated {
             self.take(make());
@@ -476,7 +475,7 @@ impl Cache {
     fn take(&mut self, made: Result<Front, CodegenError>) {
         match made {
             // Entries of another size are not what the table has now.
-            Ok(front) if usize::from(front.program.tables[0].record_bytes) == self.entry_bytes => {
+            Ok(front) if usize::from(front.engine.program().tables[0].record_bytes) == self.entry_bytes => {
                 if self.entries.is_none() {
                     self.entries = Entries::new(self.entry_bytes).ok();
                 }

@@ -8,7 +8,7 @@ use super::Stretch;
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::sources::Sources;
 use codegen::{CodeBuilder, CodegenError, Engine};
-use ir::{Inst, Program};
+use ir::{Inst, Program, Verified};
 use rustix::process::getpid;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use synth::optimize::{Known, Report, optimize_with};
 /// A program to run, and what it was made for.
 pub struct Made {
     /// The program.
-    pub program: Arc<Program>,
+    pub program: Arc<Verified>,
     /// What it has less to do than the linked one.
     pub report: Report,
     /// How it is run.
@@ -46,17 +46,23 @@ pub(super) enum CannotMake {
 
 impl Made {
     /// The program of a stretch whose cells hold `cells`; it is evaluated until there is code.
-    pub fn of(linked: &Program, cells: &[u64]) -> Made {
+    pub fn of(linked: &Verified, cells: &[u64]) -> Made {
         let config = config_cells(linked, cells);
         let known = Known { cells: config.clone(), ..Known::default() };
         let (program, report) = optimize_with(linked, &known);
-        Made { program: Arc::new(program), report, engine: Engine::Evaluator, config: Some(config) }
+        let program = Verified::new(program).unwrap_or_else(|error| {
+            tracing::error!("a bug: the optimised program is wrong ({error}); the stretch runs without");
+            linked.clone()
+        });
+        let program = Arc::new(program);
+        Made { engine: Engine::Evaluator(Arc::clone(&program)), program, report, config: Some(config) }
     }
 
     /// What stands there until somebody wants the stretch to run as one.
-    pub(super) fn nothing(linked: &Program) -> Made {
-        let program = Arc::new(Program { blocks: vec![], entries: vec![], ..linked.clone() });
-        Made { program, report: Report::default(), engine: Engine::Evaluator, config: None }
+    pub(super) fn nothing(linked: &Verified) -> Made {
+        let program = Arc::new(linked.clone());
+        let engine = Engine::Evaluator(Arc::clone(&program));
+        Made { program, report: Report::default(), engine, config: None }
     }
 
     /// Whether it is right for cells as they are.
@@ -145,7 +151,7 @@ impl Stretch {
             if !is_evaluated {
                 let mut builder = CodeBuilder::new()?;
                 let id = builder.add(&made.program)?;
-                made.engine = Engine::Native(builder.finish()?, id);
+                made.engine = Engine::Native(builder.finish()?.compiled(id));
             }
             Ok((sources, linked, made))
         };

@@ -65,7 +65,7 @@ impl Worker {
         let mut state = State { cells, tables: &mut tables, now_ns: self.now_ns };
         let burst = Burst { input: entry.input, packets, list };
         let made = &stretch.made;
-        codegen::pass(&made.engine, &made.program, burst, &mut state, &mut self.scratch, exits)
+        codegen::pass(&made.engine, burst, &mut state, &mut self.scratch, exits)
     }
 
     /// The same for who have a flow cache in front of it.
@@ -83,16 +83,16 @@ impl Worker {
         cache.heed(&mut tables);
         let place = stretch.cells.clone();
         let cells = &mut self.cells[place.clone()];
-        let Some((engine, program, entries)) = cache.front() else {
+        let Some((engine, entries)) = cache.front() else {
             let mut state = State { cells, tables: &mut tables, now_ns: self.now_ns };
             cache.count(0, list.len());
             cache.learn(entry.input, packets, list, &mut state);
             return self.pass_whole(entry, packets, list, exits);
         };
-        let misses_list = program.slow.len() - 1;
+        let misses_list = engine.program().slow.len() - 1;
         let mut state = State { cells, tables: entries, now_ns: self.now_ns };
         let burst = Burst { input: entry.input, packets: &mut *packets, list };
-        let through = codegen::pass(engine, program, burst, &mut state, &mut self.scratch, exits);
+        let through = codegen::pass(engine, burst, &mut state, &mut self.scratch, exits);
         let mut all = [0; LIST_CAPACITY];
         let misses = match through {
             Some(_) => &[][..],

@@ -1,7 +1,7 @@
 //! What a stretch is linked of.
 
 use super::Stretch;
-use ir::Program;
+use ir::Verified;
 use std::sync::Arc;
 use synth::link::{LinkError, Linked, Part, link};
 
@@ -17,7 +17,7 @@ pub(super) struct Sources {
 #[derive(Clone)]
 pub(super) struct Source {
     pub name: String,
-    pub program: Arc<Program>,
+    pub program: Arc<Verified>,
     /// For each output port, the part and its input where packets go on.
     pub next: Vec<Option<(usize, usize)>>,
 }
@@ -37,7 +37,7 @@ impl Sources {
 impl Stretch {
     /// Told that a node has another element now, with that program. Where the program is the one that it was, only its
     /// tables changed; else the stretch is linked anew when it runs as one again, see [`Stretch::follow`].
-    pub(crate) fn replace(&mut self, node: usize, program: &Arc<Program>) {
+    pub(crate) fn replace(&mut self, node: usize, program: &Arc<Verified>) {
         let Some(part) = self.parts.iter().position(|part| *part == node) else { return };
         // Entries hold for tables that are gone.
         self.end_cache();

@@ -174,9 +174,10 @@ impl Chain {
                 let mut tables = ElementTables(node.element.as_mut());
                 let now_ns = worker.now_ns;
                 let mut state = State { cells: &mut node.cells, tables: &mut tables, now_ns };
-                let (engine, mut scratch) = (Engine::Evaluator, Scratch::default());
+                let verified = ir::Verified::new(program.clone()).expect("a valid program");
+                let (engine, mut scratch) = (Engine::Evaluator(verified.into()), Scratch::default());
                 let burst = codegen::Burst { input, packets: &mut packets, list: &[0] };
-                codegen::run(&engine, program, burst, &mut state, &mut scratch, &mut exits);
+                codegen::run(&engine, burst, &mut state, &mut scratch, &mut exits);
                 slow = (0..program.slow.len()).find(|path| !exits.other(*path).is_empty());
                 if slow.is_none() {
                     names.clone_from(&program.reasons);
