@@ -93,6 +93,12 @@ pub struct Backs {
 }
 
 impl Backs {
+    /// With room for so many, so that no memory is asked for while packets move. Memory that is never used costs nothing.
+    pub fn with_room(most: usize) -> Backs {
+        let (packets, fates) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        Backs { packets, fates, ..Backs::default() }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.fates.len()

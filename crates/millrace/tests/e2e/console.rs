@@ -1,6 +1,7 @@
 //! What all commands share: messages, colours, times.
 
 use crate::program::{BINARY, Finished, Folder, Started};
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
@@ -102,6 +103,26 @@ fn wait_for_daemon(folder: &Folder) {
 
 /// Where systemd has connected standard error to the journal, messages go to the journal's socket, with their levels. A
 /// journal of the test's own takes the place of the system's, in a mount namespace.
+/// The fields of a message in the journal's native protocol: `NAME=value` on a line, or `NAME`, the value's length as eight
+/// bytes, little-endian, and the value.
+fn journal_fields(mut message: &[u8]) -> HashMap<String, String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut fields = HashMap::new();
+    while let Some(end) = message.iter().position(|byte| *byte == b'\n') {
+        let (line, rest) = (&message[..end], &message[end + 1..]);
+        if let Some(equals) = line.iter().position(|byte| *byte == b'=') {
+            fields.insert(text(&line[..equals]), text(&line[equals + 1..]));
+            message = rest;
+        } else {
+            let (length, rest) = rest.split_first_chunk().expect("a length");
+            let (value, rest) = rest.split_at(u64::from_le_bytes(*length) as usize);
+            fields.insert(text(line), text(value));
+            message = rest.strip_prefix(b"\n").expect("a line's end");
+        }
+    }
+    fields
+}
+
 #[test]
 fn messages_of_a_service_go_to_the_journal() {
     if !rustix::process::geteuid().is_root() {
@@ -134,15 +155,18 @@ fn messages_of_a_service_go_to_the_journal() {
 
     let errors = service("ours");
     assert!(!errors.contains("chain.click runs"), "{errors}");
-    let mut heard = vec![];
+    let (mut heard, mut runs) = (vec![], HashMap::new());
     let mut datagram = [0; 4096];
     while !heard.iter().any(|text: &String| text.contains("chain chain.click has ended")) {
         let length = journal.recv(&mut datagram).expect("a message of the daemon");
         heard.push(String::from_utf8_lossy(&datagram[..length]).into_owned());
+        if heard.last().is_some_and(|text| text.contains("chain chain.click runs")) {
+            runs = journal_fields(&datagram[..length]);
+        }
     }
     // Notice: what tracing calls info, by the library's own table.
-    let runs = heard.iter().find(|text| text.contains("chain chain.click runs")).expect("told");
-    assert!(runs.contains("PRIORITY=5") && runs.contains("SYSLOG_IDENTIFIER=millrace"), "{runs}");
+    assert_eq!(runs.get("PRIORITY").map(String::as_str), Some("5"), "{runs:?}");
+    assert_eq!(runs.get("SYSLOG_IDENTIFIER").map(String::as_str), Some("millrace"), "{runs:?}");
 
     // Standard error that leads elsewhere is not the journal's, whatever the environment says.
     let errors = service("1:1");

@@ -80,7 +80,7 @@ fn arguments(class: &str, page: &str, turn: usize) -> Vec<String> {
     for (at, number) in NUMBERS.iter().enumerate() {
         for (form_at, form) in FORMS.iter().enumerate() {
             // Each class has each form, with a part of the numbers; all together all of them.
-            if (at + form_at + turn) % 4 == 0 {
+            if (at + form_at + turn).is_multiple_of(4) {
                 lists.push(form.replace('N', number));
             }
         }
@@ -129,11 +129,11 @@ fn no_number_is_too_large_for_an_element_to_refuse_it() {
         folder.write("extreme.click", &click);
         // As a configuration, and as an NF of a chain file. No command ends by a panic: `Finished` sees to that.
         let alone = folder.millrace(&["check", "extreme.click", "--short"]);
-        assert!(matches!(alone.code, Some(0 | 1 | 2)), "{class}: {}", alone.stderr);
+        assert!(matches!(alone.code, Some(0..=2)), "{class}: {}", alone.stderr);
         if turn % 8 == 0 {
             folder.write("extreme.toml", "links = []\n[nf.a]\nconfig = \"extreme.click\"\n");
             let in_chain = folder.millrace(&["check", "extreme.toml", "--short"]);
-            assert!(matches!(in_chain.code, Some(0 | 1 | 2)), "{class}: {}", in_chain.stderr);
+            assert!(matches!(in_chain.code, Some(0..=2)), "{class}: {}", in_chain.stderr);
         }
     }
     assert!(tried > 20_000, "{tried}");

@@ -80,6 +80,10 @@ const GRANTS: usize = 64;
 /// How long an NF may move nothing while packets wait for it.
 const PATIENCE_NS: u64 = 250_000_000;
 
+/// Packets that come back from an NF in one turn, at most, but for a few: its outputs' rings and the return ring hold as
+/// many as the host lends.
+const MOST_BACK: usize = 4096;
+
 struct ProcessNf {
     link: Box<dyn NfLink>,
     outputs: usize,
@@ -134,7 +138,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             link,
             outputs,
             instance,
-            back: Backs::default(),
+            back: Backs::with_room(MOST_BACK),
             waiting: VecDeque::new(),
             moved_ns: 0,
             stuck: false,

@@ -140,8 +140,10 @@ fn the_longest_interval_is_never_over() {
     let mut rig = Rig::new("TimedSource", "18446744073s", 0, 1);
     rig.advance(MS);
     assert!(made(&mut rig).is_empty());
+    // The end of the interval would be beyond the clock's last nanosecond.
+    let mut rig = Rig::new("TimedSource", "1s", 0, 1);
     rig.advance(1_000_000 * MS);
-    rig.write("reset", "").unwrap();
+    rig.write("interval", "18446744073s").unwrap();
     assert_eq!(made(&mut rig).len(), 1);
     rig.advance(1_000_000 * MS);
     assert!(made(&mut rig).is_empty());
