@@ -1,6 +1,6 @@
 //! `millrace gen`: writes a capture of made-up traffic.
 //!
-//! Everything about the traffic itself is [`bench::traffic`]'s; here are the options and the words.
+//! Everything about the traffic itself is [`traffic`]'s; here are the options and the words.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
