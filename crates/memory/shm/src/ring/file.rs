@@ -2,15 +2,14 @@
 //!
 //! No peer can take mapped pages away (see `memfd`). It can still punch a hole into the file, which leaves zeros:
 //! content like any other.
-#![expect(unsafe_code, reason = "maps memory")]
+#![expect(unsafe_code, reason = "counts addresses in mapped memory")]
 
 use super::mapped::{Mapped, ring_bytes};
+use super::mapping::Mapping;
 use crate::ShmError;
 use crate::memfd::{self, Seals, failed};
 use rustix::fs::MemfdFlags;
-use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// Pages that files are made of.
@@ -25,45 +24,6 @@ pub struct RingFile<const RINGS: usize> {
     claims: u32,
     /// From one ring to the next.
     stride: usize,
-}
-
-/// A file's memory, mapped until nobody uses it any more.
-#[derive(Debug)]
-pub(crate) struct Mapping {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: the memory is reached through atomics only.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// Maps so many bytes of a file that has them for good.
-    pub(crate) fn of(file: &OwnedFd, bytes: usize) -> Result<Mapping, ShmError> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice.
-        let start = unsafe {
-            let rights = ProtFlags::READ | ProtFlags::WRITE;
-            rustix::mm::mmap(ptr::null_mut(), bytes, rights, MapFlags::SHARED | MapFlags::POPULATE, file, 0)
-        };
-        let start = start.map_err(|error| failed("map", bytes, error))?;
-        let start =
-            NonNull::new(start.cast()).ok_or_else(|| failed("map", bytes, rustix::io::Errno::FAULT))?;
-        Ok(Mapping { start, bytes })
-    }
-
-    /// Where it begins.
-    pub(crate) fn start(&self) -> NonNull<u8> {
-        self.start
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: this module's own mapping, which nobody uses any more.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
-    }
 }
 
 impl<const RINGS: usize> RingFile<RINGS> {
@@ -104,7 +64,7 @@ impl<const RINGS: usize> RingFile<RINGS> {
     pub fn rings(&self) -> [Mapped; RINGS] {
         std::array::from_fn(|number| {
             // SAFETY: inside the mapping, which is as long as `layout` says.
-            let start = unsafe { self.mapping.start.add(number * self.stride) };
+            let start = unsafe { self.mapping.start().add(number * self.stride) };
             Mapped::new(start, self.claims, Arc::clone(&self.mapping))
         })
     }

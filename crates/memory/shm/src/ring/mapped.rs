@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "makes atomics of mapped memory")]
 
 use super::MOST_CLAIMS;
-use super::file::Mapping;
+use super::mapping::Mapping;
 use super::sync::{Cells, Word, Word64};
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -22,6 +22,8 @@ mod file;
 mod heap;
 #[cfg(not(loom))]
 mod mapped;
+#[cfg(not(loom))]
+mod mapping;
 #[cfg(all(test, loom))]
 mod model;
 mod producer;
@@ -33,11 +35,11 @@ mod witness;
 pub use claim::{Action, Claim};
 pub use consumer::Consumer;
 #[cfg(not(loom))]
-pub(crate) use file::Mapping;
-#[cfg(not(loom))]
 pub use file::RingFile;
 #[cfg(not(loom))]
 pub use mapped::{Mapped, RING_HEADER_BYTES, ring_bytes};
+#[cfg(not(loom))]
+pub(crate) use mapping::Mapping;
 pub use producer::{Autopsy, Producer};
 pub use sync::{Cells, Word, Word64};
 pub use witness::{Culprit, Seen, Witness, standing};
