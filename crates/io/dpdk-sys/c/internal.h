@@ -7,10 +7,8 @@
 #include "shim.h"
 
 /*
- * Written for, and tried with, DPDK 22.11. The release notes of 24.03 and 24.11 name nothing that the shim calls: 24.03
- * took the markers cacheline0 and cacheline1 out of struct rte_mbuf (fields are named here), 24.11 changed the ABI of
- * ethdev's register dumps. What a later release changes in one of these calls is guarded by RTE_VERSION where it is called.
- * Before 22.11 some names of mempool and mbuf are older ones.
+ * Written for, and tried with, DPDK 22.11. No later release was tried. What one changes in a call of the shim is guarded by
+ * RTE_VERSION where it is called. Before 22.11 some names of mempool and mbuf are older ones.
  */
 #if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
 #error "DPDK is too old: Millrace needs 22.11 or later (install libdpdk-dev of Debian 12 or later)"

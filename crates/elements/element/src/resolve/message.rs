@@ -6,8 +6,8 @@ use crate::work::Work;
 use packet::view::icmp6::NEIGHBOR_SOLICITATION;
 use packet::view::nd::{self, Neighbor, SOLICITED};
 use packet::{Access, MacAddr};
+use port::interface::Interface;
 use port::interface::table::{Ask, Fact};
-use port::interface::{Interface, is_station};
 use shm::Packet;
 use shm::bytes::PacketBytes;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -37,7 +37,7 @@ pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) ->
     let Some(Message { operation, sender, target }) = message else { return Verdict::Others };
     let is_ours = station.is_own(Ipv4Addr::from(target.ip).into());
     let from = IpAddr::V4(sender.ip.into());
-    let is_sound = is_station(MacAddr(sender.mac));
+    let is_sound = MacAddr(sender.mac).is_station();
     if station.is_own(from) {
         let conflicts = sender.mac != mac.0;
         station.count(|counters| &counters.conflicts, conflicts.into());
@@ -67,7 +67,7 @@ pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Verdict<
     let wrong = || if is_ours { Verdict::Malformed } else { Verdict::Others };
     let Some(received) = ndadvertiser::read(packet) else { return wrong() };
     let Neighbor { flags, target, link_addr, is_advertisement } = received.message;
-    if link_addr.is_some_and(|addr| !is_station(addr)) || !is_station(received.from) {
+    if link_addr.is_some_and(|addr| !addr.is_station()) || !received.from.is_station() {
         return wrong();
     }
     if !is_advertisement {

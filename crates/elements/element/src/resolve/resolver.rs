@@ -24,7 +24,7 @@ use packet::view::icmp6::NEIGHBOR_SOLICITATION;
 use packet::view::nd::{OVERRIDE, ROUTER};
 use packet::view::{ethernet, protocol};
 use port::interface::table::Ask;
-use port::interface::{Address, Interface, is_station};
+use port::interface::{Address, Interface};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -127,7 +127,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             return None;
         }
     };
-    if !is_station(mac) {
+    if !mac.is_station() {
         cx.error(cx.span, format!("{mac} is the Ethernet address of no single station"));
         return None;
     }
@@ -314,7 +314,7 @@ impl Element for Resolver {
                     .split_once(char::is_whitespace)
                     .ok_or("expected an IP address and an Ethernet address")?;
                 let mac = MacAddr(written(mac, parse::ether)?);
-                if !is_station(mac) {
+                if !mac.is_station() {
                     return Err(format!("{mac} is the Ethernet address of no single station"));
                 }
                 self.station.insert(ip(neighbour)?, mac).map_err(|refusal| refusal.to_string())

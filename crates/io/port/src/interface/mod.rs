@@ -29,11 +29,6 @@ use wanted::Wanted;
 /// Facts that wait to be taken into the table, and questions that wait to be sent.
 const WAITING: usize = 256;
 
-/// Whether an address can be a station's.
-pub fn is_station(mac: MacAddr) -> bool {
-    mac.is_station()
-}
-
 /// What happened, of all workers.
 #[derive(Debug, Default)]
 pub struct Counters {
