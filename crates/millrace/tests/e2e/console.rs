@@ -13,7 +13,7 @@ const ENDLESS: &str = "InfiniteSource(LIMIT -1) -> Discard;";
 fn run(folder: &Folder, environment: &[(&str, &str)], arguments: &[&str]) -> Finished {
     let mut command = Command::new(BINARY);
     for name in
-        ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM", "MILLRACE_LOG", "RUST_LOG", "JOURNAL_STREAM"]
+        ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "TERM", "MILLRACE_LOG", "RUST_LOG", "JOURNAL_STREAM"]
     {
         command.env_remove(name);
     }
@@ -25,7 +25,8 @@ fn run(folder: &Folder, environment: &[(&str, &str)], arguments: &[&str]) -> Fin
 fn run_on_terminal(folder: &Folder, environment: &[(&str, &str)], arguments: &[&str]) -> String {
     let words: Vec<String> = [BINARY].iter().chain(arguments).map(|word| format!("'{word}'")).collect();
     let mut command = Command::new("script");
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    // What a builder's logs can show counts as much as what a terminal can: `CI` is asked, too.
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }
     command.env("TERM", "xterm").envs(environment.iter().copied());
