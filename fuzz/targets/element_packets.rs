@@ -2,4 +2,4 @@
 #![no_main]
 
 // args: -max_len=1024
-libfuzzer_sys::fuzz_target!(|data: &[u8]| element::testing::fuzz_packets(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| elements_click::testing::fuzz_packets(data));

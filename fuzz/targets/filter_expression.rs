@@ -2,4 +2,4 @@
 #![no_main]
 
 // args: -max_len=512
-libfuzzer_sys::fuzz_target!(|data: &[u8]| element::filter::fuzz_expression(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| elements::filter::fuzz_expression(data));

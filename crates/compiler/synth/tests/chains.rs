@@ -40,7 +40,7 @@ impl Services for Nothing {
 
 /// The program of an element.
 fn program(class: &str, config: &str, outputs: usize) -> Program {
-    let class = element::find(element::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
+    let class = element::find(elements::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
     let mut map = SourceMap::new();
     let source = map.add("test.click", config);
     let config = Spanned::verbatim(config, map.whole(source));

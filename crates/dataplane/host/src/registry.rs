@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 /// All classes.
 pub fn all() -> impl Iterator<Item = &'static Class> {
-    element::CLASSES.iter().flat_map(|folder| folder.iter().copied())
+    elements::CLASSES.iter().chain(elements_click::CLASSES).flat_map(|folder| folder.iter().copied())
 }
 
 /// The class with that name.
@@ -66,7 +66,7 @@ impl click::Classes for KnownClasses {
     }
 
     fn keeps_flows(&self, name: &str) -> bool {
-        let rewrites = element::rewrite::CLASSES.iter().any(|known| known.name == name);
+        let rewrites = elements::rewrite::CLASSES.iter().any(|known| known.name == name);
         (rewrites && name.ends_with("Rewriter")) || name == "IPReassembler"
     }
 }

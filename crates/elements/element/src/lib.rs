@@ -1,5 +1,6 @@
-//! The element library: each element says its ports, arguments, handlers and drop reasons, and either
-//! lowers to the packet IR (*transparent*) or works on batches itself (*opaque*).
+//! What an element is: its ports, arguments, handlers and drop reasons, and whether it lowers to the packet IR
+//! (*transparent*) or works on batches itself (*opaque*). The elements themselves stand in the crates `elements` and
+//! `elements-click`.
 //!
 //! - [`class`]: what a class is
 //! - [`element`]: what an element does
@@ -10,36 +11,21 @@
 //! - [`handler`]: values that can be read and written from outside
 //! - [`steering`]: which worker a packet belongs to
 //! - [`record`]: records for tables that programs read
-//!
-//! The elements stand in folders by what they are about; a folder's `mod.rs` lists its classes.
+//! - [`value`], [`random`]: what texts of handlers are read and written by, and random numbers of programs
 
 pub mod class;
 pub mod configure;
 pub mod element;
 pub mod handler;
 pub mod nf;
-pub(crate) mod random;
+pub mod random;
 pub mod record;
 pub mod steering;
-pub(crate) mod value;
+pub mod value;
 pub mod vector;
 pub mod work;
 
-pub mod basic;
-pub mod device;
-pub mod ether;
-pub mod filter;
-pub mod io;
-pub mod ip;
-pub mod ip6;
-pub mod queue;
-pub mod resolve;
-pub mod rewrite;
-pub mod route;
-pub mod script;
-pub mod steer;
-
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 pub mod testing;
 
 pub use class::{Class, StateScope, find};
@@ -48,20 +34,3 @@ pub use element::{Element, Progress};
 pub use handler::{Access as HandlerAccess, Handler, Merge};
 pub use vector::{Batch, Vector};
 pub use work::{Host, Work};
-
-/// The classes, by folder.
-pub const CLASSES: &[&[&Class]] = &[
-    basic::CLASSES,
-    device::CLASSES,
-    ether::CLASSES,
-    filter::CLASSES,
-    io::CLASSES,
-    ip::CLASSES,
-    ip6::CLASSES,
-    queue::CLASSES,
-    resolve::CLASSES,
-    rewrite::CLASSES,
-    route::CLASSES,
-    script::CLASSES,
-    steer::CLASSES,
-];

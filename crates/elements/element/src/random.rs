@@ -8,7 +8,7 @@ use ir::program::{BinOp, Value};
 use ir::{Builder, Inst};
 
 /// A seed that depends on the element's name and worker only. Never 0.
-pub(crate) fn seed(cx: &Configure<'_>) -> u64 {
+pub fn seed(cx: &Configure<'_>) -> u64 {
     // FNV-1a; what comes out is not 0 by the lowest bit.
     let bytes = cx.name.bytes().chain(cx.worker.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
@@ -16,7 +16,7 @@ pub(crate) fn seed(cx: &Configure<'_>) -> u64 {
 }
 
 /// Takes the next number from a sequence outside of programs, as a fraction: 0 to below 1.
-pub(crate) fn next_unit(state: &mut u64) -> f64 {
+pub fn next_unit(state: &mut u64) -> f64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -25,7 +25,7 @@ pub(crate) fn next_unit(state: &mut u64) -> f64 {
 }
 
 /// Takes the next number from the sequence in a cell. Its low bits are as good as the others.
-pub(crate) fn next(f: &mut Builder, cell: u16) -> Value {
+pub fn next(f: &mut Builder, cell: u16) -> Value {
     let mut state = f.value(Inst::CellLoad(cell));
     for (op, by) in [(BinOp::Shl, 13), (BinOp::Shr, 7), (BinOp::Shl, 17)] {
         let shifted = f.bin_const(op, state, by);

@@ -1,6 +1,7 @@
-//! The harness of the element tests: packets in, packets out.
+//! The harness of the tests of element libraries: packets in, packets out.
 //!
 //! ```ignore
+//! type Rig = element::testing::Rig<MyLibrary>;
 //! let mut rig = Rig::new("Paint", "7", 1, 1);
 //! let out = rig.push(0, &[TestPacket::frame(&bytes)]);
 //! assert_eq!(out[0].exit, Exit::Port(0));
@@ -11,14 +12,18 @@
 //! checks that no packet was lost or doubled and that the element's books balance, and every rig that
 //! all slots return to the pool.
 
+pub mod arp;
 mod frames;
-mod fuzz;
+pub mod ip;
+mod trip;
 
 pub use frames::{random_frames, random_packets};
-pub use fuzz::fuzz_packets;
+pub use trip::{Exit, Out, TestPacket, dropped, exits};
 
+use crate::class::Class;
 use crate::configure::{Configure, Direction, Scope, Services, Shape};
 use crate::element::{Element, Progress};
+use crate::handler::Access;
 use crate::vector::{Batch, Vector};
 use crate::work::{Account, Host, Work};
 use click::config::NameTable;
@@ -26,97 +31,22 @@ use codegen::{CodeBuilder, Engine, Exits, Scratch};
 use diag::{Diagnostics, SourceMap, Spanned};
 use ir::eval::State;
 use ir::{Table, Tables, Verified};
-use packet::anno::{ANNO_BYTES, Anno};
 use port::Port;
 use shm::Packet;
 use shm::bytes::PacketBytes;
-use shm::descriptor::{NO_HEADER, NO_PORT};
+use shm::descriptor::NO_HEADER;
 use shm::pool::{PacketPool, Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A packet outside the pool.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TestPacket {
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// Headers, in bytes from the packet's start; negative where they were stripped.
-    pub mac: Option<i32>,
-    /// Network header.
-    pub net: Option<i32>,
-    /// Transport header.
-    pub trans: Option<i32>,
-    /// Annotations.
-    pub anno: [u8; ANNO_BYTES],
-    /// Click packet type.
-    pub packet_type: u8,
-    /// Timestamp.
-    pub timestamp_ns: u64,
-    /// The port that it came in by.
-    pub origin: u16,
-}
-
-impl TestPacket {
-    /// A frame as a port delivers it: the MAC header is known.
-    pub fn frame(bytes: &[u8]) -> TestPacket {
-        TestPacket {
-            bytes: bytes.to_vec(),
-            mac: Some(0),
-            net: None,
-            trans: None,
-            anno: [0; ANNO_BYTES],
-            packet_type: 0,
-            timestamp_ns: 0,
-            origin: NO_PORT,
-        }
-    }
-
-    /// An IPv4 or IPv6 packet without Ethernet header, with its header annotations set where the bytes
-    /// allow it.
-    pub fn ip(bytes: &[u8]) -> TestPacket {
-        let header = match bytes.first() {
-            Some(first) if first >> 4 == 6 => 40,
-            Some(first) => i32::from(first & 15) * 4,
-            None => 0,
-        };
-        TestPacket { mac: None, net: Some(0), trans: Some(header), ..TestPacket::frame(bytes) }
-    }
-
-    /// The same with an annotation set.
-    pub fn with_anno(mut self, anno: Anno, value: u64) -> TestPacket {
-        let at = usize::from(anno.offset);
-        let len = usize::from(anno.len).min(8);
-        self.anno[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
-        self
-    }
-
-    /// The value of an annotation.
-    pub fn anno(&self, anno: Anno) -> u64 {
-        let at = usize::from(anno.offset);
-        let bytes = &self.anno[at..at + usize::from(anno.len).min(8)];
-        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
-    }
-}
-
-/// How a packet left.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Exit {
-    /// By a port.
-    Port(usize),
-    /// Dropped for a reason.
-    Dropped(String),
-}
-
-/// A packet that left.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Out {
-    /// How.
-    pub exit: Exit,
-    /// The packet.
-    pub packet: TestPacket,
+/// What a rig's elements are looked up in: the library under test, and those that it uses.
+pub trait Library {
+    /// The class with that name.
+    fn find(name: &str) -> Option<&'static Class>;
 }
 
 /// Services of a host that has nothing.
@@ -253,9 +183,10 @@ struct Instance {
     starved: bool,
 }
 
-/// An element under test.
-pub struct Rig {
+/// An element under test, of a class of `L`.
+pub struct Rig<L> {
     instances: Vec<Instance>,
+    library: PhantomData<L>,
 }
 
 /// Slots of an instance's pool.
@@ -264,13 +195,13 @@ const SLOTS: u32 = 2048;
 const START_NS: u64 = 1_000_000_000;
 
 /// Makes an element; the rendered mistakes where its configuration has some.
-fn make(
+fn make<L: Library>(
     class: &str,
     config: &str,
     shape: Shape,
     services: &mut TestServices,
 ) -> Result<Box<dyn Element>, String> {
-    let class = crate::class::find(crate::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
+    let class = L::find(class).unwrap_or_else(|| panic!("no class {class}"));
     let mut map = SourceMap::new();
     let source = map.add("test.click", config);
     let config = Spanned::verbatim(config, map.whole(source));
@@ -491,10 +422,10 @@ fn exits_of(exits: &Exits, reason: impl Fn(usize) -> String) -> Vec<(u16, Exit)>
     ports.chain(drops).collect()
 }
 
-impl Rig {
+impl<L: Library> Rig<L> {
     /// An element with that many wired ports. Panics with the rendered mistakes where the
     /// configuration has some.
-    pub fn new(class: &str, config: &str, inputs: usize, outputs: usize) -> Rig {
+    pub fn new(class: &str, config: &str, inputs: usize, outputs: usize) -> Rig<L> {
         match Rig::try_new(class, config, inputs, outputs) {
             Ok(rig) => rig,
             Err(mistakes) => panic!("{class}({config}): {mistakes}"),
@@ -502,14 +433,32 @@ impl Rig {
     }
 
     /// The same; the mistakes, one line each with file, line and column, where there are some.
-    pub fn try_new(class: &str, config: &str, inputs: usize, outputs: usize) -> Result<Rig, String> {
+    pub fn try_new(class: &str, config: &str, inputs: usize, outputs: usize) -> Result<Rig<L>, String> {
         Rig::with_ports(class, config, inputs, outputs, |_| vec![])
     }
 
+    /// The mistakes of a configuration, one line each. Panics where it has none.
+    pub fn mistakes(class: &str, config: &str, inputs: usize, outputs: usize) -> Vec<String> {
+        match Rig::<L>::try_new(class, config, inputs, outputs) {
+            Ok(_) => panic!("{class}({config}) has no mistakes"),
+            Err(mistakes) => mistakes.lines().map(str::to_string).collect(),
+        }
+    }
+
+    /// An element with a small pool of `slots` slots.
+    pub fn with_slots(class: &str, config: &str, shape: Shape, slots: u32) -> Result<Rig<L>, String> {
+        Rig::build(class, config, shape, slots, |_, _| ())
+    }
+
+    /// Whether the element finds the pool empty from now on.
+    pub fn starve(&mut self, starved: bool) {
+        self.instances.iter_mut().for_each(|instance| instance.starved = starved);
+    }
+
     /// Starts over with a new element of the same class and configuration: as a new rig, but quicker.
-    fn renew(&mut self, class: &str, config: &str) {
+    pub fn renew(&mut self, class: &str, config: &str) {
         for instance in &mut self.instances {
-            let element = make(class, config, instance.shape, &mut TestServices::default());
+            let element = make::<L>(class, config, instance.shape, &mut TestServices::default());
             instance.renew(element.unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}")));
         }
     }
@@ -521,7 +470,7 @@ impl Rig {
         inputs: usize,
         outputs: usize,
         mut ports: impl FnMut(usize) -> Vec<(String, Box<dyn Port>)>,
-    ) -> Result<Rig, String> {
+    ) -> Result<Rig<L>, String> {
         Rig::build(class, config, Shape { inputs, outputs }, SLOTS, |at, services| {
             for (name, port) in ports(at) {
                 services.ports.entry(name).or_default().push(port);
@@ -529,32 +478,29 @@ impl Rig {
         })
     }
 
-    /// An opaque element beside a queue `q`, and the length that the queue tells.
-    #[cfg(test)]
-    pub(crate) fn beside_queue(
+    /// An opaque element beside a queue `q`, which tells its length by `length`.
+    pub fn beside_queue<T: Any + Send + Sync>(
         class: &str,
         config: &str,
         outputs: usize,
         downstream: bool,
-    ) -> Result<(Rig, Arc<crate::queue::length::QueueLength>), String> {
-        let length = Arc::new(crate::queue::length::QueueLength::default());
-        let key = format!("q: {}", std::any::type_name::<crate::queue::length::QueueLength>());
-        let rig = Rig::build(class, config, Shape { inputs: 1, outputs }, SLOTS, |_, services| {
+        length: &Arc<T>,
+    ) -> Result<Rig<L>, String> {
+        let key = format!("q: {}", std::any::type_name::<T>());
+        Rig::build(class, config, Shape { inputs: 1, outputs }, SLOTS, |_, services| {
             services.queues = (vec!["q".into()], downstream);
-            services.shared.insert((Scope::Worker, key.clone()), Arc::clone(&length) as _);
-        })?;
-        Ok((rig, length))
+            services.shared.insert((Scope::Worker, key.clone()), Arc::clone(length) as _);
+        })
     }
 
     /// An opaque element that shares state with others of its worker.
-    #[cfg(test)]
-    pub(crate) fn with_state<T: Any + Send + Sync>(
+    pub fn with_state<T: Any + Send + Sync>(
         class: &str,
         config: &str,
         (inputs, outputs): (usize, usize),
         key: &str,
         state: &Arc<T>,
-    ) -> Result<Rig, String> {
+    ) -> Result<Rig<L>, String> {
         let key = format!("{key}: {}", std::any::type_name::<T>());
         Rig::build(class, config, Shape { inputs, outputs }, SLOTS, |_, services| {
             services.shared.insert((Scope::Worker, key.clone()), Arc::clone(state) as _);
@@ -567,19 +513,19 @@ impl Rig {
         shape: Shape,
         slots: u32,
         mut prepare: impl FnMut(usize, &mut TestServices),
-    ) -> Result<Rig, String> {
+    ) -> Result<Rig<L>, String> {
         let mut instances = vec![];
         for native in [false, true] {
             let mut services = TestServices::default();
             prepare(instances.len(), &mut services);
-            let element = make(class, config, shape, &mut services)?;
+            let element = make::<L>(class, config, shape, &mut services)?;
             let transparent = element.lower(shape).is_some();
             instances.push(Instance::new(element, shape, native, slots));
             if !transparent {
                 break;
             }
         }
-        Ok(Rig { instances })
+        Ok(Rig { instances, library: PhantomData })
     }
 
     /// Does something with each instance and asserts that all did the same.
@@ -661,6 +607,15 @@ impl Rig {
         })
     }
 
+    /// Reads every handler that can be read.
+    pub fn read_all(&mut self) {
+        self.both(|instance| {
+            let handlers = instance.element.handlers().iter();
+            let read = handlers.filter(|handler| handler.access != Access::Write);
+            read.map(|handler| instance.element.read(handler.name, &instance.cells)).collect::<Vec<_>>()
+        });
+    }
+
     /// Reads a handler; panics where there is none.
     pub fn read(&mut self, handler: &str) -> String {
         self.both(|instance| instance.element.read(handler, &instance.cells))
@@ -692,7 +647,7 @@ impl Rig {
     }
 }
 
-impl Drop for Rig {
+impl<L> Drop for Rig<L> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             self.instances.iter_mut().for_each(Instance::finish);
@@ -702,9 +657,9 @@ impl Drop for Rig {
 
 /// Runs random packets through a transparent element and lets [`Rig`] compare evaluator and machine
 /// code.
-pub fn differential(class: &str, config: &str, inputs: usize, outputs: usize) {
+pub fn differential<L: Library>(class: &str, config: &str, inputs: usize, outputs: usize) {
     for seed in 1..=4 {
-        let mut rig = Rig::new(class, config, inputs, outputs);
+        let mut rig = Rig::<L>::new(class, config, inputs, outputs);
         assert_eq!(rig.instances.len(), 2, "{class} is transparent");
         for input in 0..inputs {
             rig.push(input, &random_packets(seed, 256));

@@ -8,10 +8,7 @@ use packet::anno::{self, ANNO_BYTES, Anno};
 ///
 /// # Errors
 /// A sentence that says what was expected.
-pub(crate) fn written<T>(
-    value: &str,
-    parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-) -> Result<T, String> {
+pub fn written<T>(value: &str, parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>) -> Result<T, String> {
     parser(&Spanned::derived(value.trim(), Span::NONE), &NoNames).map_err(|mistake| mistake.message)
 }
 
@@ -19,12 +16,12 @@ pub(crate) fn written<T>(
 ///
 /// # Errors
 /// Always.
-pub(crate) fn no_such_handler<T>(handler: &str) -> Result<T, String> {
+pub fn no_such_handler<T>(handler: &str) -> Result<T, String> {
     Err(format!("there is no write handler `{handler}`"))
 }
 
 /// Reads the name or offset of an annotation of one byte.
-pub(crate) fn byte_anno(text: &Spanned, names: &dyn Names) -> Parsed<Anno> {
+pub fn byte_anno(text: &Spanned, names: &dyn Names) -> Parsed<Anno> {
     match anno::from_name(text.as_str()) {
         Some(named) if named.len == 1 => Ok(named),
         Some(named) => {
@@ -40,7 +37,7 @@ pub(crate) fn byte_anno(text: &Spanned, names: &dyn Names) -> Parsed<Anno> {
 
 /// A number with `fraction_bits` bits behind the point, with just as many decimals as it takes to tell
 /// it from its neighbours (Knuth, TeX: The Program, section 103), as Click writes such numbers.
-pub(crate) fn fixed_point_text(number: u64, fraction_bits: u32) -> String {
+pub fn fixed_point_text(number: u64, fraction_bits: u32) -> String {
     let one = 1u128 << fraction_bits.min(60);
     let mut text = (u128::from(number) / one).to_string();
     let mut rest = u128::from(number) % one;
@@ -65,13 +62,13 @@ pub(crate) fn fixed_point_text(number: u64, fraction_bits: u32) -> String {
 }
 
 /// An Ethernet address as Click writes it.
-pub(crate) fn ether_text(address: [u8; 6]) -> String {
+pub fn ether_text(address: [u8; 6]) -> String {
     let bytes: Vec<String> = address.iter().map(|byte| format!("{byte:02X}")).collect();
     bytes.join("-")
 }
 
 /// A time in nanoseconds as Click writes timestamps: seconds and microseconds.
-pub(crate) fn time_text(time_ns: u64) -> String {
+pub fn time_text(time_ns: u64) -> String {
     format!("{}.{:06}", time_ns / 1_000_000_000, time_ns % 1_000_000_000 / 1_000)
 }
 

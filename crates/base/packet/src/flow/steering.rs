@@ -1,4 +1,4 @@
-//! How packets are steered to the instances of one NF: names and bounds. `element::steer` applies them.
+//! How packets are steered to the instances of one NF: names and bounds. `elements::steer` applies them.
 
 /// The most instances of an NF: a word has a bit for each.
 pub const MOST_INSTANCES: usize = 64;

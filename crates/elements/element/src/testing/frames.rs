@@ -1,6 +1,6 @@
 //! Frames made at random, for runs that compare the evaluator with machine code.
 
-use super::TestPacket;
+use super::trip::TestPacket;
 
 /// Frames made at random from a seed, for differential runs: Ethernet with IPv4 (options, fragments,
 /// wrong lengths and checksums), IPv6, ARP, VLAN tags and noise, cut off and extended at random. Half

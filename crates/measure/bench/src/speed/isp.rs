@@ -6,7 +6,7 @@
 
 use super::layout::{Layout, example};
 use crate::BenchError;
-use element::filter::classbench::configuration;
+use elements::filter::classbench::configuration;
 use std::path::Path;
 use table::acl::classbench::{Filter, parse_filters};
 use table::acl::generate::{Profile, filters};

@@ -44,7 +44,7 @@ pub fn element(class: &str, config: &str, inputs: usize, outputs: usize) -> Prog
 }
 
 fn lowered(class: &str, config: &str, inputs: usize, outputs: usize) -> Option<Program> {
-    let found = element::find(element::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
+    let found = element::find(elements::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
     let mut map = SourceMap::new();
     let source = map.add("test.click", config);
     let config = Spanned::verbatim(config, map.whole(source));

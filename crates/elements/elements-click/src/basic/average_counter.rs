@@ -1,0 +1,112 @@
+//! `AverageCounter`: counts packets and measures for how long they come.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::no_such_handler;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "AverageCounter",
+    summary: "measures historical packet count and rate",
+    page: "\
+# AverageCounter([IGNORE])
+
+Passes packets unchanged, counts them, and gives their average rate from the first to the last.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `IGNORE` (default 0): seconds after the first packet in which nothing is counted
+- **handlers**: `count`, `byte_count` (read): packets and bytes; `rate`, `byte_rate`, `bit_rate` (read):
+  packets, bytes and bits a second; `time` (read): seconds from the first packet, less IGNORE, to the last;
+  `reset` (write)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+/// Times shorter than this count as this long, as in Click, whose clock goes by milliseconds.
+const SHORTEST_NS: u64 = 1_000_000;
+
+struct AverageCounter {
+    ignore_ns: u64,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let ignore_ns = args.positional("IGNORE", parse::seconds_ns).unwrap_or(0);
+    args.finish().then(|| Box::new(AverageCounter { ignore_ns }) as Box<dyn Element>)
+}
+
+impl Element for AverageCounter {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("AverageCounter", shape.outputs);
+        let (count, bytes) = (f.cell("count", 0), f.cell("byte_count", 0));
+        let (first, last) = (f.cell("first_ns", 0), f.cell("last_ns", 0));
+        let now_ns = f.value(Inst::Now);
+        let then_ns = f.value(Inst::CellLoad(first));
+        let is_first = f.bin_const(BinOp::Eq, then_ns, 0);
+        let first_ns = f.value(Inst::Select(is_first, now_ns, then_ns));
+        f.act(Inst::CellStore(first, first_ns));
+        f.act(Inst::CellStore(last, now_ns));
+        if self.ignore_ns > 0 {
+            let ignored = f.block();
+            let age_ns = f.bin(BinOp::Sub, now_ns, first_ns);
+            let early = f.bin_const(BinOp::Lt, age_ns, self.ignore_ns);
+            f.leave_if(early, ignored);
+            let here = f.here();
+            f.at(ignored);
+            f.emit(0);
+            f.at(here);
+        }
+        let (one, len) = (f.constant(1), f.value(Inst::Len));
+        f.act(Inst::CellAdd(count, one));
+        f.act(Inst::CellAdd(bytes, len));
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::sum("count"),
+                Handler::sum("byte_count"),
+                Handler::sum("rate"),
+                Handler::sum("byte_rate"),
+                Handler::sum("bit_rate"),
+                Handler { merge: element::handler::Merge::Max, ..Handler::read("time") },
+                Handler::write("reset"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        let [count, bytes, first_ns, last_ns] = *cells.first_chunk()?;
+        let time_ns = last_ns.saturating_sub(first_ns).saturating_sub(self.ignore_ns).max(SHORTEST_NS);
+        let seconds = time_ns as f64 / 1e9;
+        match handler {
+            "count" => Some(count.to_string()),
+            "byte_count" => Some(bytes.to_string()),
+            "rate" => Some((count as f64 / seconds).to_string()),
+            "byte_rate" => Some((bytes as f64 / seconds).to_string()),
+            "bit_rate" => Some((bytes as f64 * 8.0 / seconds).to_string()),
+            "time" => Some(seconds.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, _value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "reset" => cells.fill(0),
+            _ => return no_such_handler(handler),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! What sources fill their packets with.
+
+use click::config::{Args, parse};
+use element::value::written;
+use element::vector::Vector;
+use element::work::Work;
+use packet::Access;
+use shm::Packet;
+use shm::bytes::PacketBytesMut;
+use shm::chain::SEGMENT_BYTES;
+use shm::pool::Pool;
+
+/// What Click's sources send when they are not told. Configurations from the field count on its length.
+const DEFAULT: &str = "Random bullshit in a packet, at least 64 bytes long. Well, now it is.";
+/// The longest packet.
+const MOST_BYTES: i64 = 65_535;
+
+/// The data of a source's packets.
+pub(super) struct Data {
+    text: Vec<u8>,
+    /// `None`: as long as the text.
+    length: Option<usize>,
+    /// What a packet holds: the text, cut or repeated.
+    frame: Vec<u8>,
+}
+
+impl Data {
+    /// Data and length that are given.
+    pub(super) fn new(text: Option<Vec<u8>>, length: Option<usize>) -> Data {
+        let mut data = Data { text: text.unwrap_or_else(|| DEFAULT.into()), length, frame: vec![] };
+        data.fill();
+        data
+    }
+
+    /// Reads `LENGTH`, or its old name `DATASIZE`; -1 stands for the length of the text.
+    pub(super) fn read_length(args: &mut Args<'_>) -> Option<usize> {
+        let length = args.keyword("LENGTH", parse::int_in(-1..=MOST_BYTES));
+        let old = args.keyword("DATASIZE", parse::int_in(-1..=MOST_BYTES));
+        length.or(old).and_then(|length| usize::try_from(length).ok())
+    }
+
+    fn fill(&mut self) {
+        let length = self.length.unwrap_or(self.text.len()).min(MOST_BYTES as usize);
+        self.frame = self.text.iter().copied().cycle().take(length).collect();
+        // An empty text cannot be repeated.
+        self.frame.resize(length, 0);
+    }
+
+    /// The text.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text).into_owned()
+    }
+
+    /// Sets the text. The handler takes it raw, as Click's does.
+    pub(super) fn set_text(&mut self, value: &str) {
+        self.text = value.as_bytes().to_vec();
+        self.fill();
+    }
+
+    /// The length that was given, -1 for that of the text.
+    pub(super) fn length_text(&self) -> String {
+        self.length.map_or_else(|| "-1".to_string(), |length| length.to_string())
+    }
+
+    /// Sets the length.
+    pub(super) fn set_length(&mut self, value: &str) -> Result<(), String> {
+        let length = written(value, parse::int_in(-1..=MOST_BYTES))?;
+        self.length = usize::try_from(length).ok();
+        self.fill();
+        Ok(())
+    }
+
+    /// Bytes of a packet.
+    pub(super) fn len(&self) -> usize {
+        self.frame.len()
+    }
+
+    /// Puts up to `most` packets into a vector; how many. Fewer are there when the pool is empty.
+    pub(super) fn make(
+        &self,
+        most: usize,
+        timestamp_ns: u64,
+        vector: &mut Vector,
+        work: &mut Work<'_>,
+    ) -> usize {
+        if self.frame.len() > SEGMENT_BYTES {
+            return self.make_chains(most, timestamp_ns, vector, work);
+        }
+        let count = vector.fill(most, |free| {
+            let count = work.pool().alloc(free);
+            for packet in &mut free[..count] {
+                self.write(packet, timestamp_ns);
+            }
+            count
+        });
+        work.count_made(count);
+        count
+    }
+
+    fn write(&self, packet: &mut Packet, timestamp_ns: u64) {
+        packet.timestamp_ns = timestamp_ns;
+        let fits = packet.put(self.frame.len()) && PacketBytesMut::new(packet).copy_in(0, &self.frame);
+        debug_assert!(fits, "a fresh packet holds a segment");
+    }
+
+    fn make_chains(&self, most: usize, timestamp_ns: u64, vector: &mut Vector, work: &mut Work<'_>) -> usize {
+        let mut count = 0;
+        while count < most.min(vector.room() + count) {
+            let Some(mut packet) = work.make(&self.frame) else { break };
+            packet.timestamp_ns = timestamp_ns;
+            vector.push(&packet);
+            count += 1;
+        }
+        count
+    }
+}

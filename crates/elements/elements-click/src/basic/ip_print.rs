@@ -1,0 +1,215 @@
+//! `IPPrint`: tells of IP packets.
+
+use super::ip_line::{Sight, describe};
+use super::printer::{Contents, HANDLERS, Layout, Outlet};
+use click::config::{Names, Parsed, parse};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{ether_text, no_such_handler, time_text, written};
+use element::vector::Batch;
+use element::work::Work;
+use packet::anno::{AGGREGATE, Anno, PAINT, VLAN_TCI};
+use shm::Packet;
+use shm::descriptor::NO_HEADER;
+use std::fmt::Write as _;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IPPrint",
+    summary: "pretty-prints IP packets",
+    page: "\
+# IPPrint([LABEL, keywords])
+
+Prints a line for each IP packet, in the way of tcpdump. Passes packets unchanged.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `LABEL`: stands before the line; `CONTENTS` (`NONE`, `HEX`, `ASCII`, default `NONE`): how the
+  packet's bytes are printed; `PAYLOAD` (`false`, `HEX`, `ASCII`): the same for its payload; `MAXLENGTH`
+  (default 1500): bytes that are printed, -1 for all; `TIMESTAMP` (default true), `ETHER`, `ID`, `TTL`, `TOS`,
+  `LENGTH`, `AGGREGATE`, `PAINT`, `VLAN` (default false): whether these are printed; `SWAP` (default true):
+  whether identifier and sequence number of ICMP echoes are printed in network order; `ACTIVE` (default
+  true): whether it prints; `OUTFILE`: file to print to; `CHANNEL` has no effect
+- **annotations**: needs the network and the transport header; packets without network header pass untold
+- **handlers**: `active` (read/write)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct IpPrint {
+    label: String,
+    contents: Contents,
+    payload: bool,
+    /// `None` for all.
+    most_bytes: Option<usize>,
+    timestamp: bool,
+    ether: bool,
+    aggregate: bool,
+    paint: bool,
+    vlan: bool,
+    sight: Sight,
+    active: bool,
+    outlet: Outlet,
+}
+
+/// `HEX`, `ASCII` in any case, or a Boolean.
+fn payload(text: &Spanned, names: &dyn Names) -> Parsed<Contents> {
+    match text.as_str().to_ascii_uppercase().as_str() {
+        "NO" | "FALSE" => Ok(Contents::None),
+        "YES" | "TRUE" => Ok(Contents::Hex),
+        _ => Contents::parse(text, names),
+    }
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let label = args.positional("LABEL", parse::string).map_or(String::new(), |label| label.text.to_string());
+    let contents = args.keyword("CONTENTS", Contents::parse).unwrap_or(Contents::None);
+    let payload = args.keyword("PAYLOAD", payload).unwrap_or(Contents::None);
+    let most = args.keyword("MAXLENGTH", parse::i32).or(args.keyword("NBYTES", parse::i32)).unwrap_or(1500);
+    let mut flag = |keyword, default| args.keyword(keyword, parse::bool).unwrap_or(default);
+    let (timestamp, ether) = (flag("TIMESTAMP", true), flag("ETHER", false));
+    let (aggregate, paint, vlan) = (flag("AGGREGATE", false), flag("PAINT", false), flag("VLAN", false));
+    let (id, ttl, tos, length) =
+        (flag("ID", false), flag("TTL", false), flag("TOS", false), flag("LENGTH", false));
+    let (swap, active) = (flag("SWAP", true), flag("ACTIVE", true));
+    let file = args.keyword("OUTFILE", parse::filename);
+    let _ = args.keyword("CHANNEL", parse::any);
+    let span = args.span();
+    let fine = args.finish();
+    if contents != Contents::None && payload != Contents::None {
+        cx.error(span, "specify at most one of PAYLOAD and CONTENTS");
+        return None;
+    }
+    if !fine {
+        return None;
+    }
+    let outlet = Outlet::open(cx, file)?;
+    let only_payload = payload != Contents::None;
+    Some(Box::new(IpPrint {
+        label,
+        contents: if only_payload { payload } else { contents },
+        payload: only_payload,
+        most_bytes: usize::try_from(most).ok(),
+        timestamp,
+        ether,
+        aggregate,
+        paint,
+        vlan,
+        sight: Sight { id, ttl, tos, length, swap },
+        active,
+        outlet,
+    }))
+}
+
+fn anno(packet: &Packet, anno: Anno) -> u64 {
+    let bytes = packet.anno.get(usize::from(anno.offset)..usize::from(anno.offset + anno.len));
+    bytes.unwrap_or_default().iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+}
+
+impl IpPrint {
+    /// The line for a packet; `None` when its network header is not known.
+    fn line(&self, packet: &Packet) -> Option<String> {
+        if packet.net == NO_HEADER {
+            return None;
+        }
+        let mut line = String::new();
+        if !self.label.is_empty() {
+            line = format!("{}: ", self.label);
+        }
+        if self.timestamp {
+            let _ = write!(line, "{}: ", time_text(packet.timestamp_ns));
+        }
+        if self.aggregate {
+            let _ = write!(line, "#{}", anno(packet, AGGREGATE));
+        }
+        if self.vlan {
+            let _ = write!(line, " VLAN:{}", anno(packet, VLAN_TCI));
+        }
+        if self.paint {
+            let word = if self.aggregate { "." } else { "paint " };
+            let _ = write!(line, "{word}{}", anno(packet, PAINT));
+        }
+        if self.aggregate || self.paint {
+            line.push_str(": ");
+        }
+        // Headers may stand before the front: what is looked at begins at the first of them.
+        let start = [packet.net, if self.ether { packet.mac } else { NO_HEADER }];
+        let start = start.into_iter().fold(packet.data(), u16::min);
+        let bytes = bytes_from(packet, start);
+        let place = |header: u16| header.checked_sub(start).filter(|_| header != NO_HEADER).map(usize::from);
+        let net = place(packet.net)?;
+        if let Some(mac) = place(packet.mac).filter(|mac| self.ether && mac + 14 <= net)
+            && let Some((dst, rest)) = bytes.get(mac..).and_then(|rest| rest.split_first_chunk::<6>())
+            && let Some(src) = rest.first_chunk::<6>()
+        {
+            let _ = write!(line, "{} > {}: ", ether_text(*src), ether_text(*dst));
+        }
+        let trans =
+            place(packet.trans.max(start)).filter(|trans| *trans >= net).unwrap_or(bytes.len().max(net));
+        let net_bytes = bytes.get(net..).unwrap_or_default();
+        let described =
+            describe(net_bytes, trans - net, usize::from(packet.data() - start), &self.sight, &mut line);
+        if let Some(payload_at) = described.filter(|_| self.contents != Contents::None) {
+            let from = if self.payload { net + payload_at } else { usize::from(packet.data() - start) };
+            let shown = bytes.get(from..).unwrap_or_default();
+            let shown = &shown[..shown.len().min(self.most_bytes.unwrap_or(usize::MAX))];
+            self.contents.show(shown, Layout { leading_space: false, line_groups: Some(6) }, &mut line);
+        }
+        Some(line)
+    }
+}
+
+/// All bytes of a packet from a place in its first segment on, which may lie before its front.
+fn bytes_from(packet: &Packet, start: u16) -> Vec<u8> {
+    let mut whole = *packet;
+    let before = packet.data().saturating_sub(start);
+    let pushed = whole.push(usize::from(before));
+    debug_assert!(pushed, "headers lie inside the buffer");
+    shm::bytes::PacketBytes::new(&whole).to_vec()
+}
+
+impl Element for IpPrint {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if let Some(line) = self.active.then(|| self.line(batch.packet(index))).flatten() {
+                self.outlet.print(&line, work);
+            }
+            batch.emit(index, 0);
+        }
+    }
+
+    fn stop(&mut self, _work: &mut Work<'_>) {
+        self.outlet.flush();
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        self.outlet.take_findings()
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        HANDLERS
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == "active").then(|| self.active.to_string())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        if handler != "active" {
+            return no_such_handler(handler);
+        }
+        self.active = written(value, parse::bool)?;
+        Ok(())
+    }
+}

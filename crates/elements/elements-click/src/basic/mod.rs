@@ -1,0 +1,29 @@
+//! Sources of packets, and elements that print, sample and measure: none needs a protocol (but for `IPPrint`, which
+//! tells of packets as `Print` does).
+
+use element::Class;
+
+mod average_counter;
+mod data;
+mod ip_line;
+mod ip_print;
+mod print;
+pub(crate) mod printer;
+mod random_sample;
+mod set_timestamp;
+mod source;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[
+    &average_counter::CLASS,
+    &ip_print::CLASS,
+    &print::CLASS,
+    &random_sample::CLASS,
+    &set_timestamp::CLASS,
+    &source::INFINITE_SOURCE,
+    &source::RATED_SOURCE,
+    &source::TIMED_SOURCE,
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Where elements that print packets print to, and how they show bytes.
+
+use click::config::{Names, Parsed, parse};
+use diag::Spanned;
+use element::configure::{Configure, Scope};
+use element::handler::Handler;
+use element::work::Work;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The handlers of elements that print.
+pub(crate) const HANDLERS: &[Handler] = &[Handler::read_write("active")];
+
+/// A file that the printers of all workers write to, or why there is none.
+struct Shared(Mutex<Result<BufWriter<File>, String>>);
+
+/// The user's screen, or a file.
+pub(crate) struct Outlet {
+    file: Option<(PathBuf, Arc<Shared>)>,
+    failure: Option<String>,
+}
+
+impl Outlet {
+    /// Opens the file, if there is to be one; records why it cannot be.
+    pub(crate) fn open(cx: &mut Configure<'_>, file: Option<PathBuf>) -> Option<Outlet> {
+        let Some(name) = file else { return Some(Outlet { file: None, failure: None }) };
+        let path = cx.services.path(&name);
+        let create =
+            || Shared(Mutex::new(File::create(&path).map(BufWriter::new).map_err(|e| e.to_string())));
+        let shared = cx.shared(Scope::AllWorkers, &format!("file {}", path.display()), create)?;
+        let failure = shared.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().err().cloned();
+        if let Some(failure) = failure {
+            cx.error(cx.span, format!("{}: {failure}", name.display()));
+            return None;
+        }
+        Some(Outlet { file: Some((path, shared)), failure: None })
+    }
+
+    /// Prints a line.
+    pub(crate) fn print(&mut self, line: &str, work: &mut Work<'_>) {
+        self.with_file(|file| writeln!(file, "{line}"));
+        if self.file.is_none() {
+            work.print(line);
+        }
+    }
+
+    /// Writes out what is buffered.
+    pub(crate) fn flush(&mut self) {
+        self.with_file(|file| file.flush());
+    }
+
+    fn with_file(&mut self, what: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) {
+        let Some((path, shared)) = &self.file else { return };
+        let mut file = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(file) = file.as_mut()
+            && let Err(error) = what(file)
+        {
+            self.failure.get_or_insert_with(|| format!("{}: {error}", path.display()));
+        }
+    }
+
+    /// What went wrong, once.
+    pub(crate) fn take_findings(&mut self) -> Vec<String> {
+        self.failure.take().into_iter().collect()
+    }
+}
+
+/// How packet data is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Contents {
+    /// Not at all.
+    None,
+    /// In hexadecimal.
+    Hex,
+    /// As text, with dots for what is none.
+    Ascii,
+}
+
+impl Contents {
+    /// `NONE`, `HEX`, `ASCII` in any case, or a Boolean for the first two.
+    pub(crate) fn parse(text: &Spanned, names: &dyn Names) -> Parsed<Contents> {
+        if let Ok(hex) = parse::bool(text, names) {
+            return Ok(if hex { Contents::Hex } else { Contents::None });
+        }
+        let upper = Spanned::derived(text.as_str().to_ascii_uppercase(), text.span);
+        let choices = [("NONE", Contents::None), ("HEX", Contents::Hex), ("ASCII", Contents::Ascii)];
+        parse::keyword(&choices)(&upper, names)
+    }
+
+    /// Appends bytes in groups; `start_of_line` is put before each line of `per_line` groups.
+    pub(crate) fn show(self, bytes: &[u8], layout: Layout, line: &mut String) {
+        let group = match self {
+            Contents::None => return,
+            Contents::Hex => 4,
+            Contents::Ascii => 8,
+        };
+        for (at, byte) in bytes.iter().enumerate() {
+            if let Some(per_line) = layout.line_groups.filter(|per_line| at % (per_line * group) == 0) {
+                debug_assert!(per_line > 0);
+                line.push_str("\n  ");
+            } else if at % group == 0 && (at > 0 || layout.leading_space) {
+                line.push(' ');
+            }
+            if self == Contents::Hex {
+                // Writing to a string cannot fail.
+                let _ = write!(line, "{byte:02x}");
+            } else {
+                line.push(if (32..=126).contains(byte) { char::from(*byte) } else { '.' });
+            }
+        }
+    }
+}
+
+/// Where groups of bytes are set apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Layout {
+    /// Whether a space stands before the first group.
+    pub(crate) leading_space: bool,
+    /// Groups in a line; all in one without.
+    pub(crate) line_groups: Option<usize>,
+}

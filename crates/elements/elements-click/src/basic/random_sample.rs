@@ -1,0 +1,143 @@
+//! `RandomSample`: lets packets pass at random.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::random;
+use element::value::{fixed_point_text, no_such_handler, written};
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "RandomSample",
+    summary: "samples packets with some probability",
+    page: "\
+# RandomSample([P, keywords SAMPLE, DROP, ACTIVE])
+
+Lets each packet pass with probability P. The others leave by output 1.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; packets that do not pass are pushed out of output 1
+- **arguments**: `P`, or `SAMPLE`: the probability (0 to 1); `DROP`: that of not passing, instead of it;
+  `ACTIVE` (default true): false lets all packets pass
+- **handlers**: `sampling_prob`, `drop_prob`, `active` (read/write); `drops` (read): packets that did not
+  pass
+- **drop reasons**: `not-sampled`
+- **difference**: the sequence of random numbers depends on the element's name and worker only, so that a
+  run can be repeated
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+/// Probabilities have so many bits behind the point.
+const SHIFT: u32 = 28;
+const ONE: u32 = 1 << SHIFT;
+
+const DROPS: u16 = 0;
+const PROBABILITY: u16 = 1;
+const ACTIVE: u16 = 2;
+
+struct RandomSample {
+    probability: u32,
+    active: bool,
+    seed: u64,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let seed = random::seed(cx);
+    let mut args = cx.args();
+    let bare = args.positional("P", parse::fixed_point(SHIFT));
+    let sample = args.keyword("SAMPLE", parse::fixed_point(SHIFT));
+    let drop = args.keyword("DROP", parse::fixed_point(SHIFT));
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let span = args.span();
+    if !args.finish() {
+        return None;
+    }
+    let probability = match (sample, drop) {
+        (Some(_), Some(_)) => {
+            cx.error(span, "give at most one of SAMPLE and DROP");
+            return None;
+        }
+        (None, Some(drop)) => ONE.checked_sub(drop),
+        (sample, None) => sample.or(bare).filter(|probability| *probability <= ONE),
+    };
+    let Some(probability) = probability else {
+        cx.error(span, "a sampling probability between 0 and 1 is expected");
+        return None;
+    };
+    Some(Box::new(RandomSample { probability, active, seed }))
+}
+
+impl Element for RandomSample {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("RandomSample", shape.outputs);
+        let drops = f.cell("drops", 0);
+        let probability = f.cell("sampling_prob", u64::from(self.probability));
+        let active = f.cell("active", u64::from(self.active));
+        let state = f.cell("state", self.seed);
+        let (pass, refuse) = (f.block(), f.block());
+        let active = f.value(Inst::CellLoad(active));
+        f.check(active, pass);
+        let number = random::next(&mut f, state);
+        let number = f.bin_const(BinOp::And, number, u64::from(ONE - 1));
+        let probability = f.value(Inst::CellLoad(probability));
+        let sampled = f.bin(BinOp::Lt, number, probability);
+        f.check(sampled, refuse);
+        f.jump(pass);
+        f.at(pass);
+        f.emit(0);
+        f.at(refuse);
+        let one = f.constant(1);
+        f.act(Inst::CellAdd(drops, one));
+        f.emit_or_drop(1, "not-sampled");
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read_write("sampling_prob"),
+                Handler::read_write("drop_prob"),
+                Handler::read_write("active"),
+                Handler::sum("drops"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        let cell = |number: u16| cells.get(usize::from(number)).copied();
+        match handler {
+            "sampling_prob" => cell(PROBABILITY).map(|probability| fixed_point_text(probability, SHIFT)),
+            "drop_prob" => {
+                let probability = cell(PROBABILITY)?;
+                Some(fixed_point_text(u64::from(ONE).saturating_sub(probability), SHIFT))
+            }
+            "active" => cell(ACTIVE).map(|active| (active != 0).to_string()),
+            "drops" => cell(DROPS).map(|drops| drops.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let [_, probability, active, ..] = cells else { return no_such_handler(handler) };
+        if handler == "active" {
+            *active = u64::from(written(value, parse::bool)?);
+            return Ok(());
+        }
+        if !matches!(handler, "sampling_prob" | "drop_prob") {
+            return no_such_handler(handler);
+        }
+        let number = written(value, parse::fixed_point(SHIFT))?;
+        let rest = ONE.checked_sub(number).ok_or("a number between 0.0 and 1.0 is expected")?;
+        *probability = u64::from(if handler == "drop_prob" { rest } else { number });
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! `SetTimestamp`: sets packets' timestamps.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use packet::anno::FIRST_TIMESTAMP;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "SetTimestamp",
+    summary: "stores the time in the packet",
+    page: "\
+# SetTimestamp([TIMESTAMP, keywords FIRST, PER_BATCH])
+
+Sets each packet's timestamp.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `TIMESTAMP` (seconds since 1970, default: now); `FIRST` (default false): sets the
+  annotation for the first packet of an aggregate instead; `PER_BATCH` has no effect
+- **annotations**: sets the timestamp, or `FIRST_TIMESTAMP`
+- **difference**: packets of a burst get the same time, because the clock is read once for each burst
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct SetTimestamp {
+    /// Now without.
+    time_ns: Option<u64>,
+    first: bool,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let time_ns = args.positional("TIMESTAMP", parse::seconds_ns);
+    let first = args.keyword("FIRST", parse::bool).unwrap_or(false);
+    let _ = args.keyword("PER_BATCH", parse::bool);
+    args.finish().then(|| Box::new(SetTimestamp { time_ns, first }) as Box<dyn Element>)
+}
+
+impl Element for SetTimestamp {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let time_ns = self.time_ns.unwrap_or(work.now_ns());
+        let first =
+            usize::from(FIRST_TIMESTAMP.offset)..usize::from(FIRST_TIMESTAMP.offset + FIRST_TIMESTAMP.len);
+        for &index in batch.list() {
+            let packet = batch.packet_mut(index);
+            if self.first {
+                packet.anno[first.clone()].copy_from_slice(&time_ns.to_le_bytes());
+            } else {
+                packet.timestamp_ns = time_ns;
+            }
+            batch.emit(index, 0);
+        }
+    }
+}

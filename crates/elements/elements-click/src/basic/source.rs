@@ -1,0 +1,307 @@
+//! `InfiniteSource`, `RatedSource` and `TimedSource`: make packets.
+
+use super::data::Data;
+use crate::queue::token_bucket::TokenBucket;
+use click::config::{Args, parse};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::value::{no_such_handler, time_text, written};
+use element::vector::Vector;
+use element::work::Work;
+use elements::basic::handler_call::HandlerCall;
+
+/// The class.
+pub const INFINITE_SOURCE: Class = Class {
+    name: "InfiniteSource",
+    summary: "generates packets whenever scheduled",
+    page: "\
+# InfiniteSource([DATA, LIMIT, BURST, ACTIVE, keywords TIMESTAMP, LENGTH, STOP, END_CALL, HEADROOM])
+
+Makes packets and pushes them as fast as it can.
+
+- **ports**: no input, 1 push output
+- **arguments**: `DATA`: what is in them; `LIMIT` (default -1): how many it makes, negative for no limit;
+  `BURST`: packets at a time; `ACTIVE` (default true); `TIMESTAMP` (default true): whether packets have the
+  time; `LENGTH` (default -1): their length, for which DATA is cut or repeated; `STOP` (default false): ends
+  the run when LIMIT is reached; `END_CALL` (`HANDLER [VALUE]`): calls a write handler then; `HEADROOM` has no
+  effect
+- **annotations**: sets the timestamp
+- **handlers**: `data`, `limit`, `burst`, `active`, `length` (read/write); `count` (read); `reset` (write);
+  `burstsize`, `datasize`: old names of `burst` and `length`
+- **difference**: `BURST` is the run's burst where it is not given (Click: 1), because packets travel in
+  bursts here. The output is push only. With several workers each makes its own packets
+",
+    ports: "0/1",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_infinite,
+};
+
+/// The class.
+pub const RATED_SOURCE: Class = Class {
+    name: "RatedSource",
+    summary: "generates packets at specified rate",
+    page: "\
+# RatedSource([DATA, RATE, LIMIT, ACTIVE, keywords LENGTH, STOP, BANDWIDTH, END_CALL, HEADROOM])
+
+Makes RATE packets a second and pushes them.
+
+- **ports**: no input, 1 push output
+- **arguments**: `DATA`, `LIMIT`, `ACTIVE`, `LENGTH`, `STOP`, `END_CALL`, `HEADROOM` as for InfiniteSource;
+  `RATE` (default 10): packets a second; `BANDWIDTH`: bytes a second, or with a unit (`384kbps`), instead of it
+- **annotations**: sets the timestamp
+- **handlers**: `data`, `rate`, `limit`, `active`, `length` (read/write); `count` (read); `reset` (write);
+  `datasize`: old name of `length`
+- **difference**: the output is push only. With several workers each makes its own packets
+",
+    make: make_rated,
+    ..INFINITE_SOURCE
+};
+
+/// The class.
+pub const TIMED_SOURCE: Class = Class {
+    name: "TimedSource",
+    summary: "generates packets periodically",
+    page: "\
+# TimedSource([INTERVAL, DATA, keywords LIMIT, ACTIVE, STOP, HEADROOM])
+
+Makes a packet every INTERVAL and pushes it.
+
+- **ports**: no input, 1 push output
+- **arguments**: `INTERVAL` (seconds, default 0.5); `DATA`, `LIMIT`, `ACTIVE`, `STOP`, `HEADROOM` as for
+  InfiniteSource
+- **annotations**: sets the timestamp
+- **handlers**: `interval`, `data`, `limit`, `active` (read/write); `count` (read); `reset` (write)
+- **difference**: with several workers each makes its own packets
+",
+    make: make_timed,
+    ..INFINITE_SOURCE
+};
+
+/// When the next packets are due.
+enum Pace {
+    /// At once, so many at a time; the run's burst without.
+    Always(Option<usize>),
+    Rate(TokenBucket),
+    Every {
+        interval_ns: u64,
+        next_ns: u64,
+    },
+}
+
+struct Source {
+    name: String,
+    data: Data,
+    pace: Pace,
+    /// Negative for no limit.
+    limit: i64,
+    active: bool,
+    timestamp: bool,
+    end_call: Option<HandlerCall>,
+    count: u64,
+    ended: bool,
+}
+
+/// The arguments that all sources have, read behind the positional ones.
+struct Common {
+    length: Option<usize>,
+    end_call: Option<HandlerCall>,
+}
+
+fn common(args: &mut Args<'_>) -> Common {
+    let length = Data::read_length(args);
+    let stop = args.keyword("STOP", parse::bool).unwrap_or(false);
+    let end_call = args.keyword("END_CALL", HandlerCall::parse);
+    let _ = args.keyword("HEADROOM", parse::u32);
+    if stop && end_call.is_some() {
+        let span = args.span();
+        args.error(span, "END_CALL and STOP are mutually exclusive");
+    }
+    Common { length, end_call: end_call.or(stop.then(HandlerCall::stop)) }
+}
+
+fn make_infinite(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let name = cx.name.to_string();
+    let mut args = cx.args();
+    let text = args.positional("DATA", parse::bytes);
+    let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
+    let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
+    let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+    let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
+    let Common { length, end_call } = common(&mut args);
+    let (data, pace) = (Data::new(text, length), Pace::Always(burst));
+    let source = Source { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false };
+    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+}
+
+/// Packets that a rated source may have saved up, and those that it begins with.
+fn rated_burst(rate_per_s: u64) -> u64 {
+    if rate_per_s < 200 { 2 } else { rate_per_s / 100 }
+}
+
+fn make_rated(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let name = cx.name.to_string();
+    let mut args = cx.args();
+    let text = args.positional("DATA", parse::bytes);
+    let rate = args.positional("RATE", parse::u64).unwrap_or(10);
+    let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
+    let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+    let bandwidth = args.keyword("BANDWIDTH", parse::bandwidth_bytes_per_s).unwrap_or(0);
+    let Common { length, end_call } = common(&mut args);
+    let data = Data::new(text, length);
+    let rate = if bandwidth > 0 { bandwidth / (data.len() as u64).max(1) } else { rate };
+    let mut bucket = TokenBucket::new(rate, rated_burst(rate));
+    bucket.set_level(1);
+    let (pace, timestamp) = (Pace::Rate(bucket), true);
+    let source = Source { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false };
+    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+}
+
+fn make_timed(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let name = cx.name.to_string();
+    let mut args = cx.args();
+    let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
+    let text = args.positional("DATA", parse::bytes);
+    let limit = args.keyword("LIMIT", parse::i64).unwrap_or(-1);
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let Common { length, end_call } = common(&mut args);
+    let (data, pace) = (Data::new(text, length), Pace::Every { interval_ns, next_ns: 0 });
+    let source =
+        Source { name, data, pace, limit, active, timestamp: true, end_call, count: 0, ended: false };
+    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+}
+
+impl Source {
+    /// Packets that are due now.
+    fn due(&mut self, work: &mut Work<'_>) -> usize {
+        match &mut self.pace {
+            Pace::Always(burst) => burst.unwrap_or(work.burst()),
+            Pace::Rate(bucket) => {
+                bucket.fill(work.now_ns());
+                usize::try_from(bucket.tokens()).unwrap_or(usize::MAX).min(work.burst())
+            }
+            Pace::Every { next_ns, .. } => usize::from(*next_ns <= work.now_ns()),
+        }
+    }
+
+    /// Notes that packets were made.
+    fn made(&mut self, count: usize, now_ns: u64) {
+        self.count += count as u64;
+        match &mut self.pace {
+            Pace::Always(_) => {}
+            Pace::Rate(bucket) => bucket.take(count as u64),
+            Pace::Every { interval_ns, next_ns } if count > 0 => {
+                *next_ns = now_ns.saturating_add(*interval_ns)
+            }
+            Pace::Every { .. } => {}
+        }
+    }
+}
+
+impl Element for Source {
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn start(&mut self, work: &mut Work<'_>) {
+        if let Pace::Every { interval_ns, next_ns } = &mut self.pace {
+            *next_ns = work.now_ns().saturating_add(*interval_ns);
+        }
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if !self.active {
+            return Progress::Idle;
+        }
+        let left = u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count));
+        if left == 0 {
+            if !std::mem::replace(&mut self.ended, true)
+                && let Some(call) = &self.end_call
+            {
+                call.call(&self.name, work);
+            }
+            return Progress::Idle;
+        }
+        let most = self.due(work).min(vector.room()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        if most == 0 {
+            return Progress::Idle;
+        }
+        let now_ns = work.now_ns();
+        let count = self.data.make(most, if self.timestamp { now_ns } else { 0 }, vector, work);
+        self.made(count, now_ns);
+        if count > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        macro_rules! handlers {
+            ($($own:literal),*) => {
+                &[
+                    $(Handler::read_write($own),)*
+                    Handler::read_write("data"),
+                    Handler::read_write("limit"),
+                    Handler::read_write("active"),
+                    Handler::sum("count"),
+                    Handler::write("reset"),
+                ]
+            };
+        }
+        const INFINITE: &[Handler] = handlers!("burst", "burstsize", "length", "datasize");
+        const RATED: &[Handler] = handlers!("rate", "length", "datasize");
+        const TIMED: &[Handler] = handlers!("interval");
+        match self.pace {
+            Pace::Always(_) => INFINITE,
+            Pace::Rate(_) => RATED,
+            Pace::Every { .. } => TIMED,
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match (handler, &self.pace) {
+            ("data", _) => Some(self.data.text()),
+            ("limit", _) => Some(self.limit.to_string()),
+            ("active", _) => Some(self.active.to_string()),
+            ("count", _) => Some(self.count.to_string()),
+            ("length" | "datasize", Pace::Always(_) | Pace::Rate(_)) => Some(self.data.length_text()),
+            ("burst" | "burstsize", Pace::Always(burst)) => {
+                Some(burst.map_or_else(String::new, |burst| burst.to_string()))
+            }
+            ("rate", Pace::Rate(bucket)) => Some(bucket.rate_per_s().to_string()),
+            ("interval", Pace::Every { interval_ns, .. }) => Some(time_text(*interval_ns)),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match (handler, &mut self.pace) {
+            ("data", _) => self.data.set_text(value),
+            ("limit", _) => (self.limit, self.ended) = (written(value, parse::i64)?, false),
+            ("active", _) => self.active = written(value, parse::bool)?,
+            ("reset", pace) => {
+                (self.count, self.ended) = (0, false);
+                if let Pace::Rate(bucket) = pace {
+                    bucket.set_level(1);
+                }
+            }
+            ("length" | "datasize", Pace::Always(_) | Pace::Rate(_)) => self.data.set_length(value)?,
+            ("burst" | "burstsize", Pace::Always(burst)) => {
+                *burst = Some(written(value, parse::int_in(1..=1 << 30))? as usize);
+            }
+            ("rate", Pace::Rate(bucket)) => {
+                let rate = written(value, parse::u64)?;
+                bucket.adjust(rate, rated_burst(rate));
+            }
+            ("interval", Pace::Every { interval_ns, .. }) => {
+                let new = written(value, parse::seconds_ns)?;
+                if new == 0 {
+                    return Err("an interval longer than 0 is expected".into());
+                }
+                *interval_ns = new;
+            }
+            _ => return no_such_handler(handler),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! `ARPFaker`: sends ARP replies that nobody asked for.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::work::Work;
+use elements::ether::arp_message::{End, Message, REPLY};
+use elements::ether::header::HEADER_BYTES;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ARPFaker",
+    summary: "generates unsolicited ARP replies",
+    page: "\
+# ARPFaker(DSTIP, DSTETH, SRCIP, SRCETH)
+
+Tells station DSTETH, with address DSTIP, every ten seconds that SRCIP is at SRCETH; for the first time
+after one second.
+
+- **ports**: no input, 1 push output
+- **arguments**: `DSTIP`, `SRCIP`: IP addresses; `DSTETH`, `SRCETH`: Ethernet addresses
+",
+    ports: "0/1",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::OneWorker,
+    make,
+};
+
+const FIRST_NS: u64 = 1_000_000_000;
+const INTERVAL_NS: u64 = 10_000_000_000;
+
+struct ArpFaker {
+    reply: Message,
+    is_here: bool,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let is_here = cx.worker == 0;
+    let mut args = cx.args();
+    let mut end = |ip: &'static str, mac: &'static str| {
+        let ip = args.mandatory_positional(ip, parse::ip4);
+        let mac = args.mandatory_positional(mac, parse::ether);
+        Some(End { ip: ip?.into(), mac: mac? })
+    };
+    let (target, sender) = (end("DSTIP", "DSTETH"), end("SRCIP", "SRCETH"));
+    let fine = args.finish();
+    let reply = Message { operation: REPLY, sender: sender?, target: target? };
+    fine.then(|| Box::new(ArpFaker { reply, is_here }) as Box<dyn Element>)
+}
+
+impl Element for ArpFaker {
+    fn start(&mut self, work: &mut Work<'_>) {
+        if self.is_here {
+            work.fire_at(work.now_ns() + FIRST_NS);
+        }
+    }
+
+    fn fire(&mut self, work: &mut Work<'_>) {
+        if let Some(mut packet) = work.make(&self.reply.frame(self.reply.target.mac)) {
+            (packet.mac, packet.net) = (packet.data(), packet.data() + HEADER_BYTES as u16);
+            work.emit(0, &packet);
+        }
+        work.fire_at(work.now_ns() + INTERVAL_NS);
+    }
+}

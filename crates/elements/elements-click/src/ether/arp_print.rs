@@ -1,0 +1,175 @@
+//! `ARPPrint`: tells of ARP packets.
+
+use crate::basic::printer::{HANDLERS, Outlet};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{ether_text, no_such_handler, time_text, written};
+use element::vector::Batch;
+use element::work::Work;
+use elements::ether::header::{HEADER_BYTES, TYPE_IP};
+use packet::Access;
+use shm::Packet;
+use shm::bytes::PacketBytes;
+use shm::descriptor::NO_HEADER;
+use std::net::Ipv4Addr;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ARPPrint",
+    summary: "pretty-prints ARP packets",
+    page: "\
+# ARPPrint([LABEL, keywords TIMESTAMP, ETHER, ACTIVE, OUTFILE])
+
+Prints a line for each ARP packet, in the way of tcpdump. Passes packets unchanged.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `LABEL`: stands before the line; `TIMESTAMP` (default true), `ETHER` (default false):
+  whether these are printed; `ACTIVE` (default true): whether it prints; `OUTFILE`: file to print to
+- **annotations**: needs the network header; packets without it pass untold
+- **handlers**: `active` (read/write)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct ArpPrint {
+    label: String,
+    timestamp: bool,
+    ether: bool,
+    active: bool,
+    outlet: Outlet,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let label = args.positional("LABEL", parse::string).map_or(String::new(), |label| label.text.to_string());
+    let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
+    let ether = args.keyword("ETHER", parse::bool).unwrap_or(false);
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let file = args.keyword("OUTFILE", parse::filename);
+    let fine = args.finish();
+    let outlet = Outlet::open(cx, file)?;
+    fine.then(|| Box::new(ArpPrint { label, timestamp, ether, active, outlet }) as Box<dyn Element>)
+}
+
+/// Bytes of the part of a message that is the same for all address spaces.
+const FIXED_BYTES: usize = 8;
+/// EtherType of trailer encapsulation (RFC 893), from 4.2BSD.
+const TYPE_TRAILER: u16 = 0x1000;
+
+/// The message behind the network header, as a line.
+fn message_text(bytes: &[u8]) -> String {
+    let u16_at = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    if bytes.len() < FIXED_BYTES {
+        return format!("truncated-arp ({})", bytes.len());
+    }
+    let (hardware, protocol, operation) = (u16_at(0), u16_at(2), u16_at(6));
+    let (hardware_bytes, protocol_bytes) = (bytes[4], bytes[5]);
+    let is_ip = matches!(protocol, TYPE_IP | TYPE_TRAILER) && protocol_bytes == 4 && hardware_bytes != 0;
+    if !is_ip {
+        return format!(
+            "arp-#{operation} for proto #{protocol} ({protocol_bytes}) hardware #{hardware} ({hardware_bytes})"
+        );
+    }
+    let Some(ends) = bytes.get(FIXED_BYTES..FIXED_BYTES + 20) else {
+        return format!("truncated-arp ({})", bytes.len());
+    };
+    let mac = |at: usize| {
+        ether_text([ends[at], ends[at + 1], ends[at + 2], ends[at + 3], ends[at + 4], ends[at + 5]])
+    };
+    let ip = |at: usize| Ipv4Addr::new(ends[at], ends[at + 1], ends[at + 2], ends[at + 3]);
+    let (sender_mac, sender, target_mac, target) = (mac(0), ip(6), mac(10), ip(16));
+    let mut text = if protocol == TYPE_TRAILER { "trailer-".to_string() } else { String::new() };
+    text += &match operation {
+        1 if ends[10..16] == [0; 6] => format!("arp who-has {target} tell {sender}"),
+        1 => format!("arp who-has {target} ({target_mac}) tell {sender}"),
+        2 => format!("arp reply {sender} is-at {sender_mac}"),
+        3 => format!("rarp who-is {target_mac} tell {sender_mac}"),
+        4 => format!("rarp reply {target_mac} at {target}"),
+        8 => format!("invarp who-is {target_mac} tell {sender_mac}"),
+        9 => format!("invarp reply {target_mac} at {target}"),
+        other => format!("arp-#{other}"),
+    };
+    if hardware != 1 {
+        text += &format!("hardware #{hardware}");
+    }
+    text
+}
+
+impl ArpPrint {
+    fn line(&self, packet: &Packet) -> Option<String> {
+        if packet.net == NO_HEADER {
+            return None;
+        }
+        let mut line = String::new();
+        if !self.label.is_empty() {
+            line += &format!("{}: ", self.label);
+        }
+        if self.timestamp {
+            line += &format!("{}: ", time_text(packet.timestamp_ns));
+        }
+        let bytes = PacketBytes::new(packet);
+        let net = usize::from(packet.net).checked_sub(usize::from(packet.data()));
+        let mac = if packet.mac == NO_HEADER { packet.data() } else { packet.mac };
+        let mac = usize::from(mac).checked_sub(usize::from(packet.data()));
+        let ends = mac.filter(|mac| net.is_some_and(|net| mac + HEADER_BYTES <= net));
+        if let Some((dst, src)) =
+            ends.filter(|_| self.ether).and_then(|mac| Some((bytes.get(mac)?, bytes.get(mac + 6)?)))
+        {
+            line += &format!("{} > {}: ", ether_text(src), ether_text(dst));
+        }
+        let mut message = [0; FIXED_BYTES + 20];
+        let there = net.map_or(0, |net| bytes.len().saturating_sub(net)).min(message.len());
+        let message = &mut message[..there];
+        // The network header may be marked behind the packet's end.
+        let whole = net.is_none_or(|net| message.is_empty() || bytes.copy_out(net, message));
+        debug_assert!(whole, "no more is read than is there");
+        line += &message_text(message);
+        Some(line)
+    }
+}
+
+impl Element for ArpPrint {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if let Some(line) = self.active.then(|| self.line(batch.packet(index))).flatten() {
+                self.outlet.print(&line, work);
+            }
+            batch.emit(index, 0);
+        }
+    }
+
+    fn stop(&mut self, _work: &mut Work<'_>) {
+        self.outlet.flush();
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        self.outlet.take_findings()
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        HANDLERS
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == "active").then(|| self.active.to_string())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        if handler != "active" {
+            return no_such_handler(handler);
+        }
+        self.active = written(value, parse::bool)?;
+        Ok(())
+    }
+}

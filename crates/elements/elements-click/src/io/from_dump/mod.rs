@@ -1,0 +1,472 @@
+//! `FromDump`: packets from a capture file.
+
+mod source;
+mod window;
+
+use super::replay::{Pace, SAMPLING_SHIFT, Sampler};
+use click::config::{NoNames, parse, split_words};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Direction};
+use element::element::{Element, Progress};
+use element::handler::{Access, Handler, Merge};
+use element::vector::Vector;
+use element::work::Work;
+use elements::io::files;
+use elements::io::link_type;
+use port::{LINK_ETHERNET, PortStats};
+use shm::Packet;
+use shm::pool::Pool;
+use source::{Put, Source};
+use std::path::{Path, PathBuf};
+use window::{Border, Side, Window};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "FromDump",
+    summary: "reads packets from a capture file",
+    page: "\
+# FromDump(FILENAME [, TIMING, keywords])
+
+Reads packets from a pcap or pcapng file, such as `tcpdump -w` or ToDump write, and pushes them out.
+
+- **ports**: no input; 1 or 2 push outputs. Packets that are not IP leave by the second when FORCE_IP is
+  set
+- **arguments**: `FILENAME` (`-`: the standard input); `TIMING` (bool, default false): keep the times
+  between packets; `STOP` (bool, default false): ask for the end of the run at the capture's end or at END;
+  `ACTIVE` (bool, default true); `SAMPLE` (0 to 1, default 1): emit each packet with that probability;
+  `FORCE_IP` (bool, default false): emit only IP packets, with header and destination annotations set;
+  `START` (seconds since the epoch) or `START_AFTER` (seconds after the first packet): emit packets from
+  then on; `END`, `END_AFTER` (after the first packet) or `INTERVAL` (after the first packet emitted): stop
+  at the first packet at or behind that time; `END_CALL` (handler and value): write that handler at the end
+  instead of stopping; `FILEPOS` (bytes): start at the frame that begins there; `ACCELERATION` (percent,
+  default 100): speed for TIMING; `BURST` (packets at a time, default: the run's). `MMAP` and `PRELOAD` are
+  taken and have no effect
+- **annotations**: timestamp; the extra length annotation holds the bytes that the capture cut off; MAC
+  header, or network and transport header for raw IP captures and with FORCE_IP, then with the destination
+  address annotation
+- **handlers**: `count`, `sampling_prob`, `encap`, `filename`, `filesize`, `packet_filepos` (read);
+  `active`, `filepos` (read/write); `reset_counts`, `reset_timing`, `extend_interval`, `stop` (write)
+- **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
+- **difference**: output 0 is push, not agnostic. Sampling picks the same packets in every run, because
+  runs are to be comparable. `FILEPOS` and the `filepos` handler refuse a place where no frame begins,
+  where Click emits garbage; they know no places in pcapng. Nanoseconds are kept. Compressed files are not
+  read: pipe them into `-`. A damaged capture gives every whole packet in front of the damage; what is
+  wrong and at which byte stands in the run's report. At its end the source is over: `active` and
+  `extend_interval` revive it only while something else (END_CALL) kept it from ending
+",
+    ports: "0/1-2",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::OneWorker,
+    make,
+};
+
+const NOT_IP: usize = 0;
+/// Frames passed over at a time, so that a long way to the window does not hold up the worker.
+const PASSED_AT_A_TIME: usize = 4_096;
+
+/// What happens at the end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum AtEnd {
+    /// The source becomes inactive.
+    Rest,
+    /// The run ends.
+    Stop,
+    /// One of the element's own handlers is written.
+    WriteOwn(String, String),
+    /// Another element's handler is written.
+    Write(String, String),
+}
+
+struct FromDump {
+    shown: String,
+    /// `None` on other workers than the first.
+    source: Option<Source>,
+    link_type: u32,
+    force_ip: bool,
+    window: Window,
+    sampler: Sampler,
+    pace: Option<Pace>,
+    at_end: AtEnd,
+    second_output: bool,
+    active: bool,
+    burst: Option<usize>,
+    ended: bool,
+    stop_asked: bool,
+    count: u64,
+    stats: PortStats,
+    findings: Vec<String>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name = args.mandatory_positional("FILENAME", |text, names| {
+        parse::filename(text, names).map(|path| (path, text.span))
+    });
+    let timing = args.positional("TIMING", parse::bool).unwrap_or(false);
+    let stop = args.keyword("STOP", parse::bool).unwrap_or(false);
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let sample = args.keyword("SAMPLE", parse::fixed_point(SAMPLING_SHIFT)).unwrap_or(1 << SAMPLING_SHIFT);
+    let force_ip = args.keyword("FORCE_IP", parse::bool).unwrap_or(false);
+    // A time of 0 is as good as none, as in Click.
+    let mut time = |keyword| args.keyword(keyword, parse::seconds_ns).filter(|time_ns| *time_ns > 0);
+    let (start, start_after) = (time("START"), time("START_AFTER"));
+    let (end, end_after, interval) = (time("END"), time("END_AFTER"), time("INTERVAL"));
+    let end_call = args.keyword("END_CALL", handler_call);
+    let place = args.keyword("FILEPOS", |text, names| parse::u64(text, names).map(|at| (at, text.span)));
+    let percent = args.keyword("ACCELERATION", parse::int_in(1..=1_000_000)).unwrap_or(100);
+    let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
+    for keyword in ["MMAP", "PRELOAD"] {
+        let _ = args.keyword(keyword, parse::any);
+    }
+    if start.is_some() && start_after.is_some() {
+        args.error(args.span(), "START and START_AFTER exclude each other").help("state one of them");
+    }
+    if [end, end_after, interval].iter().flatten().count() > 1 {
+        let message = "END, END_AFTER and INTERVAL exclude each other";
+        args.error(args.span(), message).help("state one of them");
+    }
+    if stop && end_call.is_some() {
+        args.error(args.span(), "STOP and END_CALL exclude each other").help("state one of them");
+    }
+    let mut fine = args.finish();
+    let at_end = match end_call {
+        None if stop => AtEnd::Stop,
+        None => AtEnd::Rest,
+        Some(call) => resolve(cx, call).unwrap_or_else(|| {
+            fine = false;
+            AtEnd::Rest
+        }),
+    };
+    if sample > 1 << SAMPLING_SHIFT {
+        cx.diags.warning(cx.config.span, "SAMPLE is larger than 1 and counts as 1");
+    } else if sample == 0 {
+        cx.diags.warning(cx.config.span, "SAMPLE is 0: no packets will be emitted");
+    }
+    let (name, name_span) = name?;
+    let begin = start.map(Border::At).or(start_after.map(Border::AfterFirst)).unwrap_or(Border::Open);
+    let finish = end.map(Border::At).or(end_after.map(Border::AfterFirst));
+    let finish = finish.or(interval.map(Border::AfterStart)).unwrap_or(Border::Open);
+    let mut element = FromDump {
+        shown: if name == Path::new("-") { "<stdin>".into() } else { name.display().to_string() },
+        source: None,
+        link_type: LINK_ETHERNET,
+        force_ip,
+        window: Window::new(begin, finish),
+        sampler: Sampler::new(sample),
+        pace: timing.then(|| Pace::new(percent as u64)),
+        at_end,
+        second_output: cx.shape.outputs > 1,
+        active,
+        burst,
+        ended: false,
+        stop_asked: false,
+        count: 0,
+        stats: PortStats::default(),
+        findings: vec![],
+    };
+    // A file is read by the first worker alone.
+    if cx.worker == 0 {
+        let path = place_of(cx, &name);
+        let mut source = match Source::open(&path) {
+            Ok(source) => source,
+            Err(error) => {
+                cx.error(name_span, error.to_string());
+                return None;
+            }
+        };
+        if !files::note(cx, &path, Direction::Receive, name_span) {
+            return None;
+        }
+        element.link_type = source.link_type().unwrap_or(LINK_ETHERNET);
+        if force_ip && !link_type::has_known_ip(element.link_type) {
+            let link = link_type::name(element.link_type);
+            let message = format!("FORCE_IP knows nothing of packets of link type {link}");
+            cx.error(name_span, message).help("leave FORCE_IP out, and strip the link header by elements");
+            return None;
+        }
+        element.force_ip |= link_type::is_raw_ip(element.link_type);
+        if let Some((at, span)) = place.filter(|(at, _)| *at > 0)
+            && let Err(message) = source.seek(at)
+        {
+            cx.error(span, message);
+            return None;
+        }
+        element.source = Some(source);
+    }
+    fine.then(|| Box::new(element) as Box<dyn Element>)
+}
+
+/// Where a file lies that the configuration names; `-` stays what it is.
+pub(super) fn place_of(cx: &Configure<'_>, name: &Path) -> PathBuf {
+    if name == Path::new("-") { name.to_path_buf() } else { cx.services.path(name) }
+}
+
+/// `element.handler value`.
+fn handler_call(text: &Spanned, names: &dyn click::config::Names) -> parse::Parsed<(Spanned, String)> {
+    let words = split_words(text);
+    let first = words.first().cloned().unwrap_or_else(|| text.clone());
+    parse::handler(&first, names)?;
+    let value = text.text.get(first.text.len()..).unwrap_or("").trim().to_string();
+    Ok((first, value))
+}
+
+/// Whose handler is called; records the mistake where there is no such element.
+fn resolve(cx: &mut Configure<'_>, (call, value): (Spanned, String)) -> Option<AtEnd> {
+    let handler = parse::handler(&call, &NoNames).ok()?;
+    let Some(element) = handler.element else {
+        return Some(AtEnd::WriteOwn(handler.handler.text, value));
+    };
+    let found = cx.services.element(cx.name, element.as_str());
+    match found {
+        Some((full, _)) if full == cx.name => Some(AtEnd::WriteOwn(handler.handler.text, value)),
+        Some(_) => Some(AtEnd::Write(call.text, value)),
+        None => {
+            cx.error(element.span, format!("there is no element `{}`", element.as_str()));
+            None
+        }
+    }
+}
+
+/// What a call to [`FromDump::receive`] came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    /// There may be more at once.
+    More,
+    /// There will be more later.
+    Later,
+    /// The window's end.
+    Behind,
+    /// The capture's end.
+    Over,
+}
+
+impl FromDump {
+    /// Puts frames into fresh packets; how many, and how it goes on. Packets that leave another way
+    /// than by output 0 are on their way already.
+    fn receive(&mut self, free: &mut [Packet], work: &mut Work<'_>) -> (usize, Next) {
+        let Some(source) = &mut self.source else { return (0, Next::Over) };
+        let now_ns = work.now_ns();
+        let mut room = work.pool().alloc(free);
+        let mut next = if room == 0 && !free.is_empty() { Next::Later } else { Next::More };
+        let (mut filled, mut received) = (0, 0);
+        for _ in 0..PASSED_AT_A_TIME {
+            let Some(place) = free.get_mut(filled).filter(|_| filled < room) else { break };
+            let frame = match source.next() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    next = Next::Over;
+                    break;
+                }
+                Err(error) => {
+                    self.findings.push(error.to_string());
+                    next = Next::Over;
+                    break;
+                }
+            };
+            if frame.link_type != self.link_type {
+                self.stats.rx_dropped.errors += 1;
+                continue;
+            }
+            let side = self.window.side(frame.timestamp_ns);
+            let due = side != Side::Inside
+                || self.pace.as_mut().is_none_or(|pace| pace.is_due(frame.timestamp_ns, now_ns));
+            if side == Side::Behind || !due {
+                source.unread();
+                next = if due { Next::Behind } else { Next::Later };
+                break;
+            }
+            if side == Side::Before || !self.sampler.picks() {
+                continue;
+            }
+            let bytes = frame.bytes.len() as u64;
+            match source::put(work.pool(), place, &frame) {
+                Put::Done => {}
+                Put::TooLong => {
+                    self.stats.rx_dropped.too_long += 1;
+                    continue;
+                }
+                Put::Later => {
+                    source.unread();
+                    next = Next::Later;
+                    break;
+                }
+            }
+            received += 1;
+            self.stats.rx_bytes += bytes;
+            if !link_type::is_raw_ip(self.link_type) {
+                place.mac = place.data();
+            }
+            if !self.force_ip || link_type::mark_ip(place, self.link_type) {
+                filled += 1;
+                continue;
+            }
+            if self.second_output {
+                work.emit(1, place)
+            } else {
+                work.drop(NOT_IP, &[*place])
+            }
+            // Its place is taken by the last of the fresh packets.
+            room -= 1;
+            free.swap(filled, room);
+        }
+        work.pool().free_all(free.get(filled..room).unwrap_or_default());
+        work.count_received(received);
+        self.stats.rx_packets += received as u64;
+        self.count += filled as u64;
+        if received > 0 { (filled, Next::More) } else { (0, next) }
+    }
+
+    /// Does what is to be done at the end of the window or of the capture.
+    fn end(&mut self, work: &mut Work<'_>) {
+        match self.at_end.clone() {
+            AtEnd::Rest => self.active = false,
+            AtEnd::Stop => {
+                self.active = false;
+                work.stop();
+            }
+            AtEnd::WriteOwn(handler, value) => {
+                if let Err(message) = self.write(&handler, &value, &mut []) {
+                    self.findings.push(format!("END_CALL {handler}: {message}"));
+                }
+            }
+            AtEnd::Write(handler, value) => {
+                if let Err(message) = work.write_handler(&handler, &value) {
+                    self.findings.push(format!("END_CALL {handler}: {message}"));
+                }
+            }
+        }
+        if std::mem::take(&mut self.stop_asked) {
+            work.stop();
+        }
+    }
+
+    /// Tells what was left out, once at the end.
+    fn tell_losses(&mut self) {
+        let lost = self.stats.rx_dropped;
+        let kinds = [
+            (lost.too_long, "longer than any packet can be"),
+            (lost.errors, "of another link type than the first"),
+        ];
+        for (frames, what) in kinds.into_iter().filter(|(frames, _)| *frames > 0) {
+            self.findings.push(format!("{}: {frames} frames were {what} and were left out", self.shown));
+        }
+    }
+}
+
+impl Element for FromDump {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-ip"]
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if std::mem::take(&mut self.stop_asked) {
+            work.stop();
+        }
+        if self.ended {
+            return Progress::Finished;
+        }
+        if !self.active {
+            return Progress::Idle;
+        }
+        let burst = self.burst.unwrap_or(work.burst());
+        let mut next = Next::More;
+        vector.fill(burst, |free| {
+            let (filled, then) = self.receive(free, work);
+            next = then;
+            filled
+        });
+        match next {
+            Next::More => Progress::Worked,
+            Next::Later => Progress::Idle,
+            Next::Behind => {
+                self.window.pass_end();
+                self.end(work);
+                self.ended = !self.active;
+                if self.ended { Progress::Finished } else { Progress::Worked }
+            }
+            Next::Over => {
+                self.ended = true;
+                self.tell_losses();
+                self.end(work);
+                Progress::Finished
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::sum("count"),
+                Handler::write("reset_counts"),
+                Handler::read("sampling_prob"),
+                Handler::read_write("active"),
+                Handler::read("encap"),
+                Handler::read("filename"),
+                Handler::read("filesize"),
+                Handler::read_write("filepos"),
+                Handler { name: "packet_filepos", access: Access::Read, merge: Merge::First },
+                Handler::write("extend_interval"),
+                Handler::write("reset_timing"),
+                Handler::write("stop"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        let number = |number: Option<u64>| number.map_or_else(|| "-".to_string(), |n| n.to_string());
+        let source = self.source.as_ref();
+        match handler {
+            "count" => Some(self.count.to_string()),
+            "sampling_prob" => Some(self.sampler.text()),
+            "active" => Some(self.active.to_string()),
+            "encap" => Some(link_type::name(self.link_type)),
+            "filename" => Some(self.shown.clone()),
+            "filesize" => Some(number(source.and_then(Source::file_bytes))),
+            "filepos" => Some(number(source.and_then(|source| source.places().0))),
+            "packet_filepos" => Some(number(source.and_then(|source| source.places().1))),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        let value = Spanned::derived(value.trim(), diag::Span::NONE);
+        match handler {
+            "reset_counts" => self.count = 0,
+            "active" => {
+                self.active =
+                    parse::bool(&value, &NoNames).map_err(|_| "`true` or `false` is expected".to_string())?;
+            }
+            "filepos" => {
+                let at = parse::u64(&value, &NoNames).map_err(|_| "a place in bytes is expected")?;
+                let source = self.source.as_mut().ok_or("another worker reads the file")?;
+                source.seek(at)?;
+            }
+            "extend_interval" => {
+                let by_ns = parse::seconds_ns(&value, &NoNames).map_err(|_| "a time is expected")?;
+                self.window.extend(by_ns);
+                self.active = true;
+            }
+            "reset_timing" => {
+                self.window.reset();
+                self.pace.iter_mut().for_each(Pace::reset);
+            }
+            "stop" => (self.active, self.stop_asked) = (false, true),
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn port_stats(&self) -> Option<(String, PortStats)> {
+        self.source.as_ref().map(|_| (self.shown.clone(), self.stats))
+    }
+}

@@ -1,0 +1,16 @@
+//! Captures and summaries as elements, and what a configuration says of DPDK.
+
+use element::Class;
+
+mod dpdk_info;
+mod from_dump;
+mod replay;
+mod summary;
+mod to_dump;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] =
+    &[&dpdk_info::CLASS, &from_dump::CLASS, &summary::from::CLASS, &summary::to::CLASS, &to_dump::CLASS];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,496 @@
+//! `FromIPSummaryDump`: packets from lines of text.
+
+use super::super::from_dump::place_of;
+use super::super::replay::{Pace, SAMPLING_SHIFT, Sampler};
+use super::build::{Built, Defaults, Draft, Flow, protocol_number, set_checksums};
+use super::field::{self, Field};
+use super::lines::Lines;
+use click::config::{NoNames, parse, split_words};
+use diag::{Diagnostic, Span, Spanned};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Direction};
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::vector::Vector;
+use element::work::Work;
+use elements::io::files;
+use packet::anno::{AGGREGATE, Anno, DST_IP, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
+use packet::view::protocol;
+use port::PortStats;
+use shm::Packet;
+use std::path::{Path, PathBuf};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "FromIPSummaryDump",
+    summary: "reads packets from an IP summary dump file",
+    page: "\
+# FromIPSummaryDump(FILENAME [, keywords])
+
+Makes a packet for each line of a file that ToIPSummaryDump or ipsumdump wrote.
+
+- **ports**: no input; 1 push output
+- **arguments**: `FILENAME` (`-`: the standard input), or `DATA`: the text itself; `STOP` (bool, default
+  false): ask for the end of the run at the file's end; `ACTIVE` (bool, default true); `TIMING` (bool, default
+  false): keep the times between packets; `CHECKSUM` (bool, default false): packets have all their bytes and
+  right checksums; `PROTO` (default 6): IP protocol where lines say none; `MULTIPACKET` (bool, default false):
+  as many packets for a line as its count says; `SAMPLE` (0 to 1, default 1): emit each packet with that
+  probability; `FIELDS` (also `CONTENTS`, `DEFAULT_FIELDS`, `DEFAULT_CONTENTS`): fields until a `!data` line
+  names others; `FLOWID` (or `DEFAULT_FLOWID`): `SRC SPORT DST DPORT [PROTO]` for lines that say none;
+  `ALLOW_NONEXISTENT` (bool, default false): a missing file is an empty one; `BURST` (packets at a time,
+  default: the run's). `ZERO` and `MIGRATE` are taken and have no effect
+- **annotations**: sets the network and transport header, the destination address annotation, timestamps,
+  extra length, extra packets, paint and aggregate
+- **handlers**: `sampling_prob`, `encap`, `filename`, `filesize`, `filepos` (read), `active` (read/write),
+  `stop` (write)
+- **difference**: output 0 is push, not agnostic. What a line does not say is zero, never random, so that runs
+  are alike; sampling picks the same packets in every run. Binary and compressed dumps are not read. Lines
+  that make no sense are told in the run's report with their number. Fields as for ToIPSummaryDump
+",
+    ports: "0/1",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::OneWorker,
+    make,
+};
+
+/// Lines that are read at a time without a packet.
+const LINES_AT_A_TIME: usize = 4_096;
+/// Kinds of complaints, each told once.
+const MOST_FINDINGS: usize = 20;
+
+/// A line that stands for several packets.
+struct Several {
+    built: Built,
+    left: u32,
+    share_bytes: usize,
+    rest_bytes: usize,
+    step_ns: u64,
+    end_ns: u64,
+}
+
+struct FromSummary {
+    shown: String,
+    path: Option<PathBuf>,
+    lines: Option<Lines>,
+    fields: Vec<Field>,
+    defaults: Defaults,
+    checksum: bool,
+    multipacket: bool,
+    stop: bool,
+    active: bool,
+    stop_asked: bool,
+    sampler: Sampler,
+    pace: Option<Pace>,
+    burst: Option<usize>,
+    several: Option<Several>,
+    /// A packet that was read and could not leave yet.
+    waiting: Option<Built>,
+    complained: bool,
+    findings: Vec<String>,
+    stats: PortStats,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name =
+        args.positional("FILENAME", |text, names| parse::filename(text, names).map(|path| (path, text.span)));
+    let data = args.keyword("DATA", parse::string);
+    let mut flag = |keyword, default| args.keyword(keyword, parse::bool).unwrap_or(default);
+    let (stop, active, timing) = (flag("STOP", false), flag("ACTIVE", true), flag("TIMING", false));
+    let (checksum, multipacket) = (flag("CHECKSUM", false), flag("MULTIPACKET", false));
+    let allow_nonexistent = flag("ALLOW_NONEXISTENT", false);
+    let _ = (flag("ZERO", true), flag("MIGRATE", false));
+    let sample = args.keyword("SAMPLE", parse::fixed_point(SAMPLING_SHIFT)).unwrap_or(1 << SAMPLING_SHIFT);
+    let default_proto = args.keyword("DEFAULT_PROTO", parse::protocol);
+    let proto = args.keyword("PROTO", parse::protocol).or(default_proto).unwrap_or(protocol::TCP);
+    let (mut fields, mut flow) = (None, None);
+    for keyword in ["DEFAULT_CONTENTS", "DEFAULT_FIELDS", "CONTENTS", "FIELDS"] {
+        fields = args.keyword(keyword, parse::any).or(fields);
+    }
+    for keyword in ["DEFAULT_FLOWID", "FLOWID"] {
+        flow = args.keyword(keyword, flow_id).or(flow);
+    }
+    let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
+    if name.is_some() && data.is_some() {
+        args.error(args.span(), "FILENAME and DATA exclude each other").help("state one of them");
+    } else if name.is_none() && data.is_none() {
+        args.error(args.span(), "required argument FILENAME is missing").help("or state DATA");
+    }
+    let mut fine = args.finish();
+    let fields = match fields {
+        None => vec![],
+        Some(text) => {
+            let (fields, mistakes) = field::list(&text);
+            fine &= mistakes.is_empty();
+            cx.diags.extend(mistakes);
+            fields
+        }
+    };
+    let (flow, flow_proto) = flow.unzip();
+    let defaults = Defaults {
+        protocol: flow_proto.flatten().unwrap_or(proto),
+        flow,
+        aggregate: None,
+        old_offsets: false,
+    };
+    let mut element = FromSummary {
+        shown: "<data>".into(),
+        path: None,
+        lines: data.map(|data| Lines::of(data.as_str())).filter(|_| cx.worker == 0),
+        fields,
+        defaults,
+        checksum,
+        multipacket,
+        stop,
+        active,
+        stop_asked: false,
+        sampler: Sampler::new(sample),
+        pace: timing.then(|| Pace::new(100)),
+        burst,
+        several: None,
+        waiting: None,
+        complained: false,
+        findings: vec![],
+        stats: PortStats::default(),
+    };
+    if let Some((name, span)) = name {
+        element.shown = if name == Path::new("-") { "<stdin>".into() } else { name.display().to_string() };
+        let path = place_of(cx, &name);
+        // A file is read by the first worker alone.
+        match (cx.worker == 0).then(|| Lines::open(&path)).transpose() {
+            Ok(lines) => element.lines = lines,
+            Err(error) if allow_nonexistent && error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                cx.error(span, format!("cannot open {}: {error}", element.shown));
+                return None;
+            }
+        }
+        if !files::note(cx, &path, Direction::Receive, span) {
+            return None;
+        }
+        element.path = Some(path);
+    }
+    fine.then(|| Box::new(element) as Box<dyn Element>)
+}
+
+/// `SRC SPORT DST DPORT [PROTO]`, each perhaps `-`.
+fn flow_id(text: &Spanned, _names: &dyn click::config::Names) -> parse::Parsed<(Flow, Option<u8>)> {
+    let words: Vec<Spanned> =
+        split_words(text).into_iter().filter(|word| !word.text.starts_with('!')).collect();
+    let wrong = || Diagnostic::error(text.span, "expected `SRC SPORT DST DPORT [PROTO]`");
+    let word = |at: usize| words.get(at).map_or("", Spanned::as_str);
+    let address = |at: usize| match word(at) {
+        "-" => Ok(std::net::Ipv4Addr::UNSPECIFIED),
+        text => text.parse().map_err(|_| wrong()),
+    };
+    let port = |at: usize| match word(at) {
+        "-" => Ok(0),
+        text => text.parse::<u16>().map_err(|_| wrong()),
+    };
+    let proto = match word(4) {
+        "" => None,
+        text => Some(protocol_number(text).ok_or_else(wrong)?),
+    };
+    let flow = Flow { addresses: [address(0)?, address(2)?], ports: [port(1)?, port(3)?] };
+    Ok((flow, proto))
+}
+
+/// Puts a number into an annotation.
+fn put_anno(packet: &mut Packet, anno: Anno, value: u64) {
+    let (at, len) = (usize::from(anno.offset), usize::from(anno.len.min(8)));
+    if let Some(place) = packet.anno.get_mut(at..at + len) {
+        place.iter_mut().zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
+    }
+}
+
+impl FromSummary {
+    fn complain(&mut self, message: &str) {
+        let number = self.lines.as_ref().map_or(0, Lines::number);
+        if self.findings.len() < MOST_FINDINGS {
+            self.findings.push(format!("{}:{number}: {message}", self.shown));
+        }
+    }
+
+    /// Takes a line that starts with `!`.
+    fn bang(&mut self, line: &str) {
+        let line = Spanned::derived(line, Span::NONE);
+        let words = split_words(&line);
+        let Some((kind, rest)) = words.split_first() else { return };
+        let text = line.slice(kind.text.len()..line.text.len()).trim();
+        let one = rest.first().map_or("", Spanned::as_str);
+        match kind.as_str() {
+            "!data" | "!contents" => {
+                let (_, mistakes) = field::list(&text);
+                mistakes
+                    .iter()
+                    .for_each(|mistake| self.complain(&format!("{}; it is left out", mistake.message)));
+                let known = |word: &Spanned| Field::from_name(click::config::unquote(word).as_str());
+                self.fields =
+                    split_words(&text).iter().map(|word| known(word).unwrap_or(Field::None)).collect();
+                if self.fields.is_empty() {
+                    self.complain("no fields are named");
+                }
+            }
+            "!flowid" => match flow_id(&text, &NoNames) {
+                Ok((flow, proto)) => {
+                    self.defaults.flow = Some(flow);
+                    self.defaults.protocol = proto.unwrap_or(self.defaults.protocol);
+                }
+                Err(mistake) => self.complain(&mistake.message),
+            },
+            "!proto" => match protocol_number(one) {
+                Some(proto) => self.defaults.protocol = proto,
+                None => self.complain("`!proto` takes a protocol"),
+            },
+            "!aggregate" => match one.parse() {
+                Ok(number) => self.defaults.aggregate = Some(number),
+                Err(_) => self.complain("`!aggregate` takes a number"),
+            },
+            "!binary" => {
+                self.complain("this is a binary dump, which is not read; write it again as text");
+                self.lines = None;
+            }
+            "!IPSummaryDump" => self.defaults.old_offsets = one == "1.0",
+            _ => {}
+        }
+    }
+
+    /// The packet of a line; `None`, and told once, where the line makes none.
+    fn parse(&mut self, line: &str) -> Option<Built> {
+        let words = split_words(&Spanned::derived(line, Span::NONE));
+        let (mut draft, mut good) = (Draft::new(), 0);
+        for (field, word) in self.fields.iter().zip(&words) {
+            if word.text != "-" && draft.set(*field, word.as_str(), &self.defaults).is_some() {
+                good += usize::from(*field != Field::None);
+            }
+        }
+        if good > 0 {
+            return Some(draft.build(&self.defaults, self.checksum));
+        }
+        if !std::mem::replace(&mut self.complained, true) {
+            let none = self.fields.is_empty();
+            let message =
+                if none { "there is no `!data` line in front of it" } else { "no field can be read" };
+            self.complain(message);
+        }
+        None
+    }
+
+    /// The next packet of the file, with `limit` lines at most.
+    fn next_line(&mut self, limit: &mut usize) -> Option<Built> {
+        while *limit > 0 {
+            *limit -= 1;
+            let line = match self.lines.as_mut()?.read() {
+                Ok(Some(line)) => line,
+                Ok(None) => {
+                    self.lines = None;
+                    return None;
+                }
+                Err(message) => {
+                    // Reading on after a failure of the system would fail the same way without end.
+                    let too_long = message.starts_with("the line");
+                    self.complain(&message);
+                    if !too_long {
+                        self.lines = None;
+                    }
+                    continue;
+                }
+            };
+            match line.as_bytes() {
+                [] | [b'#', ..] => {}
+                // A `!` alone is a field: `ip_frag` of a packet that must not be fragmented.
+                [b'!', b'a'..=b'z' | b'A'..=b'Z', ..] => self.bang(&line),
+                _ if line.trim().is_empty() => {}
+                _ => {
+                    if let Some(built) = self.parse(&line) {
+                        return Some(built);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The next packet.
+    fn next(&mut self, limit: &mut usize) -> Option<Built> {
+        loop {
+            let built = match self.several.take() {
+                Some(several) => self.one_of(several),
+                None => {
+                    let built = self.next_line(limit)?;
+                    if self.multipacket && built.count > 1 {
+                        let several = self.divide(built);
+                        self.one_of(several)
+                    } else {
+                        built
+                    }
+                }
+            };
+            if self.sampler.picks() {
+                return Some(built);
+            }
+            *limit = limit.checked_sub(1)?;
+        }
+    }
+
+    /// Divides the length and the time of a line among its packets.
+    fn divide(&self, built: Built) -> Several {
+        let len = built.bytes.len();
+        let total = len + built.extra_bytes as usize;
+        let share_bytes = (total / built.count as usize).max(len);
+        let rest_bytes = total.saturating_sub(share_bytes * (built.count as usize - 1)).max(len);
+        let (first_ns, end_ns) = (built.first_timestamp_ns, built.timestamp_ns);
+        let step_ns =
+            if first_ns == 0 { 0 } else { end_ns.saturating_sub(first_ns) / u64::from(built.count - 1) };
+        let start_ns = if first_ns == 0 { end_ns } else { first_ns };
+        let built = Built { timestamp_ns: start_ns, ..built };
+        Several { left: built.count, built, share_bytes, rest_bytes, step_ns, end_ns }
+    }
+
+    fn one_of(&mut self, mut several: Several) -> Built {
+        let last = several.left <= 1;
+        let length = if last { several.rest_bytes } else { several.share_bytes };
+        let mut one = Built { count: 1, ..several.built.clone() };
+        if last {
+            one.timestamp_ns = several.end_ns;
+        }
+        one.extra_bytes = (length - one.bytes.len()) as u32;
+        if let Some((net, trans)) = one.ip {
+            let ip_len = (length - net).min(0xffff);
+            one.bytes[net + 2..net + 4].copy_from_slice(&(ip_len as u16).to_be_bytes());
+            let is_udp = one.bytes[net + 9] == protocol::UDP && one.bytes[net + 6] & 0x1f == 0;
+            if let Some(place) = one.bytes.get_mut(trans + 4..trans + 6).filter(|_| is_udp) {
+                place.copy_from_slice(&((ip_len + net - trans) as u16).to_be_bytes());
+            }
+            if self.checksum {
+                set_checksums(&mut one.bytes, net, ip_len);
+            }
+        }
+        several.built.timestamp_ns += several.step_ns;
+        several.left -= 1;
+        if several.left > 0 {
+            self.several = Some(several);
+        }
+        one
+    }
+
+    /// A packet with all that the line says.
+    fn packet(&self, built: &Built, work: &mut Work<'_>) -> Option<Packet> {
+        let mut packet = shm::chain::write_frame(work.pool(), &built.bytes)?;
+        if built.has_ethernet {
+            packet.mac = packet.data();
+        }
+        if let Some((net, trans)) = built.ip {
+            packet.net = packet.data() + net as u16;
+            packet.trans = packet.data() + trans as u16;
+            let destination = built.bytes.get(net + 16..net + 20).and_then(|bytes| bytes.first_chunk());
+            let destination = destination.map_or(0, |bytes: &[u8; 4]| u32::from_be_bytes(*bytes));
+            put_anno(&mut packet, DST_IP, u64::from(destination));
+        }
+        packet.timestamp_ns = built.timestamp_ns;
+        for (anno, value) in [
+            (FIRST_TIMESTAMP, built.first_timestamp_ns),
+            (EXTRA_PACKETS, u64::from(built.count - 1)),
+            (EXTRA_LENGTH, u64::from(built.extra_bytes)),
+            (PAINT, u64::from(built.paint)),
+            (AGGREGATE, u64::from(built.aggregate)),
+        ] {
+            put_anno(&mut packet, anno, value);
+        }
+        Some(packet)
+    }
+}
+
+impl Element for FromSummary {
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if std::mem::take(&mut self.stop_asked) {
+            work.stop();
+        }
+        if !self.active {
+            return Progress::Idle;
+        }
+        let (burst, mut limit) = (self.burst.unwrap_or(work.burst()).min(vector.room()), LINES_AT_A_TIME);
+        while vector.len() < burst {
+            let Some(built) = self.waiting.take().or_else(|| self.next(&mut limit)) else { break };
+            let now_ns = work.now_ns();
+            let due = self.pace.as_mut().is_none_or(|pace| pace.is_due(built.timestamp_ns, now_ns));
+            let packet = if due { self.packet(&built, work) } else { None };
+            let Some(packet) = packet else {
+                self.waiting = Some(built);
+                break;
+            };
+            self.stats.rx_packets += 1;
+            self.stats.rx_bytes += u64::from(packet.total());
+            vector.push(&packet);
+        }
+        work.count_received(vector.len());
+        if !vector.is_empty() {
+            return Progress::Worked;
+        }
+        let is_over = self.lines.is_none() && self.several.is_none() && self.waiting.is_none();
+        if is_over && self.stop {
+            self.active = false;
+            work.stop();
+        }
+        match (is_over, self.waiting.is_some()) {
+            (true, _) => Progress::Finished,
+            (false, true) => Progress::Idle,
+            (false, false) => Progress::Worked,
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read("sampling_prob"),
+                Handler::read_write("active"),
+                Handler::read("encap"),
+                Handler::read("filename"),
+                Handler::read("filesize"),
+                Handler::read("filepos"),
+                Handler::write("stop"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "sampling_prob" => Some(self.sampler.text()),
+            "active" => Some(self.active.to_string()),
+            "encap" => Some("IP".into()),
+            "filename" => Some(self.shown.clone()),
+            "filesize" => {
+                let file = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+                Some(file.filter(|file| file.is_file()).map_or("-".into(), |file| file.len().to_string()))
+            }
+            "filepos" => Some(self.lines.as_ref().map_or("-".into(), |lines| lines.position().to_string())),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "active" => {
+                let value = Spanned::derived(value.trim(), Span::NONE);
+                self.active =
+                    parse::bool(&value, &NoNames).map_err(|_| "`true` or `false` is expected".to_string())?;
+            }
+            "stop" => (self.active, self.stop_asked) = (false, true),
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn port_stats(&self) -> Option<(String, PortStats)> {
+        self.path.as_ref().map(|_| (self.shown.clone(), self.stats))
+    }
+}

@@ -1,0 +1,372 @@
+//! `ToIPSummaryDump`: a line for each packet.
+
+use super::super::from_dump::place_of;
+use super::describe::{Description, Options, anno, time_text};
+use super::field::{self, Field};
+use super::line_file::LineFile;
+use click::config::{parse, quote};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Direction};
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::vector::{Batch, Vector};
+use element::work::Work;
+use elements::io::files::{self, FLUSH_NS};
+use packet::anno::{Anno, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP};
+use port::PortStats;
+use shm::Packet;
+use shm::pool::Pool;
+use std::path::{Path, PathBuf};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ToIPSummaryDump",
+    summary: "writes packet summary information to a text file",
+    page: "\
+# ToIPSummaryDump(FILENAME [, keywords])
+
+Writes a line for each packet, with the fields that are asked for.
+
+- **ports**: 1 input, push or pull; 0 or 1 push output. With an output, every packet leaves by it
+- **arguments**: `FILENAME` (`-`: the standard output); `FIELDS` (or `CONTENTS`; default `ip_src ip_dst`):
+  fields separated by spaces; `HEADER` (bool, default true): write the lines that start with `!`; `VERBOSE`
+  (bool, default false): host and time among them; `BANNER`: who made it; `MULTIPACKET` (bool, default
+  false): a line for each packet that the extra packets annotation counts; `BAD_PACKETS` (bool, default
+  false): a `!bad` line in front of a packet with a bad header; `CAREFUL_TRUNC` (bool, default true): a
+  packet that is shorter than it says is bad; `EXTRA_LENGTH` (bool, default true)
+- **fields**: timestamp, ts_sec, ts_usec, ts_usec1, first_timestamp, count, link, paint, direction,
+  aggregate, wire_len, thread, eth_src, eth_dst, eth_type, ip_src, ip_dst, ip_tos, ip_dscp, ip_ecn, ip_ttl,
+  ip_frag, ip_fragoff, ip_id, ip_sum, ip_proto, ip_hl, ip_len, ip_capture_len, sport, dport, tcp_seq,
+  tcp_ack, tcp_off, tcp_flags, tcp_window, tcp_urp, udp_len, icmp_type, icmp_type_name, icmp_code,
+  icmp_flowid, icmp_seq, icmp_nextmtu, payload, payload_len. What does not apply to a packet is `-`
+- **annotations**: reads the network header, timestamps, paint, aggregate, extra packets and extra length
+- **handlers**: `flush` (write)
+- **drop reasons**: `write-failed`: the disk is full or failed, and there is no output
+- **difference**: the default is what Click's page says; its program writes `timestamp ip_src`. The fields
+  ip_opt, tcp_opt, tcp_ntopt, tcp_sack, icmp_code_name and payload_md5, and BINARY, are refused aloud: no
+  configuration that we know needs them
+",
+    ports: "1/0-1",
+    processing: "a/h",
+    flow: "x/x",
+    state: StateScope::OneWorker,
+    make,
+};
+
+const WRITE_FAILED: usize = 0;
+/// Lines that one packet may become with MULTIPACKET.
+const MOST_LINES: u64 = 1_000_000;
+
+struct ToSummary {
+    shown: String,
+    file: Option<LineFile>,
+    fields: Vec<Field>,
+    header: bool,
+    verbose: bool,
+    banner: Option<String>,
+    multipacket: bool,
+    bad_packets: bool,
+    options: Options,
+    forwards: bool,
+    failed: bool,
+    /// The lines of the packet that is written.
+    lines: String,
+    next_flush_ns: u64,
+    stats: PortStats,
+    findings: Vec<String>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name = args.mandatory_positional("FILENAME", |text, names| {
+        parse::filename(text, names).map(|path| (path, text.span))
+    });
+    let mut fields = None;
+    for keyword in ["DATA", "CONTENTS", "FIELDS"] {
+        fields = args.keyword(keyword, parse::any).or(fields);
+    }
+    let mut flag = |keyword, default| args.keyword(keyword, parse::bool).unwrap_or(default);
+    let (header, verbose) = (flag("HEADER", true), flag("VERBOSE", false));
+    let (multipacket, bad_packets) = (flag("MULTIPACKET", false), flag("BAD_PACKETS", false));
+    let options =
+        Options { careful_trunc: flag("CAREFUL_TRUNC", true), extra_length: flag("EXTRA_LENGTH", true) };
+    let banner = args.keyword("BANNER", parse::string).map(|banner| banner.text);
+    if args.keyword("BINARY", parse::bool) == Some(true) {
+        let help = "leave it out; text is what most tools read";
+        args.error(args.span(), "binary summary dumps are not written").help(help);
+    }
+    let mut fine = args.finish();
+    let fields = match fields {
+        None => vec![Field::Source, Field::Destination],
+        Some(text) => {
+            let (fields, mistakes) = field::list(&text);
+            if fields.is_empty() && mistakes.is_empty() {
+                cx.error(text.span, "no fields are named");
+            }
+            fine &= !fields.is_empty() && mistakes.is_empty();
+            cx.diags.extend(mistakes);
+            fields
+        }
+    };
+    let (name, name_span) = name?;
+    if !fine {
+        return None;
+    }
+    let is_output = name == Path::new("-");
+    let path = if is_output { PathBuf::from("/dev/stdout") } else { place_of(cx, &name) };
+    let shown = if is_output { "<stdout>".to_string() } else { name.display().to_string() };
+    // A file is written by the first worker alone.
+    let file = match (cx.worker == 0).then(|| LineFile::create(&path, &shown)).transpose() {
+        Ok(file) => file,
+        Err(message) => {
+            cx.error(name_span, message);
+            return None;
+        }
+    };
+    if file.is_some() && !files::note(cx, &path, Direction::Send, name_span) {
+        return None;
+    }
+    let multipacket = multipacket && !fields.contains(&Field::Count);
+    Some(Box::new(ToSummary {
+        shown,
+        file,
+        fields,
+        header,
+        verbose,
+        banner,
+        multipacket,
+        bad_packets,
+        options,
+        forwards: cx.shape.outputs > 0,
+        failed: false,
+        lines: String::new(),
+        next_flush_ns: 0,
+        stats: PortStats::default(),
+        findings: vec![],
+    }))
+}
+
+/// Changes an annotation of four or eight bytes.
+fn set_anno(packet: &mut Packet, anno: Anno, value: u64) {
+    let at = usize::from(anno.offset);
+    let bytes = value.to_le_bytes();
+    if let Some(place) = packet.anno.get_mut(at..at + usize::from(anno.len.min(8))) {
+        place.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
+    }
+}
+
+/// A date of the Gregorian calendar from the days since 1970, after Hinnant's `civil_from_days`.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + u64::from(month <= 2), month, day)
+}
+
+impl ToSummary {
+    fn header_lines(&self, now_ns: u64) -> String {
+        let mut lines = "!IPSummaryDump 1.3\n".to_string();
+        if let Some(banner) = &self.banner {
+            lines += &format!("!creator {}\n", quote(banner));
+        }
+        if self.verbose {
+            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+            let (seconds, mut time) = (now_ns / 1_000_000_000, String::new());
+            time_text(&mut time, now_ns);
+            let (year, month, day) = civil(seconds / 86_400);
+            let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+            lines += &format!("!host {}\n!runtime {time} ", host.trim());
+            lines += &format!("({year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC)\n");
+        }
+        let names: Vec<&str> = self.fields.iter().map(|field| field.name()).collect();
+        lines += &format!("!data {}\n", names.join(" "));
+        lines
+    }
+
+    /// Puts the lines of a packet together.
+    fn describe(&mut self, packet: &Packet) {
+        let mut description = Description::new(packet, self.options);
+        let start = self.lines.len();
+        for (place, field) in self.fields.iter().enumerate() {
+            if place > 0 {
+                self.lines.push(' ');
+            }
+            description.write(*field, &mut self.lines);
+        }
+        self.lines.push('\n');
+        if let Some(bad) = description.bad().filter(|_| self.bad_packets) {
+            self.lines.insert_str(start, &format!("!bad {bad}\n"));
+        }
+    }
+
+    /// A line for each packet that this one stands for; lengths and times are divided among them.
+    fn describe_all(&mut self, packet: &Packet) {
+        let count = (1 + anno(packet, EXTRA_PACKETS)).min(MOST_LINES);
+        let (len, extra) = (u64::from(packet.total()), anno(packet, EXTRA_LENGTH));
+        let mut total = len + if self.options.extra_length { extra } else { 0 };
+        total = total.max(count * len);
+        let (mut one, end_ns, first_ns) = (*packet, packet.timestamp_ns, anno(packet, FIRST_TIMESTAMP));
+        set_anno(&mut one, EXTRA_PACKETS, 0);
+        let step_ns = if first_ns == 0 { 0 } else { end_ns.saturating_sub(first_ns) / (count - 1).max(1) };
+        if first_ns != 0 {
+            one.timestamp_ns = first_ns;
+        }
+        for left in (1..=count).rev() {
+            let share = total / left;
+            total -= share;
+            set_anno(&mut one, EXTRA_LENGTH, share - len);
+            if left == 1 {
+                one.timestamp_ns = end_ns;
+            }
+            self.describe(&one);
+            one.timestamp_ns += step_ns;
+        }
+    }
+
+    /// Writes a packet's lines; whether it was taken, as in `ToDump`.
+    fn store(&mut self, packet: &Packet) -> bool {
+        if self.failed || self.file.is_none() {
+            return false;
+        }
+        self.lines.clear();
+        if self.multipacket && anno(packet, EXTRA_PACKETS) > 0 {
+            self.describe_all(packet);
+        } else {
+            self.describe(packet);
+        }
+        self.stats.tx_packets += 1;
+        self.stats.tx_bytes += self.lines.len() as u64;
+        let Some(file) = &mut self.file else { return false };
+        let result = file.packet(&self.lines);
+        self.settle(result);
+        true
+    }
+
+    fn settle(&mut self, result: Result<(), String>) {
+        let Err(message) = result else { return };
+        self.failed = true;
+        self.findings.push(message);
+        let written = self.file.as_ref().map_or(0, LineFile::written_packets);
+        self.stats.tx_errors = self.stats.tx_packets - written.min(self.stats.tx_packets);
+        self.stats.tx_packets = written;
+    }
+
+    fn flush(&mut self) {
+        if let Some(file) = self.file.as_mut().filter(|_| !self.failed) {
+            let result = file.flush();
+            self.settle(result);
+        }
+    }
+}
+
+impl Element for ToSummary {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["write-failed"]
+    }
+
+    fn start(&mut self, work: &mut Work<'_>) {
+        let lines = self.header_lines(work.now_ns());
+        if let Some(file) = self.file.as_mut().filter(|_| self.header) {
+            file.header(&lines);
+        }
+        self.flush();
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let mut sent = 0;
+        for &index in batch.list() {
+            let stored = self.store(batch.packet(index));
+            if self.forwards {
+                batch.emit(index, 0);
+            } else if stored {
+                work.pool().free_all(std::slice::from_ref(batch.packet(index)));
+                sent += 1;
+            } else {
+                batch.drop(index, WRITE_FAILED);
+            }
+        }
+        work.count_sent(sent);
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        let burst = work.burst();
+        work.pull(0, burst, vector);
+        if vector.is_empty() {
+            return Progress::Idle;
+        }
+        let mut sent = 0;
+        for packet in vector.iter() {
+            let stored = self.store(packet);
+            if self.forwards {
+                continue;
+            }
+            if stored {
+                work.pool().free_all(std::slice::from_ref(packet));
+                sent += 1;
+            } else {
+                work.drop(WRITE_FAILED, std::slice::from_ref(packet));
+            }
+        }
+        if !self.forwards {
+            vector.clear();
+        }
+        work.count_sent(sent);
+        Progress::Worked
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        if now_ns >= self.next_flush_ns {
+            self.next_flush_ns = now_ns + FLUSH_NS;
+            self.flush();
+        }
+    }
+
+    fn stop(&mut self, _work: &mut Work<'_>) {
+        self.flush();
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::write("flush")] }
+    }
+
+    fn write(&mut self, handler: &str, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        if handler != "flush" {
+            return Err(format!("there is no write handler `{handler}`"));
+        }
+        self.flush();
+        if self.failed { Err(format!("{} cannot be written", self.shown)) } else { Ok(()) }
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn port_stats(&self) -> Option<(String, PortStats)> {
+        self.file.as_ref().map(|_| (self.shown.clone(), self.stats))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(11_527), (2001, 7, 24));
+        assert_eq!(civil(20_088), (2024, 12, 31));
+    }
+}

@@ -1,0 +1,145 @@
+//! `DelayUnqueue` and `DelayShaper`: packets go on some time after their timestamp.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::value::{no_such_handler, time_text, written};
+use element::vector::Vector;
+use element::work::Work;
+use shm::Packet;
+
+/// The class.
+pub const DELAY_UNQUEUE: Class = Class {
+    name: "DelayUnqueue",
+    summary: "delay inducing pull-to-push converter",
+    page: "\
+# DelayUnqueue(DELAY)
+
+Pulls packets, keeps each until DELAY after its timestamp, and pushes it. Packets without timestamp get
+the time at which they were pulled. The timestamp is set to the time at which the packet may go on.
+
+- **ports**: 1 pull input, 1 push output
+- **arguments**: `DELAY` (seconds, or with a unit)
+- **annotations**: reads and sets the timestamp
+- **handlers**: `delay` (read/write)
+- **drop reasons**: `delay-stopped`: kept when the run ended
+",
+    ports: "1/1",
+    processing: "l/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, true),
+};
+
+/// The class.
+pub const DELAY_SHAPER: Class = Class {
+    name: "DelayShaper",
+    summary: "shapes traffic to meet delay requirements",
+    page: "\
+# DelayShaper(DELAY)
+
+Lets packets be pulled through it no earlier than DELAY after their timestamps. Packets without timestamp
+get the time at which they were pulled. The timestamp is set to the time at which the packet may go on.
+
+- **ports**: 1 pull input, 1 pull output
+- **arguments**: `DELAY` (seconds, or with a unit)
+- **annotations**: reads and sets the timestamp
+- **handlers**: `delay` (read/write)
+- **drop reasons**: `delay-stopped`: kept when the run ended
+",
+    processing: "l/l",
+    make: |cx| make(cx, false),
+    ..DELAY_UNQUEUE
+};
+
+struct Delay {
+    /// Whether it pushes what it pulls.
+    pushes: bool,
+    delay_ns: u64,
+    /// The packet that waits; its timestamp is the time at which it may go on.
+    waiting: Option<Packet>,
+    /// Where packets stand between their source and here.
+    arrivals: Vector,
+}
+
+fn make(cx: &mut Configure<'_>, pushes: bool) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let delay_ns = args.mandatory_positional("DELAY", parse::seconds_ns);
+    let fine = args.finish();
+    let delay_ns = delay_ns?;
+    fine.then(|| {
+        Box::new(Delay { pushes, delay_ns, waiting: None, arrivals: Vector::new() }) as Box<dyn Element>
+    })
+}
+
+impl Delay {
+    /// Takes a packet from upstream.
+    fn next(&mut self, work: &mut Work<'_>) -> Option<Packet> {
+        self.arrivals.clear();
+        work.pull(0, 1, &mut self.arrivals);
+        let mut packet = *self.arrivals.iter().next()?;
+        let since_ns = if packet.timestamp_ns == 0 { work.now_ns() } else { packet.timestamp_ns };
+        packet.timestamp_ns = since_ns.saturating_add(self.delay_ns);
+        Some(packet)
+    }
+}
+
+impl Element for Delay {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["delay-stopped"]
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        let mut count = 0;
+        while count < most.min(into.room() + count) {
+            if self.waiting.is_none() {
+                self.waiting = self.next(work);
+                work.hold(usize::from(self.waiting.is_some()));
+            }
+            let Some(packet) = self.waiting.take_if(|packet| packet.timestamp_ns <= work.now_ns()) else {
+                break;
+            };
+            work.release(1);
+            into.push(&packet);
+            count += 1;
+        }
+        count
+    }
+
+    fn has_task(&self) -> bool {
+        self.pushes
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if self.pull(0, work.burst(), vector, work) > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        if let Some(packet) = self.waiting.take() {
+            work.release(1);
+            work.drop(0, std::slice::from_ref(&packet));
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("delay")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == "delay").then(|| time_text(self.delay_ns))
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        if handler != "delay" {
+            return no_such_handler(handler);
+        }
+        self.delay_ns = written(value, parse::seconds_ns)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! `DRRSched`: pulls bytes from its inputs in turns (deficit round robin).
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::vector::Vector;
+use element::work::Work;
+use shm::Packet;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "DRRSched",
+    summary: "pulls from inputs with deficit round robin",
+    page: "\
+# DRRSched([QUANTUM])
+
+Pulls packets from its inputs so that each gets the same share of the bytes (deficit round robin: Shreedhar
+and Varghese, 1995).
+
+- **ports**: 1 or more pull inputs, 1 pull output
+- **arguments**: `QUANTUM` (default 500): bytes that an input may send in a round
+- **drop reasons**: `scheduler-stopped`: kept when the run ended
+",
+    ports: "1-/1",
+    processing: "l/l",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+#[derive(Clone, Default)]
+struct Client {
+    /// The packet that is too long for this round.
+    head: Option<Packet>,
+    deficit_bytes: u64,
+}
+
+struct Drr {
+    quantum_bytes: u64,
+    clients: Vec<Client>,
+    next: usize,
+    /// Where packets stand between their source and here.
+    arrivals: Vector,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let clients = vec![Client::default(); cx.shape.inputs];
+    let mut args = cx.args();
+    let quantum = args.positional("QUANTUM", parse::int_in(1..=1 << 30)).unwrap_or(500);
+    let fine = args.finish();
+    let quantum_bytes = quantum as u64;
+    fine.then(|| {
+        Box::new(Drr { quantum_bytes, clients, next: 0, arrivals: Vector::new() }) as Box<dyn Element>
+    })
+}
+
+impl Drr {
+    /// The next packet, if any input has one.
+    fn next_packet(&mut self, work: &mut Work<'_>) -> Option<Packet> {
+        let mut empty = 0;
+        while empty < self.clients.len() {
+            let client = self.clients.get_mut(self.next)?;
+            if client.head.is_none() {
+                self.arrivals.clear();
+                let count = work.pull(self.next, 1, &mut self.arrivals);
+                work.hold(count);
+                client.head = self.arrivals.iter().next().copied();
+            }
+            let deficit_bytes = client.deficit_bytes;
+            match client.head.take_if(|packet| u64::from(packet.total()) <= deficit_bytes) {
+                Some(packet) => {
+                    client.deficit_bytes -= u64::from(packet.total());
+                    work.release(1);
+                    return Some(packet);
+                }
+                None if client.head.is_some() => empty = 0,
+                None => {
+                    client.deficit_bytes = 0;
+                    empty += 1;
+                }
+            }
+            self.next = (self.next + 1) % self.clients.len();
+            if let Some(client) = self.clients.get_mut(self.next) {
+                client.deficit_bytes += self.quantum_bytes;
+            }
+        }
+        None
+    }
+}
+
+impl Element for Drr {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["scheduler-stopped"]
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        let mut count = 0;
+        while count < most && into.room() > 0 {
+            let Some(packet) = self.next_packet(work) else { break };
+            into.push(&packet);
+            count += 1;
+        }
+        count
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        for packet in self.clients.iter_mut().filter_map(|client| client.head.take()) {
+            work.release(1);
+            work.drop(0, std::slice::from_ref(&packet));
+        }
+    }
+}

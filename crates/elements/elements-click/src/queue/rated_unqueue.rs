@@ -1,0 +1,123 @@
+//! `RatedUnqueue` and `BandwidthRatedUnqueue`: from pull to push at a rate.
+
+use super::limits::{Limit, Unit};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::value::{no_such_handler, written};
+use element::vector::Vector;
+use element::work::Work;
+
+/// The class.
+pub const RATED_UNQUEUE: Class = Class {
+    name: "RatedUnqueue",
+    summary: "pull-to-push converter at a packet rate",
+    page: "\
+# RatedUnqueue(RATE [, keywords BURST_DURATION, BURST_SIZE])
+
+Pulls packets and pushes them, RATE of them a second.
+
+- **ports**: 1 pull input, 1 push output
+- **arguments**: `RATE`: packets a second; `BURST_DURATION` (default 20 ms): for how long the rate may be
+  saved up; `BURST_SIZE`: how many packets may be saved up, instead of it
+- **handlers**: `rate`, `active` (read/write); `calls` (read): how often it was asked and what came of it
+- **difference**: with several workers each has the whole rate
+",
+    ports: "1/1",
+    processing: "l/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, Unit::Packets),
+};
+
+/// The class.
+pub const BANDWIDTH_RATED_UNQUEUE: Class = Class {
+    name: "BandwidthRatedUnqueue",
+    summary: "pull-to-push converter at a bandwidth",
+    page: "\
+# BandwidthRatedUnqueue(RATE [, keywords BURST_DURATION, BURST_BYTES])
+
+Pulls packets and pushes them, RATE bytes of them a second.
+
+- **ports**: 1 pull input, 1 push output
+- **arguments**: `RATE`: bandwidth, in bytes a second or with a unit (`384kbps`); `BURST_DURATION` (default
+  20 ms): for how long the bandwidth may be saved up; `BURST_BYTES`: how many bytes may be saved up,
+  instead of it
+- **handlers**: `rate`, `active` (read/write); `calls` (read): how often it was asked and what came of it
+- **difference**: with several workers each has the whole bandwidth
+",
+    make: |cx| make(cx, Unit::Bytes),
+    ..RATED_UNQUEUE
+};
+
+struct RatedUnqueue {
+    limit: Limit,
+    active: bool,
+    runs: u64,
+    empty_runs: u64,
+    pushes: u64,
+    failed_pulls: u64,
+    packets: u64,
+}
+
+fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let limit = Limit::read(&mut args, unit);
+    let fine = args.finish();
+    let limit = limit?;
+    let (active, runs, empty_runs, pushes, failed_pulls, packets) = (true, 0, 0, 0, 0, 0);
+    let unqueue = RatedUnqueue { limit, active, runs, empty_runs, pushes, failed_pulls, packets };
+    fine.then(|| Box::new(unqueue) as Box<dyn Element>)
+}
+
+impl Element for RatedUnqueue {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        self.runs += 1;
+        if !self.active {
+            return Progress::Idle;
+        }
+        let (count, allowed) = self.limit.pull(work.burst(), vector, work);
+        match (count, allowed) {
+            (0, false) => self.empty_runs += 1,
+            (0, true) => self.failed_pulls += 1,
+            _ => self.pushes += 1,
+        }
+        self.packets += count as u64;
+        if count > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("rate"), Handler::read_write("active"), Handler::concat("calls")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "rate" => Some(self.limit.rate_text()),
+            "active" => Some(self.active.to_string()),
+            "calls" => Some(format!(
+                "{} calls to run_task()\n{} empty runs\n{} pushes\n{} failed pulls\n{} packets",
+                self.runs, self.empty_runs, self.pushes, self.failed_pulls, self.packets
+            )),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "rate" => self.limit.set_rate(value)?,
+            "active" => self.active = written(value, parse::bool)?,
+            _ => return no_such_handler(handler),
+        }
+        Ok(())
+    }
+}

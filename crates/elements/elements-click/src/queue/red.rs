@@ -1,0 +1,257 @@
+//! `RED`: drops packets early, before a queue is full.
+//!
+//! The average and the marking are those of Floyd and Jacobson, *Random Early Detection Gateways for
+//! Congestion Avoidance* (1993), in the gentle variant of Floyd, *Optimum functions for computing the drop
+//! probability* (1997). A batch is looked at packet by packet, with the length that the queues have when those
+//! before it have gone in or out.
+
+use click::config::{parse, split_words};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope};
+use element::element::Element;
+use element::handler::{Handler, Merge};
+use element::random;
+use element::value::{fixed_point_text, no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use elements::queue::length::QueueLength;
+use std::sync::Arc;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "RED",
+    summary: "drops packets according to Random Early Detection",
+    page: "\
+# RED(MIN_THRESH, MAX_THRESH, MAX_P [, keywords QUEUES, STABILITY])
+
+Keeps a running average of the length of its queues. Up to MIN_THRESH it passes all packets; from there to
+MAX_THRESH it marks them with a probability that grows from 0 to MAX_P, and from there to twice MAX_THRESH
+from MAX_P to 1. Marked packets are dropped, or leave by output 1 where that is wired.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; marked packets are pushed out of output 1
+- **arguments**: `MIN_THRESH`, `MAX_THRESH`: packets; `MAX_P`: probability (0 to 1); `QUEUES`: the queues, by
+  default the nearest downstream of a RED that pushes, the nearest upstream of one that is pulled;
+  `STABILITY` (default 4): a packet changes the average by 1/2^STABILITY of the difference
+- **handlers**: `min_thresh`, `max_thresh`, `max_p` (read/write); `drops`, `avg_queue_size`, `queues`, `stats`
+  (read)
+- **drop reasons**: `early-drop`
+- **difference**: each worker has an average of its own queues, whose length a pushed packet sees as it was
+  before its batch; while they are empty the average falls as if a
+  packet came each millisecond. Random numbers depend on the element's name and worker only
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const EARLY_DROP: usize = 0;
+/// Probabilities have so many bits behind the point, as in Click.
+const SHIFT: u32 = 16;
+const ONE: u32 = 1 << SHIFT;
+/// While the queues are empty, the average sees a packet each so often.
+const EMPTY_STEP_NS: u64 = 1_000_000;
+
+struct Red {
+    min_thresh: u32,
+    max_thresh: u32,
+    max_p: u32,
+    stability: u32,
+    names: Vec<String>,
+    lengths: Vec<Arc<QueueLength>>,
+    /// Whether packets go to the queues; else they come from there.
+    downstream: bool,
+    marks: Marks,
+    drops: u64,
+}
+
+/// The average, and how long ago a packet was marked.
+struct Marks {
+    average: f64,
+    last_ns: u64,
+    /// Packets since the last mark; `None` where the probability was 0 or 1.
+    since: Option<u32>,
+    /// The next random number, 0 to 1.
+    draw: f64,
+    state: u64,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let state = random::seed(cx);
+    let mut args = cx.args();
+    let min_thresh = args.mandatory_positional("MIN_THRESH", parse::u32);
+    let max_thresh = args.mandatory_positional("MAX_THRESH", parse::u32);
+    let max_p = args.mandatory_positional("MAX_P", parse::fixed_point(SHIFT));
+    let queues = args.keyword("QUEUES", parse::any);
+    let stability = args.keyword("STABILITY", parse::int_in(0..=32)).unwrap_or(4) as u32;
+    let span = args.span();
+    let mut fine = args.finish();
+    let (near, downstream) = cx.services.queues_near(cx.name);
+    let mut names = vec![];
+    for queue in queues.iter().flat_map(split_words) {
+        match cx.services.element(cx.name, queue.as_str()) {
+            Some((name, class)) if cx.services.is_queue(class) => names.push(name),
+            Some((_, class)) => {
+                cx.error(queue.span, format!("`{queue}` is no queue: its class is {class}"));
+                fine = false;
+            }
+            None => {
+                cx.error(queue.span, format!("there is no element `{queue}`"));
+                fine = false;
+            }
+        }
+    }
+    if queues.is_none() {
+        names = near;
+        if names.is_empty() {
+            let side = if downstream { "downstream" } else { "upstream" };
+            let help = "put a Queue there, or name the queues: `QUEUES q1 q2`";
+            cx.error(span, format!("there is no queue {side} of this RED")).help(help);
+            fine = false;
+        }
+    }
+    let (min_thresh, max_thresh, max_p) = (min_thresh?, max_thresh?, max_p?);
+    if let Err(message) = check(min_thresh, max_thresh, max_p) {
+        cx.error(span, message);
+        fine = false;
+    }
+    if !fine {
+        return None;
+    }
+    let mut lengths = vec![];
+    for name in &names {
+        lengths.push(cx.shared(Scope::Worker, name, QueueLength::default)?);
+    }
+    let marks = Marks { average: 0.0, last_ns: 0, since: None, draw: 0.0, state };
+    let drops = 0;
+    let red = Red { min_thresh, max_thresh, max_p, stability, names, lengths, downstream, marks, drops };
+    Some(Box::new(red))
+}
+
+fn check(min_thresh: u32, max_thresh: u32, max_p: u32) -> Result<(), String> {
+    if min_thresh > max_thresh {
+        return Err(format!("MIN_THRESH {min_thresh} is greater than MAX_THRESH {max_thresh}"));
+    }
+    if max_p > ONE {
+        return Err("MAX_P is a probability: 0 to 1".into());
+    }
+    Ok(())
+}
+
+impl Red {
+    /// Packets in the queues.
+    fn length(&self) -> usize {
+        self.lengths.iter().map(|length| length.get()).sum()
+    }
+
+    /// The probability of a mark at the average.
+    fn probability(&self) -> f64 {
+        let (average, max_p) = (self.marks.average, f64::from(self.max_p) / f64::from(ONE));
+        let (min, max) = (f64::from(self.min_thresh), f64::from(self.max_thresh));
+        if average <= min {
+            0.0
+        } else if average <= max {
+            max_p * (average - min) / (max - min)
+        } else if average < 2.0 * max {
+            max_p + (1.0 - max_p) * (average - max) / max
+        } else {
+            1.0
+        }
+    }
+
+    /// Takes a packet into the average that found so many in the queues; whether it is marked.
+    fn marks(&mut self, length: usize, now_ns: u64) -> bool {
+        let weight = 0.5f64.powi(self.stability as i32);
+        if length > 0 {
+            self.marks.average += (length as f64 - self.marks.average) * weight;
+        } else {
+            let empty_ns = now_ns.saturating_sub(self.marks.last_ns);
+            let steps = (empty_ns / EMPTY_STEP_NS).clamp(1, i32::MAX as u64);
+            self.marks.average *= (1.0 - weight).powi(steps as i32);
+        }
+        self.marks.last_ns = now_ns;
+        let probability = self.probability();
+        if probability <= 0.0 || probability >= 1.0 {
+            self.marks.since = None;
+            return probability >= 1.0;
+        }
+        // Evenly spread marks: of n packets that could have been marked, one was (section 7 of the paper).
+        let since = self.marks.since.map_or(0, |since| since.saturating_add(1));
+        let is_marked = since > 0 && f64::from(since) * probability >= self.marks.draw;
+        self.marks.since = Some(if is_marked { 0 } else { since });
+        if is_marked || since == 0 {
+            self.marks.draw = random::next_unit(&mut self.marks.state);
+        }
+        is_marked
+    }
+}
+
+impl Element for Red {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["early-drop"]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let (now_ns, list, queued) = (work.now_ns(), batch.list(), self.length());
+        for (at, &index) in list.iter().enumerate() {
+            // What comes after it in this batch has left the queues already. What came before it on its way
+            // there does not count: a batch that is fetched at once is no queue.
+            let beside = if self.downstream { 0 } else { list.len() - at - 1 };
+            if self.marks(queued + beside, now_ns) {
+                self.drops += 1;
+                batch.emit_or_drop(index, 1, EARLY_DROP);
+            } else {
+                batch.emit(index, 0);
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read_write("min_thresh"),
+                Handler::read_write("max_thresh"),
+                Handler::read_write("max_p"),
+                Handler::sum("drops"),
+                Handler::sum("avg_queue_size"),
+                Handler::read("queues"),
+                Handler { merge: Merge::Concat, ..Handler::read("stats") },
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        let average = || format!("{:.3}", self.marks.average);
+        match handler {
+            "min_thresh" => Some(self.min_thresh.to_string()),
+            "max_thresh" => Some(self.max_thresh.to_string()),
+            "max_p" => Some(fixed_point_text(self.max_p.into(), SHIFT)),
+            "drops" => Some(self.drops.to_string()),
+            "avg_queue_size" => Some(average()),
+            "queues" => Some(self.names.join("\n")),
+            "stats" => {
+                let (length, drops) = (self.length(), self.drops);
+                Some(format!("{length} current queue\n{} avg queue\n{drops} drops", average()))
+            }
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        let (mut min_thresh, mut max_thresh, mut max_p) = (self.min_thresh, self.max_thresh, self.max_p);
+        match handler {
+            "min_thresh" => min_thresh = written(value, parse::u32)?,
+            "max_thresh" => max_thresh = written(value, parse::u32)?,
+            "max_p" => max_p = written(value, parse::fixed_point(SHIFT))?,
+            _ => return no_such_handler(handler),
+        }
+        check(min_thresh, max_thresh, max_p)?;
+        (self.min_thresh, self.max_thresh, self.max_p) = (min_thresh, max_thresh, max_p);
+        Ok(())
+    }
+}

@@ -1,0 +1,209 @@
+//! `RoundRobinSched`, `PrioSched` and `StrideSched`: pull from one of several inputs.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{no_such_handler, written};
+use element::vector::Vector;
+use element::work::Work;
+
+/// The class.
+pub const ROUND_ROBIN: Class = Class {
+    name: "RoundRobinSched",
+    summary: "pulls from round-robin inputs",
+    page: "\
+# RoundRobinSched()
+
+Pulls each packet from the input after the one that gave the last, passing over inputs that have none.
+
+- **ports**: 1 or more pull inputs, 1 pull output
+",
+    ports: "1-/1",
+    processing: "l/l",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| {
+        let inputs = cx.shape.inputs;
+        cx.args().finish().then(|| Box::new(RoundRobin { inputs, next: 0 }) as Box<dyn Element>)
+    },
+};
+
+/// The class.
+pub const PRIO: Class = Class {
+    name: "PrioSched",
+    summary: "pulls from priority-scheduled inputs",
+    page: "\
+# PrioSched()
+
+Pulls each packet from the first input that has one.
+
+- **ports**: 1 or more pull inputs, 1 pull output
+",
+    state: StateScope::None,
+    make: |cx| {
+        let inputs = cx.shape.inputs;
+        cx.args().finish().then(|| Box::new(Prio { inputs }) as Box<dyn Element>)
+    },
+    ..ROUND_ROBIN
+};
+
+/// The class.
+pub const STRIDE: Class = Class {
+    name: "StrideSched",
+    summary: "pulls from stride-scheduled inputs",
+    page: "\
+# StrideSched(TICKETS0, ..., TICKETSN-1)
+
+Pulls packets from its inputs in proportion to their tickets (stride scheduling: Waldspurger and Weihl,
+1995).
+
+- **ports**: as many pull inputs as arguments, 1 pull output
+- **arguments**: `TICKETSI` (0 to 65536): tickets of input I; an input without tickets is not pulled from
+- **handlers**: `tickets0`, ... `tickets15` (read/write), for as many inputs as there are
+",
+    make: make_stride,
+    ..ROUND_ROBIN
+};
+
+struct RoundRobin {
+    inputs: usize,
+    next: usize,
+}
+
+impl Element for RoundRobin {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        let (mut count, mut empty) = (0, 0);
+        while count < most && empty < self.inputs {
+            let got = work.pull(self.next, 1, into);
+            self.next = (self.next + 1) % self.inputs;
+            empty = if got == 0 { empty + 1 } else { 0 };
+            count += got;
+        }
+        count
+    }
+}
+
+struct Prio {
+    inputs: usize,
+}
+
+impl Element for Prio {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        let mut count = 0;
+        for input in 0..self.inputs {
+            if count < most {
+                count += work.pull(input, most - count, into);
+            }
+        }
+        count
+    }
+}
+
+/// What one ticket costs.
+const STRIDE1: u64 = 1 << 16;
+const MOST_TICKETS: i64 = STRIDE1 as i64;
+/// Handlers need names that are there from the start.
+const TICKETS: &[Handler] = &[
+    Handler::read_write("tickets0"),
+    Handler::read_write("tickets1"),
+    Handler::read_write("tickets2"),
+    Handler::read_write("tickets3"),
+    Handler::read_write("tickets4"),
+    Handler::read_write("tickets5"),
+    Handler::read_write("tickets6"),
+    Handler::read_write("tickets7"),
+    Handler::read_write("tickets8"),
+    Handler::read_write("tickets9"),
+    Handler::read_write("tickets10"),
+    Handler::read_write("tickets11"),
+    Handler::read_write("tickets12"),
+    Handler::read_write("tickets13"),
+    Handler::read_write("tickets14"),
+    Handler::read_write("tickets15"),
+];
+
+struct Client {
+    tickets: u64,
+    /// Where it stands: who stands least far comes next.
+    pass: u64,
+}
+
+struct Stride {
+    clients: Vec<Client>,
+}
+
+fn make_stride(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let inputs = cx.shape.inputs;
+    let mut args = cx.args();
+    let texts = args.rest();
+    let tickets: Vec<i64> =
+        texts.iter().filter_map(|text| args.read(text, parse::int_in(0..=MOST_TICKETS))).collect();
+    let span = args.span();
+    let fine = args.finish();
+    if texts.len() != inputs {
+        cx.error(span, format!("{} inputs have tickets, but {inputs} are wired", texts.len()));
+        return None;
+    }
+    let client = |tickets: i64| Client { tickets: tickets as u64, pass: 0 };
+    fine.then(|| Box::new(Stride { clients: tickets.into_iter().map(client).collect() }) as Box<dyn Element>)
+}
+
+impl Stride {
+    /// Pulls one packet: from who stands least far, else from the next. Everybody who was asked moves
+    /// on, so that nobody saves up turns.
+    fn pull_one(&mut self, into: &mut Vector, work: &mut Work<'_>) -> bool {
+        let mut asked = 0u64;
+        loop {
+            let waiting = self.clients.iter().enumerate();
+            // The first 64 inputs can be told apart; the others are asked as long as they give packets.
+            let waiting = waiting.filter(|(at, client)| client.tickets > 0 && asked >> (at % 64) & 1 == 0);
+            let Some((input, _)) = waiting.min_by_key(|(at, client)| (client.pass, *at)) else {
+                return false;
+            };
+            asked |= 1 << (input % 64);
+            let Some(client) = self.clients.get_mut(input) else { return false };
+            client.pass += STRIDE1 / client.tickets;
+            if work.pull(input, 1, into) == 1 {
+                return true;
+            }
+        }
+    }
+}
+
+impl Element for Stride {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        (0..most).take_while(|_| self.pull_one(into, work)).count()
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        TICKETS.get(..self.clients.len()).unwrap_or(TICKETS)
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        let input: usize = handler.strip_prefix("tickets")?.parse().ok()?;
+        self.clients.get(input).map(|client| client.tickets.to_string())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        let input = handler.strip_prefix("tickets").and_then(|input| input.parse::<usize>().ok());
+        let Some(client) = input.and_then(|input| self.clients.get_mut(input)) else {
+            return no_such_handler(handler);
+        };
+        client.tickets = written(value, parse::int_in(0..=MOST_TICKETS))? as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! `Shaper` and `BandwidthShaper`: let pulls through at a rate.
+
+use super::limits::{Limit, Unit};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::value::no_such_handler;
+use element::vector::Vector;
+use element::work::Work;
+
+/// The class.
+pub const SHAPER: Class = Class {
+    name: "Shaper",
+    summary: "shapes traffic to maximum packet rate",
+    page: "\
+# Shaper(RATE [, keywords BURST_DURATION, BURST_SIZE])
+
+Lets no more than RATE packets a second be pulled through it.
+
+- **ports**: 1 pull input, 1 pull output
+- **arguments**: `RATE`: packets a second; `BURST_DURATION` (default 20 ms): for how long the rate may be
+  saved up; `BURST_SIZE`: how many packets may be saved up, instead of it
+- **handlers**: `rate` (read/write); `reset` (write): starts over with a full burst
+- **difference**: with several workers each has the whole rate
+",
+    ports: "1/1",
+    processing: "l/l",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, Unit::Packets),
+};
+
+/// The class.
+pub const BANDWIDTH_SHAPER: Class = Class {
+    name: "BandwidthShaper",
+    summary: "shapes traffic to maximum bandwidth",
+    page: "\
+# BandwidthShaper(RATE [, keywords BURST_DURATION, BURST_BYTES])
+
+Lets no more than RATE bytes a second be pulled through it.
+
+- **ports**: 1 pull input, 1 pull output
+- **arguments**: `RATE`: bandwidth, in bytes a second or with a unit (`384kbps`); `BURST_DURATION` (default
+  20 ms): for how long the bandwidth may be saved up; `BURST_BYTES`: how many bytes may be saved up,
+  instead of it
+- **handlers**: `rate` (read/write); `reset` (write): starts over with a full burst
+- **difference**: with several workers each has the whole bandwidth
+",
+    make: |cx| make(cx, Unit::Bytes),
+    ..SHAPER
+};
+
+struct Shaper {
+    limit: Limit,
+}
+
+fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let limit = Limit::read(&mut args, unit);
+    let fine = args.finish();
+    let limit = limit?;
+    fine.then(|| Box::new(Shaper { limit }) as Box<dyn Element>)
+}
+
+impl Element for Shaper {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        self.limit.pull(most.min(into.room()), into, work).0
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("rate"), Handler::write("reset")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == "rate").then(|| self.limit.rate_text())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "rate" => self.limit.set_rate(value)?,
+            "reset" => self.limit.reset(),
+            _ => return no_such_handler(handler),
+        }
+        Ok(())
+    }
+}

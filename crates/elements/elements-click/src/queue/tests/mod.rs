@@ -1,0 +1,199 @@
+use crate::testing::{Rig, TestPacket};
+use element::element::Progress;
+use element::work::Account;
+
+mod red;
+
+/// Packets numbered by their bytes.
+fn packets(numbers: std::ops::Range<u8>) -> Vec<TestPacket> {
+    numbers.map(|number| TestPacket::frame(&[number; 60])).collect()
+}
+
+fn numbers<'a>(packets: impl IntoIterator<Item = &'a TestPacket>) -> Vec<u8> {
+    packets.into_iter().map(|packet| packet.bytes[0]).collect()
+}
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// Packets that leave in a number of milliseconds, with more always waiting upstream.
+fn moved_in(rig: &mut Rig, ms: usize, len: usize) -> usize {
+    let (mut moved, mut fed) = (0, 0);
+    for _ in 0..ms {
+        while fed < moved + 8 {
+            rig.feed(0, &[TestPacket::frame(&vec![0; len])]);
+            fed += 1;
+        }
+        moved += rig.task().1.len();
+        rig.advance(MS);
+    }
+    moved
+}
+
+#[test]
+fn rated_unqueue_keeps_its_rate() {
+    let mut rig = Rig::new("RatedUnqueue", "1000, BURST_SIZE 5", 1, 1);
+    assert_eq!(moved_in(&mut rig, 300, 60), 304);
+    assert_eq!(rig.read("rate"), "1000");
+    rig.write("rate", "100").unwrap();
+    let moved = moved_in(&mut rig, 300, 60);
+    assert!((29..=36).contains(&moved), "{moved}");
+    assert!(rig.read("calls").starts_with("600 calls to run_task()\n"));
+    rig.write("active", "false").unwrap();
+    assert_eq!((moved_in(&mut rig, 20, 60), rig.read("active").as_str()), (0, "false"));
+    assert!(rig.write("rate", "fast").is_err() && rig.write("calls", "").is_err());
+    // The rate may be saved up for 20 ms.
+    let mut rig = Rig::new("RatedUnqueue", "1000", 1, 1);
+    rig.advance(SECOND);
+    rig.feed(0, &packets(0..60));
+    assert_eq!((rig.task().1.len(), rig.task().1.len()), (20, 0));
+    let mut rig = Rig::new("RatedUnqueue", "10", 1, 1);
+    assert_eq!(rig.task().0, Progress::Idle);
+    assert!(rig.read("calls").contains("1 failed pulls"));
+}
+
+#[test]
+fn bandwidth_is_kept_whatever_the_length() {
+    for len in [60, 1500] {
+        // 60,000 bytes a second, and none saved up.
+        let mut rig = Rig::new("BandwidthRatedUnqueue", "480kbps, BURST_BYTES 0", 1, 1);
+        let bytes = moved_in(&mut rig, 500, len) * len;
+        assert!((30_000..=30_000 + len).contains(&bytes), "{bytes} of {len}");
+        assert_eq!(rig.read("rate"), "480kbps");
+        rig.write("rate", "1MBps").unwrap();
+        assert_eq!(rig.read("rate"), "8Mbps");
+    }
+}
+
+#[test]
+fn shapers_let_through_what_the_rate_allows() {
+    let mut rig = Rig::new("Shaper", "1000, BURST_SIZE 3", 1, 1);
+    rig.feed(0, &packets(0..60));
+    assert_eq!(numbers(&rig.pull(0, 10)), [0, 1, 2]);
+    assert!(rig.pull(0, 10).is_empty());
+    rig.advance(2 * MS);
+    assert_eq!(numbers(&rig.pull(0, 1)), [3]);
+    assert_eq!(numbers(&rig.pull(0, 9)), [4]);
+    rig.write("reset", "").unwrap();
+    assert_eq!(rig.pull(0, 10).len(), 3);
+    rig.write("rate", "1").unwrap();
+    rig.advance(3 * SECOND);
+    assert_eq!((rig.pull(0, 10).len(), rig.read("rate").as_str()), (3, "1"));
+
+    let mut rig = Rig::new("BandwidthShaper", "1000, BURST_BYTES 100", 1, 1);
+    rig.feed(0, &packets(0..60));
+    // 100 bytes are there: the second packet takes what is not.
+    assert_eq!(rig.pull(0, 10).len(), 2);
+    rig.advance(19 * MS);
+    assert!(rig.pull(0, 10).is_empty());
+    rig.advance(MS);
+    assert_eq!(rig.pull(0, 10).len(), 1);
+}
+
+#[test]
+fn rates_are_checked() {
+    for class in ["RatedUnqueue", "BandwidthRatedUnqueue", "Shaper", "BandwidthShaper"] {
+        let mistakes = |config: &str| Rig::try_new(class, config, 1, 1).err().unwrap();
+        assert_eq!(mistakes("").lines().count(), 1, "{class}");
+        assert_eq!(mistakes("fast, BURST_DURATION soon, COLOR 1").lines().count(), 3, "{class}");
+    }
+    let both = Rig::try_new("Shaper", "1, BURST_SIZE 1, BURST_DURATION 1", 1, 1).err().unwrap();
+    assert!(both.contains("not both"), "{both}");
+}
+
+#[test]
+fn delays_count_from_the_timestamp() {
+    let mut rig = Rig::new("DelayUnqueue", "10ms", 1, 1);
+    let now_ns = rig.host().now_ns;
+    let stamped = |timestamp_ns| TestPacket { timestamp_ns, ..TestPacket::frame(&[1; 60]) };
+    rig.feed(0, &[stamped(now_ns - 20 * MS), stamped(now_ns - 4 * MS), stamped(0)]);
+    let out = rig.task().1;
+    assert_eq!((out.len(), out[0].packet.timestamp_ns), (1, now_ns - 10 * MS));
+    rig.advance(5 * MS);
+    assert_eq!(rig.task().0, Progress::Idle);
+    rig.advance(MS);
+    // The third is pulled now, and gets the time of now.
+    assert_eq!(rig.task().1.len(), 1);
+    rig.advance(9 * MS);
+    assert!(rig.task().1.is_empty());
+    rig.advance(MS);
+    let out = rig.task().1;
+    assert_eq!((out.len(), out[0].packet.timestamp_ns), (1, now_ns + 16 * MS));
+    rig.write("delay", "1").unwrap();
+    assert_eq!(rig.read("delay"), "1.000000");
+    rig.feed(0, &[stamped(0)]);
+    assert!(rig.task().1.is_empty());
+    assert!(rig.write("delay", "long").is_err() && rig.write("rate", "1").is_err());
+    assert_eq!(Rig::try_new("DelayUnqueue", "", 1, 1).err().unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_delay_shaper_waits_to_be_pulled() {
+    let mut rig = Rig::new("DelayShaper", "1ms", 1, 1);
+    rig.feed(0, &packets(0..3));
+    assert!(rig.pull(0, 8).is_empty());
+    rig.advance(MS);
+    // Only the first was pulled a millisecond ago.
+    assert_eq!(numbers(&rig.pull(0, 8)), [0]);
+    rig.advance(MS);
+    assert_eq!(numbers(&rig.pull(0, 8)), [1]);
+}
+
+#[test]
+fn round_robin_takes_turns_and_passes_over_the_empty() {
+    let mut rig = Rig::new("RoundRobinSched", "", 3, 1);
+    rig.feed(0, &packets(0..3));
+    rig.feed(2, &packets(20..25));
+    assert_eq!(numbers(&rig.pull(0, 5)), [0, 20, 1, 21, 2]);
+    assert_eq!(numbers(&rig.pull(0, 9)), [22, 23, 24]);
+    assert!(rig.pull(0, 9).is_empty());
+}
+
+#[test]
+fn priority_goes_before_order() {
+    let mut rig = Rig::new("PrioSched", "", 3, 1);
+    rig.feed(1, &packets(10..13));
+    rig.feed(2, &packets(20..22));
+    assert_eq!(numbers(&rig.pull(0, 2)), [10, 11]);
+    rig.feed(0, &packets(0..1));
+    assert_eq!(numbers(&rig.pull(0, 9)), [0, 12, 20, 21]);
+}
+
+#[test]
+fn strides_share_by_tickets() {
+    let mut rig = Rig::new("StrideSched", "1, 3, 0", 3, 1);
+    for input in 0..3 {
+        rig.feed(input, &packets(input as u8 * 50..input as u8 * 50 + 50));
+    }
+    let got = numbers(&rig.pull(0, 40));
+    assert_eq!((got.iter().filter(|number| **number < 50).count(), got.len()), (10, 40));
+    assert!(got.iter().all(|number| *number < 100));
+    rig.write("tickets2", "4").unwrap();
+    assert_eq!([rig.read("tickets0"), rig.read("tickets2")], ["1", "4"]);
+    assert!(rig.pull(0, 20).iter().any(|packet| packet.bytes[0] >= 100));
+    assert!(rig.write("tickets3", "1").is_err() && rig.write("tickets0", "-1").is_err());
+    assert_eq!(rig.pull(0, 200).len(), 90);
+    let mistakes = Rig::try_new("StrideSched", "1, 70000", 3, 1).err().unwrap();
+    assert_eq!(mistakes.lines().count(), 2, "{mistakes}");
+}
+
+#[test]
+fn deficit_round_robin_shares_bytes() {
+    let mut rig = Rig::new("DRRSched", "500", 2, 1);
+    rig.feed(0, &vec![TestPacket::frame(&[0; 1500]); 20]);
+    rig.feed(1, &vec![TestPacket::frame(&[1; 100]); 200]);
+    let got = rig.pull(0, 128);
+    let bytes = |input: u8| -> usize {
+        got.iter().filter(|packet| packet.bytes[0] == input).map(|packet| packet.bytes.len()).sum()
+    };
+    assert!(bytes(0).abs_diff(bytes(1)) <= 1500, "{} {}", bytes(0), bytes(1));
+    assert!(bytes(0) >= 9000);
+    // An input alone gets everything.
+    let mut rig = Rig::new("DRRSched", "", 2, 1);
+    rig.feed(1, &packets(0..30));
+    assert_eq!(rig.pull(0, 64).len(), 30);
+    assert!(rig.pull(0, 64).is_empty());
+    let held = rig.host().accounts[Account::Held as usize];
+    assert_eq!(held, rig.host().accounts[Account::Released as usize]);
+    assert_eq!(Rig::try_new("DRRSched", "0", 2, 1).err().unwrap().lines().count(), 1);
+}

@@ -1,0 +1,232 @@
+//! Handlers as a script sees them: its own and other scripts' with arguments, and those of all elements.
+
+use super::expand::{self, shift, without_quotes};
+use super::function;
+use super::interpreter::Interpreter;
+use click::config::quote;
+use element::work::Work;
+use std::io::Read;
+use std::sync::{Arc, Mutex};
+
+/// Scripts that call each other.
+const MOST_CALLS_DEEP: u32 = 16;
+/// Bytes of a file that `cat` reads.
+const MOST_FILE_BYTES: u64 = expand::MOST_BYTES as u64;
+
+impl Interpreter {
+    /// The text with its substitutions; `None`, and told, where that does not work.
+    pub(super) fn expanded(&mut self, text: &str, protect: bool, work: &mut Work<'_>) -> Option<String> {
+        let result = expand::expand(text, protect, &mut Environment { script: self, work });
+        result.map_err(|message| self.tell(message)).ok()
+    }
+
+    /// Reads a handler; `None`, and told, where that does not work.
+    pub(super) fn read(
+        &mut self,
+        name: &str,
+        args: &str,
+        unquote: bool,
+        work: &mut Work<'_>,
+    ) -> Option<String> {
+        let args = if unquote { without_quotes(args) } else { args.to_string() };
+        self.read_handler(name, &args, work).map_err(|message| self.tell(message)).ok()
+    }
+
+    fn read_handler(&mut self, name: &str, args: &str, work: &mut Work<'_>) -> Result<String, String> {
+        let (element, handler) = match name.rsplit_once('.') {
+            Some((element, handler)) if !element.is_empty() => (Some(element), handler),
+            _ => (None, name.trim_start_matches('.')),
+        };
+        let other = element.and_then(|element| self.find(element));
+        let is_own = element.is_none() || other.as_ref().is_some_and(|(full, _)| *full == self.name);
+        if is_own {
+            if let Some(value) = self.own(handler, args, work) {
+                return value;
+            }
+        } else if let Some((full, script)) = other {
+            // Functions are the same in all scripts; the rest runs in the other one.
+            let random = &mut self.random;
+            if let Some(value) = function::call(handler, args, &mut |below| next_random(random, below)) {
+                return value;
+            }
+            let mut script = script.try_lock().map_err(|_| format!("`{full}` is running"))?;
+            match handler {
+                "run" if self.depth >= MOST_CALLS_DEEP => {
+                    return Err("scripts call each other too deep".into());
+                }
+                "run" => {
+                    script.depth = self.depth + 1;
+                    let result = script.run_through(args, work);
+                    script.flush(work);
+                    return result;
+                }
+                _ => {
+                    if let Some(value) = script.own(handler, args, work) {
+                        return value;
+                    }
+                }
+            }
+        }
+        let call = if args.is_empty() { name.to_string() } else { format!("{name} {args}") };
+        work.read_handler(&call)
+    }
+
+    /// A handler of this script with arguments; `None` where there is none by that name.
+    fn own(&mut self, handler: &str, args: &str, work: &mut Work<'_>) -> Option<Result<String, String>> {
+        let args = args.trim();
+        Some(match handler {
+            "now" | "now_steady" => {
+                let now_ns = work.now_ns();
+                Ok(format!("{}.{:09}", now_ns / 1_000_000_000, now_ns % 1_000_000_000))
+            }
+            "get" => {
+                self.value(args).map(str::to_string).ok_or_else(|| format!("there is no variable `{args}`"))
+            }
+            "shift" => {
+                let name = if args.is_empty() { "args" } else { args };
+                let list = if name == "args" { self.run_args.clone() } else { self.value(name)?.to_string() };
+                let (first, rest) = shift(&list);
+                if name == "args" {
+                    self.run_args = rest;
+                } else {
+                    self.set(name, rest);
+                }
+                Ok(first)
+            }
+            "cat" => self.cat(args),
+            "catq" => self.cat(args).map(|text| quote(&text)),
+            "readable" => Ok(expand::words(args).iter().all(|name| self.is_readable(name, work)).to_string()),
+            _ => {
+                if let Some(value) = self.exported(handler) {
+                    return Some(Ok(value.to_string()));
+                }
+                let random = &mut self.random;
+                return function::call(handler, args, &mut |below| next_random(random, below));
+            }
+        })
+    }
+
+    fn is_readable(&mut self, name: &str, work: &mut Work<'_>) -> bool {
+        let own = !name.contains('.') && (self.exported(name).is_some() || OWN_HANDLERS.contains(&name));
+        own || work.read_handler(name).is_ok()
+    }
+
+    fn cat(&self, name: &str) -> Result<String, String> {
+        let path = self.folder.join(without_quotes(name));
+        let mut bytes = vec![];
+        let file = std::fs::File::open(&path).map(|file| file.take(MOST_FILE_BYTES));
+        let read = file.and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    pub(super) fn write(&mut self, name: &str, value: &str, work: &mut Work<'_>) -> Result<(), String> {
+        let (element, handler) = match name.rsplit_once('.') {
+            Some((element, handler)) if !element.is_empty() => (Some(element), handler),
+            _ => (None, name.trim_start_matches('.')),
+        };
+        let other = element.and_then(|element| self.find(element));
+        let is_own = element.is_none() || other.as_ref().is_some_and(|(full, _)| *full == self.name);
+        match (is_own, handler, other) {
+            (true, "stop", _) => {
+                self.flush(work);
+                work.stop();
+                Ok(())
+            }
+            (true, "run", _) => {
+                // Not as from outside: a script that starts itself again and again is looping.
+                self.run_args = value.to_string();
+                self.jump(0);
+                self.jumps += 1;
+                Ok(())
+            }
+            (true, handler @ ("step" | "goto" | "set"), _) => self.control(handler, value),
+            (false, "run", Some(_)) => self.read_handler(name, value, work).map(|_| ()),
+            _ => work.write_handler(name, value),
+        }
+    }
+
+    /// Writes one of the handlers that steer this script.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected.
+    pub fn control(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        let value = value.trim();
+        match handler {
+            "step" if value.is_empty() || value == "router" => self.step(1),
+            "step" => self.step(value.parse().map_err(|_| "a number of steps is expected")?),
+            "goto" => self.go_to(value)?,
+            "run" => self.restart(value),
+            "set" => {
+                let (name, value) = shift(value);
+                if !self.set(&name, value) {
+                    return Err(format!("the script uses no variable `{name}`"));
+                }
+            }
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+
+    /// Another script (or this one), by a name as seen from this one, with its full name.
+    fn find(&self, element: &str) -> Option<(String, Arc<Mutex<Interpreter>>)> {
+        let scripts = self.scripts.upgrade()?;
+        let scripts = scripts.lock().ok()?;
+        let mut context = self.name.as_str();
+        loop {
+            context = context.rsplit_once('/').map_or("", |(outer, _)| outer);
+            let full = if context.is_empty() { element.to_string() } else { format!("{context}/{element}") };
+            if let Some(script) = scripts.get(&full) {
+                return Some((full, Arc::clone(script)));
+            }
+            if context.is_empty() {
+                return None;
+            }
+        }
+    }
+}
+
+/// Handlers of every script that can be read.
+const OWN_HANDLERS: &[&str] = &[
+    "run", "add", "sub", "mul", "div", "idiv", "mod", "rem", "neg", "abs", "ceil", "min", "max", "avg",
+    "count", "popcount", "gt_vec", "eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "nand", "nor",
+    "if", "in", "first", "length", "unquote", "sprintf", "random", "now", "cat", "catq", "get", "shift",
+    "readable",
+];
+
+fn next_random(state: &mut u64, below: u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 11) % below.max(1)
+}
+
+/// Values for substitutions in a script's texts.
+struct Environment<'a, 'b, 'c> {
+    script: &'a mut Interpreter,
+    work: &'b mut Work<'c>,
+}
+
+impl expand::Values for Environment<'_, '_, '_> {
+    fn variable(&mut self, name: &str) -> Option<String> {
+        let script = &self.script;
+        if let Some(value) = script.value(name) {
+            return Some(value.to_string());
+        }
+        match name {
+            "?" => Some(script.write_status.to_string()),
+            "args" => Some(script.run_args.clone()),
+            "#" => Some(expand::words(&script.run_args).len().to_string()),
+            "$" => Some(std::process::id().to_string()),
+            _ => {
+                let place: usize = name.parse().ok().filter(|place| *place > 0)?;
+                Some(expand::words(&script.run_args).get(place - 1).cloned().unwrap_or_default())
+            }
+        }
+    }
+
+    fn call(&mut self, call: &str) -> Option<String> {
+        let (name, args) = shift(call);
+        self.script.read(&name, &args, false, self.work)
+    }
+}

@@ -1,0 +1,422 @@
+//! Carries out the instructions of a script.
+//!
+//! A script runs until it blocks (`pause`, `wait`), ends, or has done as much as it may at a time: a
+//! worker that carries packets is never held up by a script. What goes wrong is told and the script goes
+//! on with its next instruction, as in Click.
+
+use super::expand::{shift, without_quotes};
+use super::function;
+use super::program::{End, Instruction, Output, Program, Target};
+use click::config::{NoNames, parse};
+use diag::{Span, Spanned};
+use element::work::Work;
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, Weak};
+
+/// Jumps without blocking after which a script counts as looping, as in Click.
+const MOST_JUMPS: u32 = 1_000;
+/// Instructions that are carried out at a time.
+const MOST_AT_A_TIME: u32 = 256;
+/// Instructions of a script that another one waits for.
+const MOST_IN_A_CALL: u32 = 20_000;
+/// Findings that are kept.
+const MOST_FINDINGS: usize = 100;
+
+/// The scripts of a worker, by their full names, so that one can run another.
+pub type Scripts = Mutex<HashMap<String, Arc<Mutex<Interpreter>>>>;
+
+/// Why a run of instructions is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It waits: for a step where there is no time.
+    Blocked(Option<u64>),
+    /// It wants to go on soon.
+    Yielded,
+    /// The script is over.
+    Ended(End),
+}
+
+/// A script that runs.
+pub struct Interpreter {
+    pub(super) name: String,
+    program: Arc<Program>,
+    /// Weak, since this script is among them.
+    pub(super) scripts: Weak<Scripts>,
+    pub(super) folder: PathBuf,
+    values: Vec<String>,
+    /// The next instruction.
+    at: usize,
+    /// Steps that the instruction at `at`, a pause, has seen.
+    steps_seen: u32,
+    /// When the instruction at `at`, a wait, is over.
+    wait_until_ns: Option<u64>,
+    /// Steps to go.
+    steps: u64,
+    ended: Option<End>,
+    pub(super) jumps: u32,
+    pub(super) write_status: i32,
+    pub(super) run_args: String,
+    /// Printed without a line end so far.
+    line: String,
+    pub(super) random: u64,
+    findings: Vec<String>,
+    pub(super) depth: u32,
+    /// Whether the instruction that is carried out has set the next one.
+    moved: bool,
+    /// Whether the run is over: times are not waited for.
+    ending: bool,
+}
+
+impl Interpreter {
+    /// A script at its start. With `waits`, it has to be started: it is passive.
+    pub fn new(
+        name: String,
+        program: Arc<Program>,
+        scripts: Weak<Scripts>,
+        folder: PathBuf,
+        waits: bool,
+    ) -> Interpreter {
+        let values = vec![String::new(); program.variables.len()];
+        Interpreter {
+            name,
+            program,
+            scripts,
+            folder,
+            values,
+            at: 0,
+            steps_seen: 0,
+            wait_until_ns: None,
+            steps: 0,
+            ended: waits.then_some(End::Done),
+            jumps: 0,
+            write_status: 0,
+            run_args: String::new(),
+            line: String::new(),
+            random: 0x2545_f491_4f6c_dd1d,
+            findings: vec![],
+            depth: 0,
+            moved: false,
+            ending: false,
+        }
+    }
+
+    /// How it ended, where it has.
+    pub fn ended(&self) -> Option<End> {
+        self.ended
+    }
+
+    /// Whether it waits for a step.
+    pub fn is_paused(&self) -> bool {
+        let here = self.program.instructions.get(self.at);
+        self.ended.is_none() && self.steps == 0 && matches!(here, Some(Instruction::Pause { .. }))
+    }
+
+    /// The value of a variable.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.program.variable(name).and_then(|at| self.values.get(at)).map(String::as_str)
+    }
+
+    /// The value of a variable that is exported.
+    pub fn exported(&self, name: &str) -> Option<&str> {
+        let at = self.program.variable(name).filter(|at| self.program.exported.contains(at))?;
+        self.values.get(at).map(String::as_str)
+    }
+
+    /// Sets a variable, where the program has it.
+    pub fn set(&mut self, name: &str, value: String) -> bool {
+        let place = self.program.variable(name).and_then(|at| self.values.get_mut(at));
+        place.map(|place| *place = value).is_some()
+    }
+
+    /// Takes what went wrong.
+    pub fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// Gives it steps, which pass blocking instructions.
+    pub fn step(&mut self, steps: u64) {
+        self.steps = self.steps.saturating_add(steps);
+    }
+
+    /// Goes on at a label.
+    ///
+    /// # Errors
+    /// When there is no such label.
+    pub fn go_to(&mut self, label: &str) -> Result<(), String> {
+        let label = label.trim();
+        let is_label = |line: &String| {
+            let (name, rest) = shift(line);
+            name == "label" && rest == label
+        };
+        let found = self.program.lines.iter().position(is_label);
+        let at = found.or((label == "begin").then_some(0)).ok_or("there is no such label")?;
+        self.jump(at);
+        self.jumps = if self.ended.take().is_some() { 0 } else { self.jumps + 1 };
+        Ok(())
+    }
+
+    /// Starts over with arguments.
+    pub fn restart(&mut self, args: &str) {
+        self.run_args = args.to_string();
+        self.jump(0);
+        (self.ended, self.jumps, self.steps) = (None, 0, 0);
+    }
+
+    /// Sets the variables that are set once.
+    pub fn initialize(&mut self, work: &mut Work<'_>) {
+        let program = Arc::clone(&self.program);
+        for (at, instruction) in program.instructions.iter().enumerate() {
+            if let Instruction::Init { variable, text, unquote } = instruction {
+                self.at = at;
+                self.assign(*variable, text, *unquote, work);
+            }
+        }
+        self.at = 0;
+    }
+
+    /// Carries out instructions as far as it goes now.
+    pub fn run(&mut self, work: &mut Work<'_>) -> Outcome {
+        self.run_for(MOST_AT_A_TIME, work)
+    }
+
+    /// Starts over with arguments and runs to the end; the value that it returns. A script that blocks
+    /// goes on later, and returns nothing now.
+    ///
+    /// # Errors
+    /// When it does not come to an end, or ends with an error.
+    pub fn run_through(&mut self, args: &str, work: &mut Work<'_>) -> Result<String, String> {
+        self.restart(args);
+        match self.run_for(MOST_IN_A_CALL, work) {
+            Outcome::Ended(End::Return) => Ok(self.value("_").unwrap_or("").to_string()),
+            Outcome::Ended(End::Error) => Err(format!("`{}` ended with an error", self.name)),
+            Outcome::Yielded => {
+                self.ended = Some(End::Error);
+                Err(format!("`{}` did not come to an end", self.name))
+            }
+            _ => Ok(String::new()),
+        }
+    }
+
+    /// Carries out what is left when the run ends: nothing is waited for any more. A script that waits
+    /// for a further step, or jumps back, is over.
+    pub fn run_out(&mut self, work: &mut Work<'_>) {
+        self.ending = true;
+        self.step(1);
+        loop {
+            let before = self.at;
+            let outcome = self.run_for(1, work);
+            if outcome != Outcome::Yielded || self.at <= before {
+                return;
+            }
+        }
+    }
+
+    /// Prints what stands in an unfinished line.
+    pub fn flush(&mut self, work: &mut Work<'_>) {
+        if !self.line.is_empty() {
+            work.print(&std::mem::take(&mut self.line));
+        }
+    }
+
+    fn run_for(&mut self, most: u32, work: &mut Work<'_>) -> Outcome {
+        let program = Arc::clone(&self.program);
+        for _ in 0..most {
+            if let Some(end) = self.ended {
+                self.steps = 0;
+                return Outcome::Ended(end);
+            }
+            let Some(instruction) = program.instructions.get(self.at) else {
+                self.ended = Some(End::Done);
+                continue;
+            };
+            if let Some(wait) = self.blocks(instruction, work) {
+                self.jumps = 0;
+                return Outcome::Blocked(wait);
+            }
+            self.carry_out(instruction, work);
+            if self.jumps >= MOST_JUMPS {
+                self.tell(format!("{MOST_JUMPS} jumps without waiting; the script is given up"));
+                self.ended = Some(End::Error);
+            }
+        }
+        match self.ended {
+            Some(end) => Outcome::Ended(end),
+            None => Outcome::Yielded,
+        }
+    }
+
+    /// Whether the instruction makes the script wait, and for when. One that was waited for is passed.
+    fn blocks(&mut self, instruction: &Instruction, work: &mut Work<'_>) -> Option<Option<u64>> {
+        match instruction {
+            Instruction::Pause { count } => {
+                let passes = u64::from(count - self.steps_seen.min(*count)).min(self.steps);
+                (self.steps_seen, self.steps) = (self.steps_seen + passes as u32, self.steps - passes);
+                if self.steps_seen < *count {
+                    return Some(None);
+                }
+            }
+            Instruction::Wait { time } => {
+                if self.steps > 0 && !self.ending {
+                    self.steps -= 1;
+                } else if !self.ending {
+                    let until_ns = match self.wait_until_ns {
+                        Some(until_ns) => until_ns,
+                        None => work.now_ns().saturating_add(self.wait_time(time, work)?),
+                    };
+                    self.wait_until_ns = Some(until_ns);
+                    if work.now_ns() < until_ns {
+                        return Some(Some(until_ns));
+                    }
+                }
+            }
+            _ => return None,
+        }
+        (self.steps_seen, self.wait_until_ns) = (0, None);
+        None
+    }
+
+    /// Nanoseconds to wait; `None`, and told, where the text is no time.
+    fn wait_time(&mut self, time: &str, work: &mut Work<'_>) -> Option<u64> {
+        let text = self.expanded(time, false, work)?;
+        match parse::seconds_ns(&Spanned::derived(text.trim(), Span::NONE), &NoNames) {
+            Ok(time_ns) => Some(time_ns),
+            Err(_) => {
+                self.tell(format!("`{text}` is no time"));
+                None
+            }
+        }
+    }
+
+    /// Carries out an instruction that does not block, and moves on.
+    fn carry_out(&mut self, instruction: &Instruction, work: &mut Work<'_>) {
+        self.moved = false;
+        match instruction {
+            Instruction::Set { variable, text, unquote } => self.assign(*variable, text, *unquote, work),
+            Instruction::Init { .. }
+            | Instruction::Label
+            | Instruction::Pause { .. }
+            | Instruction::Wait { .. } => {}
+            Instruction::Print { output, text, newline, unquote } => {
+                if let Some(text) = self.printed(text, *unquote, work) {
+                    self.print(output, text, *newline, work);
+                }
+            }
+            Instruction::Read { call, unquote } => {
+                if let Some(call) = self.expanded(call, false, work) {
+                    let (name, args) = shift(&call);
+                    if let Some(value) = self.read(&name, &args, *unquote, work) {
+                        let full = if name.contains('.') { name } else { format!("{}.{name}", self.name) };
+                        self.print(&Output::User, format!("{full}:\n{value}"), true, work);
+                    }
+                }
+            }
+            Instruction::Write { call, unquote } => {
+                if let Some(call) = self.expanded(call, false, work) {
+                    let (name, args) = shift(&call);
+                    let args = if *unquote { without_quotes(&args) } else { args };
+                    let written = self.write(&name, &args, work);
+                    self.write_status = if written.is_ok() { 0 } else { -1 };
+                    written.unwrap_or_else(|message| self.tell(message));
+                }
+            }
+            Instruction::Goto { target, condition } => self.jump_if(*target, condition, work),
+            Instruction::Return { variable, text, unquote } => {
+                self.assign(*variable, text, *unquote, work);
+                self.ended = Some(End::Return);
+            }
+            Instruction::Error { text, unquote } => {
+                if let Some(text) = self.expanded(text, false, work).filter(|text| !text.is_empty()) {
+                    self.tell(if *unquote { without_quotes(&text) } else { text });
+                }
+                self.ended = Some(End::Error);
+            }
+            Instruction::Finish(end) => self.finish(*end, work),
+        }
+        if !self.moved && self.ended.is_none() {
+            self.at += 1;
+        }
+    }
+
+    fn finish(&mut self, end: End, work: &mut Work<'_>) {
+        self.ended = Some(end);
+        if end == End::Stop {
+            self.flush(work);
+            work.stop();
+        }
+    }
+
+    fn jump_if(&mut self, target: Target, condition: &str, work: &mut Work<'_>) {
+        let text =
+            if condition.is_empty() { Some("true".into()) } else { self.expanded(condition, false, work) };
+        let holds = text.as_deref().map(function::truth);
+        match (holds, target) {
+            (Some(Some(true)), Target::Out(end)) => self.finish(end, work),
+            (Some(Some(true)), Target::At(at)) => {
+                self.jump(at);
+                self.jumps += 1;
+            }
+            (Some(Some(false)) | None, _) => {}
+            (Some(None), _) => {
+                self.tell(format!("`{}` is neither true nor false", text.unwrap_or_default()));
+            }
+        }
+    }
+
+    pub(super) fn jump(&mut self, at: usize) {
+        self.moved = true;
+        (self.at, self.steps_seen, self.wait_until_ns) = (at, 0, None);
+    }
+
+    fn assign(&mut self, variable: usize, text: &str, unquote: bool, work: &mut Work<'_>) {
+        let Some(value) = self.expanded(text, false, work) else { return };
+        let value = if unquote { without_quotes(&value) } else { value };
+        if let Some(place) = self.values.get_mut(variable) {
+            *place = value;
+        }
+    }
+
+    /// What `print` prints: a handler's value where the text starts like a name, else the text.
+    fn printed(&mut self, text: &str, unquote: bool, work: &mut Work<'_>) -> Option<String> {
+        if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '_') {
+            let call = self.expanded(text, false, work)?;
+            let (name, args) = shift(&call);
+            return self.read(&name, &args, unquote, work);
+        }
+        self.expanded(text, true, work).map(|text| without_quotes(&text))
+    }
+
+    fn print(&mut self, output: &Output, mut text: String, newline: bool, work: &mut Work<'_>) {
+        if newline && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let (path, append) = match output {
+            Output::User => {
+                self.line.push_str(&text);
+                // Whoever takes lines ends them himself; what has no end yet waits for it.
+                if let Some((lines, rest)) = self.line.rsplit_once('\n') {
+                    work.print(lines);
+                    self.line = rest.to_string();
+                }
+                return;
+            }
+            Output::Over(path) => (path, false),
+            Output::Append(path) => (path, true),
+        };
+        let file = OpenOptions::new().create(true).write(true).append(append).truncate(!append).open(path);
+        if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
+            self.tell(format!("{}: {error}", path.display()));
+        }
+    }
+
+    pub(super) fn tell(&mut self, message: String) {
+        let line = self.program.lines.get(self.at).map(String::as_str).unwrap_or("");
+        let finding = format!("{}: `{line}`: {message}", self.name);
+        // A script that runs once a second says the same once a second.
+        if self.findings.len() < MOST_FINDINGS && !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+}

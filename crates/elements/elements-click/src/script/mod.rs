@@ -1,0 +1,311 @@
+//! `Script` and `DriverManager`: instructions that read and write handlers while packets flow.
+//!
+//! - [`program`]: the instructions, read from the configuration
+//! - [`interpreter`]: carries them out; [`calls`]: the handlers that they read and write
+//! - [`expand`], [`function`], [`sprintf`], [`number`]: substitution, and what can be called in it
+
+mod calls;
+mod expand;
+mod function;
+mod interpreter;
+mod number;
+mod program;
+mod sprintf;
+#[cfg(test)]
+mod tests;
+
+use click::config::{parse, split_words};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope, Shape};
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::vector::{Batch, Vector};
+use element::work::Work;
+use interpreter::{Interpreter, Outcome, Scripts};
+use program::{End, Program};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[&SCRIPT, &DRIVER_MANAGER];
+
+const SCRIPT: Class = Class {
+    name: "Script",
+    summary: "runs instructions that read and write handlers",
+    page: "\
+# Script(INSTRUCTIONS... [, TYPE])
+
+Carries out instructions: sets variables, reads and writes handlers, waits, and ends the run.
+
+- **ports**: none; any number for packet scripts
+- **arguments**: `TYPE`: `ACTIVE` (default without ports: starts with the run), `PASSIVE` (runs when the
+  `run` handler is written or another script reads it), `DRIVER` (also does what is left when the run ends),
+  `PACKET` (default with ports: runs for each packet; `return N` sends it out of port N, `end` out of port
+  0, `exit` drops it). Every other argument is an instruction:
+  `set VAR TEXT`, `init VAR TEXT`, `export VAR TEXT`; `print [>FILE | >>FILE] TEXT|HANDLER`, `printn`,
+  `save HANDLER FILE`, `append HANDLER FILE`; `read HANDLER [ARGS]`, `write HANDLER [ARGS]`;
+  `pause [COUNT]` (until that many steps), `wait TIME`; `label NAME`, `goto NAME [CONDITION]` (also `begin`,
+  `loop`, `end`, `exit`, `stop`, `error`), `loop`; `end`, `exit`, `stop`, `return [VALUE]`, `error [TEXT]`;
+  `wait_step`, `wait_stop`, `wait_time`, `wait_for` are other names of `pause` and `wait`. Instructions
+  ending in `q` remove a level of quotes
+- **substitution**: `$var`, `${var-default}`, `$(handler args)`, `$?` (status of the last write), `$args`,
+  `$1`, `$#`. Functions: add sub mul div idiv mod rem neg abs ceil min max avg count popcount gt_vec eq ne lt
+  le gt ge not and or nand nor if in first length unquote sprintf random now cat catq get shift readable
+  htons htonl ntohs ntohl
+- **handlers**: `step`, `goto`, `run`, `set` (write); exported variables (read); `run` and the functions, for
+  scripts only
+- **drop reasons**: `script`: a packet script dropped it or named no port
+- **difference**: TYPE SIGNAL and PROXY and the functions `kill` and `writable` are not there: signals belong
+  to the host. A run ends with its sources; a script that contains `stop` keeps it going while it waits for a
+  time, others do not. When the run ends, a DRIVER script does what is left at once, up to a second `pause`
+  or a jump back: the end cannot be put off. A step that comes by the handler from outside may take up to
+  half a second. Variables must occur in the script. `random` gives the same numbers in every run
+",
+    ports: "-/-",
+    processing: "ah/ah",
+    flow: "x/x",
+    state: StateScope::OneWorker,
+    make: make_script,
+};
+
+const DRIVER_MANAGER: Class = Class {
+    name: "DriverManager",
+    summary: "a script that says when the run ends",
+    page: "\
+# DriverManager(INSTRUCTIONS...)
+
+As Script, with TYPE DRIVER: `pause` waits for the end of the run that a source with `STOP true` asks for,
+or that comes when all sources have ended. There is at most one.
+
+Instructions, substitution, handlers and differences are those of Script.
+",
+    make: make_driver,
+    ..SCRIPT
+};
+
+/// How often a script looks for steps that came from outside: soon after it did something, seldom later.
+const POLL_NS: std::ops::RangeInclusive<u64> = 1_000_000..=512_000_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Type {
+    Active,
+    Passive,
+    Driver,
+    Packet,
+}
+
+struct Script {
+    script: Arc<Mutex<Interpreter>>,
+    kind: Type,
+    /// Only the first worker's runs.
+    here: bool,
+    /// Whether the run goes on while the script waits for a time.
+    holds_the_run: bool,
+    poll_ns: u64,
+    outputs: usize,
+    /// All scripts of the worker; kept here, since they know it only weakly.
+    _scripts: Arc<Scripts>,
+}
+
+fn make_script(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    make(cx, None)
+}
+
+fn make_driver(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    make(cx, Some(Type::Driver))
+}
+
+fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<Box<dyn Element>> {
+    let folder = cx.services.path(Path::new(""));
+    let Shape { inputs, outputs } = cx.shape;
+    let has_ports = inputs + outputs > 0;
+    let mut args = cx.args();
+    let types = [
+        ("ACTIVE", Type::Active),
+        ("PASSIVE", Type::Passive),
+        ("DRIVER", Type::Driver),
+        ("PACKET", Type::Packet),
+        ("PUSH", Type::Packet),
+    ];
+    let kind = args.keyword("TYPE", parse::keyword(&types));
+    let kind = kind.or(default).unwrap_or(if has_ports { Type::Packet } else { Type::Active });
+    let lines = args.rest();
+    let program = program::read(&lines, &folder, &mut args);
+    if has_ports && kind != Type::Packet {
+        args.error(args.span(), "only a script of TYPE PACKET has ports");
+    } else if kind == Type::Packet && inputs == 0 {
+        args.error(args.span(), "a script of TYPE PACKET has inputs").help("wire one, or leave TYPE out");
+    }
+    let fine = args.finish();
+    if kind == Type::Driver {
+        let taken = cx.shared(Scope::Worker, "driver script", || AtomicBool::new(false))?;
+        if taken.swap(true, Ordering::Relaxed) {
+            let help = "there is one script of TYPE DRIVER, DriverManager included";
+            cx.error(cx.span, "this is the second driver script").help(help);
+            return None;
+        }
+    }
+    warn_of_unknown_elements(cx, &lines);
+    let scripts = cx.shared(Scope::Worker, "scripts", Scripts::default)?;
+    let holds_the_run = program.stops_the_run() || kind == Type::Driver;
+    let waits = matches!(kind, Type::Passive | Type::Packet);
+    let program = Arc::new(completed(program, kind));
+    let script = Interpreter::new(cx.name.to_string(), program, Arc::downgrade(&scripts), folder, waits);
+    let script = Arc::new(Mutex::new(script));
+    scripts.lock().unwrap_or_else(PoisonError::into_inner).insert(cx.name.to_string(), Arc::clone(&script));
+    let here = cx.worker == 0;
+    let poll_ns = *POLL_NS.start();
+    let element = Script { script, kind, here, holds_the_run, poll_ns, outputs, _scripts: scripts };
+    fine.then(|| Box::new(element) as Box<dyn Element>)
+}
+
+/// An empty driver script waits for the run's end; a packet script knows its input.
+fn completed(mut program: Program, kind: Type) -> Program {
+    if kind == Type::Driver {
+        if program.instructions.is_empty() {
+            program.instructions.push(program::Instruction::Pause { count: 1 });
+            program.lines.push("pause".into());
+        }
+        program.instructions.push(program::Instruction::Finish(End::Stop));
+        program.lines.push("stop".into());
+    }
+    if kind == Type::Packet && program.variable("input").is_none() {
+        program.variables.push("input".into());
+    }
+    program
+}
+
+/// Handlers of elements that do not exist fail only when the script comes to them, as in Click; the user
+/// hears of them now.
+fn warn_of_unknown_elements(cx: &mut Configure<'_>, lines: &[Spanned]) {
+    for line in lines {
+        let words = split_words(line);
+        let Some([name, call]) = words.first_chunk() else { continue };
+        if !["read", "readq", "write", "writeq"].contains(&name.as_str()) || call.text.contains('$') {
+            continue;
+        }
+        let Some((element, _)) = call.text.split_once('.').filter(|(element, _)| !element.is_empty()) else {
+            continue;
+        };
+        if cx.services.element(cx.name, element).is_none() {
+            let span = call.sub(0..element.len());
+            cx.diags.warning(span, format!("there is no element `{element}`"));
+        }
+    }
+}
+
+impl Script {
+    /// Does something with the interpreter, unless it runs: then the caller is called by it.
+    fn with<T>(&self, what: impl FnOnce(&mut Interpreter) -> T) -> Option<T> {
+        match self.script.try_lock() {
+            Ok(mut script) => Some(what(&mut script)),
+            Err(std::sync::TryLockError::Poisoned(script)) => Some(what(&mut script.into_inner())),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Runs the script as far as it goes, and asks to be called again.
+    fn go_on(&mut self, work: &mut Work<'_>) {
+        let outcome = self.with(|script| {
+            let was_over = script.ended().is_some();
+            let was_paused = script.is_paused();
+            let outcome = script.run(work);
+            let idle = was_over && script.ended().is_some() || was_paused && script.is_paused();
+            (outcome, idle)
+        });
+        let now_ns = work.now_ns();
+        let Some((outcome, idle)) = outcome else { return work.fire_at(now_ns) };
+        self.poll_ns = if idle { (self.poll_ns * 2).min(*POLL_NS.end()) } else { *POLL_NS.start() };
+        let poll_at_ns = now_ns.saturating_add(self.poll_ns);
+        work.fire_at(match outcome {
+            Outcome::Yielded => now_ns,
+            Outcome::Blocked(Some(until_ns)) => {
+                self.poll_ns = *POLL_NS.end();
+                until_ns.min(now_ns.saturating_add(self.poll_ns))
+            }
+            Outcome::Blocked(None) | Outcome::Ended(_) => poll_at_ns,
+        });
+    }
+
+    /// The output that a packet script chooses.
+    fn choose(&self, input: usize, work: &mut Work<'_>) -> Option<usize> {
+        self.with(|script| {
+            script.set("input", input.to_string());
+            let returned = script.run_through("", work);
+            match (script.ended(), returned) {
+                (Some(End::Done), _) => Some(0),
+                (Some(End::Return), Ok(port)) => port.trim().parse().ok(),
+                _ => None,
+            }
+        })?
+        .filter(|port| *port < self.outputs)
+    }
+}
+
+impl Element for Script {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["script"]
+    }
+
+    fn start(&mut self, work: &mut Work<'_>) {
+        if !self.here {
+            return;
+        }
+        self.with(|script| script.initialize(work));
+        if self.kind != Type::Packet {
+            work.fire_at(work.now_ns());
+        }
+    }
+
+    fn fire(&mut self, work: &mut Work<'_>) {
+        self.go_on(work);
+    }
+
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.choose(input, work) {
+                Some(port) => batch.emit(index, port),
+                None => batch.drop(index, 0),
+            }
+        }
+    }
+
+    fn has_task(&self) -> bool {
+        self.holds_the_run && self.here && self.kind != Type::Packet
+    }
+
+    /// Does nothing but keep the run going: the work is done when the time has come.
+    fn task(&mut self, _vector: &mut Vector, _work: &mut Work<'_>) -> Progress {
+        let waits = self.with(|script| script.ended().is_none() && !script.is_paused()).unwrap_or(true);
+        if waits { Progress::Idle } else { Progress::Finished }
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        let (here, kind) = (self.here, self.kind);
+        self.with(|script| {
+            if here && kind == Type::Driver {
+                script.run_out(work);
+            }
+            script.flush(work);
+        });
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::write("step"), Handler::write("goto"), Handler::write("run"), Handler::write("set")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        self.with(|script| script.exported(handler).map(str::to_string))?
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        self.with(|script| script.control(handler, value))
+            .unwrap_or_else(|| Err("the script is running".into()))
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        self.with(Interpreter::take_findings).unwrap_or_default()
+    }
+}

@@ -1,0 +1,199 @@
+//! `Counter`: counts packets and bytes.
+
+use super::handler_call::Trigger;
+use super::rate::{self, Average, SCALE};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{fixed_point_text, no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Counter",
+    summary: "measures packet count and rate",
+    page: "\
+# Counter([keywords COUNT_CALL, BYTE_COUNT_CALL])
+
+Passes packets unchanged and counts them.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `COUNT_CALL` (`N HANDLER [VALUE]`): calls a write handler when the packet count reaches N;
+  `BYTE_COUNT_CALL`: the same when the byte count reaches or passes N. Each is called once until the
+  counts are reset
+- **handlers**: `count`, `byte_count` (read); `rate`, `byte_rate`, `bit_rate` (read): packets, bytes and bits
+  a second, an exponentially weighted moving average over some 16 ms; `reset_counts`, `reset` (write);
+  `count_call` (read/write), `byte_count_call` (write): change the arguments
+- **difference**: with several workers each counts for itself, and calls when its own count is reached
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const COUNT: u16 = 0;
+const BYTES: u16 = 1;
+const EPOCH: u16 = 2;
+/// The counts that call; the largest number when nothing is to be called (any more).
+const COUNT_CALL: u16 = 3;
+const BYTE_CALL: u16 = 4;
+const NEVER: u64 = u64::MAX;
+const PACKET_RATE: Average = Average::new(COUNT, 5);
+const BYTE_RATE: Average = Average::new(BYTES, 7);
+
+/// Slow paths: which of the calls are due.
+const PATHS: [&str; 3] = ["count-call", "byte-count-call", "both-calls"];
+
+struct Counter {
+    name: String,
+    count_call: Option<Trigger>,
+    byte_call: Option<Trigger>,
+    now_ns: u64,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let name = cx.name.to_string();
+    let mut args = cx.args();
+    let count_call = args.keyword("COUNT_CALL", Trigger::parse);
+    let byte_call = args.keyword("BYTE_COUNT_CALL", Trigger::parse);
+    let fine = args.finish();
+    fine.then(|| Box::new(Counter { name, count_call, byte_call, now_ns: 0 }) as Box<dyn Element>)
+}
+
+impl Counter {
+    fn calls(&self) -> [u64; 2] {
+        [&self.count_call, &self.byte_call].map(|call| call.as_ref().map_or(NEVER, |trigger| trigger.at))
+    }
+}
+
+impl Element for Counter {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Counter", shape.outputs);
+        let [count_call, byte_call] = self.calls();
+        let cells = [
+            ("count", 0),
+            ("byte_count", 0),
+            ("epoch", 0),
+            ("count_call", count_call),
+            ("byte_call", byte_call),
+        ];
+        for (name, init) in cells {
+            f.cell(name, init);
+        }
+        let averages = [PACKET_RATE, BYTE_RATE];
+        averages.iter().for_each(|average| average.declare(&mut f));
+        rate::turn(&mut f, EPOCH, &averages);
+        let (count, bytes) = (f.value(Inst::CellLoad(COUNT)), f.value(Inst::CellLoad(BYTES)));
+        let len = f.value(Inst::Len);
+        let (count, bytes) = (f.bin_const(BinOp::Add, count, 1), f.bin(BinOp::Add, bytes, len));
+        f.act(Inst::CellStore(COUNT, count));
+        f.act(Inst::CellStore(BYTES, bytes));
+        let (count_at, bytes_at) = (f.value(Inst::CellLoad(COUNT_CALL)), f.value(Inst::CellLoad(BYTE_CALL)));
+        let count_due = f.bin(BinOp::Eq, count, count_at);
+        let bytes_due = f.bin(BinOp::Le, bytes_at, bytes);
+        let due = f.bin(BinOp::Or, count_due, bytes_due);
+        let call = f.block();
+        f.leave_if(due, call);
+        f.emit(0);
+
+        f.at(call);
+        let never = f.constant(NEVER);
+        for (is_due, at, cell) in [(count_due, count_at, COUNT_CALL), (bytes_due, bytes_at, BYTE_CALL)] {
+            let after = f.value(Inst::Select(is_due, never, at));
+            f.act(Inst::CellStore(cell, after));
+        }
+        let high = f.bin_const(BinOp::Shl, bytes_due, 1);
+        let which = f.bin(BinOp::Or, count_due, high);
+        let ways: Vec<_> = PATHS.iter().map(|_| f.block()).collect();
+        f.end(Term::Switch(which, vec![(1, ways[0]), (2, ways[1])], ways[2]));
+        for (way, path) in ways.into_iter().zip(PATHS) {
+            f.at(way);
+            let path = f.slow_path(path);
+            f.end(Term::Slow(path));
+        }
+        Some(f.finish())
+    }
+
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let due = path + 1;
+        for &index in batch.list() {
+            for (bit, trigger) in [(1, &self.count_call), (2, &self.byte_call)] {
+                if let Some(call) = trigger.as_ref().filter(|_| due & bit != 0).and_then(|t| t.call.as_ref())
+                {
+                    call.call(&self.name, work);
+                }
+            }
+            batch.emit(index, 0);
+        }
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::sum("count"),
+                Handler::sum("byte_count"),
+                Handler::sum("rate"),
+                Handler::sum("byte_rate"),
+                Handler::sum("bit_rate"),
+                Handler::read_write("count_call"),
+                Handler::write("byte_count_call"),
+                Handler::write("reset_counts"),
+                Handler::write("reset"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        let cell = |number: u16| cells.get(usize::from(number)).copied();
+        let rate = |average: Average| average.rate(cells, cell(EPOCH)?, self.now_ns);
+        match handler {
+            "count" => cell(COUNT).map(|count| count.to_string()),
+            "byte_count" => cell(BYTES).map(|bytes| bytes.to_string()),
+            "rate" => Some(fixed_point_text(rate(PACKET_RATE)?, SCALE)),
+            "byte_rate" => Some(fixed_point_text(rate(BYTE_RATE)?, SCALE)),
+            "bit_rate" => Some(fixed_point_text(rate(BYTE_RATE)?, SCALE - 3)),
+            "count_call" => {
+                let trigger = self.count_call.as_ref().filter(|trigger| trigger.call.is_some());
+                Some(trigger.map_or_else(String::new, |trigger| trigger.at.to_string()))
+            }
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let [_, _, _, count_call, byte_call, ..] = cells else { return no_such_handler(handler) };
+        match handler {
+            "reset_counts" | "reset" => {
+                cells.fill(0);
+                cells.iter_mut().skip(COUNT_CALL.into()).zip(self.calls()).for_each(|(cell, at)| *cell = at);
+            }
+            "count_call" => {
+                let trigger = written(value, Trigger::parse)?;
+                *count_call = trigger.at;
+                self.count_call = Some(trigger);
+            }
+            "byte_count_call" => {
+                let trigger = written(value, Trigger::parse)?;
+                *byte_call = trigger.at;
+                self.byte_call = Some(trigger);
+            }
+            _ => return no_such_handler(handler),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! `Discard`: drops every packet.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::vector::Vector;
+use element::work::Work;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Discard",
+    summary: "drops all packets",
+    page: "\
+# Discard([keywords ACTIVE, BURST])
+
+Drops every packet it gets. On a pull input it pulls all the time.
+
+- **ports**: 1 input, push or pull; no output
+- **arguments**: `ACTIVE` (bool, default true): whether it pulls; `BURST` (number, default: the run's
+  burst): packets pulled at a time
+- **handlers**: `count` (read): packets dropped; `reset_counts` (write); `active` (read/write)
+- **drop reasons**: `discarded`
+",
+    ports: "1/0",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct Discard {
+    /// Packets that it pulled; those that were pushed are in its cell.
+    pulled: u64,
+    active: bool,
+    burst: Option<usize>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let burst = args.keyword("BURST", parse::u32).map(|burst| burst as usize);
+    args.finish().then(|| Box::new(Discard { pulled: 0, active, burst }) as Box<dyn Element>)
+}
+
+impl Element for Discard {
+    fn lower(&self, _: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Discard", 0);
+        let (count, one) = (f.cell("count", 0), f.constant(1));
+        f.act(Inst::CellAdd(count, one));
+        f.drop("discarded");
+        Some(f.finish())
+    }
+
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["discarded"]
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if !self.active {
+            return Progress::Idle;
+        }
+        let pulled = work.pull(0, self.burst.unwrap_or(work.burst()), vector);
+        self.pulled += pulled as u64;
+        let (packets, list) = vector.parts();
+        for &index in list {
+            work.drop(0, &packets[usize::from(index)..=usize::from(index)]);
+        }
+        vector.clear();
+        if pulled > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("count"), Handler::write("reset_counts"), Handler::read_write("active")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        match handler {
+            "count" => Some((self.pulled + cells.first().unwrap_or(&0)).to_string()),
+            "active" => Some(self.active.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "reset_counts" => {
+                self.pulled = 0;
+                cells.fill(0);
+            }
+            "active" => self.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?,
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+}

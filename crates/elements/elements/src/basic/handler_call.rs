@@ -1,0 +1,68 @@
+//! Calls of write handlers that configurations ask for, such as `COUNT_CALL 1000 stop`.
+
+use click::config::{Names, Parsed, parse, split_words};
+use diag::{Diagnostic, Spanned};
+use element::work::Work;
+
+/// A write handler and what is written to it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HandlerCall {
+    handler: String,
+    value: String,
+}
+
+impl HandlerCall {
+    /// The call that ends the run.
+    pub fn stop() -> HandlerCall {
+        HandlerCall { handler: "stop".into(), value: String::new() }
+    }
+
+    /// Reads `HANDLER [VALUE]`.
+    pub fn parse(text: &Spanned, names: &dyn Names) -> Parsed<HandlerCall> {
+        let words = split_words(text);
+        let Some((first, rest)) = words.split_first() else {
+            return Err(Diagnostic::error(text.span, "a write handler is expected"));
+        };
+        parse::handler(first, names)?;
+        let value: Vec<&str> = rest.iter().map(Spanned::as_str).collect();
+        Ok(HandlerCall { handler: first.as_str().to_string(), value: value.join(" ") })
+    }
+
+    /// Calls it for an element. `stop` without an element ends the run.
+    pub fn call(&self, element: &str, work: &mut Work<'_>) {
+        if self.handler == "stop" {
+            return work.stop();
+        }
+        if let Err(mistake) = work.write_handler(&self.handler, &self.value) {
+            work.print(&format!("{element}: {}: {mistake}", self.handler));
+        }
+    }
+}
+
+/// A number of packets or bytes, and what is to be called then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Trigger {
+    pub(super) at: u64,
+    pub(super) call: Option<HandlerCall>,
+}
+
+impl Trigger {
+    /// Reads `N [HANDLER [VALUE]]`.
+    pub(super) fn parse(text: &Spanned, names: &dyn Names) -> Parsed<Trigger> {
+        let words = split_words(text);
+        let Some((first, rest)) = words.split_first() else {
+            return Err(Diagnostic::error(text.span, "a number is expected"));
+        };
+        let at = parse::u64(first, names)?;
+        let call = match rest.first() {
+            None => None,
+            Some(second) => {
+                let from = text.text.len() - text.text.trim_start().len() + first.text.len();
+                let rest = text.slice(from..text.text.len());
+                debug_assert!(rest.text.contains(second.as_str()));
+                Some(HandlerCall::parse(&rest, names)?)
+            }
+        };
+        Ok(Trigger { at, call })
+    }
+}

@@ -1,0 +1,43 @@
+//! `Idle`: never sends a packet.
+
+use element::class::{Class, StateScope};
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Idle",
+    summary: "discards packets",
+    page: "\
+# Idle()
+
+Drops every packet that comes in and never sends one out: stands where a port must be wired.
+
+- **ports**: any number of inputs and outputs, agnostic
+- **drop reasons**: `idle`
+",
+    ports: "-/-",
+    processing: "a/a",
+    flow: "x/y",
+    state: StateScope::None,
+    make: |cx| cx.args().finish().then(|| Box::new(Idle) as Box<dyn Element>),
+};
+
+struct Idle;
+
+impl Element for Idle {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["idle"]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            batch.drop(index, 0);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Elements without ports: names of addresses, which the host takes in before any element is made, and advice
+//! for Click's scheduler and packet alignment, which is taken, so that configurations load unchanged, and has
+//! no effect.
+
+use click::config::{parse, split_words};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+
+/// The class.
+pub const ADDRESS_INFO: Class = Class {
+    name: "AddressInfo",
+    summary: "gives names to addresses",
+    page: "\
+# AddressInfo(NAME ADDRESS ..., ...)
+
+Lets the arguments of other elements say NAME for an address. Which kind of address is meant follows from the
+place, or from a suffix: `NAME:ip`, `NAME:ipnet`, `NAME:bcast`, `NAME:gw`, `NAME:ip6`, `NAME:ip6net`,
+`NAME:eth`.
+
+- **ports**: none
+- **arguments**: each a name and its addresses: IPv4 or IPv6 address, prefix (`10.0.0.1/8` is an address and a
+  prefix) or Ethernet address. A name holds in the compound element that defines it and in all inside that
+",
+    ..ALIGNMENT_INFO
+};
+
+/// The class.
+pub const STATIC_THREAD_SCHED: Class = Class {
+    name: "StaticThreadSched",
+    summary: "specifies which thread runs an element; has no effect here",
+    page: "\
+# StaticThreadSched(ELEMENT THREAD, ...)
+
+Has no effect; its arguments are checked.
+
+- **ports**: none
+- **arguments**: each an element and the number of a thread
+- **difference**: every worker runs the whole graph on its own packets, and elements that one worker owns get
+  the others' packets handed over: no element is bound to a thread. `--workers` and `--cores`, or `[run]` of a
+  chain file, say how many threads there are and where they run
+",
+    make: make_static_thread_sched,
+    ..ALIGNMENT_INFO
+};
+
+/// The class.
+pub const ALIGNMENT_INFO: Class = Class {
+    name: "AlignmentInfo",
+    summary: "specifies alignments of packets",
+    page: "\
+# AlignmentInfo(...)
+
+Has no effect.
+
+- **ports**: none
+- **difference**: taken and ignored, because nothing here needs aligned packets
+",
+    ports: "0/0",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+/// The class.
+pub const SCHEDULE_INFO: Class = Class {
+    name: "ScheduleInfo",
+    summary: "specifies tickets for schedulable elements",
+    page: "\
+# ScheduleInfo(...)
+
+Has no effect.
+
+- **ports**: none
+- **difference**: taken and ignored, because a worker runs each of its tasks once in every turn
+",
+    ..ALIGNMENT_INFO
+};
+
+struct Information;
+
+impl Element for Information {}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let _ = args.rest();
+    args.finish().then(|| Box::new(Information) as Box<dyn Element>)
+}
+
+fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let bindings = args.rest();
+    let mut fine = args.finish();
+    for binding in bindings {
+        let words = split_words(&binding);
+        let [element, thread] = words.as_slice() else {
+            cx.error(binding.span, format!("`{binding}` is no element and thread"))
+                .help("write `ELEMENT THREAD`");
+            fine = false;
+            continue;
+        };
+        if let Err(mistake) = parse::int_in(-1..=i64::from(i32::MAX))(thread, cx.names) {
+            cx.diags.push(mistake);
+            fine = false;
+        }
+        if cx.services.element(cx.name, element.as_str()).is_none() {
+            cx.error(element.span, format!("there is no element `{element}`"));
+            fine = false;
+        }
+    }
+    fine.then(|| Box::new(Information) as Box<dyn Element>)
+}

@@ -1,0 +1,52 @@
+//! Counting, painting, switching, copying and discarding packets: elements that need no protocol.
+
+use element::Class;
+
+mod counter;
+mod discard;
+pub mod handler_call;
+mod idle;
+mod information;
+mod null;
+mod paint;
+mod paint_switch;
+mod pull_switch;
+mod rate;
+mod spread;
+mod strip;
+mod switch;
+pub(crate) mod tee;
+mod truncate;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[
+    &counter::CLASS,
+    &discard::CLASS,
+    &idle::CLASS,
+    &information::ADDRESS_INFO,
+    &information::ALIGNMENT_INFO,
+    &information::SCHEDULE_INFO,
+    &information::STATIC_THREAD_SCHED,
+    &null::ALIGN,
+    &null::NULL,
+    &paint::CLASS,
+    &paint_switch::CHECK_PAINT,
+    &paint_switch::PAINT_SWITCH,
+    &paint_switch::PAINT_TEE,
+    &pull_switch::PULL_SWITCH,
+    &pull_switch::STATIC_PULL_SWITCH,
+    &spread::HASH,
+    &spread::RANDOM,
+    &spread::ROUND_ROBIN,
+    &strip::STRIP,
+    &strip::STRIP_TO_NETWORK_HEADER,
+    &strip::UNSTRIP,
+    &switch::STATIC_SWITCH,
+    &switch::SWITCH,
+    &tee::PULL_TEE,
+    &tee::TEE,
+    &truncate::CLASS,
+];
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,73 @@
+//! `Paint`: sets a paint annotation.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{byte_anno, no_such_handler, written};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::anno::{self, Anno};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Paint",
+    summary: "sets packet paint annotations",
+    page: "\
+# Paint(COLOR [, ANNO])
+
+Sets each packet's paint annotation to COLOR, an integer 0..255.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `COLOR`; `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
+- **handlers**: `color` (read/write)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct Paint {
+    color: u8,
+    anno: Anno,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let color = args.mandatory_positional("COLOR", parse::u8);
+    let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
+    let fine = args.finish();
+    let color = color?;
+    fine.then(|| Box::new(Paint { color, anno }) as Box<dyn Element>)
+}
+
+impl Element for Paint {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Paint", shape.outputs);
+        // The colour is a state cell, since the handler changes it while packets flow.
+        let color = f.cell("color", u64::from(self.color));
+        let color = f.value(Inst::CellLoad(color));
+        f.store_anno(self.anno, color);
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("color")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "color").then(|| cells.first().map(u64::to_string))?
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "color") = (cells.first_mut(), handler) else {
+            return no_such_handler(handler);
+        };
+        *cell = u64::from(written(value, parse::u8)?);
+        Ok(())
+    }
+}

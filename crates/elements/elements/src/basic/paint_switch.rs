@@ -1,0 +1,208 @@
+//! `PaintSwitch`, `CheckPaint` and `PaintTee`: go by the paint annotation.
+
+use super::tee::Copier;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{byte_anno, no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::{BinOp, Value};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::anno::{self, Anno};
+
+/// The class.
+pub const PAINT_SWITCH: Class = Class {
+    name: "PaintSwitch",
+    summary: "sends packets to output chosen by paint annotation",
+    page: "\
+# PaintSwitch([ANNO])
+
+Sends each packet out of the output whose number is its paint annotation. Paint 255 sends a copy out of
+every output.
+
+- **ports**: 1 input, any number of outputs, push
+- **arguments**: `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
+- **handlers**: `copy_failures` (read): copies that could not be made, because no packet was free
+- **drop reasons**: `no-output`: there is no output of that number
+",
+    ports: "1/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_switch,
+};
+
+/// The class.
+pub const CHECK_PAINT: Class = Class {
+    name: "CheckPaint",
+    summary: "checks paint annotation",
+    page: "\
+# CheckPaint(COLOR [, ANNO])
+
+Lets packets pass whose paint annotation is COLOR. Others leave by output 1.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; packets of another colour are pushed out of output 1
+- **arguments**: `COLOR` (0 to 255); `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
+- **handlers**: `color` (read/write)
+- **drop reasons**: `other-paint`
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make_colored(cx, false),
+};
+
+/// The class.
+pub const PAINT_TEE: Class = Class {
+    name: "PaintTee",
+    summary: "duplicates packets with given paint annotation",
+    page: "\
+# PaintTee(COLOR [, ANNO])
+
+Passes packets unchanged, and pushes a copy of those whose paint annotation is COLOR out of output 1.
+
+- **ports**: 1 input, 2 outputs, agnostic; copies are pushed out of output 1
+- **arguments**: `COLOR` (0 to 255); `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
+- **handlers**: `color` (read/write); `copy_failures` (read): copies that could not be made, because no
+  packet was free
+- **difference**: the copies of a burst leave after its packets
+",
+    ports: "1/2",
+    make: |cx| make_colored(cx, true),
+    ..CHECK_PAINT
+};
+
+/// The paint that means every output.
+const ALL: u64 = 255;
+
+struct PaintSwitch {
+    anno: Anno,
+    copier: Copier,
+}
+
+fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
+    let fine = args.finish();
+    fine.then(|| Box::new(PaintSwitch { anno, copier: Copier::default() }) as Box<dyn Element>)
+}
+
+impl Element for PaintSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("PaintSwitch", shape.outputs);
+        let all = f.block();
+        let none = f.drop_block("no-output");
+        let paint = f.load_anno(self.anno);
+        let to_all = f.bin_const(BinOp::Eq, paint, ALL);
+        f.leave_if(to_all, all);
+        f.end(Term::EmitTo(paint, none));
+        f.at(all);
+        let path = f.slow_path("all");
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-output"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let Some(last) = batch.outputs().checked_sub(1) else {
+            return batch.list().iter().for_each(|index| batch.drop(*index, 0));
+        };
+        self.copier.send_to_all(batch, batch.list(), 0..last, last, work);
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Copier::HANDLER] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        self.copier.read(handler)
+    }
+}
+
+/// `CheckPaint` and `PaintTee`.
+struct Colored {
+    color: u8,
+    anno: Anno,
+    tee: bool,
+    copier: Copier,
+}
+
+fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let color = args.mandatory_positional("COLOR", parse::u8);
+    let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
+    let fine = args.finish();
+    let color = color?;
+    fine.then(|| Box::new(Colored { color, anno, tee, copier: Copier::default() }) as Box<dyn Element>)
+}
+
+impl Colored {
+    /// Whether a packet has the colour, which is in a cell since the handler changes it.
+    fn is_painted(&self, f: &mut Builder) -> Value {
+        let color = f.cell("color", u64::from(self.color));
+        let (color, paint) = (f.value(Inst::CellLoad(color)), f.load_anno(self.anno));
+        f.bin(BinOp::Eq, paint, color)
+    }
+}
+
+impl Element for Colored {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new(if self.tee { "PaintTee" } else { "CheckPaint" }, shape.outputs);
+        let painted = self.is_painted(&mut f);
+        if self.tee {
+            let copied = f.block();
+            f.leave_if(painted, copied);
+            f.emit(0);
+            f.at(copied);
+            let path = f.slow_path("painted");
+            f.end(Term::Slow(path));
+        } else {
+            let other = f.bad_block(1, "other-paint");
+            f.check(painted, other);
+            f.emit(0);
+        }
+        Some(f.finish())
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            self.copier.send_copy(batch.packet(index), 1, work);
+            batch.emit(index, 0);
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const PLAIN: &[Handler] = &[Handler::read_write("color")];
+        const TEE: &[Handler] = &[Handler::read_write("color"), Copier::HANDLER];
+        if self.tee { TEE } else { PLAIN }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        match handler {
+            "color" => cells.first().map(u64::to_string),
+            _ => self.copier.read(handler).filter(|_| self.tee),
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "color") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
+        *cell = u64::from(written(value, parse::u8)?);
+        Ok(())
+    }
+}

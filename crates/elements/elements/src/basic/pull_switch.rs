@@ -1,0 +1,104 @@
+//! `PullSwitch` and `StaticPullSwitch`: pull from one of several inputs.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{no_such_handler, written};
+use element::vector::Vector;
+use element::work::Work;
+
+/// The class.
+pub const PULL_SWITCH: Class = Class {
+    name: "PullSwitch",
+    summary: "forwards pull requests to settable input",
+    page: "\
+# PullSwitch([INPUT])
+
+Pulls from input INPUT. A negative INPUT gives no packets.
+
+- **ports**: any number of pull inputs, 1 pull output
+- **arguments**: `INPUT` (integer, default 0)
+- **handlers**: `switch` (read/write): INPUT; a number without input becomes -1
+",
+    ports: "-/1",
+    processing: "l/l",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_switch,
+};
+
+/// The class.
+pub const STATIC_PULL_SWITCH: Class = Class {
+    name: "StaticPullSwitch",
+    summary: "forwards pull requests to specific input",
+    page: "\
+# StaticPullSwitch(INPUT)
+
+Pulls from input INPUT, which cannot be changed. An INPUT that is not there gives no packets.
+
+- **ports**: any number of pull inputs, 1 pull output
+- **arguments**: `INPUT` (integer)
+",
+    make: make_static,
+    ..PULL_SWITCH
+};
+
+struct PullSwitch {
+    input: i32,
+    inputs: usize,
+    settable: bool,
+}
+
+fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let inputs = cx.shape.inputs;
+    let mut args = cx.args();
+    let input = args.positional("INPUT", parse::i32).unwrap_or(0);
+    let span = args.span();
+    let fine = args.finish();
+    if i64::from(input) >= inputs as i64 {
+        cx.error(span, format!("INPUT is {input}: it must be smaller than {inputs}"));
+        return None;
+    }
+    fine.then(|| Box::new(PullSwitch { input, inputs, settable: true }) as Box<dyn Element>)
+}
+
+fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let inputs = cx.shape.inputs;
+    let mut args = cx.args();
+    let input = args.mandatory_positional("INPUT", parse::i32);
+    let fine = args.finish();
+    let input = input?;
+    fine.then(|| Box::new(PullSwitch { input, inputs, settable: false }) as Box<dyn Element>)
+}
+
+impl Element for PullSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        match usize::try_from(self.input) {
+            Ok(input) if input < self.inputs => work.pull(input, most, into),
+            _ => 0,
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        if self.settable { const { &[Handler::read_write("switch")] } } else { &[] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (self.settable && handler == "switch").then(|| self.input.to_string())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        if !self.settable || handler != "switch" {
+            return no_such_handler(handler);
+        }
+        let input = written(value, parse::i32)?;
+        self.input = if i64::from(input) >= self.inputs as i64 { -1 } else { input };
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Averages over time inside programs: exponentially weighted moving averages, as Click's `rate`
+//! handlers give.
+//!
+//! Time goes by *epochs* of 2^20 ns, about a millisecond (Click: a jiffy). At the end of an epoch the
+//! average moves by a 16th of its distance to what was counted in the epoch; epochs in which no packet
+//! came move it by the 16th of its value each, all at once when the next packet comes.
+
+use ir::program::{BinOp, BlockId, Value};
+use ir::{Builder, Inst};
+
+/// Binary logarithm of an epoch's nanoseconds.
+const EPOCH_SHIFT: u64 = 20;
+/// Averages have so many bits behind the point.
+pub(super) const SCALE: u32 = 10;
+/// The average moves by one part in two to this.
+const STABILITY: u64 = 4;
+/// Bits behind the point of the decay factors.
+const FACTOR_SHIFT: u64 = 24;
+/// Longer idleness decays as much as this: (15/16)^255 is 7e-8.
+const MOST_IDLE: u64 = 255;
+
+/// What is left of an average after 1, 2, 4, ... 128 idle epochs.
+const FACTORS: [u64; 8] = {
+    let one = 1u128 << 32;
+    let mut factor = one / 16 * 15;
+    let mut factors = [0; 8];
+    let mut at = 0;
+    while at < factors.len() {
+        factors[at] = (factor >> (32 - FACTOR_SHIFT)) as u64;
+        factor = factor * factor / one;
+        at += 1;
+    }
+    factors
+};
+
+/// The cells of something that is counted: its total is in a cell of the element's own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Average {
+    /// The total's cell.
+    total: u16,
+    /// The total when the epoch began.
+    mark: u16,
+    /// The average for an epoch, scaled.
+    average: u16,
+}
+
+impl Average {
+    /// The total in a cell, with the cells `own` and the one after it for what else is needed.
+    pub const fn new(total: u16, own: u16) -> Average {
+        Average { total, mark: own, average: own + 1 }
+    }
+
+    /// Makes the cells, in their place.
+    pub(super) fn declare(self, f: &mut Builder) {
+        let cells = (f.cell("mark", 0), f.cell("average", 0));
+        debug_assert_eq!(cells, (self.mark, self.average));
+    }
+
+    /// The average a second, scaled, at a time; `epoch` is the epoch in the cells.
+    pub(super) fn rate(self, cells: &[u64], epoch: u64, now_ns: u64) -> Option<u64> {
+        let cell = |number: u16| cells.get(usize::from(number)).copied();
+        let mut average = cell(self.average)?;
+        if now_ns >> EPOCH_SHIFT > epoch {
+            let counted = cell(self.total)?.wrapping_sub(cell(self.mark)?);
+            average = average - (average >> STABILITY) + (counted << (u64::from(SCALE) - STABILITY));
+            let idle = ((now_ns >> EPOCH_SHIFT) - epoch - 1).min(MOST_IDLE);
+            for (bit, factor) in FACTORS.iter().enumerate().filter(|(bit, _)| idle >> bit & 1 == 1) {
+                debug_assert!(bit < FACTORS.len());
+                average = (average * factor) >> FACTOR_SHIFT;
+            }
+        }
+        Some(((u128::from(average) * 1_000_000_000) >> EPOCH_SHIFT) as u64)
+    }
+}
+
+/// Ends the epoch in the cell if a new one has begun: goes on in a new block either way. To be called
+/// before the packet is counted.
+pub(super) fn turn(f: &mut Builder, epoch_cell: u16, averages: &[Average]) {
+    let now_ns = f.value(Inst::Now);
+    let now = f.bin_const(BinOp::Shr, now_ns, EPOCH_SHIFT);
+    let then = f.value(Inst::CellLoad(epoch_cell));
+    let same = f.bin(BinOp::Eq, now, then);
+    let (go_on, next): (BlockId, BlockId) = f.branch(same);
+    f.at(next);
+    let idle = f.bin(BinOp::Sub, now, then);
+    let idle = f.bin_const(BinOp::Sub, idle, 1);
+    let most = f.constant(MOST_IDLE);
+    let idle = f.bin(BinOp::Min, idle, most);
+    averages.iter().for_each(|average| close(f, *average, idle));
+    f.act(Inst::CellStore(epoch_cell, now));
+    f.jump(go_on);
+    f.at(go_on);
+}
+
+/// Takes an epoch and the idle ones after it into an average.
+fn close(f: &mut Builder, average: Average, idle: Value) {
+    let total = f.value(Inst::CellLoad(average.total));
+    let mark = f.value(Inst::CellLoad(average.mark));
+    let counted = f.bin(BinOp::Sub, total, mark);
+    let counted = f.bin_const(BinOp::Shl, counted, u64::from(SCALE) - STABILITY);
+    let old = f.value(Inst::CellLoad(average.average));
+    let part = f.bin_const(BinOp::Shr, old, STABILITY);
+    let rest = f.bin(BinOp::Sub, old, part);
+    let mut value = f.bin(BinOp::Add, rest, counted);
+    for (bit, factor) in FACTORS.into_iter().enumerate() {
+        let is_set = f.bin_const(BinOp::And, idle, 1 << bit);
+        let decayed = f.bin_const(BinOp::Mul, value, factor);
+        let decayed = f.bin_const(BinOp::Shr, decayed, FACTOR_SHIFT);
+        value = f.value(Inst::Select(is_set, decayed, value));
+    }
+    f.act(Inst::CellStore(average.average, value));
+    f.act(Inst::CellStore(average.mark, total));
+}

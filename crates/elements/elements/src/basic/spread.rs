@@ -1,0 +1,170 @@
+//! `RoundRobinSwitch`, `HashSwitch` and `RandomSwitch`: spread packets over the outputs.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::random;
+use ir::program::{BinOp, Value};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::field::{Base, Field};
+use shm::chain::SEGMENT_BYTES;
+
+/// The class.
+pub const ROUND_ROBIN: Class = Class {
+    name: "RoundRobinSwitch",
+    summary: "sends packets to round-robin outputs",
+    page: "\
+# RoundRobinSwitch()
+
+Sends each packet to the output after the one that the last packet left by.
+
+- **ports**: 1 input, 1 or more outputs, push
+",
+    ports: "1/1-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, |_| Some(Spread::RoundRobin)),
+};
+
+/// The class.
+pub const HASH: Class = Class {
+    name: "HashSwitch",
+    summary: "classifies packets by hash of contents",
+    page: "\
+# HashSwitch(OFFSET, LENGTH)
+
+Chooses the output by a hash over LENGTH bytes of the packet, beginning at byte OFFSET: their sum,
+modulo the number of outputs (with its two halves mixed where that is 2, 4 or 8). Packets that are too
+short go to output 0.
+
+- **ports**: 1 input, 1 or more outputs, push
+- **arguments**: `OFFSET`; `LENGTH`, at least 1
+- **difference**: the bytes must lie in the first 2 kB of the packet, in its first segment
+",
+    state: StateScope::None,
+    make: |cx| make(cx, hash_arguments),
+    ..ROUND_ROBIN
+};
+
+/// The class.
+pub const RANDOM: Class = Class {
+    name: "RandomSwitch",
+    summary: "sends packets to random outputs",
+    page: "\
+# RandomSwitch()
+
+Sends each packet to an output chosen at random, each with the same probability.
+
+- **ports**: 1 input, 1 or more outputs, push
+- **difference**: the sequence depends on the element's name and worker only, so that a run can be
+  repeated
+",
+    make: |cx| {
+        let seed = random::seed(cx);
+        make(cx, |_| Some(Spread::Random { seed }))
+    },
+    ..ROUND_ROBIN
+};
+
+/// How to choose.
+enum Spread {
+    RoundRobin,
+    Hash { offset: u16, length: u16 },
+    Random { seed: u64 },
+}
+
+fn make(
+    cx: &mut Configure<'_>,
+    arguments: impl FnOnce(&mut click::config::Args<'_>) -> Option<Spread>,
+) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let spread = arguments(&mut args);
+    let fine = args.finish();
+    let spread = spread?;
+    fine.then(|| Box::new(spread) as Box<dyn Element>)
+}
+
+fn hash_arguments(args: &mut click::config::Args<'_>) -> Option<Spread> {
+    let most = SEGMENT_BYTES as i64;
+    let offset = args.mandatory_positional("OFFSET", parse::int_in(0..=most - 1));
+    let length = args.mandatory_positional("LENGTH", parse::int_in(1..=most));
+    let (offset, length) = (offset?, length?);
+    if offset + length > most {
+        let span = args.span();
+        args.error(span, format!("OFFSET and LENGTH reach beyond the first {most} bytes"));
+        return None;
+    }
+    Some(Spread::Hash { offset: offset as u16, length: length as u16 })
+}
+
+/// Sum of bytes of the packet: eight at a time, in four lanes of 16 bits.
+fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
+    const LANES: u64 = 0x00ff_00ff_00ff_00ff;
+    // A lane takes two bytes of each word, so that 128 words do not overflow it.
+    const WORDS_PER_FOLD: usize = 128;
+    let mut total = f.constant(0);
+    let words: Vec<u16> = (0..length).step_by(8).collect();
+    for run in words.chunks(WORDS_PER_FOLD) {
+        let mut lanes = f.constant(0);
+        for &at in run {
+            let word = f.load(Field::bytes(Base::Data, offset + at, (length - at).min(8) as u8));
+            let even = f.bin_const(BinOp::And, word, LANES);
+            let odd = f.bin_const(BinOp::Shr, word, 8);
+            let odd = f.bin_const(BinOp::And, odd, LANES);
+            lanes = f.bin(BinOp::Add, lanes, even);
+            lanes = f.bin(BinOp::Add, lanes, odd);
+        }
+        for lane in [0, 16, 32, 48] {
+            let sum = f.bin_const(BinOp::Shr, lanes, lane);
+            let sum = f.bin_const(BinOp::And, sum, 0xffff);
+            total = f.bin(BinOp::Add, total, sum);
+        }
+    }
+    total
+}
+
+impl Element for Spread {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let outputs = shape.outputs as u64;
+        let mut f = Builder::new("Spread", shape.outputs);
+        let none = f.drop_block("no-output");
+        let output = match *self {
+            Spread::RoundRobin => {
+                let next = f.cell("next", 0);
+                let output = f.value(Inst::CellLoad(next));
+                let after = f.bin_const(BinOp::Add, output, 1);
+                let inside = f.bin_const(BinOp::Lt, after, outputs);
+                let first = f.constant(0);
+                let after = f.value(Inst::Select(inside, after, first));
+                f.act(Inst::CellStore(next, after));
+                output
+            }
+            Spread::Hash { offset, length } => {
+                let short = f.block();
+                f.need(Base::Data, usize::from(offset + length), short);
+                let here = f.here();
+                f.at(short);
+                f.emit(0);
+                f.at(here);
+                let sum = byte_sum(&mut f, offset, length);
+                if matches!(outputs, 2 | 4 | 8) {
+                    let high = f.bin_const(BinOp::Shr, sum, 4);
+                    let mixed = f.bin(BinOp::Xor, sum, high);
+                    f.bin_const(BinOp::And, mixed, outputs - 1)
+                } else {
+                    f.bin_const(BinOp::Rem, sum, outputs)
+                }
+            }
+            Spread::Random { seed } => {
+                let state = f.cell("state", seed);
+                let number = random::next(&mut f, state);
+                f.bin_const(BinOp::Rem, number, outputs)
+            }
+        };
+        f.end(Term::EmitTo(output, none));
+        Some(f.finish())
+    }
+}

@@ -1,0 +1,195 @@
+//! `Strip`, `Unstrip` and `StripToNetworkHeader`: move the packet's front.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::field::Base;
+use shm::descriptor::{BUF_BYTES, NO_HEADER};
+
+/// The class.
+pub const STRIP: Class = Class {
+    name: "Strip",
+    summary: "strips bytes from front of packets",
+    page: "\
+# Strip(LENGTH)
+
+Takes LENGTH bytes off the front of each packet; all where it has no more.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `LENGTH` (0 to 65535)
+- **difference**: of a packet in several segments no more than the first is taken off
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: make_strip,
+};
+
+/// The class.
+pub const UNSTRIP: Class = Class {
+    name: "Unstrip",
+    summary: "unstrips bytes from front of packets",
+    page: "\
+# Unstrip(LENGTH)
+
+Puts LENGTH bytes before each packet: those that Strip took off, where it did.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `LENGTH` (0 to 2240, what a buffer holds)
+- **drop reasons**: `no-headroom`: the packet fills its buffer
+",
+    make: make_unstrip,
+    ..STRIP
+};
+
+/// The class.
+pub const STRIP_TO_NETWORK_HEADER: Class = Class {
+    name: "StripToNetworkHeader",
+    summary: "strips everything preceding network header",
+    page: "\
+# StripToNetworkHeader()
+
+Moves each packet's front to its network header: strips what stands before it, or takes back what was
+stripped off it.
+
+- **ports**: 1 input, 1 output, agnostic
+- **annotations**: reads the network header
+- **drop reasons**: `no-network-header`: it is not set
+",
+    make: |cx| cx.args().finish().then(|| Box::new(StripToNetworkHeader) as Box<dyn Element>),
+    ..STRIP
+};
+
+struct Strip {
+    length: u16,
+}
+
+fn make_strip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let length = args.mandatory_positional("LENGTH", parse::u16);
+    let fine = args.finish();
+    let length = length?;
+    fine.then(|| Box::new(Strip { length }) as Box<dyn Element>)
+}
+
+impl Element for Strip {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Strip", shape.outputs);
+        let length = f.constant(u64::from(self.length));
+        f.act(Inst::Pull(length));
+        f.emit(0);
+        Some(f.finish())
+    }
+}
+
+struct Unstrip {
+    length: u16,
+}
+
+fn make_unstrip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let length = args.mandatory_positional("LENGTH", parse::int_in(0..=BUF_BYTES as i64));
+    let fine = args.finish();
+    let length = length? as u16;
+    fine.then(|| Box::new(Unstrip { length }) as Box<dyn Element>)
+}
+
+impl Element for Unstrip {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Unstrip", shape.outputs);
+        let cramped = f.block();
+        f.room(usize::from(self.length), cramped);
+        f.act(Inst::Push(self.length));
+        f.emit(0);
+        f.at(cramped);
+        let path = f.slow_path("headroom");
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
+    }
+
+    /// Where bytes have to move, it sees to it that nobody else reads them.
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let length = usize::from(self.length);
+        for &index in batch.list() {
+            let packet = batch.packet_mut(index);
+            if shm::chain::unshare(work.pool(), packet) && packet.make_headroom(length) && packet.push(length)
+            {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, 0);
+            }
+        }
+    }
+}
+
+struct StripToNetworkHeader;
+
+impl Element for StripToNetworkHeader {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("StripToNetworkHeader", shape.outputs);
+        let before = f.block();
+        let offset = f.value(Inst::Offset(Base::Net));
+        // Headers before the front, and those that are not set, are large numbers.
+        let inside = f.bin_const(BinOp::Lt, offset, 1 << 32);
+        f.check(inside, before);
+        f.act(Inst::Pull(offset));
+        f.emit(0);
+        f.at(before);
+        let path = f.slow_path("stripped");
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-network-header"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            let packet = batch.packet_mut(index);
+            let length = packet.data().checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
+            if length.is_some_and(|length| packet.push(usize::from(length))) {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, 0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::tests::cramped::{all_but, through_slow_path};
+
+    #[test]
+    fn a_packet_without_headroom_is_moved_or_dropped() {
+        let mut unstrip = Unstrip { length: 20 };
+        let (packet, bytes) = through_slow_path(&mut unstrip, &all_but(20)).unwrap();
+        assert_eq!((&bytes[20..], packet.data(), packet.mac), (&all_but(20)[..], 0, 20));
+        assert!(through_slow_path(&mut unstrip, &all_but(19)).is_none());
+    }
+}

@@ -1,0 +1,117 @@
+//! `Switch` and `StaticSwitch`: all packets to one of several outputs.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{no_such_handler, written};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+
+/// The class.
+pub const SWITCH: Class = Class {
+    name: "Switch",
+    summary: "sends packet stream to settable output",
+    page: "\
+# Switch([OUTPUT])
+
+Sends every packet out of output OUTPUT. A negative OUTPUT drops all packets.
+
+- **ports**: 1 input, any number of outputs, push
+- **arguments**: `OUTPUT` (integer, default 0)
+- **handlers**: `switch` (read/write): OUTPUT; a number without output becomes -1
+- **drop reasons**: `switched-off`
+",
+    ports: "1/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_switch,
+};
+
+/// The class.
+pub const STATIC_SWITCH: Class = Class {
+    name: "StaticSwitch",
+    summary: "sends packet stream to specific output",
+    page: "\
+# StaticSwitch(OUTPUT)
+
+Sends every packet out of output OUTPUT, which cannot be changed. An OUTPUT that is not there drops all
+packets.
+
+- **ports**: 1 input, any number of outputs, push
+- **arguments**: `OUTPUT` (integer)
+- **drop reasons**: `switched-off`
+",
+    make: make_static,
+    ..SWITCH
+};
+
+const OFF: &str = "switched-off";
+
+struct Switch {
+    output: i32,
+    outputs: usize,
+}
+
+fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let outputs = cx.shape.outputs;
+    let mut args = cx.args();
+    let output = args.positional("OUTPUT", parse::i32).unwrap_or(0);
+    let span = args.span();
+    let fine = args.finish();
+    if i64::from(output) >= outputs as i64 {
+        cx.error(span, format!("OUTPUT is {output}: it must be smaller than {outputs}"));
+        return None;
+    }
+    fine.then(|| Box::new(Switch { output, outputs }) as Box<dyn Element>)
+}
+
+impl Element for Switch {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Switch", shape.outputs);
+        let off = f.drop_block(OFF);
+        // A negative number is a large one here, and no output.
+        let output = f.cell("switch", i64::from(self.output) as u64);
+        let output = f.value(Inst::CellLoad(output));
+        f.end(Term::EmitTo(output, off));
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("switch")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        let output = cells.first().filter(|_| handler == "switch")?;
+        Some((*output as i64).to_string())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "switch") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
+        let output = i64::from(written(value, parse::i32)?);
+        *cell = if output >= self.outputs as i64 { u64::MAX } else { output as u64 };
+        Ok(())
+    }
+}
+
+struct StaticSwitch {
+    output: i32,
+}
+
+fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let output = args.mandatory_positional("OUTPUT", parse::i32);
+    let fine = args.finish();
+    let output = output?;
+    fine.then(|| Box::new(StaticSwitch { output }) as Box<dyn Element>)
+}
+
+impl Element for StaticSwitch {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("StaticSwitch", shape.outputs);
+        f.emit_or_drop(usize::try_from(self.output).unwrap_or(usize::MAX), OFF);
+        Some(f.finish())
+    }
+}

@@ -1,0 +1,142 @@
+//! `Tee` and `PullTee`: copies of packets to all outputs.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::{Batch, Vector};
+use element::work::Work;
+use shm::Packet;
+
+/// The class.
+pub const TEE: Class = Class {
+    name: "Tee",
+    summary: "duplicates packets",
+    page: "\
+# Tee([N])
+
+Sends a copy of each packet out of each output.
+
+- **ports**: 1 input, 1 or more outputs, push
+- **arguments**: `N`: number of outputs; must be what is wired
+- **handlers**: `copy_failures` (read): copies that could not be made, because no packet was free
+- **difference**: copies are deep, so that no element needs to ask whether it may write. The packets
+  of a burst leave by the last output before their copies leave by the others
+",
+    ports: "1/1-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+/// The class.
+pub const PULL_TEE: Class = Class {
+    name: "PullTee",
+    summary: "duplicates packets on pull path",
+    page: "\
+# PullTee([N])
+
+When a packet is pulled out of output 0, pushes a copy of it out of each other output.
+
+- **ports**: 1 pull input, 1 pull output and further push outputs
+- **arguments**: `N`: number of outputs; must be what is wired
+- **handlers**: `copy_failures` (read): copies that could not be made, because no packet was free
+- **difference**: copies are deep, so that no element needs to ask whether it may write
+",
+    processing: "l/lh",
+    ..TEE
+};
+
+/// Copies packets and counts what could not be copied.
+#[derive(Default)]
+pub(crate) struct Copier {
+    failures: u64,
+}
+
+impl Copier {
+    /// Sends a copy out of a port.
+    pub(crate) fn send_copy(&mut self, packet: &Packet, port: usize, work: &mut Work<'_>) {
+        match work.copy(packet) {
+            Some(copy) => work.emit(port, &copy),
+            None => self.failures += 1,
+        }
+    }
+
+    /// Sends listed packets of a batch out of port `last`, and copies of them out of other ports.
+    pub(crate) fn send_to_all(
+        &mut self,
+        batch: &mut Batch<'_>,
+        list: &[u16],
+        others: impl Iterator<Item = usize>,
+        last: usize,
+        work: &mut Work<'_>,
+    ) {
+        // Port by port, so that the copies travel on as bursts.
+        for port in others {
+            for &index in list {
+                self.send_copy(batch.packet(index), port, work);
+            }
+        }
+        for &index in list {
+            batch.emit(index, last);
+        }
+    }
+
+    /// The handler of elements that copy.
+    pub(crate) const HANDLER: Handler = Handler::sum("copy_failures");
+
+    /// Its value.
+    pub(crate) fn read(&self, handler: &str) -> Option<String> {
+        (handler == "copy_failures").then(|| self.failures.to_string())
+    }
+}
+
+struct Tee {
+    outputs: usize,
+    copier: Copier,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let outputs = cx.shape.outputs;
+    let mut args = cx.args();
+    let arms = args.positional("N", parse::u32).unwrap_or(outputs as u32);
+    let span = args.span();
+    let fine = args.finish();
+    if arms as usize != outputs {
+        cx.error(span, format!("N is {arms}, but {outputs} outputs are wired"));
+        return None;
+    }
+    fine.then(|| Box::new(Tee { outputs, copier: Copier::default() }) as Box<dyn Element>)
+}
+
+impl Element for Tee {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let last = self.outputs - 1;
+        self.copier.send_to_all(batch, batch.list(), 0..last, last, work);
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        let before = into.len();
+        let count = work.pull(0, most, into);
+        for port in 1..self.outputs {
+            for packet in into.iter().skip(before) {
+                self.copier.send_copy(packet, port, work);
+            }
+        }
+        count
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Copier::HANDLER] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        self.copier.read(handler)
+    }
+}

@@ -1,0 +1,33 @@
+//! Elements that let packets pass, drop them, or show them.
+
+use super::{dropped, mistakes, packet};
+use crate::testing::{Exit, Rig, differential};
+
+#[test]
+fn null_and_align_change_nothing() {
+    for (class, config) in [("Null", ""), ("Align", "4, 2")] {
+        let mut rig = Rig::new(class, config, 1, 1);
+        let packet = packet(3, 61);
+        let out = rig.push_one(0, &packet);
+        assert_eq!((out.exit, out.packet), (Exit::Port(0), packet));
+        differential(class, config, 1, 1);
+    }
+    assert_eq!(mistakes("Null", "1", 1, 1).len(), 1);
+    assert!(mistakes("Align", "3, 0", 1, 1)[0].contains("2, 4 or 8"));
+    assert!(mistakes("Align", "4, 4", 1, 1)[0].contains("smaller than MODULUS"));
+}
+
+#[test]
+fn information_elements_take_whatever_they_are_told() {
+    for class in ["AlignmentInfo", "ScheduleInfo"] {
+        Rig::new(class, "a 4 0, b 1, C 3", 0, 0);
+    }
+}
+
+#[test]
+fn idle_drops_what_comes_in() {
+    let mut rig = Rig::new("Idle", "", 2, 1);
+    assert_eq!(rig.push_one(0, &packet(0, 60)).exit, dropped("idle"));
+    assert_eq!(rig.push_one(1, &packet(0, 60)).exit, dropped("idle"));
+    assert!(rig.pull(0, 8).is_empty());
+}

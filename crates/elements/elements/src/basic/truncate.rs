@@ -1,0 +1,93 @@
+//! `Truncate`: cuts packets that are too long.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::anno::EXTRA_LENGTH;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Truncate",
+    summary: "limits packet length",
+    page: "\
+# Truncate(LENGTH [, keyword EXTRA_LENGTH])
+
+Cuts packets that are longer than LENGTH bytes.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `LENGTH` (0 to 65535); `EXTRA_LENGTH` (default true): whether the annotation is set
+- **annotations**: adds the bytes that are cut off to `EXTRA_LENGTH`
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct Truncate {
+    length: u16,
+    extra_length: bool,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let length = args.mandatory_positional("LENGTH", parse::u16);
+    let extra_length = args.keyword("EXTRA_LENGTH", parse::bool).unwrap_or(true);
+    let fine = args.finish();
+    let length = length?;
+    fine.then(|| Box::new(Truncate { length, extra_length }) as Box<dyn Element>)
+}
+
+impl Element for Truncate {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Truncate", shape.outputs);
+        let (short, chain) = (f.block(), f.block());
+        let most = f.constant(u64::from(self.length));
+        let length = f.value(Inst::Len);
+        let fits = f.bin(BinOp::Le, length, most);
+        f.leave_if(fits, short);
+        if self.extra_length {
+            let extra = f.load_anno(EXTRA_LENGTH);
+            let cut = f.bin(BinOp::Sub, length, most);
+            let extra = f.bin(BinOp::Add, extra, cut);
+            f.store_anno(EXTRA_LENGTH, extra);
+        }
+        f.act(Inst::Take(most));
+        let left = f.value(Inst::Len);
+        let is_cut = f.bin(BinOp::Eq, left, most);
+        f.check(is_cut, chain);
+        f.emit(0);
+        f.at(short);
+        f.emit(0);
+        f.at(chain);
+        let path = f.slow_path("chain");
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["impossible-length"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            let packet = batch.packet_mut(index);
+            if packet.take((packet.total() as usize).saturating_sub(usize::from(self.length))) {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, 0);
+            }
+        }
+    }
+}

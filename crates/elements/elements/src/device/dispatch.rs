@@ -1,0 +1,145 @@
+//! `Dispatch`: each frame to everybody who wants it.
+//!
+//! Where no frame is wanted twice it is a classifier, and runs as machine code. Where frames are, it is Rust: an output
+//! gets its packets in the order in which they came, originals and copies alike, so that no flow is turned around.
+
+use crate::basic::tee::Copier;
+use crate::filter::expr::{self, Expr};
+use crate::filter::policies::{MOST, Policies};
+use click::config::unquote;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use ir::verify::VerifyError;
+use ir::{Builder, LIST_CAPACITY, Program};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Dispatch",
+    summary: "sends frames to all outputs whose patterns they match",
+    page: "\
+# Dispatch(PATTERN_1, ..., PATTERN_N)
+
+Sends each Ethernet frame out of every output whose pattern it matches: the frame itself by the last of them, copies
+by the others. A frame that matches nothing is dropped. Patterns are those of `IPClassifier`; tests of IP look at an
+IPv4 header behind up to two VLAN tags, which is found here, and fail where there is none. `ip6`, `vlan`, `qinq`,
+`mpls`, `arp`, `ethertype` and `ether host` look at every frame.
+
+The chain file puts it into the configuration, to give virtual devices what they receive.
+
+- **ports**: 1 input, push; as many outputs as patterns, up to 16
+- **annotations**: sets the MAC header, and the network and transport header of IPv4; takes those of others away
+- **handlers**: `program` (read): the steps that decide, for people; `copy_failures` (read): copies that could not be
+  made, because no packet was free
+- **drop reasons**: `unwanted`: it matches no pattern
+",
+    ports: "1/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const UNWANTED: &str = "unwanted";
+
+struct Dispatch {
+    policies: Arc<Policies>,
+    copier: Copier,
+    /// What each packet of a batch matches.
+    sets: Box<[u32; LIST_CAPACITY]>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let errors = cx.diags.errors();
+    let patterns = cx.patterns()?;
+    let mut wanted: Vec<Expr> = vec![];
+    for text in &patterns {
+        wanted.extend(expr::parse(&unquote(text), cx.names, cx.diags).map(|pattern| pattern.expr));
+    }
+    if cx.diags.errors() > errors {
+        return None;
+    }
+    let mut hasher = DefaultHasher::new();
+    wanted.hash(&mut hasher);
+    let key = format!("{} {:016x}", cx.name, hasher.finish());
+    let ready = || Policies::new(&wanted).ok().map(Arc::new);
+    let shared = cx.shared(Scope::AllWorkers, &key, ready);
+    let Some(policies) = shared.map_or_else(ready, |shared| shared.as_ref().clone()) else {
+        let message = format!("{} patterns overlap in too many ways", wanted.len());
+        let help = format!("up to {MOST} patterns stand here, fewer where many frames match several");
+        cx.error(cx.config.span, message).help(help);
+        return None;
+    };
+    let found = policies.sets();
+    for (output, text) in patterns.iter().enumerate() {
+        if found.iter().all(|set| set & 1 << output == 0) {
+            cx.diags.warning(text.span, "no frame matches this pattern").help("it contradicts itself");
+        }
+    }
+    let sets = Box::new([0; LIST_CAPACITY]);
+    Some(Box::new(Dispatch { policies, copier: Copier::default(), sets }))
+}
+
+impl Element for Dispatch {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        if self.policies.sets().iter().any(|set| set.count_ones() > 1) {
+            return None;
+        }
+        let mut f = Builder::new("Dispatch", shape.outputs);
+        self.policies.emit(&mut f, |f, set| {
+            let (block, here) = (f.block(), f.here());
+            f.at(block);
+            f.emit_or_drop(set.trailing_zeros() as usize, UNWANTED);
+            f.at(here);
+            block
+        });
+        Some(f.finish())
+    }
+
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &[UNWANTED]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let list = batch.list();
+        let mut wanted = 0;
+        for (set, &index) in self.sets.iter_mut().zip(list) {
+            *set = self.policies.find(batch.packet_mut(index));
+            if *set == 0 {
+                batch.drop(index, 0);
+            }
+            wanted += usize::from(*set != 0);
+        }
+        // A packet goes on beside the batch, as its copies do: what was in the batch would overtake them.
+        work.hold(wanted);
+        work.release(wanted);
+        for output in 0..batch.outputs() {
+            for (set, &index) in self.sets.iter().zip(list).filter(|(set, _)| **set & 1 << output != 0) {
+                match set >> output {
+                    1 => work.emit(output, batch.packet(index)),
+                    _ => self.copier.send_copy(batch.packet(index), output, work),
+                }
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read("program"), Copier::HANDLER] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "program" => Some(self.policies.describe()),
+            _ => self.copier.read(handler),
+        }
+    }
+}

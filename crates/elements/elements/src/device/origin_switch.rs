@@ -1,0 +1,90 @@
+//! `OriginSwitch`: goes by the port that a packet came in by.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use ir::verify::VerifyError;
+use ir::{BlockId, Builder, Inst, Program, Term};
+use shm::descriptor::NO_PORT;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "OriginSwitch",
+    summary: "sends packets to output chosen by the port that they came in by",
+    page: "\
+# OriginSwitch(PORT_0, PORT_1, ... [, keyword OTHERWISE])
+
+Sends each packet that came in by port PORT_i out of output i, whatever NFs did to it in between. Packets that came
+in by another port, and those that an element made, leave by output OTHERWISE. A bridge of a chain file sends by it
+to the opposite side.
+
+- **ports**: 1 input, any number of outputs, push
+- **arguments**: `PORT_i`: numbers of ports, counted from 0 in the order of the chain file; `OTHERWISE`: an output,
+  none by default
+- **drop reasons**: `other-origin`: it came in by none of these ports, and there is no OTHERWISE
+",
+    ports: "1/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct OriginSwitch {
+    /// By output.
+    origins: Vec<u16>,
+    otherwise: Option<usize>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let outputs = cx.shape.outputs;
+    let mut args = cx.args();
+    let otherwise = args.keyword("OTHERWISE", parse::int_in(0..=outputs as i64 - 1));
+    let given = args.rest();
+    if !args.finish() {
+        return None;
+    }
+    let mut origins: Vec<u16> = vec![];
+    for text in &given {
+        match parse::int_in(0..=i64::from(NO_PORT) - 1)(text, cx.names) {
+            Ok(number) if origins.contains(&(number as u16)) => {
+                cx.error(text.span, format!("port {number} is there twice"));
+                return None;
+            }
+            Ok(number) => origins.push(number as u16),
+            Err(mistake) => {
+                cx.diags.push(mistake);
+                return None;
+            }
+        }
+    }
+    if origins.len() > outputs {
+        let message = format!("{} ports for {outputs} outputs", origins.len());
+        cx.error(cx.config.span, message).help("one output for each port, and one more for OTHERWISE");
+        return None;
+    }
+    let otherwise = otherwise.map(|output| output as usize);
+    Some(Box::new(OriginSwitch { origins, otherwise }))
+}
+
+impl Element for OriginSwitch {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("OriginSwitch", shape.outputs);
+        let start = f.here();
+        let mut exits: Vec<(u64, BlockId)> = vec![];
+        for (output, origin) in self.origins.iter().enumerate() {
+            let block = f.block();
+            f.at(block);
+            f.emit(output);
+            exits.push((u64::from(*origin), block));
+        }
+        let other = f.block();
+        f.at(other);
+        f.emit_or_drop(self.otherwise.unwrap_or(usize::MAX), "other-origin");
+        f.at(start);
+        let origin = f.value(Inst::Origin);
+        f.end(Term::Switch(origin, exits, other));
+        Some(f.finish())
+    }
+}

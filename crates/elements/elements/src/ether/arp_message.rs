@@ -1,0 +1,107 @@
+//! ARP messages for Ethernet and IPv4 (RFC 826).
+
+use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_ARP, TYPE_IP};
+use element::vector::Batch;
+use packet::access::Access;
+use packet::anno::{self, ANNO_BYTES};
+use shm::Packet;
+use shm::descriptor::NO_HEADER;
+
+/// Bytes of the message behind the Ethernet header.
+pub const MESSAGE_BYTES: usize = 28;
+/// Bytes of a frame with a message.
+pub const FRAME_BYTES: usize = HEADER_BYTES + MESSAGE_BYTES;
+/// Hardware address space of Ethernet.
+pub const ETHERNET: u16 = 1;
+/// Asks who has an address.
+pub const REQUEST: u16 = 1;
+/// Answers.
+pub const REPLY: u16 = 2;
+
+/// One end of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// Its hardware address.
+    pub mac: [u8; 6],
+    /// Its IPv4 address.
+    pub ip: u32,
+}
+
+/// A message for Ethernet and IPv4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// [`REQUEST`] or [`REPLY`].
+    pub operation: u16,
+    /// Who tells its addresses.
+    pub sender: End,
+    /// Whom it is told to, or asked for.
+    pub target: End,
+}
+
+impl Message {
+    /// Reads the message of a frame whose Ethernet header stands at its front. `None` when it is too
+    /// short, or for other address spaces.
+    pub fn read<A: Access + ?Sized>(frame: &A) -> Option<Message> {
+        let mut bytes = [0; FRAME_BYTES];
+        if !frame.copy_out(0, &mut bytes) {
+            return None;
+        }
+        let u16_at = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        if u16_at(12) != TYPE_ARP || u16_at(14) != ETHERNET || u16_at(16) != TYPE_IP {
+            return None;
+        }
+        let end = |at: usize| {
+            let (mut mac, mut ip) = ([0; 6], [0; 4]);
+            mac.copy_from_slice(&bytes[at..at + 6]);
+            ip.copy_from_slice(&bytes[at + 6..at + 10]);
+            End { mac, ip: u32::from_be_bytes(ip) }
+        };
+        Some(Message { operation: u16_at(20), sender: end(22), target: end(32) })
+    }
+
+    /// The frame that carries the message from its sender to a station.
+    pub fn frame(&self, to: [u8; 6]) -> [u8; FRAME_BYTES] {
+        let mut frame = [0; FRAME_BYTES];
+        let header = EtherHeader { dst: to, src: self.sender.mac, ethertype: TYPE_ARP };
+        frame[..HEADER_BYTES].copy_from_slice(&header.bytes());
+        for (at, word) in [(14, ETHERNET), (16, TYPE_IP), (18, 0x0604), (20, self.operation)] {
+            frame[at..at + 2].copy_from_slice(&word.to_be_bytes());
+        }
+        for (at, end) in [(22, self.sender), (32, self.target)] {
+            frame[at..at + 6].copy_from_slice(&end.mac);
+            frame[at + 6..at + 10].copy_from_slice(&end.ip.to_be_bytes());
+        }
+        frame
+    }
+}
+
+/// The question of `sender` who has an address.
+pub fn request(sender: End, wanted: u32) -> Message {
+    Message { operation: REQUEST, sender, target: End { mac: [0; 6], ip: wanted } }
+}
+
+/// Whether an address can be a station's.
+pub fn is_station(mac: [u8; 6]) -> bool {
+    mac[0] & 1 == 0 && mac != BROADCAST
+}
+
+/// Writes a reply into the packet that asked; it keeps the `VLAN_TCI` annotation and loses all others.
+pub fn answer(batch: &mut Batch<'_>, index: u16, reply: &[u8; FRAME_BYTES]) {
+    let mut bytes = batch.bytes_mut(index);
+    let excess = bytes.len().saturating_sub(reply.len());
+    let fits = bytes.copy_in(0, reply);
+    let packet = batch.packet_mut(index);
+    let cut = packet.take(excess);
+    debug_assert!(fits && cut, "the request was as long as the reply");
+    forget_annotations(packet);
+}
+
+/// Makes a packet that asked one that answers: its annotations but for `VLAN_TCI` were the question's.
+pub fn forget_annotations(packet: &mut Packet) {
+    let vlan = anno::VLAN_TCI.offset.into()..usize::from(anno::VLAN_TCI.offset + anno::VLAN_TCI.len);
+    let mut kept = [0; ANNO_BYTES];
+    kept[vlan.clone()].copy_from_slice(&packet.anno[vlan]);
+    packet.anno = kept;
+    (packet.mac, packet.net) = (packet.data(), packet.data() + HEADER_BYTES as u16);
+    (packet.trans, packet.timestamp_ns, packet.packet_type) = (NO_HEADER, 0, 0);
+}

@@ -1,0 +1,413 @@
+//! `ARPQuerier`: finds out Ethernet addresses.
+//!
+//! Packets to neighbours whose address is known take the program: one lookup in the worker's own copy
+//! of the table, no lock. All others take the slow path, which asks the table that all workers share,
+//! and keeps the packet while it asks the network. Replies reach one worker; the others see the change
+//! of the table's version at their next tick and send what waits for it.
+
+use super::arp_message::{self, End, FRAME_BYTES, Message, REPLY};
+use super::arp_resolved::{FRONT, RECORD_BYTES, Resolved, UNTIL_NS};
+use super::arp_table;
+use super::arp_waiting::{NO_HEADROOM, Waiting};
+use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_IP, push_header};
+use super::neighbours::{Answer, Limits, Neighbours};
+use click::config::{Ip4Prefix, parse};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Table, Term};
+use packet::Access;
+use packet::anno;
+use shm::Packet;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ARPQuerier",
+    summary: "encapsulates IP packets in Ethernet headers found via ARP",
+    page: "\
+# ARPQuerier(IP, ETH [, keywords])
+
+Puts an Ethernet header before IP packets, to the station that has their destination annotation's address.
+Where that is not known, keeps the packet and asks for it; replies that come in by input 1 are noted, and
+what waits for them is sent. Asks at most ten times a second for an address, and every two seconds once ten
+questions stayed without answer. Packets to 255.255.255.255 and BROADCAST are sent to everybody, those to
+multicast addresses to the group's Ethernet address (RFC 1112).
+
+- **ports**: input 0: IP packets, input 1: ARP replies with Ethernet header; output 0: Ethernet frames;
+  output 1: queries (output 0 where it is not wired); push
+- **arguments**: `IP`: this router's address, or address with prefix; `ETH`: its Ethernet address (may be
+  left off where IP is a name for both); `TABLE`: an ARPTable to use; without it `CAPACITY`,
+  `ENTRY_CAPACITY`, `ENTRY_PACKET_CAPACITY`, `CAPACITY_SLIM_FACTOR`, `TIMEOUT` as for ARPTable;
+  `POLL_TIMEOUT` (default 1 minute): age at which an entry in use is asked for again, 0 for never;
+  `BROADCAST`: the network's broadcast address (default: by IP's prefix); `BROADCAST_POLL` (default false):
+  whether that question goes to everybody
+- **annotations**: reads `DST_IP`; sets the MAC header, and the network header behind it. Queries get
+  timestamp and `VLAN_TCI` of the packet that made them necessary
+- **handlers**: `table`, `stats`, `count`, `length`, `queries`, `responses`, `drops` (read); `ipaddr`,
+  `broadcast` (read/write); `insert` (`IP ETH`), `delete` (`IP`), `clear` (write)
+- **drop reasons**: `no-destination`: the annotation is 0.0.0.0; `not-configured`: this router's address is
+  0.0.0.0; `no-headroom`: the packet fills its buffer; `arp-no-answer`: waited for longer than TIMEOUT;
+  `arp-queue-full`: dropped to make room; `arp-cleared`: waited when the table was cleared;
+  `arp-stopped`: waited when the run ended; `arp-reply-read`: a reply that was noted; `not-arp-reply`
+- **difference**: packets wait at the worker that they came by, and `CAPACITY` holds for each worker. When
+  there are too many, the oldest are dropped (Click: those of the oldest entries). All frames that come in
+  by input 1 are counted under one of the last two drop reasons
+",
+    ports: "2/1-2",
+    processing: "h/h",
+    flow: "xy/x",
+    state: StateScope::Shared,
+    make,
+};
+
+const REASONS: &[&str] = &[
+    "no-destination",
+    "not-configured",
+    "no-headroom",
+    "arp-no-answer",
+    "arp-queue-full",
+    "arp-cleared",
+    "arp-stopped",
+    "arp-reply-read",
+    "not-arp-reply",
+];
+const NO_DESTINATION: usize = 0;
+const NOT_CONFIGURED: usize = 1;
+const STOPPED: usize = 6;
+const REPLY_READ: usize = 7;
+const NOT_REPLY: usize = 8;
+
+/// The slow path of replies. The other two are for IP packets: to neighbours that are not in the copy,
+/// and to those that are. Each keeps the order in which packets came; one for both would not, since
+/// lookups separate the two.
+const REPLY_PATH: usize = 2;
+/// What the instances of all workers share beside the table.
+#[derive(Debug, Default)]
+struct Common {
+    ip: AtomicU32,
+    broadcast: AtomicU32,
+    queries: AtomicU64,
+    responses: AtomicU64,
+    drops: AtomicU64,
+}
+
+struct ArpQuerier {
+    mac: [u8; 6],
+    poll_ns: u64,
+    broadcast_poll: bool,
+    limits: Limits,
+    query_output: usize,
+    common: Arc<Common>,
+    neighbours: Arc<Neighbours>,
+    resolved: Resolved,
+    waiting: Waiting,
+    now_ns: u64,
+}
+
+/// This router's address; its Ethernet address too where the text is a name for both.
+fn own_address(
+    text: &Spanned,
+    names: &dyn click::config::Names,
+) -> click::config::Parsed<(Ip4Prefix, Option<[u8; 6]>)> {
+    Ok((parse::ip4_or_prefix(text, names)?, parse::ether(text, names).ok()))
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let query_output = cx.shape.outputs.saturating_sub(1);
+    let mut args = cx.args();
+    let own = args.mandatory_positional("IP", own_address);
+    let mac = match own {
+        Some((_, Some(mac))) => Some(args.positional("ETH", parse::ether).unwrap_or(mac)),
+        _ => args.mandatory_positional("ETH", parse::ether),
+    };
+    let limits = Limits::read(&mut args);
+    let table_name = args.keyword("TABLE", parse::element);
+    let poll_ns = args.keyword("POLL_TIMEOUT", parse::seconds_ns).unwrap_or(60_000_000_000);
+    let broadcast = args.keyword("BROADCAST", parse::ip4);
+    let broadcast_poll = args.keyword("BROADCAST_POLL", parse::bool).unwrap_or(false);
+    let fine = args.finish();
+    let ((prefix, _), mac) = (own?, mac?);
+    let neighbours = match table_name {
+        None => {
+            let neighbours = arp_table::table(cx, cx.name)?;
+            neighbours.set_limits(limits);
+            neighbours
+        }
+        Some(name) => match cx.services.element(cx.name, name.as_str()) {
+            Some((full, "ARPTable")) => arp_table::table(cx, &full)?,
+            _ => {
+                cx.error(name.span, format!("`{name}` is no ARPTable"));
+                return None;
+            }
+        },
+    };
+    let common = cx.shared(Scope::AllWorkers, cx.name, Common::default)?;
+    let ip = u32::from(prefix.address);
+    let subnet_broadcast = match ip | !u32::from(prefix.mask) {
+        itself if itself == ip => u32::MAX,
+        subnet => subnet,
+    };
+    common.ip.store(ip, Relaxed);
+    common.broadcast.store(broadcast.map_or(subnet_broadcast, u32::from), Relaxed);
+    let resolved = match Resolved::new(mac, u64::from(ip)) {
+        Ok(resolved) => resolved,
+        Err(error) => {
+            cx.error(cx.span, error.to_string());
+            return None;
+        }
+    };
+    let waiting = Waiting::new(limits);
+    fine.then(|| {
+        Box::new(ArpQuerier {
+            mac,
+            poll_ns,
+            broadcast_poll,
+            limits,
+            query_output,
+            common,
+            neighbours,
+            resolved,
+            waiting,
+            now_ns: 0,
+        }) as Box<dyn Element>
+    })
+}
+
+/// The Ethernet address of a multicast group (RFC 1112): 01-00-5E and the low 23 bits.
+fn group_mac(ip: u32) -> [u8; 6] {
+    let [_, high, middle, low] = ip.to_be_bytes();
+    [0x01, 0x00, 0x5e, high & 0x7f, middle, low]
+}
+
+fn destination(packet: &Packet) -> u32 {
+    let at = usize::from(anno::DST_IP.offset);
+    let mut bytes = [0; 4];
+    bytes.copy_from_slice(&packet.anno[at..at + 4]);
+    u32::from_le_bytes(bytes)
+}
+
+impl ArpQuerier {
+    fn header(&self, dst: [u8; 6]) -> EtherHeader {
+        EtherHeader { dst, src: self.mac, ethertype: TYPE_IP }
+    }
+
+    /// Sends or drops a packet of the batch.
+    fn send(&mut self, index: u16, dst: [u8; 6], batch: &mut Batch<'_>) {
+        if self.header(dst).push_onto(batch.packet_mut(index)) {
+            batch.emit(index, 0);
+        } else {
+            self.common.drops.fetch_add(1, Relaxed);
+            batch.drop(index, NO_HEADROOM);
+        }
+    }
+
+    fn refuse(&mut self, index: u16, reason: usize, batch: &mut Batch<'_>) {
+        self.common.drops.fetch_add(1, Relaxed);
+        batch.drop(index, reason);
+    }
+
+    /// A packet that the program could not send.
+    fn resolve(&mut self, index: u16, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let ip = destination(batch.packet(index));
+        if self.common.ip.load(Relaxed) == 0 {
+            return self.refuse(index, NOT_CONFIGURED, batch);
+        }
+        let is_group = ip >> 28 == 0xe;
+        if ip == u32::MAX || ip == self.common.broadcast.load(Relaxed) || ip == 0 || is_group {
+            // Somebody may have put the address into the table all the same.
+            return match self.neighbours.known(ip, work.now_ns()) {
+                Some(mac) => self.send(index, mac, batch),
+                None if is_group => self.send(index, group_mac(ip), batch),
+                None if ip == 0 => self.refuse(index, NO_DESTINATION, batch),
+                None => self.send(index, BROADCAST, batch),
+            };
+        }
+        match self.neighbours.ask(ip, work.now_ns(), self.poll_ns) {
+            Answer::Known { known, query } => {
+                self.resolved.set(ip, Some(known));
+                if query {
+                    let to = if self.broadcast_poll { BROADCAST } else { known.mac };
+                    self.query(ip, to, &batch.packet(index).clone(), work);
+                }
+                self.send(index, known.mac, batch);
+            }
+            Answer::Unknown { query } => {
+                let packet = *batch.packet(index);
+                if query {
+                    self.query(ip, BROADCAST, &packet, work);
+                }
+                self.waiting.keep(ip, index, self.limits, &self.neighbours, batch, work);
+            }
+        }
+    }
+
+    /// Asks who has an address.
+    fn query(&mut self, wanted: u32, to: [u8; 6], because_of: &Packet, work: &mut Work<'_>) {
+        let sender = End { mac: self.mac, ip: self.common.ip.load(Relaxed) };
+        let frame = arp_message::request(sender, wanted).frame(to);
+        let Some(mut query) = work.make(&frame) else { return };
+        query.timestamp_ns = because_of.timestamp_ns;
+        let vlan =
+            usize::from(anno::VLAN_TCI.offset)..usize::from(anno::VLAN_TCI.offset + anno::VLAN_TCI.len);
+        query.anno[vlan.clone()].copy_from_slice(&because_of.anno[vlan]);
+        query.mac = query.data();
+        query.net = query.data() + HEADER_BYTES as u16;
+        self.common.queries.fetch_add(1, Relaxed);
+        work.emit(self.query_output, &query);
+    }
+
+    /// Looks what became of those who are waited for.
+    fn settle(&mut self, work: &mut Work<'_>) {
+        let header = self.header([0; 6]);
+        let cramped = self.waiting.settle(&self.neighbours, header, work);
+        self.common.drops.fetch_add(cramped, Relaxed);
+        self.resolved.follow(&self.neighbours, work.now_ns(), self.poll_ns);
+    }
+
+    /// Reads replies.
+    fn replies(&mut self, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            let bytes = batch.bytes(index);
+            if bytes.len() >= FRAME_BYTES {
+                self.common.responses.fetch_add(1, Relaxed);
+            }
+            let reply = Message::read(&bytes)
+                .filter(|message| message.operation == REPLY && arp_message::is_station(message.sender.mac));
+            match reply {
+                Some(Message { sender, .. }) => {
+                    self.neighbours.insert(sender.ip, sender.mac, work.now_ns());
+                    batch.drop(index, REPLY_READ);
+                }
+                None => batch.drop(index, NOT_REPLY),
+            }
+        }
+    }
+}
+
+impl Element for ArpQuerier {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("ARPQuerier", shape.outputs);
+        let header = self.header([0; 6]);
+        let table = f.table("resolved", 1, RECORD_BYTES);
+        let (miss, slow) = (f.block(), f.block());
+        let paths = ["unknown", "refresh", "reply"].map(|path| f.slow_path(path));
+        let dst = f.load_anno(anno::DST_IP);
+        let record = f.lookup(table, &[dst], miss);
+        let until_ns = f.value(Inst::RecLoad(record, UNTIL_NS, 8));
+        let now_ns = f.value(Inst::Now);
+        let fresh = f.bin(BinOp::Lt, now_ns, until_ns);
+        f.check(fresh, slow);
+        f.room(HEADER_BYTES, slow);
+        let front = f.value(Inst::RecLoad(record, FRONT, 8));
+        let back = f.constant(header.back());
+        push_header(&mut f, front, back);
+        f.emit(0);
+        f.at(miss);
+        f.end(Term::Slow(paths[0]));
+        f.at(slow);
+        f.end(Term::Slow(paths[1]));
+        f.next_entry();
+        f.end(Term::Slow(paths[REPLY_PATH]));
+        Some(f.finish())
+    }
+
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        (index == 0).then_some(&mut self.resolved as &mut dyn Table)
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        self.now_ns = work.now_ns();
+        // A table that was named may have got its limits after this was made.
+        self.limits = self.neighbours.limits();
+        if path == REPLY_PATH {
+            self.replies(batch, work);
+        } else {
+            for &index in batch.list() {
+                self.resolve(index, batch, work);
+            }
+        }
+        self.settle(work);
+    }
+
+    fn fire(&mut self, work: &mut Work<'_>) {
+        self.settle(work);
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        self.resolved.follow(&self.neighbours, now_ns, self.poll_ns);
+        self.neighbours.tick(now_ns);
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        self.waiting.drop_all(STOPPED, &self.neighbours, work);
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read("table"),
+                Handler::read("stats"),
+                Handler::read("count"),
+                Handler::read("length"),
+                Handler::read("queries"),
+                Handler::read("responses"),
+                Handler::read("drops"),
+                Handler::read_write("ipaddr"),
+                Handler::read_write("broadcast"),
+                Handler::write("insert"),
+                Handler::write("delete"),
+                Handler::write("clear"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        let count = |count: &AtomicU64| count.load(Relaxed);
+        let drops = || count(&self.common.drops) + count(&self.neighbours.drops);
+        match handler {
+            "stats" => {
+                let queries = count(&self.common.queries);
+                Some(format!("{} packets killed\n{queries} ARP queries sent", drops()))
+            }
+            "queries" => Some(count(&self.common.queries).to_string()),
+            "responses" => Some(count(&self.common.responses).to_string()),
+            "drops" => Some(drops().to_string()),
+            "ipaddr" => Some(Ipv4Addr::from(self.common.ip.load(Relaxed)).to_string()),
+            "broadcast" => Some(Ipv4Addr::from(self.common.broadcast.load(Relaxed)).to_string()),
+            _ => self.neighbours.read(handler, self.now_ns),
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "ipaddr" => self.common.ip.store(written(value, parse::ip4)?.into(), Relaxed),
+            "broadcast" => self.common.broadcast.store(written(value, parse::ip4)?.into(), Relaxed),
+            _ => {
+                let answer = self.neighbours.write(handler, value, self.now_ns);
+                answer.unwrap_or_else(|| no_such_handler(handler))?;
+                if handler == "clear" {
+                    for counter in [&self.common.queries, &self.common.responses, &self.common.drops] {
+                        counter.store(0, Relaxed);
+                    }
+                }
+                self.resolved.follow(&self.neighbours, self.now_ns, self.poll_ns);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! A worker's copy of the neighbours that are known: what the packet path looks up.
+//!
+//! A record is 16 bytes: the first 8 bytes of the Ethernet header to the neighbour, and the time until
+//! which it may be used without asking the table behind it ([`super::neighbours`]). The copy may be a
+//! millisecond behind.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
+
+use super::header::EtherHeader;
+use super::neighbours::{Known, Neighbours};
+use element::record::Records;
+use ir::{Created, Lasting, Lease, Table};
+use table::TableError;
+use table::flow::{FlowConfig, FlowTable};
+
+/// Offset of the front of the Ethernet header in a record.
+pub(super) const FRONT: u16 = 0;
+/// Offset of the time in a record.
+pub(super) const UNTIL_NS: u16 = 8;
+/// Bytes of a record.
+pub(super) const RECORD_BYTES: usize = 16;
+/// Neighbours that are copied at most; others are found the slow way.
+const CAPACITY: u32 = 1 << 16;
+
+/// The copy.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    /// Leads from an address to the number of its record.
+    index: FlowTable<1>,
+    records: Records,
+    /// By the index's numbers.
+    numbers: Vec<Option<u32>>,
+    source: [u8; 6],
+    seen: u64,
+    /// How often something that was known was changed or forgotten.
+    changes: u64,
+}
+
+impl Resolved {
+    /// An empty copy for packets from `source`.
+    ///
+    /// # Errors
+    /// When the system refuses the memory.
+    pub(super) fn new(source: [u8; 6], seed: u64) -> Result<Resolved, TableError> {
+        let config = FlowConfig { capacity: CAPACITY, initial_keys: 64, seed, ..FlowConfig::default() };
+        let records = Records::new(RECORD_BYTES);
+        Ok(Resolved {
+            index: FlowTable::new(&config)?,
+            records,
+            numbers: vec![],
+            source,
+            seen: 0,
+            changes: 0,
+        })
+    }
+
+    fn number(&self, ip: u64) -> Option<u32> {
+        let place = self.index.find(&[ip])?;
+        *self.numbers.get(place.number() as usize)?
+    }
+
+    /// Notes what is known of a neighbour, or forgets it.
+    pub(super) fn set(&mut self, ip: u32, known: Option<Known>) {
+        match known {
+            Some(known) => self.learn(u64::from(ip), known),
+            None => self.forget(u64::from(ip)),
+        }
+    }
+
+    fn learn(&mut self, ip: u64, known: Known) {
+        // A table that is full takes no more: packets to those neighbours go the slow way.
+        let Ok((place, is_new)) = self.index.find_or_insert(&[ip]) else { return };
+        let place = place.number() as usize;
+        if self.numbers.len() <= place {
+            self.numbers.resize(place + 1, None);
+        }
+        let number = match self.numbers[place].filter(|_| !is_new) {
+            Some(number) => number,
+            None => self.records.add(),
+        };
+        self.numbers[place] = Some(number);
+        let at = self.records.address(number);
+        let header = EtherHeader { dst: known.mac, src: self.source, ethertype: 0 };
+        let (front, until_ns) = (header.front(), known.until_ns);
+        let stays =
+            self.records.load(at, FRONT, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
+        // Who goes on with what he read uses it for too short, not too long, while only the time grows.
+        self.changes += u64::from(!stays && !is_new);
+        self.records.store(at, FRONT, 8, front);
+        self.records.store(at, UNTIL_NS, 8, until_ns);
+    }
+
+    fn forget(&mut self, ip: u64) {
+        let Some(place) = self.index.find(&[ip]) else { return };
+        self.changes += 1;
+        self.index.remove(place);
+        if let Some(number) = self.numbers.get_mut(place.number() as usize).and_then(Option::take) {
+            self.records.remove(number);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.changes += 1;
+        self.index.clear();
+        self.records.clear();
+        self.numbers.clear();
+    }
+
+    /// Catches up with the table behind it; takes its lock only where something has changed.
+    pub(super) fn follow(&mut self, neighbours: &Neighbours, now_ns: u64, poll_ns: u64) {
+        if neighbours.version() == self.seen {
+            return;
+        }
+        self.seen = neighbours.follow(self.seen, now_ns, poll_ns, |change| match change {
+            None => self.clear(),
+            Some((ip, known)) => self.set(ip, known),
+        });
+    }
+}
+
+// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added. The
+// index leads only to numbers in use: `forget` and `clear` take a key out together with its record. Records are
+// added and removed in `follow`, between bursts; `create` makes none.
+unsafe impl Table for Resolved {
+    fn key_words(&self) -> usize {
+        1
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(RECORD_BYTES)
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        self.number(*key.first()?).map(|number| self.records.address(number))
+    }
+
+    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
+        // Most packets of a burst go to the same router.
+        let mut last: Option<(u64, u64)> = None;
+        for &index in list {
+            let key = keys.get(usize::from(index) * stride).copied().unwrap_or(0);
+            let found = match last {
+                Some((known, record)) if known == key => record,
+                _ => self.lookup(&[key]).unwrap_or(0),
+            };
+            last = Some((key, found));
+            if let Some(record) = records.get_mut(usize::from(index)) {
+                *record = found;
+            }
+        }
+    }
+
+    fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
+        self.lookup(key).map_or(Created::Refused, Created::Record)
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Some(Lease { ns: u64::MAX, misses: false, changes: self.changes, gone: None })
+    }
+
+    fn lasting(&self, _offset: u16) -> Lasting {
+        Lasting::Fixed
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        self.records.load(record, offset, bytes)
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        self.records.store(record, offset, bytes, value);
+    }
+}

@@ -1,0 +1,161 @@
+//! `ARPResponder`: answers ARP requests.
+
+use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
+use click::config::{Ip4Prefix, Names, NoNames, Parsed, parse, split_words};
+use diag::{Diagnostic, Span, Spanned};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{ether_text, no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use packet::Access;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ARPResponder",
+    summary: "generates responses to ARP queries",
+    page: "\
+# ARPResponder(IP/MASK [IP/MASK ...] ETH, ...)
+
+Answers ARP requests for the addresses that it is told. Each argument is a list of prefixes and the
+Ethernet address that is given for them: a host's own, or that of a router that answers for others (proxy
+ARP). The longest prefix that holds the address counts. All other packets leave by output 1.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; what is not answered is pushed out of output 1
+- **arguments**: `IP/MASK`: address or prefix; `ETH`: Ethernet address. A name that stands for both is
+  enough
+- **annotations**: replies keep the `VLAN_TCI` annotation of the query and lose all others
+- **handlers**: `table` (read): a line for each prefix; `add` (`IP/MASK [IP/MASK ...] ETH`), `remove`
+  (`IP/MASK`) (write)
+- **drop reasons**: `not-for-us`: not a request that it answers
+- **difference**: the reply is written into the query's packet. There is no `lookup` handler, because read
+  handlers take no parameters here
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Entry {
+    network: u32,
+    mask: u32,
+    mac: [u8; 6],
+}
+
+struct ArpResponder {
+    /// A prefix that lies inside another stands before it.
+    entries: Vec<Entry>,
+}
+
+/// Reads `IP/MASK [IP/MASK ...] ETH`.
+fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<Entry>> {
+    let words = split_words(text);
+    let (mut prefixes, mut mac): (Vec<Ip4Prefix>, Option<[u8; 6]>) = (vec![], None);
+    for word in &words {
+        match (parse::ip4_or_prefix(word, names), parse::ether(word, names)) {
+            (Ok(prefix), _) => prefixes.push(prefix),
+            (Err(_), Ok(_)) if mac.is_some() => {
+                return Err(Diagnostic::error(word.span, "more than one Ethernet address"));
+            }
+            (Err(_), Ok(address)) => mac = Some(address),
+            (Err(mistake), Err(_)) => return Err(mistake),
+        }
+    }
+    // A name may stand for both addresses.
+    let mac = mac.or_else(|| words.iter().find_map(|word| parse::ether(word, names).ok()));
+    let Some(mac) = mac else { return Err(Diagnostic::error(text.span, "an Ethernet address is missing")) };
+    if prefixes.is_empty() {
+        return Err(Diagnostic::error(text.span, "an IP address or prefix is missing"));
+    }
+    let entry = |prefix: Ip4Prefix| Entry { network: prefix.network().into(), mask: prefix.mask.into(), mac };
+    Ok(prefixes.into_iter().map(entry).collect())
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let mut all = vec![];
+    for argument in args.rest() {
+        all.extend(args.read(&argument, entries).unwrap_or_default());
+    }
+    args.finish().then(|| {
+        let mut responder = ArpResponder { entries: vec![] };
+        responder.add(all);
+        Box::new(responder) as Box<dyn Element>
+    })
+}
+
+impl ArpResponder {
+    /// Adds entries; of two for one prefix the later counts.
+    fn add(&mut self, new: Vec<Entry>) {
+        for entry in new {
+            self.entries.retain(|old| (old.network, old.mask) != (entry.network, entry.mask));
+            self.entries.push(entry);
+        }
+        self.entries.sort_by_key(|entry| std::cmp::Reverse(entry.mask.count_ones()));
+    }
+
+    fn lookup(&self, ip: u32) -> Option<[u8; 6]> {
+        self.entries.iter().find(|entry| ip & entry.mask == entry.network).map(|entry| entry.mac)
+    }
+
+    /// The reply to a frame, if it is a request that is answered.
+    fn reply<A: Access + ?Sized>(&self, frame: &A) -> Option<[u8; FRAME_BYTES]> {
+        let request = Message::read(frame).filter(|message| message.operation == REQUEST)?;
+        let mut sender = request.target;
+        sender.mac = self.lookup(sender.ip)?;
+        let reply = Message { operation: REPLY, sender, target: request.sender };
+        Some(reply.frame(request.sender.mac))
+    }
+}
+
+impl Element for ArpResponder {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-for-us"]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            let Some(reply) = self.reply(&batch.bytes(index)) else {
+                batch.emit_or_drop(index, 1, 0);
+                continue;
+            };
+            arp_message::answer(batch, index, &reply);
+            batch.emit(index, 0);
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read("table"), Handler::write("add"), Handler::write("remove")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        let line = |entry: &Entry| {
+            let prefix = Ip4Prefix { address: entry.network.into(), mask: entry.mask.into() };
+            format!("{prefix} {}", ether_text(entry.mac))
+        };
+        (handler == "table").then(|| self.entries.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "add" => {
+                let text = Spanned::derived(value.trim(), Span::NONE);
+                let new = entries(&text, &NoNames).map_err(|mistake| mistake.message)?;
+                self.add(new);
+            }
+            "remove" => {
+                let prefix = written(value, parse::ip4_or_prefix)?;
+                let (network, mask) = (u32::from(prefix.network()), u32::from(prefix.mask));
+                let at = self.entries.iter().position(|entry| (entry.network, entry.mask) == (network, mask));
+                self.entries.remove(at.ok_or_else(|| format!("{prefix} not found"))?);
+            }
+            _ => return no_such_handler(handler),
+        }
+        Ok(())
+    }
+}

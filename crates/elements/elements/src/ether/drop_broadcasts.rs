@@ -1,0 +1,60 @@
+//! `DropBroadcasts`: drops link-level broadcasts.
+
+use element::class::{Class, StateScope};
+use element::configure::Shape;
+use element::element::Element;
+use element::handler::Handler;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use shm::descriptor::PacketType;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "DropBroadcasts",
+    summary: "drops link-level broadcasts and multicasts",
+    page: "\
+# DropBroadcasts()
+
+Drops packets that came in as link-level broadcasts or multicasts, by their packet type annotation.
+
+- **ports**: 1 input, 1 output, agnostic
+- **annotations**: reads the packet type, which ports and HostEtherFilter set
+- **handlers**: `drops` (read)
+- **drop reasons**: `link-broadcast`
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| cx.args().finish().then(|| Box::new(DropBroadcasts) as Box<dyn Element>),
+};
+
+struct DropBroadcasts;
+
+impl Element for DropBroadcasts {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("DropBroadcasts", shape.outputs);
+        let drops = f.cell("drops", 0);
+        let bad = f.block();
+        let kind = f.value(Inst::PacketType);
+        let above = f.bin_const(BinOp::Sub, kind, PacketType::Broadcast as u64);
+        let group =
+            f.bin_const(BinOp::Le, above, PacketType::Multicast as u64 - PacketType::Broadcast as u64);
+        f.leave_if(group, bad);
+        f.emit(0);
+        f.at(bad);
+        let one = f.constant(1);
+        f.act(Inst::CellAdd(drops, one));
+        f.drop("link-broadcast");
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("drops")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "drops").then(|| cells.first().map(u64::to_string))?
+    }
+}

@@ -1,0 +1,139 @@
+//! `EnsureEther`: puts an Ethernet header before IP packets that have none.
+
+use super::header::{EtherHeader, HEADER_BYTES, TYPE_IP, TYPE_IP6};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::field::{Base, Field};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "EnsureEther",
+    summary: "ensures that IP packets are Ethernet-encapsulated",
+    page: "\
+# EnsureEther([ETHERTYPE, SRC, DST])
+
+Makes sure that IP packets have an Ethernet header. Those that have one before their network header stay
+as they are; where one was stripped it is taken back; else everything before the network header is
+replaced by a new one.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `ETHERTYPE` (default 0x0800), `SRC` (default 1:1:1:1:1:1), `DST` (default 2:2:2:2:2:2) of
+  the new header
+- **annotations**: reads the network header; packets without it stay as they are
+- **drop reasons**: `no-headroom`: the packet fills its buffer
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct EnsureEther {
+    header: EtherHeader,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let ethertype = args.positional("ETHERTYPE", parse::u16).unwrap_or(TYPE_IP);
+    let src = args.positional("SRC", parse::ether).unwrap_or([1; 6]);
+    let dst = args.positional("DST", parse::ether).unwrap_or([2; 6]);
+    let header = EtherHeader { dst, src, ethertype };
+    args.finish().then(|| Box::new(EnsureEther { header }) as Box<dyn Element>)
+}
+
+/// Goes on where the EtherType before the network header is that of no IP packet; else to `is_ip`. The
+/// Ethernet header stands at the front.
+fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
+    let ethertype = f.load(Field::bytes(Base::Data, 12, 2));
+    for known in [TYPE_IP, TYPE_IP6] {
+        let same = f.bin_const(BinOp::Eq, ethertype, u64::from(known));
+        f.leave_if(same, is_ip);
+    }
+}
+
+impl Element for EnsureEther {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("EnsureEther", shape.outputs);
+        let (unchanged, behind, stripped, replace, cramped) =
+            (f.block(), f.block(), f.block(), f.block(), f.block());
+        let bytes = HEADER_BYTES as u64;
+        let net = f.value(Inst::Offset(Base::Net));
+        // A header before the front, and none at all, are large numbers.
+        let inside = f.bin_const(BinOp::Lt, net, 1 << 32);
+        f.check(inside, unchanged);
+        f.end(Term::Switch(net, vec![(bytes, behind), (0, stripped)], replace));
+        f.at(behind);
+        f.need(Base::Data, HEADER_BYTES, replace);
+        leave_if_ip(&mut f, unchanged);
+        f.jump(replace);
+        f.at(stripped);
+        f.room(HEADER_BYTES, cramped);
+        f.act(Inst::Push(HEADER_BYTES as u16));
+        let taken_back = f.block();
+        leave_if_ip(&mut f, taken_back);
+        let back = f.constant(bytes);
+        f.act(Inst::Pull(back));
+        f.jump(replace);
+        f.at(taken_back);
+        f.emit(0);
+        f.at(replace);
+        f.act(Inst::Pull(net));
+        f.room(HEADER_BYTES, cramped);
+        f.act(Inst::Push(HEADER_BYTES as u16));
+        let (front, back) = (f.constant(self.header.front()), f.constant(self.header.back()));
+        f.store(super::header::FRONT, front);
+        f.store(super::header::BACK, back);
+        f.emit(0);
+        f.at(unchanged);
+        f.emit(0);
+        f.at(cramped);
+        let path = f.slow_path("headroom");
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            let packet = batch.packet_mut(index);
+            let (mac, net) = (packet.mac, packet.net);
+            let before = packet.data();
+            if !self.header.push_onto(packet) {
+                batch.drop(index, 0);
+                continue;
+            }
+            // Only the bytes are new: header annotations stay where the bytes moved to.
+            let moved = packet.data() + HEADER_BYTES as u16 - before;
+            (packet.mac, packet.net) = (mac.saturating_add(moved), net.saturating_add(moved));
+            batch.emit(index, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::tests::cramped::{all_but, through_slow_path};
+
+    #[test]
+    fn a_packet_without_headroom_is_moved_or_dropped() {
+        let header = EtherHeader { dst: [1; 6], src: [2; 6], ethertype: 0x0800 };
+        let mut ensure = EnsureEther { header };
+        let (packet, bytes) = through_slow_path(&mut ensure, &all_but(14)).unwrap();
+        assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
+        // The MAC header that was there is still that, and there is no network header.
+        assert_eq!((packet.data(), packet.mac, packet.net), (0, 14, shm::descriptor::NO_HEADER));
+        assert!(through_slow_path(&mut ensure, &all_but(13)).is_none());
+    }
+}

@@ -1,0 +1,128 @@
+//! `EtherEncap`: puts an Ethernet header before packets.
+
+use super::header::{EtherHeader, HEADER_BYTES, push_header};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{ether_text, no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "EtherEncap",
+    summary: "encapsulates packets in Ethernet header",
+    page: "\
+# EtherEncap(ETHERTYPE, SRC, DST)
+
+Puts an Ethernet header before each packet.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `ETHERTYPE` (in host order, such as 0x0800); `SRC`, `DST`: Ethernet addresses
+- **annotations**: sets the MAC header, and the network header behind it
+- **handlers**: `src`, `dst`, `ethertype` (read/write); `etht`: the same as `ethertype`
+- **drop reasons**: `no-headroom`: the packet fills its buffer
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct EtherEncap {
+    header: EtherHeader,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let ethertype = args.mandatory_positional("ETHERTYPE", parse::u16);
+    let src = args.mandatory_positional("SRC", parse::ether);
+    let dst = args.mandatory_positional("DST", parse::ether);
+    let fine = args.finish();
+    let header = EtherHeader { dst: dst?, src: src?, ethertype: ethertype? };
+    fine.then(|| Box::new(EtherEncap { header }) as Box<dyn Element>)
+}
+
+impl Element for EtherEncap {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("EtherEncap", shape.outputs);
+        // The header is in cells, since handlers change it while packets flow.
+        let (front, back) = (f.cell("front", self.header.front()), f.cell("back", self.header.back()));
+        let (cramped, path) = (f.block(), f.slow_path("headroom"));
+        f.room(HEADER_BYTES, cramped);
+        let (front, back) = (f.value(Inst::CellLoad(front)), f.value(Inst::CellLoad(back)));
+        push_header(&mut f, front, back);
+        f.emit(0);
+        f.at(cramped);
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if self.header.push_onto(batch.packet_mut(index)) {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, 0);
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read_write("src"),
+                Handler::read_write("dst"),
+                Handler::read_write("ethertype"),
+                Handler::read_write("etht"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "src" => Some(ether_text(self.header.src)),
+            "dst" => Some(ether_text(self.header.dst)),
+            "ethertype" | "etht" => Some(self.header.ethertype.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "src" => self.header.src = written(value, parse::ether)?,
+            "dst" => self.header.dst = written(value, parse::ether)?,
+            "ethertype" | "etht" => self.header.ethertype = written(value, parse::u16)?,
+            _ => return no_such_handler(handler),
+        }
+        if let [front, back, ..] = cells {
+            (*front, *back) = (self.header.front(), self.header.back());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::tests::cramped::{all_but, through_slow_path};
+
+    #[test]
+    fn a_packet_without_headroom_is_moved_or_dropped() {
+        let header = EtherHeader { dst: [1; 6], src: [2; 6], ethertype: 0x0800 };
+        let mut encap = EtherEncap { header };
+        let (packet, bytes) = through_slow_path(&mut encap, &all_but(14)).unwrap();
+        assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
+        assert_eq!((packet.data(), packet.mac, packet.net), (0, 0, 14));
+        assert!(through_slow_path(&mut encap, &all_but(13)).is_none());
+    }
+}

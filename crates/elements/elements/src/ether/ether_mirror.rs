@@ -1,0 +1,46 @@
+//! `EtherMirror`: swaps source and destination.
+
+use element::class::{Class, StateScope};
+use element::configure::Shape;
+use element::element::Element;
+use ir::verify::VerifyError;
+use ir::{Builder, Program};
+use packet::field::{Base, Field};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "EtherMirror",
+    summary: "swaps Ethernet source and destination",
+    page: "\
+# EtherMirror()
+
+Swaps the Ethernet source and destination address at the front of each packet.
+
+- **ports**: 1 input, 1 output, agnostic
+- **drop reasons**: `short-frame`: no two addresses in it
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: |cx| cx.args().finish().then(|| Box::new(EtherMirror) as Box<dyn Element>),
+};
+
+struct EtherMirror;
+
+impl Element for EtherMirror {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("EtherMirror", shape.outputs);
+        let short = f.drop_block("short-frame");
+        f.need(Base::Data, 12, short);
+        // In pieces that machine code moves as they are.
+        let pieces = |at: u16| [(at, 32), (at + 32, 16)].map(|(bit, bits)| Field::new(Base::Data, bit, bits));
+        let (dst, src) = (pieces(0), pieces(48));
+        let [old_dst, old_src] = [dst, src].map(|address| address.map(|piece| f.load(piece)));
+        for (piece, value) in dst.into_iter().zip(old_src).chain(src.into_iter().zip(old_dst)) {
+            f.store(piece, value);
+        }
+        f.emit(0);
+        Some(f.finish())
+    }
+}

@@ -1,0 +1,92 @@
+//! `EtherRewrite`: sets source and destination.
+
+use super::header::EtherHeader;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{ether_text, no_such_handler, written};
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::{Base, Field};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "EtherRewrite",
+    summary: "rewrites source and destination Ethernet address",
+    page: "\
+# EtherRewrite(SRC, DST)
+
+Sets the source and destination address in the Ethernet header. The type stays.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `SRC`, `DST`: Ethernet addresses
+- **annotations**: the header is the one that the MAC header annotation names, or the front of the packet
+  where that is not set
+- **handlers**: `src`, `dst` (read/write)
+- **drop reasons**: `short-frame`: no two addresses in it
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct EtherRewrite {
+    header: EtherHeader,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let src = args.mandatory_positional("SRC", parse::ether);
+    let dst = args.mandatory_positional("DST", parse::ether);
+    let fine = args.finish();
+    let header = EtherHeader { dst: dst?, src: src?, ethertype: 0 };
+    fine.then(|| Box::new(EtherRewrite { header }) as Box<dyn Element>)
+}
+
+impl Element for EtherRewrite {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("EtherRewrite", shape.outputs);
+        let front = f.cell("front", self.header.front());
+        let back = f.cell("back", self.header.back());
+        let (headless, short) = (f.block(), f.drop_block("short-frame"));
+        for base in [Base::Mac, Base::Data] {
+            f.need(base, 12, if base == Base::Mac { headless } else { short });
+            let (front, back) = (f.value(Inst::CellLoad(front)), f.value(Inst::CellLoad(back)));
+            let back = f.bin_const(BinOp::Shr, back, 16);
+            f.store(Field::bytes(base, 0, 8), front);
+            f.store(Field::bytes(base, 8, 4), back);
+            f.emit(0);
+            f.at(headless);
+        }
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("src"), Handler::read_write("dst")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "src" => Some(ether_text(self.header.src)),
+            "dst" => Some(ether_text(self.header.dst)),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "src" => self.header.src = written(value, parse::ether)?,
+            "dst" => self.header.dst = written(value, parse::ether)?,
+            _ => return no_such_handler(handler),
+        }
+        if let [front, back, ..] = cells {
+            (*front, *back) = (self.header.front(), self.header.back());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! `EtherSwitch`: a learning bridge.
+//!
+//! All workers learn into one table, which is locked once for each batch. It holds a bounded number of
+//! addresses: frames to those that do not fit go everywhere, as to any unknown one.
+
+use crate::basic::tee::Copier;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope};
+use element::element::Element;
+use element::handler::{Handler, Merge};
+use element::value::{ether_text, no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use ir::LIST_CAPACITY;
+use packet::access::Access;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "EtherSwitch",
+    summary: "learning, forwarding Ethernet switch",
+    page: "\
+# EtherSwitch([keyword TIMEOUT])
+
+Joins as many LANs as it has inputs: input and output of one number are one LAN. A frame's source address is
+learned with the input that it came by. A frame to an address that was learned leaves by that LAN, one to any
+other address, or to a group, by all but the one that it came from.
+
+- **ports**: 1 or more push inputs, as many push outputs
+- **arguments**: `TIMEOUT` (default 300): seconds after which an address is forgotten that sent nothing; 0
+  makes it a hub, which learns nothing
+- **handlers**: `table` (read): each address with its LAN; `timeout` (read/write); `copy_failures` (read):
+  copies that could not be made, because no packet was free
+- **drop reasons**: `same-port`: to an address in the LAN that the frame came from; `no-other-port`: there is
+  one LAN only; `short-frame`: no two addresses in it
+- **difference**: learns 16,384 addresses at most, frames to others go everywhere; group addresses are no
+  sources; time is the run's, not the packets'. Copies leave after the batch that they were made from: a
+  frame that goes everywhere can be overtaken by later ones of the same batch
+",
+    ports: "1-/=",
+    processing: "h/h",
+    flow: "#/[^#]",
+    state: StateScope::Shared,
+    make,
+};
+
+const SAME_PORT: usize = 0;
+const NO_OTHER_PORT: usize = 1;
+const SHORT_FRAME: usize = 2;
+
+const MOST_ADDRESSES: usize = 1 << 14;
+/// How often addresses are looked for that are to be forgotten.
+const SWEEP_NS: u64 = 1_000_000_000;
+
+/// Where an address was last seen.
+#[derive(Clone, Copy)]
+struct Seen {
+    port: usize,
+    at_ns: u64,
+}
+
+/// What all workers know.
+struct Lans {
+    seen: HashMap<[u8; 6], Seen>,
+    timeout_ns: u64,
+    next_sweep_ns: u64,
+}
+
+struct EtherSwitch {
+    ports: usize,
+    lans: Arc<Mutex<Lans>>,
+    copier: Copier,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let ports = cx.shape.outputs;
+    let mut args = cx.args();
+    let timeout_ns = args.keyword("TIMEOUT", parse::seconds_ns).unwrap_or(300_000_000_000);
+    if !args.finish() {
+        return None;
+    }
+    let name = cx.name.to_string();
+    let lans = cx.shared(Scope::AllWorkers, &name, || {
+        let seen = HashMap::with_capacity(MOST_ADDRESSES);
+        Mutex::new(Lans { seen, timeout_ns, next_sweep_ns: 0 })
+    })?;
+    Some(Box::new(EtherSwitch { ports, lans, copier: Copier::default() }))
+}
+
+impl Lans {
+    fn learn(&mut self, address: [u8; 6], seen: Seen) {
+        let is_group = address[0] & 1 != 0;
+        let fits = self.seen.len() < MOST_ADDRESSES || self.seen.contains_key(&address);
+        if !is_group && fits {
+            self.seen.insert(address, seen);
+        }
+    }
+
+    fn find(&self, address: [u8; 6], now_ns: u64) -> Option<usize> {
+        let seen = self.seen.get(&address)?;
+        (now_ns.saturating_sub(seen.at_ns) < self.timeout_ns).then_some(seen.port)
+    }
+}
+
+impl EtherSwitch {
+    fn lock(&self) -> MutexGuard<'_, Lans> {
+        self.lans.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Element for EtherSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["same-port", "no-other-port", "short-frame"]
+    }
+
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let now_ns = work.now_ns();
+        let (mut flooded, mut floods) = ([0; LIST_CAPACITY], 0);
+        let last = (0..self.ports).rfind(|port| *port != input);
+        let mut lans = self.lock();
+        for &index in batch.list() {
+            let mut addresses = [0; 12];
+            if !batch.bytes(index).copy_out(0, &mut addresses) {
+                batch.drop(index, SHORT_FRAME);
+                continue;
+            }
+            let [mut to, mut from] = [[0; 6]; 2];
+            to.copy_from_slice(&addresses[..6]);
+            from.copy_from_slice(&addresses[6..]);
+            let mut known = None;
+            if lans.timeout_ns > 0 {
+                lans.learn(from, Seen { port: input, at_ns: now_ns });
+                known = lans.find(to, now_ns);
+            }
+            match known {
+                Some(port) if port == input => batch.drop(index, SAME_PORT),
+                Some(port) => batch.emit(index, port),
+                None if last.is_none() => batch.drop(index, NO_OTHER_PORT),
+                None => {
+                    flooded[floods] = index;
+                    floods += 1;
+                }
+            }
+        }
+        drop(lans);
+        let Some(last) = last else { return };
+        let others = (0..last).filter(|port| *port != input);
+        self.copier.send_to_all(batch, &flooded[..floods], others, last, work);
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        let mut lans = self.lock();
+        if now_ns >= lans.next_sweep_ns {
+            lans.next_sweep_ns = now_ns + SWEEP_NS;
+            let timeout_ns = lans.timeout_ns;
+            lans.seen.retain(|_, seen| now_ns.saturating_sub(seen.at_ns) < timeout_ns);
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler { merge: Merge::First, ..Handler::read("table") },
+                Handler::read_write("timeout"),
+                Copier::HANDLER,
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "table" => {
+                let lans = self.lock();
+                let mut lines: Vec<([u8; 6], usize)> =
+                    lans.seen.iter().map(|(address, seen)| (*address, seen.port)).collect();
+                lines.sort_unstable();
+                let line = |(address, port): ([u8; 6], usize)| format!("{} {port}", ether_text(address));
+                Some(lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
+            }
+            "timeout" => Some((self.lock().timeout_ns as f64 / 1e9).to_string()),
+            _ => self.copier.read(handler),
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "timeout" => self.lock().timeout_ns = written(value, parse::seconds_ns)?,
+            _ => return no_such_handler(handler),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! The Ethernet header as two numbers, so that a program writes it by two stores.
+
+use ir::program::Value;
+use ir::{Builder, Inst};
+use packet::access::Access;
+use packet::field::{Base, Field};
+use shm::Packet;
+use shm::bytes::PacketBytesMut;
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 14;
+/// EtherType of IPv4.
+pub const TYPE_IP: u16 = 0x0800;
+/// EtherType of IPv6.
+pub(crate) const TYPE_IP6: u16 = 0x86dd;
+/// EtherType of ARP.
+pub(crate) const TYPE_ARP: u16 = 0x0806;
+/// Everybody.
+pub(crate) const BROADCAST: [u8; 6] = [0xff; 6];
+
+/// Destination and the first two bytes of the source.
+pub(crate) const FRONT: Field = Field::bytes(Base::Data, 0, 8);
+/// The rest of the source, and the type.
+pub(crate) const BACK: Field = Field::bytes(Base::Data, 8, 6);
+/// The rest of the source.
+pub(crate) const BACK_ADDRESS: Field = Field::bytes(Base::Data, 8, 4);
+
+/// An Ethernet header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EtherHeader {
+    pub(crate) dst: [u8; 6],
+    pub(crate) src: [u8; 6],
+    pub(crate) ethertype: u16,
+}
+
+impl EtherHeader {
+    /// Its bytes.
+    pub(crate) fn bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..6].copy_from_slice(&self.dst);
+        bytes[6..12].copy_from_slice(&self.src);
+        bytes[12..].copy_from_slice(&self.ethertype.to_be_bytes());
+        bytes
+    }
+
+    /// The value of [`FRONT`].
+    pub(crate) fn front(self) -> u64 {
+        let [d0, d1, d2, d3, d4, d5] = self.dst;
+        u64::from_be_bytes([d0, d1, d2, d3, d4, d5, self.src[0], self.src[1]])
+    }
+
+    /// The value of [`BACK`].
+    pub(crate) fn back(self) -> u64 {
+        let ([.., s2, s3, s4, s5], [high, low]) = (self.src, self.ethertype.to_be_bytes());
+        u64::from_be_bytes([0, 0, s2, s3, s4, s5, high, low])
+    }
+
+    /// Puts the header before a packet, moving its bytes where the headroom is too small; false, and
+    /// nothing changed, where that cannot be.
+    pub(crate) fn push_onto(self, packet: &mut Packet) -> bool {
+        if !packet.make_headroom(HEADER_BYTES) || !packet.push(HEADER_BYTES) {
+            return false;
+        }
+        packet.mac = packet.data();
+        packet.net = packet.data() + HEADER_BYTES as u16;
+        PacketBytesMut::new(packet).copy_in(0, &self.bytes())
+    }
+}
+
+/// Puts a header before the packet, in a program that has shown the headroom to be free.
+pub(crate) fn push_header(f: &mut Builder, front: Value, back: Value) {
+    f.act(Inst::Push(HEADER_BYTES as u16));
+    set_headers(f, HEADER_BYTES);
+    f.store(FRONT, front);
+    f.store(BACK, back);
+}
+
+/// Says that the MAC header stands at the front, and the network header so many bytes behind.
+pub(crate) fn set_headers(f: &mut Builder, header_bytes: usize) {
+    let start = f.constant(0);
+    f.act(Inst::SetBase(Base::Mac, start));
+    let net = f.constant(header_bytes as u64);
+    f.act(Inst::SetBase(Base::Net, net));
+}
+
+/// An address as the low 48 bits of a number.
+pub(crate) fn to_number([a, b, c, d, e, f]: [u8; 6]) -> u64 {
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+}
+
+/// The address in the low 48 bits of a number.
+pub(crate) fn from_number(number: u64) -> [u8; 6] {
+    let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
+    [a, b, c, d, e, f]
+}

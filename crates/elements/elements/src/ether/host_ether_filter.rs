@@ -1,0 +1,111 @@
+//! `HostEtherFilter`: drops frames for others.
+
+use super::header::{from_number, to_number};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{ether_text, no_such_handler, written};
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::{Base, Field};
+use shm::descriptor::PacketType;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "HostEtherFilter",
+    summary: "drops Ethernet packets sent to other machines",
+    page: "\
+# HostEtherFilter(ETHER [, DROP_OWN, DROP_OTHER, keyword OFFSET])
+
+Works as Ethernet hardware with address ETHER does on what it receives: sets the packet type by the
+destination address, and drops frames for others.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; what is filtered out is pushed out of output 1
+- **arguments**: `ETHER`: Ethernet address; `DROP_OWN` (default false): whether frames from ETHER are
+  filtered out; `DROP_OTHER` (default true): whether frames to other hosts are; `OFFSET` (default 0): bytes
+  before the Ethernet header
+- **annotations**: sets the packet type
+- **handlers**: `ether` (read/write)
+- **drop reasons**: `other-host`; `own-frame`; `short-frame`: no two addresses in it
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct HostEtherFilter {
+    address: [u8; 6],
+    drop_own: bool,
+    drop_other: bool,
+    offset: u16,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let address = args.mandatory_positional("ETHER", parse::ether);
+    let drop_own = args.positional("DROP_OWN", parse::bool).unwrap_or(false);
+    let drop_other = args.positional("DROP_OTHER", parse::bool).unwrap_or(true);
+    let offset = args.keyword("OFFSET", parse::int_in(0..=2048)).unwrap_or(0) as u16;
+    let fine = args.finish();
+    let address = address?;
+    fine.then(|| Box::new(HostEtherFilter { address, drop_own, drop_other, offset }) as Box<dyn Element>)
+}
+
+impl Element for HostEtherFilter {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("HostEtherFilter", shape.outputs);
+        let ours = f.cell("ether", to_number(self.address));
+        let short = f.bad_block(1, "short-frame");
+        f.need(Base::Data, usize::from(self.offset) + 12, short);
+        let front = f.load(Field::bytes(Base::Data, self.offset, 8));
+        let ours = f.value(Inst::CellLoad(ours));
+        if self.drop_own {
+            let own = f.bad_block(1, "own-frame");
+            let back = f.load(Field::bytes(Base::Data, self.offset + 8, 4));
+            let high = f.bin_const(BinOp::And, front, 0xffff);
+            let high = f.bin_const(BinOp::Shl, high, 32);
+            let src = f.bin(BinOp::Or, high, back);
+            let is_own = f.bin(BinOp::Eq, src, ours);
+            f.leave_if(is_own, own);
+        }
+        let dst = f.bin_const(BinOp::Shr, front, 16);
+        let group = f.bin_const(BinOp::Shr, dst, 40);
+        let group = f.bin_const(BinOp::And, group, 1);
+        let everybody = f.bin_const(BinOp::Eq, dst, to_number([0xff; 6]));
+        let mine = f.bin(BinOp::Eq, dst, ours);
+        let mut kind = f.constant(PacketType::OtherHost as u64);
+        for (is, what) in
+            [(group, PacketType::Multicast), (everybody, PacketType::Broadcast), (mine, PacketType::Host)]
+        {
+            let what = f.constant(what as u64);
+            kind = f.value(Inst::Select(is, what, kind));
+        }
+        f.act(Inst::SetPacketType(kind));
+        if self.drop_other {
+            let other = f.bad_block(1, "other-host");
+            let is_other = f.bin_const(BinOp::Eq, kind, PacketType::OtherHost as u64);
+            f.leave_if(is_other, other);
+        }
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("ether")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "ether").then(|| cells.first().map(|cell| ether_text(from_number(*cell))))?
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "ether") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
+        *cell = to_number(written(value, parse::ether)?);
+        Ok(())
+    }
+}

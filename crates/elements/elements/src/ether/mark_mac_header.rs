@@ -1,0 +1,49 @@
+//! `MarkMACHeader`: says where the MAC header is.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::Base;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "MarkMACHeader",
+    summary: "sets MAC header annotation",
+    page: "\
+# MarkMACHeader([OFFSET])
+
+Says that each packet's MAC header begins OFFSET bytes into it. Looks at no byte.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `OFFSET` (default 0)
+- **annotations**: sets the MAC header
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct MarkMacHeader {
+    offset: u16,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let offset = args.positional("OFFSET", parse::u16).unwrap_or(0);
+    args.finish().then(|| Box::new(MarkMacHeader { offset }) as Box<dyn Element>)
+}
+
+impl Element for MarkMacHeader {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("MarkMACHeader", shape.outputs);
+        let offset = f.constant(u64::from(self.offset));
+        f.act(Inst::SetBase(Base::Mac, offset));
+        f.emit(0);
+        Some(f.finish())
+    }
+}

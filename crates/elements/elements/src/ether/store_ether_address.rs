@@ -1,0 +1,112 @@
+//! `StoreEtherAddress`: writes an address into packets.
+
+use super::header::{from_number, to_number};
+use click::config::{Names, Parsed, parse};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{ether_text, no_such_handler, written};
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::anno::{ANNO_BYTES, Anno};
+use packet::field::{Base, Field};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "StoreEtherAddress",
+    summary: "stores Ethernet address in packet",
+    page: "\
+# StoreEtherAddress(ADDR, OFFSET [, keyword ANNO])
+
+Writes an Ethernet address into each packet at byte OFFSET. Packets that are too short leave by output 1.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; packets that are too short are pushed out of output 1
+- **arguments**: `ADDR`: the address; `OFFSET`: a number, or `src` (6) or `dst` (0); `ANNO`: offset of six
+  bytes of annotation that hold the address, instead of `ADDR`
+- **handlers**: `addr` (read/write)
+- **drop reasons**: `short-frame`
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+/// Where the address comes from.
+enum Source {
+    Given([u8; 6]),
+    Annotation(u8),
+}
+
+struct StoreEtherAddress {
+    source: Source,
+    offset: u16,
+}
+
+fn offset(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
+    match text.as_str().to_ascii_lowercase().as_str() {
+        "src" => Ok(6),
+        "dst" => Ok(0),
+        _ => parse::int_in(0..=2048)(text, names).map(|offset| offset as u16),
+    }
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    // With ANNO, the only bare argument is the offset.
+    let source = match args.keyword("ANNO", parse::any) {
+        Some(anno) => {
+            let anno = args.read(&anno, parse::int_in(0..=ANNO_BYTES as i64 - 6));
+            anno.map(|anno| Source::Annotation(anno as u8))
+        }
+        None => args.mandatory_positional("ADDR", parse::ether).map(Source::Given),
+    };
+    let offset = args.mandatory_positional("OFFSET", offset);
+    let fine = args.finish();
+    let source = source?;
+    let offset = offset?;
+    fine.then(|| Box::new(StoreEtherAddress { source, offset }) as Box<dyn Element>)
+}
+
+impl Element for StoreEtherAddress {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("StoreEtherAddress", shape.outputs);
+        let short = f.bad_block(1, "short-frame");
+        f.need(Base::Data, usize::from(self.offset) + 6, short);
+        let address = match self.source {
+            Source::Given(address) => {
+                let cell = f.cell("addr", to_number(address));
+                f.value(Inst::CellLoad(cell))
+            }
+            // The annotation holds the bytes of the address in their order, which no wide read gives.
+            Source::Annotation(anno) => {
+                (1..6).fold(f.load_anno(Anno { offset: anno, len: 1 }), |address, at| {
+                    let address = f.bin_const(BinOp::Shl, address, 8);
+                    let byte = f.load_anno(Anno { offset: anno + at, len: 1 });
+                    f.bin(BinOp::Or, address, byte)
+                })
+            }
+        };
+        f.store(Field::bytes(Base::Data, self.offset, 6), address);
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("addr")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "addr").then(|| cells.first().map(|cell| ether_text(from_number(*cell))))?
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "addr") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
+        *cell = to_number(written(value, parse::ether)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,287 @@
+//! `VLANEncap` and `VLANDecap`: put a VLAN tag into Ethernet frames and take it out.
+
+use super::header::{BACK_ADDRESS, FRONT, HEADER_BYTES, set_headers};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::value::{no_such_handler, written};
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::access::Access;
+use packet::anno;
+use packet::field::{Base, Field};
+
+/// The class.
+pub const VLAN_ENCAP: Class = Class {
+    name: "VLANEncap",
+    summary: "adds VLAN tag to Ethernet packets",
+    page: "\
+# VLANEncap([VLAN_TCI, VLAN_PCP, keywords VLAN_ID, NATIVE_VLAN, ETHERTYPE])
+
+Puts an 802.1Q tag into each Ethernet frame. Frames of the native VLAN stay as they are.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `VLAN_TCI`: tag control information, or `ANNO` to take it from the annotation; `VLAN_PCP`
+  (0 to 7, default 0): priority; `VLAN_ID` (0 to 0xFFF, default 0): identifier, where VLAN_TCI is not given;
+  `NATIVE_VLAN` (default 0): identifier that gets no tag, -1 for none; `ETHERTYPE` (default 0x8100)
+- **annotations**: reads `VLAN_TCI` with `VLAN_TCI ANNO`; sets the MAC header, and the network header
+  behind it
+- **handlers**: `vlan_tci`, `vlan_id`, `vlan_pcp`, `native_vlan`, `ethertype` (read/write)
+- **drop reasons**: `short-frame`: no two addresses in it; `no-headroom`: the frame fills its buffer
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_encap,
+};
+
+/// The class.
+pub const VLAN_DECAP: Class = Class {
+    name: "VLANDecap",
+    summary: "strips VLAN tag from Ethernet packets",
+    page: "\
+# VLANDecap([ANNO, keyword ETHERTYPE])
+
+Takes the outermost VLAN tag out of each Ethernet frame that has one.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `ANNO` (default true): whether the annotation is set; `ETHERTYPE` (default 0x8100): what
+  stands for a tag
+- **annotations**: sets `VLAN_TCI` (0 where there was no tag), the MAC header, and the network header
+  behind it
+- **difference**: the annotation holds the number in host order, as all annotations do here
+",
+    state: StateScope::None,
+    make: make_decap,
+    ..VLAN_ENCAP
+};
+
+/// Bytes of a tag.
+const TAG_BYTES: usize = 4;
+/// Type and tag control information, behind the addresses.
+const TAG: Field = Field::bytes(Base::Data, 12, 4);
+const NO_NATIVE: u64 = u64::MAX;
+const TCI_CELL: usize = 0;
+const NATIVE_CELL: usize = 1;
+const TYPE_CELL: usize = 2;
+
+struct VlanEncap {
+    /// `None`: from the annotation.
+    tci: Option<u16>,
+    native: Option<u16>,
+    ethertype: u16,
+}
+
+fn native_vlan(number: i64) -> Option<u16> {
+    u16::try_from(number).ok()
+}
+
+fn make_encap(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let given = args.positional("VLAN_TCI", |text, names| match text.as_str() {
+        "ANNO" => Ok(None),
+        _ => parse::u16(text, names).map(Some),
+    });
+    let pcp = args.positional("VLAN_PCP", parse::int_in(0..=7)).unwrap_or(0) as u16;
+    let id = args.keyword("VLAN_ID", parse::int_in(0..=0xfff)).unwrap_or(0) as u16;
+    let native = args.keyword("NATIVE_VLAN", parse::int_in(-1..=0xfff)).unwrap_or(0);
+    let ethertype = args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100);
+    let tci = match given {
+        Some(None) => None,
+        Some(Some(tci)) => Some(tci | pcp << 13),
+        None => Some(id | pcp << 13),
+    };
+    let native = native_vlan(native);
+    args.finish().then(|| Box::new(VlanEncap { tci, native, ethertype }) as Box<dyn Element>)
+}
+
+impl VlanEncap {
+    fn cells(&self) -> [u64; 3] {
+        let native = self.native.map_or(NO_NATIVE, u64::from);
+        [u64::from(self.tci.unwrap_or(0)), native, u64::from(self.ethertype)]
+    }
+}
+
+impl Element for VlanEncap {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("VLANEncap", shape.outputs);
+        for (name, init) in ["vlan_tci", "native_vlan", "ethertype"].into_iter().zip(self.cells()) {
+            f.cell(name, init);
+        }
+        let (untagged, cramped) = (f.block(), f.block());
+        let short = f.drop_block("short-frame");
+        f.need(Base::Data, 12, short);
+        let tci = match self.tci {
+            Some(_) => f.value(Inst::CellLoad(TCI_CELL as u16)),
+            None => f.load_anno(anno::VLAN_TCI),
+        };
+        let id = f.bin_const(BinOp::And, tci, 0xfff);
+        let native = f.value(Inst::CellLoad(NATIVE_CELL as u16));
+        let is_native = f.bin(BinOp::Eq, id, native);
+        f.leave_if(is_native, untagged);
+        f.room(TAG_BYTES, cramped);
+        let (front, back) = (f.load(FRONT), f.load(BACK_ADDRESS));
+        let ethertype = f.value(Inst::CellLoad(TYPE_CELL as u16));
+        let high = f.bin_const(BinOp::Shl, ethertype, 16);
+        let tag = f.bin(BinOp::Or, high, tci);
+        f.act(Inst::Push(TAG_BYTES as u16));
+        f.store(FRONT, front);
+        f.store(BACK_ADDRESS, back);
+        f.store(TAG, tag);
+        set_headers(&mut f, HEADER_BYTES + TAG_BYTES);
+        f.emit(0);
+        f.at(untagged);
+        set_headers(&mut f, HEADER_BYTES);
+        f.emit(0);
+        f.at(cramped);
+        let path = f.slow_path("headroom");
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            let mut addresses = [0; 12];
+            let whole = batch.bytes(index).copy_out(0, &mut addresses);
+            let packet = batch.packet_mut(index);
+            if !whole || !packet.make_headroom(TAG_BYTES) || !packet.push(TAG_BYTES) {
+                batch.drop(index, 0);
+                continue;
+            }
+            let from_anno = || {
+                let at = usize::from(anno::VLAN_TCI.offset);
+                u16::from_le_bytes([packet.anno[at], packet.anno[at + 1]])
+            };
+            let tci = self.tci.unwrap_or_else(from_anno);
+            packet.mac = packet.data();
+            packet.net = packet.data() + (HEADER_BYTES + TAG_BYTES) as u16;
+            let mut bytes = batch.bytes_mut(index);
+            let written =
+                bytes.copy_in(0, &addresses) && bytes.put_u16(12, self.ethertype) && bytes.put_u16(14, tci);
+            debug_assert!(written, "the packet is as long as the addresses and the tag");
+            batch.emit(index, 0);
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read_write("vlan_tci"),
+                Handler::read_write("vlan_id"),
+                Handler::read_write("vlan_pcp"),
+                Handler::read_write("native_vlan"),
+                Handler::read_write("ethertype"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        let tci = self.tci.unwrap_or(0);
+        match handler {
+            "vlan_tci" => Some(self.tci.map_or_else(|| "ANNO".to_string(), |tci| tci.to_string())),
+            "vlan_id" => Some((tci & 0xfff).to_string()),
+            "vlan_pcp" => Some((tci >> 13).to_string()),
+            "native_vlan" => Some(self.native.map_or_else(|| "-1".to_string(), |native| native.to_string())),
+            "ethertype" => Some(self.ethertype.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match (handler, self.tci) {
+            ("native_vlan", _) => self.native = native_vlan(written(value, parse::int_in(-1..=0xfff))?),
+            ("ethertype", _) => self.ethertype = written(value, parse::u16)?,
+            ("vlan_tci" | "vlan_id" | "vlan_pcp", None) => {
+                return Err("the tag comes from the annotation".into());
+            }
+            ("vlan_tci", _) => self.tci = Some(written(value, parse::u16)?),
+            ("vlan_id", Some(tci)) => {
+                let id = written(value, parse::int_in(0..=0xfff))? as u16;
+                self.tci = Some(tci & !0xfff | id);
+            }
+            ("vlan_pcp", Some(tci)) => {
+                let pcp = written(value, parse::int_in(0..=7))? as u16;
+                self.tci = Some(tci & 0x1fff | pcp << 13);
+            }
+            _ => return no_such_handler(handler),
+        }
+        cells.iter_mut().zip(self.cells()).for_each(|(cell, value)| *cell = value);
+        Ok(())
+    }
+}
+
+struct VlanDecap {
+    anno: bool,
+    ethertype: u16,
+}
+
+fn make_decap(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let anno = args.positional("ANNO", parse::bool).unwrap_or(true);
+    let ethertype = args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100);
+    args.finish().then(|| Box::new(VlanDecap { anno, ethertype }) as Box<dyn Element>)
+}
+
+impl VlanDecap {
+    fn leave(&self, f: &mut Builder, tci: ir::Value) {
+        set_headers(f, HEADER_BYTES);
+        if self.anno {
+            f.store_anno(anno::VLAN_TCI, tci);
+        }
+        f.emit(0);
+    }
+}
+
+impl Element for VlanDecap {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("VLANDecap", shape.outputs);
+        let untagged = f.block();
+        f.need(Base::Data, HEADER_BYTES + TAG_BYTES, untagged);
+        let tag = f.load(TAG);
+        let ethertype = f.bin_const(BinOp::Shr, tag, 16);
+        let tagged = f.bin_const(BinOp::Eq, ethertype, u64::from(self.ethertype));
+        f.check(tagged, untagged);
+        // The addresses move back over the tag.
+        let (front, back) = (f.load(FRONT), f.load(BACK_ADDRESS));
+        f.store(Field::bytes(Base::Data, TAG_BYTES as u16, 8), front);
+        f.store(Field::bytes(Base::Data, TAG_BYTES as u16 + 8, 4), back);
+        let tci = f.bin_const(BinOp::And, tag, 0xffff);
+        let tag_bytes = f.constant(TAG_BYTES as u64);
+        f.act(Inst::Pull(tag_bytes));
+        self.leave(&mut f, tci);
+        f.at(untagged);
+        let none = f.constant(0);
+        self.leave(&mut f, none);
+        Some(f.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::tests::cramped::{all_but, through_slow_path};
+
+    #[test]
+    fn a_frame_without_headroom_is_moved_or_dropped() {
+        let mut encap = VlanEncap { tci: Some(0x2005), native: None, ethertype: 0x8100 };
+        let (packet, bytes) = through_slow_path(&mut encap, &all_but(4)).unwrap();
+        let frame = all_but(4);
+        assert_eq!((&bytes[..12], &bytes[12..16]), (&frame[..12], &[0x81, 0, 0x20, 5][..]));
+        assert_eq!((&bytes[16..], packet.data()), (&frame[12..], 0));
+        assert_eq!((packet.mac, packet.net), (0, 18));
+        assert!(through_slow_path(&mut encap, &all_but(3)).is_none());
+        encap.tci = None;
+        let (_, bytes) = through_slow_path(&mut encap, &[0; 60]).unwrap();
+        assert_eq!(bytes[12..16], [0x81, 0, 0, 0]);
+    }
+}

@@ -1,0 +1,88 @@
+//! `IPClassifier`: IP packets to outputs by tcpdump-like patterns.
+
+use super::acl::LIMITS;
+use super::expr;
+use super::sorter::{Sorter, ip_plan};
+use click::config::unquote;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IPClassifier",
+    summary: "sorts IP packets by tcpdump-like patterns",
+    page: "\
+# IPClassifier(PATTERN_1, ..., PATTERN_N)
+
+Sends each packet to the output of the first pattern that it matches. The packet's IP header
+annotation must be set (`CheckIPHeader`, `MarkIPHeader`). A packet that matches nothing is dropped.
+
+A pattern is built from these tests:
+
+| test | matches |
+|---|---|
+| `[SRCDST] host ADDR`, `[SRCDST] net PREFIX` | IP addresses. A prefix is `10.0.0.0/8`, `10.0.0.0 mask 255.0.0.0`, or short, `204.152/16` |
+| `[SRCDST] [tcp\\|udp] port PORT` | ports, in first fragments |
+| `ip proto PROTO`, or a protocol's name alone | IP protocol |
+| `ip vers\\|hl\\|tos\\|dscp\\|id\\|len\\|ttl N` | fields of the IP header |
+| `ip frag`, `ip unfrag`, `ip ect`, `ip ce` | fragments; ECN-capable, congestion experienced |
+| `tcp opt FLAG`, or the flag alone | a TCP flag: `syn` `fin` `ack` `rst` `psh` `urg` |
+| `tcp win N`, `icmp type TYPE` | in first fragments |
+| `ip[POS:LEN] VALUE`, `transp[..]`, `tcp[..]`, `udp[..]`, … | bytes of a header |
+| `[SRCDST] ether host ADDR` | Ethernet addresses; the MAC header annotation must be set |
+| `vlan [ID]`, `qinq [ID]` | a VLAN tag; two tags: the inner one's identifier. The MAC header annotation must be set, here and for the next |
+| `mpls [LABEL]`, `arp`, `ethertype TYPE` | what stands behind up to two tags; only frames that are not IPv4 have it, which `Dispatch` sorts |
+| `ip6`, `[SRCDST] ip6 host ADDR`, `[SRCDST] ip6 net PREFIX`, `ip6 proto PROTO`, `[SRCDST] ip6 [tcp\\|udp] port PORT` | IPv6, in the same way; the next header and the ports are those right behind the IPv6 header |
+| `vxlan [VNI]`, `geneve [VNI]` | UDP to port 4789, 6081, in first fragments |
+| `true`, `false`; `-`, `any`, `all` alone | every packet; none; every packet |
+
+SRCDST is `src`, `dst`, `src or dst` (the default) or `src and dst`. A relation may stand before a
+value: `=` `==` `!=` `<` `<=` `>` `>=`, and a mask before that: `tcp[13] & 0x12 = 2`. Numbers may be a
+range: `src port 1024-65535`. `!=`, `<` and `<=` are the opposites of `=`, `>=` and `>` as a whole:
+`port != 80` means that neither port is 80.
+
+Tests are joined by `and` (`&&`, or nothing), `or` (`||`), `not` (`!`), `? :` and parentheses. A value
+alone repeats the qualifiers before it: `src port 80 or 81`. Words may be left out where that is clear:
+`10.0.0.0/24 and syn`. Names of `AddressInfo`, services and protocols may stand for their numbers.
+
+A test of bytes that the packet does not have fails. On a packet without an IP header all tests fail.
+
+- **ports**: 1 input, push; as many outputs as patterns
+- **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
+  place of these while packets flow
+- **drop reasons**: `no-match`
+- **difference**: ports are tested only where both are there (4 bytes), because they are read together
+- **difference**: ranges, `net 10` and `net 10 mask ...` are understood, because tcpdump does so
+- **difference**: `program` lists decisions over header fields, because that is what runs
+- **difference**: no `pattern` write handlers: `config` replaces them as a whole
+",
+    ports: "1/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let errors = cx.diags.errors();
+    let patterns = cx.patterns()?;
+    let mut rules = vec![];
+    for (output, text) in patterns.iter().enumerate() {
+        if let Some(pattern) = expr::parse(&unquote(text), cx.names, cx.diags) {
+            rules.push((pattern.expr, output as u32));
+        }
+    }
+    if cx.diags.errors() > errors {
+        return None;
+    }
+    let plan = ip_plan(cx, &rules, LIMITS)?;
+    for (output, text) in patterns.iter().enumerate() {
+        if !plan.decides(output as u32) {
+            cx.diags
+                .warning(text.span, "no packet matches this pattern")
+                .help("it contradicts itself, or patterns before it match all that it does");
+        }
+    }
+    Some(Box::new(Sorter::new("IPClassifier", plan)))
+}

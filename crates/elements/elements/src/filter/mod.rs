@@ -1,0 +1,37 @@
+//! `Classifier`, `IPClassifier`, `IPFilter`: packets sorted by what is in them.
+//!
+//! - [`expr`]: the expression language, with its own meaning (`click::filter`)
+//! - `formula`: expressions over the field table
+//! - `diagram`, `chain`: formulas to decision `graph`s
+//! - `boxes`, `acl`: long lists of rules to tables
+//! - `emit`, `plan`: graphs and tables to programs
+//! - `policies`: several expressions over frames at once
+//! - `sorter`: the element
+
+use element::class::Class;
+
+pub mod acl;
+mod boxes;
+mod chain;
+pub mod classbench;
+mod classifier;
+mod diagram;
+mod emit;
+mod formula;
+mod fuzz;
+mod graph;
+mod ip_classifier;
+mod ip_filter;
+mod plan;
+pub mod policies;
+mod ranges;
+mod sorter;
+
+pub use click::filter as expr;
+pub use fuzz::fuzz_expression;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[&classifier::CLASS, &ip_classifier::CLASS, &ip_filter::CLASS];
+
+#[cfg(test)]
+mod tests;

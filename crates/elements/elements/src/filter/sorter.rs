@@ -1,0 +1,77 @@
+//! The element behind the three classes: it runs a [`Plan`].
+
+use super::acl::AclTable;
+use super::expr::Expr;
+use super::plan::Plan;
+use element::configure::{Configure, Scope, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use ir::verify::VerifyError;
+use ir::{Program, Table};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use table::acl::RuleList;
+use table::acl::{AclError, Limits};
+
+/// An element that sorts packets by rules.
+pub struct Sorter {
+    class: &'static str,
+    plan: Arc<Plan>,
+    tables: Vec<AclTable>,
+}
+
+impl Sorter {
+    /// An element of a class.
+    pub fn new(class: &'static str, plan: Arc<Plan>) -> Sorter {
+        let tables = plan.tables().map(|acl| AclTable::new(acl.clone())).collect();
+        Sorter { class, plan, tables }
+    }
+}
+
+/// The plan of rules over IP packets; elements of all workers share it. `None` when they do not fit into the
+/// limits: that is told.
+pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) -> Option<Arc<Plan>> {
+    let mut hasher = DefaultHasher::new();
+    rules.hash(&mut hasher);
+    (limits.max_bytes, limits.max_build_ms).hash(&mut hasher);
+    // Other rules under the same name, in a configuration that replaces this one, are another plan.
+    let key = format!("{} {:016x}", cx.name, hasher.finish());
+    let made = cx.shared(Scope::AllWorkers, &key, || Plan::ip(rules, limits).map(Arc::new));
+    let made = made.unwrap_or_else(|| Arc::new(Plan::ip(rules, limits).map(Arc::new)));
+    match &*made {
+        Ok(plan) => Some(plan.clone()),
+        Err(AclError::OutOfBytes { rules, needed, limit }) => {
+            let (needed, limit) = (needed.div_ceil(1 << 20), limit >> 20);
+            let message = format!("{rules} boxes of rules take {needed} MiB at least, more than {limit}");
+            cx.error(cx.span, message)
+                .help(format!("write `TABLE_MEMORY {needed}` among an IPFilter's arguments"));
+            None
+        }
+        Err(error) => {
+            cx.error(cx.span, error.to_string());
+            None
+        }
+    }
+}
+
+impl Element for Sorter {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        Some(self.plan.program(self.class, shape.outputs))
+    }
+
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.tables.get_mut(index).map(|table| -> &mut dyn Table { table })
+    }
+
+    fn first_match(&self) -> Option<RuleList> {
+        self.plan.first_match()
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read("program")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == "program").then(|| self.plan.describe())
+    }
+}

@@ -1,0 +1,247 @@
+//! `FromDevice` and `FromDPDKDevice`: packets from a port.
+
+use super::files;
+use super::link_type;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Direction};
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::steering::{Owners, Spread};
+use element::vector::Vector;
+use element::work::Work;
+use ir::LIST_CAPACITY;
+use port::{Port, PortStats};
+use std::sync::Arc;
+
+/// The class.
+pub const FROM_DEVICE: Class = Class {
+    name: "FromDevice",
+    summary: "reads packets from a port",
+    page: "\
+# FromDevice(DEVNAME [, keywords])
+
+Receives packets from a port and pushes them out.
+
+- **ports**: no input; 1 or 2 push outputs. Packets that are not IP leave by the second when FORCE_IP is set
+- **arguments**: `DEVNAME`: a port of the chain file, a DPDK device (`net_pcap0,rx_pcap=in.pcap`), a PCI
+  address, a network interface or a capture file; `BURST` (packets at a time, default: the run's);
+  `ACTIVE` (bool, default true); `FORCE_IP` (bool, default false): emit only IP packets, with header and
+  destination annotations set. `SNIFFER`, `PROMISC`, `SNAPLEN`, `METHOD`, `CAPTURE`, `PROTOCOL`, `HEADROOM`,
+  `OUTBOUND`, `TIMESTAMP` are taken and have no effect
+- **annotations**: the MAC header, timestamp and packet type are set by the port
+- **workers**: each receives from a queue of its own, and hands packets to the worker that has their flow's state, where
+  the chain keeps any, or to share the work, where the port does not
+- **handlers**: `count`, `byte_count`, `encap` (read), `active` (read/write), `reset_counts` (write)
+- **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
+- **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket.
+  `BPF_FILTER` is refused: put an IPClassifier behind, which is compiled with the rest
+",
+    ports: "0/1-2",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+/// The class.
+pub const FROM_DPDK_DEVICE: Class = Class {
+    name: "FromDPDKDevice",
+    summary: "reads packets from a DPDK port",
+    page: "\
+# FromDPDKDevice(PORT [, keywords])
+
+As FromDevice, with the name and arguments of FastClick's element. `PORT` is a port of the chain file, a
+PCI address or a DPDK device string. `N_QUEUES`, `MAXTHREADS`, `NDESC`, `MODE`, `NUMA`, `PROMISC`,
+`RSS_AGGREGATE`, `PAINT_QUEUE`, `VERBOSE`, `SCALE`, `THREADOFFSET` and the like are taken and have no effect:
+each worker receives from its own queue.
+
+- **handlers**: `count`, `byte_count` (read), `active` (read/write), `reset_counts` (write)
+",
+    ports: "0/1",
+    make,
+    ..FROM_DEVICE
+};
+
+const NOT_IP: usize = 0;
+
+struct FromDevice {
+    port: Box<dyn Port>,
+    burst: Option<usize>,
+    active: bool,
+    /// The link type, where packets that are not IP are sorted out.
+    force_ip: Option<u32>,
+    second_output: bool,
+    /// Whose packets they are, where there are several workers.
+    owners: Option<Arc<Owners>>,
+    count: u64,
+    byte_count: u64,
+}
+
+/// Keywords of Click's and FastClick's elements that choose how a driver works; the port knows that.
+pub(super) const DRIVER_KEYWORDS: &[&str] = &[
+    "SNIFFER",
+    "PROMISC",
+    "SNAPLEN",
+    "METHOD",
+    "CAPTURE",
+    "PROTOCOL",
+    "HEADROOM",
+    "OUTBOUND",
+    "TIMESTAMP",
+    "N_QUEUES",
+    "MAXTHREADS",
+    "NDESC",
+    "MODE",
+    "NUMA",
+    "RSS_AGGREGATE",
+    "PAINT_QUEUE",
+    "VERBOSE",
+    "SCALE",
+    "THREADOFFSET",
+    "MTU",
+    "MAC",
+    "ALLOW_NONEXISTENT",
+    "UP_CALL",
+    "IQUEUE",
+    "BLOCKING",
+    "TIMEOUT",
+    "NO_PAD",
+    "DEBUG",
+    "QUEUE",
+    "NUM_RX",
+    "RSS",
+    "TCO",
+    "UCO",
+    "IPCO",
+];
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name = args.mandatory_positional("DEVNAME", parse::string);
+    let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let force_ip = args.keyword("FORCE_IP", parse::bool).unwrap_or(false);
+    if let Some(filter) = args.keyword("BPF_FILTER", parse::any).filter(|filter| !filter.is_empty()) {
+        let help = "put an IPClassifier behind the element";
+        args.error(filter.span, "filters of libpcap are not run here").help(help);
+    }
+    for keyword in DRIVER_KEYWORDS {
+        let _ = args.keyword(keyword, parse::any);
+    }
+    let fine = args.finish();
+    let name = name?;
+    let port = cx.open_port(&name, Direction::Receive)?;
+    if !files::note_port(cx, &name, Direction::Receive) {
+        return None;
+    }
+    let link_type = port.info().link_type;
+    if force_ip && !link_type::has_known_ip(link_type) {
+        let link = link_type::name(link_type);
+        cx.error(cx.config.span, format!("FORCE_IP knows nothing of packets of link type {link}"));
+        return None;
+    }
+    let (force_ip, second_output) = (force_ip.then_some(link_type), cx.shape.outputs > 1);
+    fine.then(|| {
+        let (count, byte_count) = (0, 0);
+        let owners = Owners::of(cx);
+        Box::new(FromDevice { port, burst, active, force_ip, second_output, owners, count, byte_count })
+            as Box<dyn Element>
+    })
+}
+
+impl FromDevice {
+    /// Keeps the IP packets of a vector, with their annotations.
+    fn keep_ip(&self, link_type: u32, vector: &mut Vector, work: &mut Work<'_>) {
+        let (mut kept, mut count) = ([0; LIST_CAPACITY], 0);
+        let (packets, list) = vector.parts();
+        for &index in list {
+            let Some(packet) = packets.get_mut(usize::from(index)) else { continue };
+            if link_type::mark_ip(packet, link_type) {
+                kept[count] = index;
+                count += 1;
+            } else if self.second_output {
+                work.emit(1, packet);
+            } else {
+                work.drop(NOT_IP, std::slice::from_ref(packet));
+            }
+        }
+        vector.relist(&kept[..count]);
+    }
+}
+
+impl Element for FromDevice {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-ip"]
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn spread(&self) -> Option<Spread> {
+        Some(Spread::new(Arc::clone(self.owners.as_ref()?), &self.port.info()))
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if !self.active {
+            return Progress::Idle;
+        }
+        let burst = self.burst.unwrap_or(work.burst());
+        let mut bytes = 0;
+        let received = vector.fill(burst, |free| {
+            let moved = self.port.receive(work.pool(), free);
+            bytes = moved.bytes;
+            moved.packets
+        });
+        if received == 0 {
+            return if self.port.is_finished() { Progress::Finished } else { Progress::Idle };
+        }
+        self.count += received as u64;
+        self.byte_count += bytes;
+        work.count_received(received);
+        if let Some(link_type) = self.force_ip {
+            self.keep_ip(link_type, vector, work);
+        }
+        Progress::Worked
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::sum("count"),
+                Handler::sum("byte_count"),
+                Handler::read("encap"),
+                Handler::read_write("active"),
+                Handler::write("reset_counts"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "count" => Some(self.count.to_string()),
+            "byte_count" => Some(self.byte_count.to_string()),
+            "encap" => Some(link_type::name(self.port.info().link_type)),
+            "active" => Some(self.active.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "reset_counts" => (self.count, self.byte_count) = (0, 0),
+            "active" => self.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?,
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        self.port.take_findings().iter().map(ToString::to_string).collect()
+    }
+
+    fn port_stats(&self) -> Option<(String, PortStats)> {
+        Some((self.port.name().to_string(), self.port.stats()))
+    }
+}

@@ -1,0 +1,20 @@
+//! Where packets come in and go out: devices, captures, summaries.
+
+use element::Class;
+
+pub mod files;
+mod from_device;
+pub mod link_type;
+mod process_nf;
+#[cfg(test)]
+mod tests;
+mod to_device;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[
+    &from_device::FROM_DEVICE,
+    &from_device::FROM_DPDK_DEVICE,
+    &process_nf::PROCESS_NF,
+    &to_device::TO_DEVICE,
+    &to_device::TO_DPDK_DEVICE,
+];

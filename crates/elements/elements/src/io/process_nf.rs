@@ -1,0 +1,481 @@
+//! `ProcessNF`: a network function that runs in a process of its own.
+
+use crate::steer::instances::Instances;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::nf::{Backs, Fate, NfLink};
+use element::vector::{Batch, Vector};
+use element::work::Work;
+use shm::descriptor::flag;
+use shm::{Packet, Pool};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The class.
+pub const PROCESS_NF: Class = Class {
+    name: "ProcessNF",
+    summary: "stands for a network function in a process of its own",
+    page: "\
+# ProcessNF(NAME [, keywords OF, NUMBER, OUTPUTS])
+
+Lends packets to an NF that a chain file runs with `runs = \"process\"`, and emits what comes back. The chain
+file puts it into the configuration; there is no other use for it.
+
+- **ports**: an input for each interface that the NF receives from, an output for each that it sends to; behind those
+  one for each input, for packets that an instance gives back while it takes none and others do
+- **arguments**: `NAME`: the NF, or one of its instances. `OF`: the NF that it is an instance of, `NUMBER`: which one,
+  from 0; `OUTPUTS`: how many of its outputs are the NF's
+- **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
+  NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
+  `bad-claims` (what it said of packets that is not so, by kind, a line each), `neighbours` (`wanted`: those that it
+  has the platform look for now; `refused`: those that it was refused, because they cannot be neighbours or were too
+  many; a line each), `bypassed` (packets that passed by the
+  NF while it did not run), `passed` (packets that it handed to the next NF of its trust group by itself), `copied`
+  (copies that were made at the border of its trust group, both ways), `missed` (packets that an observer had no room
+  for); and those that a program offers, which `handlers` lists
+- **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs;
+  `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before it took the
+  packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had the packet kept
+  for later; `no-such-output`: the NF named an output that it does not have; `not-back`: the run ended before the
+  packet came back; `segments`: the packet is larger than a slot; `observed`: an observer saw it, and sends
+  nothing on
+",
+    ports: "-/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerFlow,
+    make,
+};
+
+const REASONS: &[&str] = &[
+    "dropped-by-nf",
+    "nf-down",
+    "ring-full",
+    "not-taken",
+    "lost-with-nf",
+    "no-such-output",
+    "not-back",
+    "segments",
+    "kept-for-nf",
+    "observed",
+];
+const DROPPED: usize = 0;
+const DOWN: usize = 1;
+const FULL: usize = 2;
+const NOT_TAKEN: usize = 3;
+const LOST: usize = 4;
+const NO_OUTPUT: usize = 5;
+const NOT_BACK: usize = 6;
+const SEGMENTS: usize = 7;
+const KEPT: usize = 8;
+const OBSERVED: usize = 9;
+
+/// Packets that may wait for room in the ring.
+const MOST_WAITING: usize = 4096;
+/// Empty slots that are granted at a time.
+const GRANTS: usize = 64;
+/// How long an NF may move nothing while packets wait for it.
+const PATIENCE_NS: u64 = 250_000_000;
+
+/// Packets that come back from an NF in one turn, at most, but for a few: its outputs' rings and the return ring hold as
+/// many as the host lends.
+const MOST_BACK: usize = 4096;
+
+struct ProcessNf {
+    link: Box<dyn NfLink>,
+    outputs: usize,
+    /// Of one of several.
+    instance: Option<Instance>,
+    /// Packets that came back, while they are sorted.
+    back: Backs,
+    /// Packets that found the ring full, with the input that they came by, oldest first.
+    waiting: VecDeque<(usize, Packet)>,
+    /// When the NF last took or gave a packet.
+    moved_ns: u64,
+    /// The NF has moved nothing for too long: nobody waits for it until it does.
+    stuck: bool,
+    bypassed: u64,
+    /// Packets that the NF handed to the next one itself.
+    passed: u64,
+    missed: u64,
+    failed: Option<String>,
+}
+
+/// What one of several instances tells those who steer packets to them.
+struct Instance {
+    all: Arc<Instances>,
+    number: usize,
+    /// Packets that it has.
+    inside: u64,
+    /// Whether there are outputs for packets that it gives back.
+    gives_back: bool,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name = args.mandatory_positional("NAME", parse::string);
+    let of = args.keyword("OF", parse::string);
+    let number = args.keyword("NUMBER", parse::u8).unwrap_or(0);
+    let outputs = args.keyword("OUTPUTS", parse::u32);
+    let fine = args.finish();
+    let link = cx.open_nf(&name?)?;
+    let wired = cx.shape.outputs;
+    let outputs = outputs.map_or(wired, |outputs| wired.min(outputs as usize));
+    let instance = match of {
+        Some(of) => Some(Instance {
+            all: Instances::of(cx, of.as_str())?,
+            number: number.into(),
+            inside: 0,
+            gives_back: wired > outputs,
+        }),
+        None => None,
+    };
+    fine.then(|| {
+        Box::new(ProcessNf {
+            link,
+            outputs,
+            instance,
+            back: Backs::with_room(MOST_BACK),
+            waiting: VecDeque::new(),
+            moved_ns: 0,
+            stuck: false,
+            bypassed: 0,
+            passed: 0,
+            missed: 0,
+            failed: None,
+        }) as Box<dyn Element>
+    })
+}
+
+impl ProcessNf {
+    /// Keeps so many packets from now on.
+    fn hold(&mut self, count: usize, work: &mut Work<'_>) {
+        work.hold(count);
+        if let Some(instance) = &mut self.instance {
+            instance.inside += count as u64;
+            instance.all.set_fill(instance.number, instance.inside);
+        }
+    }
+
+    /// Lets go of so many.
+    fn release(&mut self, count: usize, work: &mut Work<'_>) {
+        work.release(count);
+        if let Some(instance) = &mut self.instance {
+            instance.inside = instance.inside.saturating_sub(count as u64);
+            instance.all.set_fill(instance.number, instance.inside);
+        }
+    }
+
+    /// Tells those who steer packets whether any are taken here; whether to give those back that came: none are, and
+    /// others take some.
+    fn gives_back(&self) -> bool {
+        let Some(instance) = &self.instance else { return false };
+        let is_up = self.link.is_up();
+        instance.all.set_up(instance.number, is_up);
+        !is_up && instance.gives_back && instance.all.up() != 0
+    }
+
+    /// Gives back what waits, for another instance; how much.
+    fn give_back_waiting(&mut self, work: &mut Work<'_>) -> usize {
+        let count = self.waiting.len();
+        self.release(count, work);
+        for (input, packet) in self.waiting.drain(..) {
+            work.emit(self.outputs + input, &packet);
+        }
+        count
+    }
+
+    /// Lends what waits, as much as there is room for; how much. While some is left, sources wait, but not for
+    /// an NF that is not there or has stopped moving: others want their packets.
+    fn lend_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
+        if self.waiting.is_empty() {
+            return 0;
+        }
+        if !self.link.is_up() {
+            if self.gives_back() {
+                return self.give_back_waiting(work);
+            }
+            if !self.link.waits_when_down() {
+                self.drop_waiting(DOWN, work);
+            }
+            return 0;
+        }
+        let mut lent = 0;
+        while let Some(&(input, _)) = self.waiting.front() {
+            vector.clear();
+            let run = self.waiting.iter().take_while(|(other, _)| *other == input).take(vector.room());
+            run.for_each(|(_, packet)| assert!(vector.push(packet), "there is room"));
+            let (packets, list) = vector.parts();
+            let done = self.link.lend(input, packets, list);
+            self.waiting.drain(..done);
+            lent += done;
+            if done < list.len() {
+                break;
+            }
+        }
+        vector.clear();
+        if lent == 0 && work.now_ns().saturating_sub(self.moved_ns) > PATIENCE_NS {
+            self.stuck = true;
+            self.drop_waiting(FULL, work);
+        } else if !self.waiting.is_empty() {
+            work.hold_sources();
+        }
+        lent
+    }
+
+    /// Grants the NF slots to make packets in.
+    fn grant(&mut self, vector: &mut Vector, work: &mut Work<'_>) {
+        loop {
+            let wanted = self.link.grants_wanted().min(GRANTS);
+            if wanted < GRANTS / 2 {
+                return;
+            }
+            vector.clear();
+            vector.fill(wanted, |packets| work.pool().alloc(packets));
+            let (packets, list) = vector.parts();
+            let granted = self.link.grant(packets, list);
+            work.pool().free(packets, &list[granted..]);
+            vector.clear();
+            if granted < wanted {
+                return;
+            }
+        }
+    }
+
+    /// Shows packets to an observer, and lets them go on: what it has no room for it misses, and nobody else.
+    fn show(&mut self, input: usize, batch: &mut Batch<'_>) {
+        let list = batch.list();
+        let mut rest = list;
+        while let Some((&index, behind)) = rest.split_first() {
+            let lent = self.link.lend(input, batch.packets(), rest);
+            if self.link.shares() {
+                rest[..lent].iter().for_each(|index| batch.packet_mut(*index).flags |= flag::SHARED);
+            }
+            rest = match lent {
+                // What is larger than a slot is not shown; behind a ring that is full nothing is.
+                0 if batch.packet(index).segments() == 1 => break,
+                0 => {
+                    self.missed += 1;
+                    behind
+                }
+                lent => &rest[lent..],
+            };
+        }
+        self.missed += rest.len() as u64;
+        let output = self.link.across(input).filter(|output| *output < self.outputs);
+        for &index in list {
+            match output {
+                Some(output) => batch.emit(index, output),
+                // It got a copy for itself, of a device that others opened, too.
+                None => batch.drop(index, OBSERVED),
+            }
+        }
+    }
+
+    fn drop_waiting(&mut self, reason: usize, work: &mut Work<'_>) {
+        self.release(self.waiting.len(), work);
+        for (_, packet) in self.waiting.drain(..) {
+            work.drop(reason, std::slice::from_ref(&packet));
+        }
+    }
+
+    /// Sends on or drops everything that came back; how much it was. The first packets of output 0 go into the
+    /// vector, which is empty and leaves first. Without one it is late, and nothing is sent on.
+    fn settle(&mut self, mut vector: Option<&mut Vector>, work: &mut Work<'_>) -> usize {
+        let late = vector.is_none();
+        for &(port, count) in self.back.passed() {
+            work.pass(port, count);
+        }
+        let passed: usize = self.back.passed().iter().map(|(_, count)| count).sum();
+        let is_lent = |fate: &&Fate| !matches!(fate, Fate::Made(_) | Fate::Unused);
+        self.release(passed + self.back.fates().iter().filter(is_lent).count(), work);
+        for (fate, mut packets) in self.back.runs() {
+            let fate = match fate {
+                Fate::Unused => {
+                    work.pool().free_all(packets);
+                    continue;
+                }
+                Fate::Made(port) => {
+                    work.count_made(packets.len());
+                    Fate::Output(port)
+                }
+                other => other,
+            };
+            let reason = match fate {
+                Fate::Output(port) if port < self.outputs && !late => {
+                    if let (0, Some(vector)) = (port, &mut vector) {
+                        let (now, later) = packets.split_at(packets.len().min(vector.room()));
+                        vector.fill(now.len(), |places| {
+                            places.copy_from_slice(now);
+                            now.len()
+                        });
+                        packets = later;
+                    }
+                    work.emit_all(port, packets);
+                    continue;
+                }
+                Fate::Output(port) if port < self.outputs => NOT_BACK,
+                Fate::Output(_) => NO_OUTPUT,
+                Fate::Dropped => DROPPED,
+                Fate::NotTaken if late => NOT_BACK,
+                Fate::NotTaken => NOT_TAKEN,
+                Fate::Lost | Fate::Kept if late => NOT_BACK,
+                Fate::Kept => KEPT,
+                // Slots that were granted are settled above.
+                Fate::Lost | Fate::Made(_) | Fate::Unused => LOST,
+            };
+            work.drop(reason, packets);
+        }
+        self.passed += passed as u64;
+        self.missed += self.back.missed() as u64;
+        let count = self.back.len() + passed;
+        self.back.clear();
+        count
+    }
+}
+
+impl Element for ProcessNf {
+    fn writes(&self) -> bool {
+        !self.link.observes()
+    }
+
+    fn note_writer(&mut self, writer: Option<&str>) {
+        self.link.let_share(writer.map(|writer| format!("`{writer}`, behind it, may write them")));
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn start(&mut self, _work: &mut Work<'_>) {
+        self.failed = self.link.start().err();
+        self.gives_back();
+    }
+
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.instance.is_some() && self.gives_back() {
+            return batch.list().iter().for_each(|index| batch.emit(*index, self.outputs + input));
+        }
+        if self.link.observes() {
+            self.show(input, batch);
+            return;
+        }
+        let (mut rest, mut kept) = (batch.list(), 0);
+        // Nobody overtakes who waits.
+        while self.waiting.is_empty() {
+            let lent = self.link.lend(input, batch.packets(), rest);
+            (rest, kept) = (&rest[lent..], kept + lent);
+            // What is larger than a slot stops it.
+            let Some((&index, behind)) = rest.split_first() else { break };
+            if batch.packet(index).segments() == 1 {
+                break;
+            }
+            batch.drop(index, SEGMENTS);
+            rest = behind;
+        }
+        if kept > 0 || (self.waiting.is_empty() && !self.stuck) {
+            (self.moved_ns, self.stuck) = (work.now_ns(), false);
+        }
+        let (is_up, waits) = (self.link.is_up(), self.link.waits_when_down());
+        let has_room = |waiting: usize, stuck: bool| waiting < MOST_WAITING && !stuck;
+        for &index in rest {
+            let bypass = || self.link.across(input).filter(|output| *output < self.outputs);
+            if !is_up
+                && self.link.is_bypassed()
+                && let Some(output) = bypass()
+            {
+                self.bypassed += 1;
+                batch.emit(index, output);
+                continue;
+            }
+            match is_up || waits {
+                _ if batch.packet(index).segments() != 1 => batch.drop(index, SEGMENTS),
+                true if has_room(self.waiting.len(), self.stuck && is_up) => {
+                    self.waiting.push_back((input, *batch.packet(index)));
+                    kept += 1;
+                }
+                true if is_up => batch.drop(index, FULL),
+                _ => batch.drop(index, DOWN),
+            }
+        }
+        self.hold(kept, work);
+        // Nobody waits for one that is not there.
+        if is_up && !self.waiting.is_empty() {
+            work.hold_sources();
+        }
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn works_alone(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        self.link.collect(&mut self.back);
+        // While nobody pushes, too, those who steer have to know.
+        self.gives_back();
+        let lent = self.lend_waiting(vector, work);
+        // An observer can write nothing, and nothing of it comes back: not the slots either.
+        if !self.link.observes() {
+            self.grant(vector, work);
+        }
+        if self.link.is_over() {
+            work.stop();
+        }
+        // Last, because what came back stays in the vector.
+        if self.settle(Some(vector), work) + lent == 0 {
+            return Progress::Idle;
+        }
+        (self.moved_ns, self.stuck) = (work.now_ns(), false);
+        Progress::Worked
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        self.link.stop(&mut self.back);
+        self.settle(None, work);
+        self.drop_waiting(NOT_BACK, work);
+    }
+
+    fn awaits(&self) -> bool {
+        !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const HANDLERS: &[Handler] = &[
+            Handler::concat("state"),
+            Handler::sum("restarts"),
+            Handler::concat("pid"),
+            Handler::read("kind"),
+            Handler::named("drops"),
+            Handler::named("counters"),
+            Handler::named("bad-claims"),
+            Handler::named("neighbours"),
+            Handler::sum("bypassed"),
+            Handler::sum("passed"),
+            Handler::sum("copied"),
+            Handler::sum("missed"),
+        ];
+        HANDLERS
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "bypassed" => Some(self.bypassed.to_string()),
+            "passed" => Some(self.passed.to_string()),
+            "missed" => Some(self.missed.to_string()),
+            other => self.link.status(other),
+        }
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        let mut findings: Vec<String> = self.failed.take().into_iter().collect();
+        findings.extend(self.link.take_findings());
+        findings
+    }
+}

@@ -1,0 +1,195 @@
+//! `ToDevice` and `ToDPDKDevice`: packets to a port.
+
+use super::files::{self, FLUSH_NS};
+use super::from_device::DRIVER_KEYWORDS;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Direction};
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::vector::{Batch, Vector};
+use element::work::Work;
+use port::{Port, PortStats};
+
+/// The class.
+pub const TO_DEVICE: Class = Class {
+    name: "ToDevice",
+    summary: "sends packets to a port",
+    page: "\
+# ToDevice(DEVNAME [, keywords])
+
+Sends packets out of a port: pulled ones as the port takes them, pushed ones at once.
+
+- **ports**: 1 input, push or pull; no output
+- **arguments**: `DEVNAME` as for FromDevice; `BURST` (packets pulled at a time, default: the run's).
+  Keywords that choose how Click's drivers work are taken and have no effect
+- **handlers**: `count`, `byte_count` (read), `reset_counts` (write)
+- **drop reasons**: `port-full`: pushed to a port that did not take it
+- **difference**: Click's ToDevice is pull only. A pushed packet that the port does not take is dropped
+  and counted; put a Queue in front to wait instead
+",
+    ports: "1/0-2",
+    processing: "a/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+/// The class.
+pub const TO_DPDK_DEVICE: Class = Class {
+    name: "ToDPDKDevice",
+    summary: "sends packets to a DPDK port",
+    page: "\
+# ToDPDKDevice(PORT [, keywords])
+
+As ToDevice, with the name and arguments of FastClick's element.
+
+- **handlers**: `count`, `byte_count` (read), `reset_counts` (write)
+- **drop reasons**: `port-full`
+- **difference**: keeps no internal queue (`IQUEUE`, `BLOCKING`, `TIMEOUT` have no effect): a burst is sent
+  when it arrives
+",
+    make,
+    ..TO_DEVICE
+};
+
+const PORT_FULL: usize = 0;
+
+struct ToDevice {
+    port: Box<dyn Port>,
+    burst: Option<usize>,
+    count: u64,
+    byte_count: u64,
+    /// Packets that were pulled and that the port did not take yet.
+    waiting: Vec<shm::Packet>,
+    next_flush_ns: u64,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name = args.mandatory_positional("DEVNAME", parse::string);
+    let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
+    for keyword in DRIVER_KEYWORDS {
+        let _ = args.keyword(keyword, parse::any);
+    }
+    let fine = args.finish();
+    let name = name?;
+    let port = cx.open_port(&name, Direction::Send)?;
+    if !port.can_send() {
+        cx.error(name.span, format!("nothing can be sent to `{}`", name.as_str()));
+        return None;
+    }
+    if !files::note_port(cx, &name, Direction::Send) {
+        return None;
+    }
+    let waiting = Vec::with_capacity(ir::LIST_CAPACITY);
+    let (count, byte_count, next_flush_ns) = (0, 0, 0);
+    let element = ToDevice { port, burst, count, byte_count, waiting, next_flush_ns };
+    fine.then(|| Box::new(element) as Box<dyn Element>)
+}
+
+impl ToDevice {
+    /// Sends listed packets; how many from the list's front the port took.
+    fn send(&mut self, packets: &mut [shm::Packet], list: &[u16], work: &mut Work<'_>) -> usize {
+        let moved = self.port.send(work.pool(), packets, list);
+        let sent = moved.packets.min(list.len());
+        self.count += sent as u64;
+        self.byte_count += moved.bytes;
+        work.count_sent(sent);
+        sent
+    }
+}
+
+impl Element for ToDevice {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["port-full"]
+    }
+
+    fn start(&mut self, _work: &mut Work<'_>) {
+        // A port that cannot be written tells it among its findings.
+        let _ = self.port.flush();
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let list = batch.list();
+        let sent = self.send(batch.packets(), list, work);
+        for &index in &list[sent..] {
+            batch.drop(index, PORT_FULL);
+        }
+    }
+
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if self.waiting.is_empty() {
+            let burst = self.burst.unwrap_or(work.burst());
+            work.pull(0, burst, vector);
+        } else {
+            work.release(self.waiting.len());
+            self.waiting.drain(..).for_each(|packet| {
+                vector.push(&packet);
+            });
+        }
+        if vector.is_empty() {
+            return Progress::Idle;
+        }
+        let (packets, list) = vector.parts();
+        let sent = self.send(packets, list, work);
+        // A port that is full makes the puller wait, as a device does: the queue in front fills.
+        self.waiting.extend(list[sent..].iter().map(|index| packets[usize::from(*index)]));
+        work.hold(self.waiting.len());
+        vector.clear();
+        if sent > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        if now_ns >= self.next_flush_ns {
+            self.next_flush_ns = now_ns + FLUSH_NS;
+            let _ = self.port.flush();
+        }
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        work.release(self.waiting.len());
+        work.drop(PORT_FULL, &self.waiting);
+        self.waiting.clear();
+        let _ = self.port.flush();
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("count"), Handler::sum("byte_count"), Handler::write("reset_counts")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "count" => Some(self.count.to_string()),
+            "byte_count" => Some(self.byte_count.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "reset_counts" => (self.count, self.byte_count) = (0, 0),
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        // A port that cannot store what was sent tells it among its findings.
+        let failed = self.port.flush().err().map(|error| error.to_string());
+        let found: Vec<String> = self.port.take_findings().iter().map(ToString::to_string).collect();
+        if found.is_empty() { failed.into_iter().collect() } else { found }
+    }
+
+    fn port_stats(&self) -> Option<(String, PortStats)> {
+        Some((self.port.name().to_string(), self.port.stats()))
+    }
+}

@@ -1,0 +1,112 @@
+//! `CheckICMPHeader`: checks ICMP headers.
+
+use super::complaint::{Complaints, Reason};
+use super::header::{from_network, transport_offset};
+use element::class::{Class, StateScope};
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use packet::Access;
+use packet::checksum::{Verdict, verify_icmp};
+use packet::field::{ICMP_TYPE, IP_PROTO};
+use shm::Packet;
+use shm::bytes::PacketBytes;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "CheckICMPHeader",
+    summary: "drops ICMP packets with bad header",
+    page: "\
+# CheckICMPHeader([keywords VERBOSE, DETAILS])
+
+Checks that packets are ICMP, that they are as long as their type needs, and that the ICMP checksum is
+right.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; bad packets are pushed out of output 1
+- **arguments**: `VERBOSE` (default false): prints every bad packet; `DETAILS` (default false): counts
+  by reason
+- **annotations**: needs the network and the transport header
+- **handlers**: `drops` (read): bad packets; `drop_details` (read, with `DETAILS`)
+- **drop reasons**: `not-icmp`, `bad-packet-length`, `bad-icmp-checksum`
+- **difference**: without `VERBOSE` nothing is printed for the first bad packet, because bad packets
+  are counted by reason
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| {
+        let element = cx.name.to_string();
+        let mut args = cx.args();
+        let complaints = Complaints::new(REASONS, "ICMP header check failed", element, &mut args);
+        args.finish().then(|| Box::new(CheckIcmp { complaints }) as Box<dyn Element>)
+    },
+};
+
+const PROTOCOL: usize = 0;
+const LENGTH: usize = 1;
+const CHECKSUM: usize = 2;
+const REASONS: &[Reason] = &[
+    Reason { name: "not-icmp", text: "not ICMP" },
+    Reason { name: "bad-packet-length", text: "bad packet length" },
+    Reason { name: "bad-icmp-checksum", text: "bad ICMP checksum" },
+];
+
+/// Bytes of an ICMP header.
+const HEADER: usize = 8;
+
+struct CheckIcmp {
+    complaints: Complaints,
+}
+
+/// The reason why a packet is bad.
+fn fault(packet: &Packet) -> Result<(), usize> {
+    let from_net = from_network(packet).ok_or(PROTOCOL)?;
+    let bytes = PacketBytes::new(&from_net);
+    if IP_PROTO.load(&bytes, 0) != Some(1) {
+        return Err(PROTOCOL);
+    }
+    let at = transport_offset(packet).ok_or(LENGTH)?;
+    let length = bytes.len().checked_sub(at).ok_or(LENGTH)?;
+    let fits = match ICMP_TYPE.load(&bytes, at).ok_or(LENGTH)? {
+        // Errors bring the IP header and 8 bytes of the packet that they are about (RFC 792).
+        3 | 4 | 5 | 11 | 12 => length >= HEADER + 28,
+        // Timestamps are three words.
+        13 | 14 => length == HEADER + 12,
+        15 | 16 => length == HEADER,
+        _ => length >= HEADER,
+    };
+    match verify_icmp(&bytes, at, length) {
+        _ if !fits => Err(LENGTH),
+        Verdict::Good => Ok(()),
+        _ => Err(CHECKSUM),
+    }
+}
+
+impl Element for CheckIcmp {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-icmp", "bad-packet-length", "bad-icmp-checksum"]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match fault(batch.packet(index)) {
+                Ok(()) => batch.emit(index, 0),
+                Err(reason) => self.complaints.complain(index, reason, batch, work),
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.complaints.handlers()
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        self.complaints.read(handler, cells)
+    }
+}

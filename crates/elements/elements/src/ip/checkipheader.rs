@@ -1,0 +1,266 @@
+//! `CheckIPHeader` and `CheckIPHeader2`: check the IP header.
+
+use super::argument::offset;
+use super::complaint::{Complaints, Reason};
+use click::config::{Args, Ip4Prefix, parse};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::{BinOp, BlockId};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::Access;
+use packet::anno;
+use packet::field::{Base, Field, IP_DST, IP_LEN, IP_SRC};
+use std::net::Ipv4Addr;
+
+macro_rules! page {
+    ($name:literal, $checksum:literal, $difference:literal) => {
+        concat!(
+            "# ",
+            $name,
+            "([OFFSET, keywords OFFSET, INTERFACES, BADSRC, GOODDST, CHECKSUM, VERBOSE, DETAILS])\n\n",
+            "Checks that packets have a right IPv4 header: length, version, header length, IP length, ",
+            "checksum\nand source address. Sets the header annotations, cuts off what lies behind the IP ",
+            "length (Ethernet\npadding), and sets the destination address annotation.\n\n",
+            "- **ports**: 1 input, 1 or 2 outputs, agnostic; bad packets are pushed out of output 1\n",
+            "- **arguments**: `OFFSET` (default 0): bytes before the IP header; `CHECKSUM` (default ",
+            $checksum,
+            "):\n  whether the checksum is checked; `BADSRC`: addresses that are no good sources; ",
+            "`GOODDST`:\n  packets to these addresses may have them all the same; `INTERFACES`: this ",
+            "router's addresses with\n  their prefixes: their networks' broadcast addresses, 0.0.0.0 ",
+            "and 255.255.255.255 are bad sources,\n  they themselves good destinations; `VERBOSE`: ",
+            "prints every bad packet; `DETAILS`: counts by reason\n",
+            "- **annotations**: sets `DST_IP`, the network and the transport header\n",
+            "- **handlers**: `drops` (read): bad packets; `drop_details` (read, with `DETAILS`)\n",
+            "- **drop reasons**: `tiny-packet`, `bad-ip-version`, `bad-ip-header-length`, ",
+            "`bad-ip-length`,\n  `bad-ip-checksum`, `bad-source-address`\n",
+            "- **difference**: without `VERBOSE` nothing is printed for the first bad packet, because ",
+            "bad packets\n  are counted by reason; a packet that is long enough but bad has its network ",
+            "header annotation set,\n  because the checks read the header by it",
+            $difference,
+            "\n"
+        )
+    };
+}
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "CheckIPHeader",
+    summary: "checks IP header",
+    page: page!("CheckIPHeader", "true", ""),
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, "CheckIPHeader", true),
+};
+
+/// The class that does not check checksums unless it is told to.
+pub const CLASS2: Class = Class {
+    name: "CheckIPHeader2",
+    summary: "checks IP header, no checksum",
+    page: page!("CheckIPHeader2", "false", ""),
+    make: |cx| make(cx, "CheckIPHeader2", false),
+    ..CLASS
+};
+
+const TINY: usize = 0;
+const VERSION: usize = 1;
+const HEADER_LENGTH: usize = 2;
+const LENGTH: usize = 3;
+const CHECKSUM: usize = 4;
+const SOURCE: usize = 5;
+const REASONS: &[Reason] = &[
+    Reason { name: "tiny-packet", text: "tiny packet" },
+    Reason { name: "bad-ip-version", text: "bad IP version" },
+    Reason { name: "bad-ip-header-length", text: "bad IP header length" },
+    Reason { name: "bad-ip-length", text: "bad IP length" },
+    Reason { name: "bad-ip-checksum", text: "bad IP checksum" },
+    Reason { name: "bad-source-address", text: "bad source address" },
+];
+const REASON_NAMES: &[&str] = &[
+    "tiny-packet",
+    "bad-ip-version",
+    "bad-ip-header-length",
+    "bad-ip-length",
+    "bad-ip-checksum",
+    "bad-source-address",
+    "impossible-length",
+];
+/// Cutting a chain that holds more than its IP length says failed: its segments contradict it.
+const IMPOSSIBLE: usize = 6;
+
+/// Version 4 and a header length of 5 words: the smallest first byte of a good header.
+const FIRST_BYTE: u64 = 0x45;
+
+struct CheckIpHeader {
+    class: &'static str,
+    offset: u16,
+    checksum: bool,
+    bad_sources: Vec<u32>,
+    good_destinations: Vec<u32>,
+    complaints: Complaints,
+}
+
+/// The addresses that are bad sources for every router.
+const NOBODY: [u32; 2] = [0, u32::MAX];
+
+fn addresses(list: Vec<Ipv4Addr>) -> impl Iterator<Item = u32> {
+    list.into_iter().map(u32::from)
+}
+
+fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<Box<dyn Element>> {
+    let element = cx.name.to_string();
+    let mut args = cx.args();
+    let (mut bad_sources, mut good_destinations): (Vec<u32>, Vec<u32>) = (vec![], vec![]);
+    let interfaces = args.keyword("INTERFACES", parse::list(parse::ip4_or_prefix));
+    if let Some(interfaces) = interfaces {
+        for Ip4Prefix { address, mask } in interfaces {
+            bad_sources.push(u32::from(address) | !u32::from(mask));
+            good_destinations.push(u32::from(address));
+        }
+        bad_sources.extend(NOBODY);
+    }
+    let bad = args.keyword("BADSRC", parse::list(parse::ip4));
+    bad_sources.extend(addresses(bad.unwrap_or_default()));
+    let good = args.keyword("GOODDST", parse::list(parse::ip4));
+    good_destinations.extend(addresses(good.unwrap_or_default()));
+    let complaints = Complaints::new(REASONS, "IP header check failed", element, &mut args);
+    let checksum = args.keyword("CHECKSUM", parse::bool).unwrap_or(checksum);
+    let at = offset_argument(&mut args, &mut bad_sources);
+    if !args.finish() {
+        return None;
+    }
+    bad_sources.sort_unstable();
+    bad_sources.dedup();
+    let offset = at.unwrap_or(0);
+    Some(Box::new(CheckIpHeader { class, offset, checksum, bad_sources, good_destinations, complaints }))
+}
+
+/// `OFFSET`, or Click's old form `BADSRC, OFFSET`, which makes 0.0.0.0 and 255.255.255.255 bad too.
+fn offset_argument(args: &mut Args<'_>, bad_sources: &mut Vec<u32>) -> Option<u16> {
+    let keyword = args.keyword("OFFSET", offset);
+    let rest = args.rest();
+    let (old, at) = match rest.as_slice() {
+        [] => return keyword,
+        [only] if only.as_str().bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'x') => {
+            return args.read(only, offset);
+        }
+        [old] => (old, None),
+        [old, at] => (old, Some(at)),
+        [_, _, extra, ..] => {
+            args.error(extra.span, "too many arguments").help("it takes OFFSET and keywords");
+            return None;
+        }
+    };
+    let list = args.read(old, parse::list(parse::ip4));
+    bad_sources.extend(addresses(list.unwrap_or_default()).chain(NOBODY));
+    at.and_then(|at| args.read(at, offset)).or(keyword)
+}
+
+impl CheckIpHeader {
+    /// Goes on only with packets of good sources, or with those to good destinations.
+    fn check_source(&self, f: &mut Builder, bad: BlockId) {
+        if self.bad_sources.is_empty() {
+            return;
+        }
+        let (good, suspect) = (f.block(), f.block());
+        let source = f.load(IP_SRC);
+        let cases = self.bad_sources.iter().map(|address| (u64::from(*address), suspect));
+        f.end(Term::Switch(source, cases.collect(), good));
+        f.at(suspect);
+        let destination = f.load(IP_DST);
+        let cases = self.good_destinations.iter().map(|address| (u64::from(*address), good));
+        f.end(Term::Switch(destination, cases.collect(), bad));
+        f.at(good);
+    }
+}
+
+impl Element for CheckIpHeader {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new(self.class, shape.outputs);
+        let bad = self.complaints.blocks(&mut f);
+        let trim = f.slow_path("trim-chain");
+        let offset = u64::from(self.offset);
+        f.need(Base::Data, usize::from(self.offset) + 20, bad.of(TINY));
+        let at = f.constant(offset);
+        f.act(Inst::SetBase(Base::Net, at));
+        // Version and header length in one comparison; which of them is wrong is found out later.
+        let first = f.load(Field::bytes(Base::Net, 0, 1));
+        let above = f.bin_const(BinOp::Sub, first, FIRST_BYTE);
+        let fits = f.bin_const(BinOp::Lt, above, 0x50 - FIRST_BYTE);
+        let odd = f.block();
+        f.check(fits, odd);
+        let words = f.bin_const(BinOp::And, first, 15);
+        let header = f.bin_const(BinOp::Shl, words, 2);
+        let length = f.load(IP_LEN);
+        let long = f.bin(BinOp::Le, header, length);
+        f.check(long, bad.of(LENGTH));
+        let end = f.bin_const(BinOp::Add, length, offset);
+        let there = f.value(Inst::Len);
+        let fits = f.bin(BinOp::Le, end, there);
+        f.check(fits, bad.of(LENGTH));
+        if self.checksum {
+            let sum = f.value(Inst::IpSum);
+            let right = f.bin_const(BinOp::Eq, sum, 0xffff);
+            f.check(right, bad.of(CHECKSUM));
+        }
+        self.check_source(&mut f, bad.of(SOURCE));
+        let trans = f.bin_const(BinOp::Add, header, offset);
+        f.act(Inst::SetBase(Base::Trans, trans));
+        let destination = f.load(IP_DST);
+        f.store_anno(anno::DST_IP, destination);
+        // Padding comes and goes with the traffic: cutting without a branch is cheaper than missing one.
+        let contiguous = f.value(Inst::Avail(Base::Data));
+        let all = f.value(Inst::Len);
+        let single = f.bin(BinOp::Eq, contiguous, all);
+        let chain = f.block();
+        f.check(single, chain);
+        f.act(Inst::Take(end));
+        f.emit(0);
+        f.at(chain);
+        f.end(Term::Slow(trim));
+
+        f.at(odd);
+        let version = f.bin_const(BinOp::Shr, first, 4);
+        let four = f.bin_const(BinOp::Eq, version, 4);
+        f.end(Term::Branch(four, bad.of(HEADER_LENGTH), bad.of(VERSION)));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        REASON_NAMES
+    }
+
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.complaints.tell(path, batch, work) {
+            return;
+        }
+        for &index in batch.list() {
+            let length = IP_LEN.load(&batch.bytes(index), usize::from(self.offset)).unwrap_or(0);
+            let end = usize::from(self.offset) + length as usize;
+            let excess = batch.bytes(index).len().saturating_sub(end);
+            if batch.packet_mut(index).take(excess) {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, IMPOSSIBLE);
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.complaints.handlers()
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        self.complaints.read(handler, cells)
+    }
+}

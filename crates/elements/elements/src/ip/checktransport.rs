@@ -1,0 +1,231 @@
+//! `CheckTCPHeader` and `CheckUDPHeader`: check transport headers.
+
+use super::complaint::{Complaints, Reason};
+use super::header::{from_network, transport_offset};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::checksum::{self, Verdict};
+use packet::field::{Base, IP_LEN, IP_PROTO, TCP_HL, UDP_LEN, UDP_SUM};
+use packet::view::Ipv4;
+use shm::Packet;
+use shm::bytes::PacketBytes;
+
+macro_rules! page {
+    ($name:literal, $checks:literal, $reasons:literal) => {
+        concat!(
+            "# ",
+            $name,
+            "([keywords VERBOSE, DETAILS])\n\n",
+            $checks,
+            "\n\n- **ports**: 1 input, 1 or 2 outputs, agnostic; bad packets are pushed out of output 1\n",
+            "- **arguments**: `VERBOSE` (default false): prints every bad packet; `DETAILS` (default false):\n",
+            "  counts by reason\n",
+            "- **annotations**: needs the network and the transport header\n",
+            "- **handlers**: `drops` (read): bad packets; `drop_details` (read, with `DETAILS`)\n",
+            "- **drop reasons**: ",
+            $reasons,
+            "\n- **difference**: without `VERBOSE` nothing is printed for the first bad packet, because bad\n",
+            "  packets are counted by reason\n"
+        )
+    };
+}
+
+/// `CheckTCPHeader`.
+pub const TCP: Class = Class {
+    name: "CheckTCPHeader",
+    summary: "drops TCP packets with bad header",
+    page: page!(
+        "CheckTCPHeader",
+        "Checks that packets are TCP, that their lengths agree, and that the TCP checksum is right.",
+        "`not-tcp`, `bad-packet-length`, `bad-tcp-checksum`"
+    ),
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| {
+        let element = cx.name.to_string();
+        let mut args = cx.args();
+        let complaints = Complaints::new(TCP_REASONS, "TCP header check failed", element, &mut args);
+        args.finish().then(|| Box::new(CheckTcp { complaints }) as Box<dyn Element>)
+    },
+};
+
+/// `CheckUDPHeader`.
+pub const UDP: Class = Class {
+    name: "CheckUDPHeader",
+    summary: "drops UDP packets with bad header",
+    page: page!(
+        "CheckUDPHeader",
+        "Checks that packets are UDP, that their lengths agree, and that the UDP checksum is right or 0.",
+        "`not-udp`, `bad-packet-length`, `bad-udp-checksum`"
+    ),
+    make: |cx: &mut Configure<'_>| {
+        let element = cx.name.to_string();
+        let mut args = cx.args();
+        let complaints = Complaints::new(UDP_REASONS, "UDP header check failed", element, &mut args);
+        args.finish().then(|| Box::new(CheckUdp { complaints }) as Box<dyn Element>)
+    },
+    ..TCP
+};
+
+const PROTOCOL: usize = 0;
+const LENGTH: usize = 1;
+const CHECKSUM: usize = 2;
+const TCP_REASONS: &[Reason] = &[
+    Reason { name: "not-tcp", text: "not TCP" },
+    Reason { name: "bad-packet-length", text: "bad packet length" },
+    Reason { name: "bad-tcp-checksum", text: "bad TCP checksum" },
+];
+const UDP_REASONS: &[Reason] = &[
+    Reason { name: "not-udp", text: "not UDP" },
+    Reason { name: "bad-packet-length", text: "bad packet length" },
+    Reason { name: "bad-udp-checksum", text: "bad UDP checksum" },
+];
+
+struct CheckTcp {
+    complaints: Complaints,
+}
+
+impl Element for CheckTcp {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("CheckTCPHeader", shape.outputs);
+        let bad = self.complaints.blocks(&mut f);
+        f.need(Base::Net, 20, bad.of(PROTOCOL));
+        let protocol = f.load(IP_PROTO);
+        let tcp = f.bin_const(BinOp::Eq, protocol, 6);
+        f.check(tcp, bad.of(PROTOCOL));
+        f.need(Base::Trans, 20, bad.of(LENGTH));
+        let (net, trans) = (f.value(Inst::Offset(Base::Net)), f.value(Inst::Offset(Base::Trans)));
+        let words = f.load(TCP_HL);
+        let four = f.constant(4);
+        let long = f.bin(BinOp::Lt, four, words);
+        f.check(long, bad.of(LENGTH));
+        // The header must end before the packet does, and that inside of what is there.
+        let header = f.bin_const(BinOp::Shl, words, 2);
+        let header_end = f.bin(BinOp::Add, trans, header);
+        let length = f.load(IP_LEN);
+        let end = f.bin(BinOp::Add, net, length);
+        let whole = f.bin(BinOp::Le, header_end, end);
+        f.check(whole, bad.of(LENGTH));
+        let there = f.value(Inst::Len);
+        let all = f.bin(BinOp::Le, end, there);
+        f.check(all, bad.of(LENGTH));
+        let sum = f.value(Inst::TransportSum(protocol));
+        let right = f.bin_const(BinOp::Eq, sum, 0xffff);
+        f.check(right, bad.of(CHECKSUM));
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-tcp", "bad-packet-length", "bad-tcp-checksum"]
+    }
+
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let told = self.complaints.tell(path, batch, work);
+        debug_assert!(told, "slow path {path}");
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.complaints.handlers()
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        self.complaints.read(handler, cells)
+    }
+}
+
+struct CheckUdp {
+    complaints: Complaints,
+}
+
+/// Verifies a datagram that ends before its IP packet does.
+fn udp_is_right(packet: &Packet) -> Option<bool> {
+    let (from_net, at) = (from_network(packet)?, transport_offset(packet)?);
+    let bytes = PacketBytes::new(&from_net);
+    let length = UDP_LEN.load(&bytes, at)? as u16;
+    let ip = Ipv4::at(0);
+    let pseudo = checksum::pseudo_ipv4(ip.src(&bytes)?, ip.dst(&bytes)?, 17, length);
+    Some(checksum::verify_udp(&bytes, at, usize::from(length), pseudo) == Verdict::Good)
+}
+
+impl Element for CheckUdp {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("CheckUDPHeader", shape.outputs);
+        let bad = self.complaints.blocks(&mut f);
+        let shorter = f.slow_path("shorter-than-ip");
+        let (unchecked, slow) = (f.block(), f.block());
+        f.need(Base::Net, 20, bad.of(PROTOCOL));
+        let protocol = f.load(IP_PROTO);
+        let udp = f.bin_const(BinOp::Eq, protocol, 17);
+        f.check(udp, bad.of(PROTOCOL));
+        f.need(Base::Trans, 8, bad.of(LENGTH));
+        let length = f.load(UDP_LEN);
+        let seven = f.constant(7);
+        let long = f.bin(BinOp::Lt, seven, length);
+        f.check(long, bad.of(LENGTH));
+        let trans = f.value(Inst::Offset(Base::Trans));
+        let end = f.bin(BinOp::Add, trans, length);
+        let there = f.value(Inst::Len);
+        let all = f.bin(BinOp::Le, end, there);
+        f.check(all, bad.of(LENGTH));
+        let given = f.load(UDP_SUM);
+        f.check(given, unchecked);
+        // The sum goes up to the IP length. Where the datagram ends before that, Rust does it.
+        let net = f.value(Inst::Offset(Base::Net));
+        let ip_length = f.load(IP_LEN);
+        let ip_end = f.bin(BinOp::Add, net, ip_length);
+        let same = f.bin(BinOp::Eq, end, ip_end);
+        f.check(same, slow);
+        let sum = f.value(Inst::TransportSum(protocol));
+        let right = f.bin_const(BinOp::Eq, sum, 0xffff);
+        f.check(right, bad.of(CHECKSUM));
+        f.emit(0);
+        f.at(unchecked);
+        f.emit(0);
+        f.at(slow);
+        f.end(Term::Slow(shorter));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-udp", "bad-packet-length", "bad-udp-checksum"]
+    }
+
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.complaints.tell(path, batch, work) {
+            return;
+        }
+        for &index in batch.list() {
+            if udp_is_right(batch.packet(index)) == Some(true) {
+                batch.emit(index, 0);
+            } else {
+                self.complaints.complain(index, CHECKSUM, batch, work);
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.complaints.handlers()
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        self.complaints.read(handler, cells)
+    }
+}

@@ -1,0 +1,141 @@
+//! Counting, telling and sorting out bad packets, as all `Check…Header` elements do.
+//!
+//! Each reason has a cell. A bad packet leaves by output 1 where that is wired, else it is dropped
+//! for the reason. With `VERBOSE` it takes a slow path first, which prints why. The reasons come first among
+//! an element's own ([`element::Element::reasons`]), in the same order.
+
+use click::config::{Args, parse};
+use element::handler::{Handler, Merge};
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BlockId;
+use ir::{Builder, Inst, Term};
+
+/// A reason: its name as a drop reason, and Click's words for it.
+pub struct Reason {
+    /// The name.
+    pub name: &'static str,
+    /// The words.
+    pub text: &'static str,
+}
+
+/// The reasons of an element and what the user wants to know of them.
+pub struct Complaints {
+    /// All reasons.
+    pub reasons: &'static [Reason],
+    /// How a message begins, such as `IP header check failed`.
+    pub what: &'static str,
+    /// The element's name.
+    pub element: String,
+    /// Whether every bad packet is told.
+    pub verbose: bool,
+    /// Whether counts by reason are shown.
+    pub details: bool,
+    /// Bad packets that the element's own code found, by reason: its program cannot count them.
+    pub found: Vec<u64>,
+}
+
+/// The handler that every element with complaints has.
+const DROPS: Handler = Handler::sum("drops");
+/// The one that `DETAILS` adds.
+const DETAILS: Handler = Handler { merge: Merge::Concat, ..Handler::read("drop_details") };
+
+/// Blocks for bad packets, by reason.
+pub struct BadBlocks(Vec<BlockId>);
+
+impl BadBlocks {
+    /// The block for a reason.
+    pub fn of(&self, reason: usize) -> BlockId {
+        self.0[reason]
+    }
+}
+
+impl Complaints {
+    /// Reads the keywords `VERBOSE` and `DETAILS`.
+    pub fn new(
+        reasons: &'static [Reason],
+        what: &'static str,
+        element: String,
+        args: &mut Args<'_>,
+    ) -> Complaints {
+        let verbose = args.keyword("VERBOSE", parse::bool).unwrap_or(false);
+        let details = args.keyword("DETAILS", parse::bool).unwrap_or(false);
+        Complaints { reasons, what, element, verbose, details, found: vec![0; reasons.len()] }
+    }
+
+    /// Without the keywords: nothing is told, counts by reason are not shown.
+    pub fn silent(reasons: &'static [Reason], element: String) -> Complaints {
+        let found = vec![0; reasons.len()];
+        Complaints { reasons, what: "", element, verbose: false, details: false, found }
+    }
+
+    /// Makes cells and a block for each reason; the current block stays. To be called before other
+    /// cells and slow paths are made.
+    pub fn blocks(&self, f: &mut Builder) -> BadBlocks {
+        let here = f.here();
+        let blocks = self.reasons.iter().map(|reason| {
+            let cell = f.cell(reason.name, 0);
+            let block = f.block();
+            f.at(block);
+            let one = f.constant(1);
+            f.act(Inst::CellAdd(cell, one));
+            if self.verbose {
+                let path = f.slow_path(reason.name);
+                f.end(Term::Slow(path));
+            } else {
+                f.emit_or_drop(1, reason.name);
+            }
+            block
+        });
+        let blocks = blocks.collect();
+        f.at(here);
+        BadBlocks(blocks)
+    }
+
+    /// Tells of packets that took the slow path of a reason; false for other slow paths.
+    pub fn tell(&self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) -> bool {
+        if !self.verbose || path >= self.reasons.len() {
+            return false;
+        }
+        batch.list().iter().for_each(|&index| self.send_off(index, path, batch, work));
+        true
+    }
+
+    /// A packet that the element's own code found to be bad.
+    pub fn complain(&mut self, index: u16, reason: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        self.found[reason] += 1;
+        self.send_off(index, reason, batch, work);
+    }
+
+    fn send_off(&self, index: u16, reason: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.verbose {
+            work.print(&format!("{}: {}: {}", self.element, self.what, self.reasons[reason].text));
+        }
+        batch.emit_or_drop(index, 1, reason);
+    }
+
+    /// The handlers.
+    pub fn handlers(&self) -> &'static [Handler] {
+        const PLAIN: &[Handler] = &[DROPS];
+        const DETAILED: &[Handler] = &[DROPS, self::DETAILS];
+        if self.details { DETAILED } else { PLAIN }
+    }
+
+    /// The value of a handler.
+    pub fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        // An opaque element has no cells.
+        let cell = |reason: usize| cells.get(reason).copied().unwrap_or(0);
+        let counts: Vec<u64> =
+            self.found.iter().enumerate().map(|(reason, found)| found + cell(reason)).collect();
+        match handler {
+            "drops" => Some(counts.iter().sum::<u64>().to_string()),
+            "drop_details" if self.details => {
+                let lines = counts.iter().zip(self.reasons);
+                let lines: Vec<String> =
+                    lines.map(|(count, reason)| format!("{count}\t{}", reason.text)).collect();
+                Some(lines.join("\n"))
+            }
+            _ => None,
+        }
+    }
+}

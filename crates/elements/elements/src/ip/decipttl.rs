@@ -1,0 +1,109 @@
+//! `DecIPTTL`: decrements the time to live.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "DecIPTTL",
+    summary: "decrements IP time-to-live, drops dead packets",
+    page: "\
+# DecIPTTL([keywords ACTIVE, MULTICAST])
+
+Decrements the time to live of IP packets and updates the checksum (RFC 1624). Packets whose time to
+live is 0 or 1 are not changed and leave by output 1; usually an ICMPError stands there.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; expired packets are pushed out of output 1
+- **arguments**: `ACTIVE` (default true): false lets all packets pass unchanged; `MULTICAST` (default
+  true): false lets packets to multicast addresses pass unchanged
+- **annotations**: needs the network header
+- **handlers**: `drops` (read): expired packets; `active` (read/write)
+- **drop reasons**: `ttl-expired`; `no-ip-header`: the network header is not set or cut off
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const DROPS: u16 = 0;
+const ACTIVE: u16 = 1;
+
+struct DecIpTtl {
+    active: bool,
+    multicast: bool,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let multicast = args.keyword("MULTICAST", parse::bool).unwrap_or(true);
+    args.finish().then(|| Box::new(DecIpTtl { active, multicast }) as Box<dyn Element>)
+}
+
+impl Element for DecIpTtl {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("DecIPTTL", shape.outputs);
+        let drops = f.cell("drops", 0);
+        // A cell, since the handler changes it while packets flow.
+        let active = f.cell("active", u64::from(self.active));
+        let (headless, untouched, expired) = (f.drop_block("no-ip-header"), f.block(), f.block());
+        let active = f.value(Inst::CellLoad(active));
+        f.check(active, untouched);
+        f.need(Base::Net, 20, headless);
+        if !self.multicast {
+            let destination = f.load(IP_DST);
+            let class = f.bin_const(BinOp::Shr, destination, 28);
+            let multicast = f.bin_const(BinOp::Eq, class, 0xe);
+            f.leave_if(multicast, untouched);
+        }
+        let ttl = f.load(IP_TTL);
+        let one = f.constant(1);
+        let alive = f.bin(BinOp::Lt, one, ttl);
+        f.check(alive, expired);
+        // The word of the time to live falls by 0x0100, whatever the protocol next to it is: to the
+        // sum that is the same as if a word of 0x0100 became 0.
+        let (before, after) = (f.constant(0x0100), f.constant(0));
+        let sum = f.load(IP_SUM);
+        let sum = f.value(Inst::CsumUpdate(sum, before, after, 16));
+        let ttl = f.bin(BinOp::Sub, ttl, one);
+        f.store(IP_TTL, ttl);
+        f.store(IP_SUM, sum);
+        f.emit(0);
+        f.at(untouched);
+        f.emit(0);
+        f.at(expired);
+        let one = f.constant(1);
+        f.act(Inst::CellAdd(drops, one));
+        f.emit_or_drop(1, "ttl-expired");
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("drops"), Handler::read_write("active")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        match handler {
+            "drops" => cells.get(usize::from(DROPS)).map(u64::to_string),
+            "active" => cells.get(usize::from(ACTIVE)).map(|active| (*active != 0).to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "active") = (cells.get_mut(usize::from(ACTIVE)), handler) else {
+            return Err(format!("there is no write handler `{handler}`"));
+        };
+        *cell = u64::from(super::value::boolean(value)?);
+        Ok(())
+    }
+}

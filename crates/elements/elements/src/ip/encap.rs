@@ -1,0 +1,387 @@
+//! `IPEncap` and `UDPIPEncap`: put packets into IP and UDP.
+
+use super::value;
+use click::config::{Args, Names, Parsed, parse};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::Access;
+use packet::anno;
+use packet::checksum::{self, UDP_CHECK};
+use packet::field::{Base, Field, IP_PAIR, IP_SUM, UDP_SUM};
+use shm::Packet;
+use shm::bytes::PacketBytesMut;
+
+/// `IPEncap`.
+pub const IP: Class = Class {
+    name: "IPEncap",
+    summary: "encapsulates packets in static IP header",
+    page: "\
+# IPEncap(PROTO, SRC, DST [, keywords TTL, DSCP, ECT, CE, TOS, DF])
+
+Puts an IP header in front of each packet.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `PROTO`: the protocol, by name or number; `SRC`, `DST`: addresses; `DST` may be
+  `DST_ANNO`: the destination address annotation; `TTL` (default 250); `DSCP` (0 to 62); `ECT`: false,
+  true (ECT(1)) or 2 (ECT(0)); `CE` (default false); `TOS`: the whole byte, in place of the three before;
+  `DF` (default false): don't fragment
+- **annotations**: sets `DST_IP`, the network and the transport header
+- **handlers**: `src`, `dst` (read/write)
+- **drop reasons**: `too-long`: the packet would be longer than 65535 bytes; `no-room`: there is no room
+  for a header
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_ip,
+};
+
+/// `UDPIPEncap`.
+pub const UDP: Class = Class {
+    name: "UDPIPEncap",
+    summary: "encapsulates packets in static UDP/IP headers",
+    page: "\
+# UDPIPEncap(SRC, SPORT, DST, DPORT [, CHECKSUM])
+
+Puts an IP and a UDP header in front of each packet.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `SRC`, `DST`: addresses; `SPORT`, `DPORT`: ports; `DST` may be `DST_ANNO`: the
+  destination address annotation; `CHECKSUM` (default true): whether the UDP checksum is computed
+- **annotations**: sets `DST_IP`, the network and the transport header
+- **handlers**: `src`, `sport`, `dst`, `dport` (read/write)
+- **drop reasons**: `too-long`: the packet would be longer than 65535 bytes; `no-room`: there is no room
+  for the headers
+",
+    make: make_udp,
+    ..IP
+};
+
+const TOO_LONG: usize = 0;
+const NO_ROOM: usize = 1;
+
+// Cell 0 is the identification.
+const SRC: u16 = 1;
+const DST: u16 = 2;
+const FROM_ANNO: u16 = 3;
+const SPORT: u16 = 4;
+const DPORT: u16 = 5;
+
+/// Don't fragment, in the word of flags and offset.
+const DONT_FRAGMENT: u16 = 0x4000;
+const UDP_PROTOCOL: u8 = 17;
+const IP_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
+
+/// Where the destination comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Destination {
+    Address(u32),
+    Annotation,
+}
+
+fn destination(text: &Spanned, names: &dyn Names) -> Parsed<Destination> {
+    if text.as_str() == "DST_ANNO" {
+        return Ok(Destination::Annotation);
+    }
+    let address = parse::ip4(text, names).map_err(|mistake| mistake.help("it may be DST_ANNO too"))?;
+    Ok(Destination::Address(u32::from(address)))
+}
+
+/// The UDP part.
+#[derive(Clone, Copy)]
+struct UdpPart {
+    sport: u16,
+    dport: u16,
+    checksum: bool,
+}
+
+struct Encap {
+    class: &'static str,
+    protocol: u8,
+    tos: u8,
+    ttl: u8,
+    flags: u16,
+    src: u32,
+    dst: Destination,
+    udp: Option<UdpPart>,
+    /// Identification of the first packet, and of the next one that takes the slow path.
+    id: u16,
+}
+
+/// Workers number their packets from different starts.
+fn first_id(cx: &Configure<'_>) -> u16 {
+    (cx.worker * 0x10000 / cx.workers.max(1)) as u16
+}
+
+fn ect(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
+    if text.as_str() == "2" {
+        return Ok(2);
+    }
+    parse::bool(text, names).map(u8::from).map_err(|mistake| mistake.help("it may be 2 too"))
+}
+
+fn make_ip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let (id, span) = (first_id(cx), cx.span);
+    let mut args = cx.args();
+    let protocol = args.mandatory_positional("PROTO", parse::protocol);
+    let src = args.mandatory_positional("SRC", parse::ip4);
+    let dst = args.mandatory_positional("DST", destination);
+    let ttl = args.keyword("TTL", parse::u8).unwrap_or(250);
+    let tos = type_of_service(&mut args);
+    let df = args.keyword("DF", parse::bool).unwrap_or(false);
+    if !args.finish() {
+        return None;
+    }
+    let tos = match tos {
+        Ok(tos) => tos,
+        Err(message) => {
+            cx.error(span, message);
+            return None;
+        }
+    };
+    let flags = if df { DONT_FRAGMENT } else { 0 };
+    let (protocol, src, dst) = (protocol?, u32::from(src?), dst?);
+    Some(Box::new(Encap { class: "IPEncap", protocol, tos, ttl, flags, src, dst, udp: None, id }))
+}
+
+/// The second byte of the header, or what is wrong with the keywords for it.
+fn type_of_service(args: &mut Args<'_>) -> Result<u8, &'static str> {
+    let tos = args.keyword("TOS", parse::u8);
+    let dscp = args.keyword("DSCP", parse::int_in(0..=62));
+    let ect = args.keyword("ECT", ect).unwrap_or(0);
+    let ce = args.keyword("CE", parse::bool).unwrap_or(false);
+    match (tos, dscp) {
+        (Some(_), Some(_)) => return Err("TOS and DSCP cannot both be set"),
+        (Some(_), None) if ect > 0 || ce => return Err("TOS and ECN bits cannot both be set"),
+        _ if ect > 0 && ce => return Err("at most one of ECT and CE can be set"),
+        _ => {}
+    }
+    let ecn = if ce { 3 } else { ect };
+    Ok(tos.unwrap_or_else(|| (dscp.unwrap_or(0) as u8) << 2 | ecn))
+}
+
+fn make_udp(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let id = first_id(cx);
+    let mut args = cx.args();
+    let src = args.mandatory_positional("SRC", parse::ip4);
+    let sport = args.mandatory_positional("SPORT", parse::udp_port);
+    let dst = args.mandatory_positional("DST", destination);
+    let dport = args.mandatory_positional("DPORT", parse::udp_port);
+    let checksum = args.positional("CHECKSUM", parse::bool).unwrap_or(true);
+    if !args.finish() {
+        return None;
+    }
+    let udp = Some(UdpPart { sport: sport?, dport: dport?, checksum });
+    let (src, dst) = (u32::from(src?), dst?);
+    let (class, protocol) = ("UDPIPEncap", UDP_PROTOCOL);
+    Some(Box::new(Encap { class, protocol, tos: 0, ttl: 250, flags: 0, src, dst, udp, id }))
+}
+
+impl Encap {
+    fn header_bytes(&self) -> usize {
+        IP_BYTES + if self.udp.is_some() { UDP_BYTES } else { 0 }
+    }
+
+    /// The first word of the header, without identification.
+    fn first_word(&self, length: u64) -> u64 {
+        (0x4500 | u64::from(self.tos)) << 48 | length << 32 | u64::from(self.flags)
+    }
+
+    fn second_word(&self) -> u64 {
+        u64::from(self.ttl) << 8 | u64::from(self.protocol)
+    }
+
+    /// Does what the program does, for a packet whose bytes have to be moved first.
+    fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
+        let bytes = self.header_bytes();
+        if packet.total() as usize + bytes > usize::from(u16::MAX) {
+            return Err(TOO_LONG);
+        }
+        if !packet.make_headroom(bytes) || !packet.push(bytes) {
+            return Err(NO_ROOM);
+        }
+        let at = usize::from(anno::DST_IP.offset);
+        let place = packet.anno.get_mut(at..at + 4).ok_or(NO_ROOM)?;
+        let dst = match self.dst {
+            Destination::Address(address) => {
+                place.copy_from_slice(&address.to_ne_bytes());
+                address
+            }
+            Destination::Annotation => place.iter().rev().fold(0, |acc, byte| acc << 8 | u32::from(*byte)),
+        };
+        (packet.net, packet.trans) = (packet.data(), packet.data() + IP_BYTES as u16);
+        let length = packet.total() as u16;
+        self.id = self.id.wrapping_add(1);
+        let first = self.first_word(u64::from(length)) | u64::from(self.id) << 16;
+        let mut view = PacketBytesMut::new(packet);
+        let written = view.put_u64(0, first)
+            && view.put_u32(8, (self.second_word() as u32) << 16)
+            && view.put_u32(12, self.src)
+            && view.put_u32(16, dst)
+            && checksum::set_ipv4_header(&mut view, 0, IP_BYTES)
+            && self.udp.is_none_or(|udp| {
+                let length = length - IP_BYTES as u16;
+                let ports = u32::from(udp.sport) << 16 | u32::from(udp.dport);
+                let pseudo = checksum::pseudo_ipv4(self.src.into(), dst.into(), UDP_PROTOCOL, length);
+                view.put_u32(IP_BYTES, ports)
+                    && view.put_u32(IP_BYTES + 4, u32::from(length) << 16)
+                    && (!udp.checksum
+                        || checksum::udp(&view, IP_BYTES, usize::from(length), pseudo)
+                            .is_some_and(|sum| view.put_u16(IP_BYTES + UDP_CHECK, sum)))
+            });
+        if written { Ok(()) } else { Err(NO_ROOM) }
+    }
+}
+
+impl Element for Encap {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new(self.class, shape.outputs);
+        let (address, from_anno) = match self.dst {
+            Destination::Address(address) => (address, 0),
+            Destination::Annotation => (0, 1),
+        };
+        let id = f.cell("id", u64::from(self.id));
+        let src = f.cell("src", u64::from(self.src));
+        let dst = f.cell("dst", u64::from(address));
+        let from_anno = f.cell("dst_anno", from_anno);
+        let (too_long, narrow) = (f.drop_block("too-long"), f.block());
+        let path = f.slow_path("no-headroom");
+        let bytes = self.header_bytes() as u16;
+        let length = f.value(Inst::Len);
+        let length = f.bin_const(BinOp::Add, length, u64::from(bytes));
+        let fits = f.bin_const(BinOp::Le, length, u64::from(u16::MAX));
+        f.check(fits, too_long);
+        f.room(usize::from(bytes), narrow);
+        f.act(Inst::Push(bytes));
+        let start = f.constant(0);
+        f.act(Inst::SetBase(Base::Net, start));
+        let transport = f.constant(IP_BYTES as u64);
+        f.act(Inst::SetBase(Base::Trans, transport));
+
+        let number = f.value(Inst::CellLoad(id));
+        let one = f.constant(1);
+        f.act(Inst::CellAdd(id, one));
+        let number = f.bin_const(BinOp::And, number, 0xffff);
+        let number = f.bin_const(BinOp::Shl, number, 16);
+        let shifted = f.bin_const(BinOp::Shl, length, 32);
+        let first = f.bin_const(BinOp::Or, shifted, self.first_word(0));
+        let first = f.bin(BinOp::Or, first, number);
+        f.store(Field::bytes(Base::Net, 0, 8), first);
+        f.store_const(Field::bytes(Base::Net, 8, 4), self.second_word() << 16);
+        let (from, to) = (f.value(Inst::CellLoad(src)), f.value(Inst::CellLoad(dst)));
+        let by_anno = f.value(Inst::CellLoad(from_anno));
+        let asked = f.load_anno(anno::DST_IP);
+        let to = f.value(Inst::Select(by_anno, asked, to));
+        f.store_anno(anno::DST_IP, to);
+        let from = f.bin_const(BinOp::Shl, from, 32);
+        let pair = f.bin(BinOp::Or, from, to);
+        f.store(IP_PAIR, pair);
+        let sum = f.value(Inst::IpSum);
+        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
+        f.store(IP_SUM, sum);
+        if let Some(udp) = self.udp {
+            let (sport, dport) = (f.cell("sport", udp.sport.into()), f.cell("dport", udp.dport.into()));
+            let (sport, dport) = (f.value(Inst::CellLoad(sport)), f.value(Inst::CellLoad(dport)));
+            let sport = f.bin_const(BinOp::Shl, sport, 48);
+            let dport = f.bin_const(BinOp::Shl, dport, 32);
+            let ports = f.bin(BinOp::Or, sport, dport);
+            let datagram = f.bin_const(BinOp::Sub, length, IP_BYTES as u64);
+            let datagram = f.bin_const(BinOp::Shl, datagram, 16);
+            let header = f.bin(BinOp::Or, ports, datagram);
+            f.store(Field::bytes(Base::Trans, 0, 8), header);
+            if udp.checksum {
+                let protocol = f.constant(u64::from(UDP_PROTOCOL));
+                let sum = f.value(Inst::TransportSum(protocol));
+                let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
+                // 0 would say that there is none (RFC 768).
+                let ones = f.constant(0xffff);
+                let sum = f.value(Inst::Select(sum, sum, ones));
+                f.store(UDP_SUM, sum);
+            }
+        }
+        f.emit(0);
+        f.at(narrow);
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["too-long", "no-room"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.encapsulate(batch.packet_mut(index)) {
+                Ok(()) => batch.emit(index, 0),
+                Err(reason) => batch.drop(index, reason),
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const IP: &[Handler] = &[Handler::read_write("src"), Handler::read_write("dst")];
+        const UDP: &[Handler] = &[IP[0], IP[1], Handler::read_write("sport"), Handler::read_write("dport")];
+        if self.udp.is_some() { UDP } else { IP }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        Some(match (handler, self.udp) {
+            ("src", _) => value::show_address(u64::from(self.src)),
+            ("dst", udp) => match self.dst {
+                Destination::Address(address) => value::show_address(u64::from(address)),
+                Destination::Annotation if udp.is_some() => "0.0.0.0".to_string(),
+                Destination::Annotation => "DST_ANNO".to_string(),
+            },
+            ("sport", Some(udp)) => udp.sport.to_string(),
+            ("dport", Some(udp)) => udp.dport.to_string(),
+            _ => return None,
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let mut set = |cell: u16, value: u64| {
+            if let Some(cell) = cells.get_mut(usize::from(cell)) {
+                *cell = value;
+            }
+        };
+        match (handler, &mut self.udp) {
+            ("src", _) => {
+                self.src = value::address(value)?;
+                set(SRC, u64::from(self.src));
+            }
+            ("dst", _) => {
+                self.dst = value::read(value, destination)?;
+                match self.dst {
+                    Destination::Address(address) => {
+                        set(DST, u64::from(address));
+                        set(FROM_ANNO, 0);
+                    }
+                    Destination::Annotation => set(FROM_ANNO, 1),
+                }
+            }
+            ("sport", Some(udp)) => {
+                udp.sport = value::read(value, parse::udp_port)?;
+                set(SPORT, u64::from(udp.sport));
+            }
+            ("dport", Some(udp)) => {
+                udp.dport = value::read(value, parse::udp_port)?;
+                set(DPORT, u64::from(udp.dport));
+            }
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! `FixIPSrc`: sets the source address of packets that ask for it.
+
+use super::setipchecksum::compute;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use ir::verify::VerifyError;
+use ir::{Builder, Program};
+use packet::anno;
+use packet::field::{Base, IP_SRC};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "FixIPSrc",
+    summary: "sets source field of IP packets if requested",
+    page: "\
+# FixIPSrc(IPADDR)
+
+Sets the source address of packets whose fix-source annotation is set to IPADDR, clears the
+annotation, and computes the header checksum. ICMPError sets the annotation: the address of the
+interface that an error leaves by is known only here.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `IPADDR`
+- **annotations**: reads and clears `FIX_IP_SRC`; needs the network header
+- **drop reasons**: `bad-ip-header`: the header is cut off or its length field wrong
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct FixIpSrc {
+    address: u32,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let address = args.mandatory_positional("IPADDR", parse::ip4);
+    let fine = args.finish();
+    let address = u32::from(address?);
+    fine.then(|| Box::new(FixIpSrc { address }) as Box<dyn Element>)
+}
+
+impl Element for FixIpSrc {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("FixIPSrc", shape.outputs);
+        let (bad, done) = (f.drop_block("bad-ip-header"), f.block());
+        let wanted = f.load_anno(anno::FIX_IP_SRC);
+        f.check(wanted, done);
+        f.need(Base::Net, 20, done);
+        let zero = f.constant(0);
+        f.store_anno(anno::FIX_IP_SRC, zero);
+        f.store_const(IP_SRC, u64::from(self.address));
+        compute(&mut f, bad);
+        f.jump(done);
+        f.at(done);
+        f.emit(0);
+        Some(f.finish())
+    }
+}

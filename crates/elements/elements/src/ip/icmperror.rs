@@ -1,0 +1,330 @@
+//! `ICMPError`: answers packets with ICMP errors.
+
+use super::header::from_network;
+use super::icmpname;
+use super::value;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use packet::anno::{self, ANNO_BYTES, Anno};
+use packet::checksum::{self, ICMP_CHECK, IPV4_CHECK};
+use packet::field::IP_HL;
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
+use std::net::Ipv4Addr;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ICMPError",
+    summary: "generates ICMP error packets",
+    page: "\
+# ICMPError(SRC, TYPE [, CODE, BADADDRS, keywords MTU, PMTU, SET_FIX_ANNO])
+
+Turns each packet into the ICMP error that answers it: from SRC to the packet's source, with the
+packet's IP header and the beginning of its payload. Sends none where RFC 1122 (3.2.2) and RFC 1812
+(4.3.2.7) say so. Not limited in rate: put a RatedSplitter or Shaper behind it.
+
+- **ports**: 1 input, 1 output, agnostic; the output belongs to the route lookup, as what a device
+  receives
+- **arguments**: `SRC`; `TYPE`: `unreachable`, `sourcequench`, `redirect`, `timeexceeded`,
+  `parameterproblem` or their number; `CODE` (default 0), by name or number: `net`, `host`, `protocol`,
+  `port`, `needfrag`; `net`, `host`; `transit`, `reassembly`; `erroratptr`, `missingopt`, `length`;
+  `BADADDRS`: addresses that get no errors, such as broadcast addresses; `MTU` (default 576): bytes of
+  the longest error; `PMTU` (default 0): the MTU that `needfrag` tells; `SET_FIX_ANNO` (default true)
+- **annotations**: reads `ICMP_PARAMPROB` (parameter problem) and `DST_IP` (redirect); sets `DST_IP`
+  and, unless told otherwise, `FIX_IP_SRC`; clears the others
+- **handlers**: `src`, `mtu`, `pmtu` (read/write)
+- **drop reasons**: of packets that get no error: `icmp-error`: is one itself; `bad-destination`:
+  broadcast, multicast, in BADADDRS; `link-broadcast`; `bad-source`: no host's address;
+  `later-fragment`; `source-routed`: for a redirect; `no-ip-header`; `no-room`
+- **difference**: the error keeps the packet's timestamp, because no clock is read for a packet
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const REASONS: &[&str] = &[
+    "icmp-error",
+    "bad-destination",
+    "link-broadcast",
+    "bad-source",
+    "later-fragment",
+    "source-routed",
+    "no-ip-header",
+    "no-room",
+];
+const IS_ERROR: usize = 0;
+const BAD_DESTINATION: usize = 1;
+const LINK_BROADCAST: usize = 2;
+const BAD_SOURCE: usize = 3;
+const LATER_FRAGMENT: usize = 4;
+const SOURCE_ROUTED: usize = 5;
+const NO_IP_HEADER: usize = 6;
+const NO_ROOM: usize = 7;
+
+const UNREACHABLE: u8 = 3;
+const REDIRECT: u8 = 5;
+const PARAMETER_PROBLEM: u8 = 12;
+const NEED_FRAGMENT: u8 = 4;
+/// Click's time to live of errors.
+const TTL: u8 = 200;
+/// Bytes of an IP header without options, of the longest one, and of an ICMP header.
+const IP_BYTES: usize = 20;
+const MOST_HEADER: usize = 60;
+const ICMP_BYTES: usize = 8;
+
+struct IcmpError {
+    src: u32,
+    kind: u8,
+    code: u8,
+    bad_addresses: Vec<u32>,
+    mtu: u32,
+    pmtu: u16,
+    set_fix_anno: bool,
+    id: u16,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    // Workers number their errors from different starts.
+    let id = (cx.worker * 0x10000 / cx.workers.max(1)) as u16;
+    let mut args = cx.args();
+    let src = args.mandatory_positional("SRC", parse::ip4);
+    let kind = args.mandatory_positional("TYPE", icmpname::error_type);
+    let code = args.positional("CODE", icmpname::code(kind.unwrap_or(UNREACHABLE))).unwrap_or(0);
+    let bad_addresses = args.positional("BADADDRS", parse::list(parse::ip4)).unwrap_or_default();
+    let mtu = args.keyword("MTU", parse::u32).unwrap_or(576);
+    let pmtu = args.keyword("PMTU", parse::u16).unwrap_or(0);
+    let set_fix_anno = args.keyword("SET_FIX_ANNO", parse::bool).unwrap_or(true);
+    let fine = args.finish();
+    let (src, kind) = (u32::from(src?), kind?);
+    let bad_addresses = bad_addresses.into_iter().map(u32::from).collect();
+    fine.then(|| {
+        Box::new(IcmpError { src, kind, code, bad_addresses, mtu, pmtu, set_fix_anno, id })
+            as Box<dyn Element>
+    })
+}
+
+/// What an error says of its packet beyond type and code.
+struct Question {
+    header: [u8; MOST_HEADER],
+    header_bytes: usize,
+    /// Length of the packet from its IP header on.
+    bytes: usize,
+}
+
+impl Question {
+    fn read(packet: &Packet) -> Option<Question> {
+        use packet::Access as _;
+        let from_net = from_network(packet)?;
+        let view = PacketBytes::new(&from_net);
+        let header_bytes = IP_HL.load(&view, 0)? as usize * 4;
+        let mut header = [0; MOST_HEADER];
+        let whole = header_bytes >= IP_BYTES && view.copy_out(0, header.get_mut(..header_bytes)?);
+        whole.then(|| Question { header, header_bytes, bytes: view.len() })
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        u32::from_be_bytes([self.header[at], self.header[at + 1], self.header[at + 2], self.header[at + 3]])
+    }
+
+    /// The source route that the packet has come along: place and bytes of a right source route
+    /// option.
+    fn source_route(&self) -> Option<(usize, &[u8])> {
+        let header = &self.header[..self.header_bytes];
+        let mut at = IP_BYTES;
+        while at < header.len() {
+            match header[at] {
+                0 => return None,
+                1 => {
+                    at += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            let length = usize::from(*header.get(at + 1)?);
+            let option = header.get(at..at + length).filter(|_| length >= 2)?;
+            let pointer = option.get(2).map_or(0, |pointer| usize::from(*pointer));
+            let routed = matches!(option[0], 131 | 137);
+            if routed && pointer >= 4 && pointer % 4 == 0 && pointer <= length + 1 {
+                return Some((at, option));
+            }
+            at += length;
+        }
+        None
+    }
+}
+
+fn read_anno(packet: &Packet, anno: Anno) -> u32 {
+    let at = usize::from(anno.offset);
+    let bytes = packet.anno.get(at..at + usize::from(anno.len)).unwrap_or_default();
+    bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u32::from(*byte))
+}
+
+/// The way back: the addresses that a source route has recorded, in reverse, behind a pointer to the
+/// first. Padded to whole words; bytes beyond the length are 0, the end of the option list.
+fn reversed(option: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
+    let mut back = [0; MOST_HEADER - IP_BYTES];
+    let length = usize::from(option[2]) - 1;
+    (back[0], back[1], back[2]) = (option[0], length as u8, 4);
+    let recorded = option.get(3..length).unwrap_or_default();
+    for (to, from) in back[3..].chunks_exact_mut(4).zip(recorded.rchunks_exact(4)) {
+        to.copy_from_slice(from);
+    }
+    (back, (length + 4) / 4 * 4)
+}
+
+impl IcmpError {
+    fn is_unicast(&self, address: u32) -> bool {
+        address != u32::MAX && address >> 28 != 0xe && !self.bad_addresses.contains(&address)
+    }
+
+    /// Whether errors may be sent to an address (RFC 1812 5.3.7, 4.2.2.11, 4.2.3.1).
+    fn is_host(&self, address: u32) -> bool {
+        let net = address >> 24;
+        self.is_unicast(address) && net != 0 && net != 127 && net < 240
+    }
+
+    /// Whether a packet gets an error; the reason why not.
+    fn may_answer(&self, packet: &Packet, question: &Question) -> Result<(), usize> {
+        use packet::Access as _;
+        if question.header[9] == 1 {
+            let from_net = from_network(packet).ok_or(NO_IP_HEADER)?;
+            let kind = PacketBytes::new(&from_net).u8(question.header_bytes);
+            if kind.is_none_or(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12)) {
+                return Err(IS_ERROR);
+            }
+        }
+        if !self.is_unicast(question.word(16)) {
+            return Err(BAD_DESTINATION);
+        }
+        let link = [PacketType::Broadcast as u8, PacketType::Multicast as u8];
+        if link.contains(&packet.packet_type) {
+            return Err(LINK_BROADCAST);
+        }
+        if !self.is_host(question.word(12)) {
+            return Err(BAD_SOURCE);
+        }
+        if u16::from_be_bytes([question.header[6], question.header[7]]) & 0x1fff != 0 {
+            return Err(LATER_FRAGMENT);
+        }
+        Ok(())
+    }
+
+    /// Turns a packet into its error.
+    fn answer(&mut self, packet: &mut Packet) -> Result<(), usize> {
+        use packet::Access as _;
+        let question = Question::read(packet).ok_or(NO_IP_HEADER)?;
+        self.may_answer(packet, &question)?;
+        let pointer = read_anno(packet, anno::ICMP_PARAMPROB);
+        let at_pointer = self.kind == PARAMETER_PROBLEM && self.code == 0;
+        let mut route = question.source_route();
+        if let Some((at, option)) = route {
+            if self.kind == REDIRECT {
+                return Err(SOURCE_ROUTED);
+            }
+            // A source route that is itself the problem is not followed back (RFC 1812 4.3.2.6).
+            if at_pointer && (at..at + option.len()).contains(&(pointer as usize)) {
+                route = None;
+            }
+        }
+        let (back, back_bytes) = route.map_or(([0; 40], 0), |(_, option)| reversed(option));
+        let ip_bytes = IP_BYTES + back_bytes;
+        let headers = ip_bytes + ICMP_BYTES;
+        let payload =
+            question.bytes.min((self.mtu as usize).min(usize::from(u16::MAX)).saturating_sub(headers));
+
+        let mut head = [0u8; MOST_HEADER + ICMP_BYTES];
+        head[0] = 0x40 | (ip_bytes / 4) as u8;
+        head[2..4].copy_from_slice(&((headers + payload) as u16).to_be_bytes());
+        self.id = self.id.wrapping_add(1);
+        head[4..6].copy_from_slice(&self.id.to_be_bytes());
+        (head[8], head[9]) = (TTL, 1);
+        head[12..16].copy_from_slice(&self.src.to_be_bytes());
+        head[16..20].copy_from_slice(&question.header[12..16]);
+        head[IP_BYTES..ip_bytes].copy_from_slice(&back[..back_bytes]);
+        let sum = checksum::ipv4_header(&head, 0, ip_bytes).ok_or(NO_ROOM)?;
+        head[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
+        let icmp = &mut head[ip_bytes..headers];
+        (icmp[0], icmp[1]) = (self.kind, self.code);
+        match (self.kind, self.code) {
+            (PARAMETER_PROBLEM, 0) => icmp[4] = pointer as u8,
+            (REDIRECT, _) => icmp[4..8].copy_from_slice(&read_anno(packet, anno::DST_IP).to_be_bytes()),
+            (UNREACHABLE, NEED_FRAGMENT) => icmp[6..8].copy_from_slice(&self.pmtu.to_be_bytes()),
+            _ => {}
+        }
+
+        let mut answer = from_network(packet).ok_or(NO_IP_HEADER)?;
+        let made = answer.take(question.bytes - payload)
+            && answer.make_headroom(headers)
+            && answer.push(headers)
+            && PacketBytesMut::new(&mut answer).copy_in(0, &head[..headers]);
+        if !made {
+            return Err(NO_ROOM);
+        }
+        let sum = checksum::icmp(&PacketBytes::new(&answer), ip_bytes, ICMP_BYTES + payload);
+        let place = ip_bytes + ICMP_CHECK;
+        if !sum.is_some_and(|sum| PacketBytesMut::new(&mut answer).put_u16(place, sum)) {
+            return Err(NO_ROOM);
+        }
+        self.annotate(&mut answer, question.word(12), ip_bytes);
+        *packet = answer;
+        Ok(())
+    }
+
+    /// What is known of an error: nothing but its headers and destination.
+    fn annotate(&self, answer: &mut Packet, destination: u32, ip_bytes: usize) {
+        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + ip_bytes as u16);
+        answer.anno = [0; ANNO_BYTES];
+        let at = usize::from(anno::DST_IP.offset);
+        answer.anno[at..at + 4].copy_from_slice(&destination.to_le_bytes());
+        answer.anno[usize::from(anno::FIX_IP_SRC.offset)] = u8::from(self.set_fix_anno);
+        (answer.packet_type, answer.flow_hash, answer.flags) = (PacketType::Host as u8, 0, 0);
+        answer.origin = NO_PORT;
+    }
+}
+
+impl Element for IcmpError {
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.answer(batch.packet_mut(index)) {
+                Ok(()) => batch.emit(index, 0),
+                Err(reason) => batch.drop(index, reason),
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("src"), Handler::read_write("mtu"), Handler::read_write("pmtu")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        Some(match handler {
+            "src" => Ipv4Addr::from(self.src).to_string(),
+            "mtu" => self.mtu.to_string(),
+            "pmtu" => self.pmtu.to_string(),
+            _ => return None,
+        })
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "src" => self.src = value::address(value)?,
+            "mtu" => self.mtu = value::read(value, parse::u32)?,
+            "pmtu" => self.pmtu = value::read(value, parse::u16)?,
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        }
+        Ok(())
+    }
+}

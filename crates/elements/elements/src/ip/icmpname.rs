@@ -1,0 +1,53 @@
+//! Names of ICMP error types and their codes, as Click has them.
+
+use click::config::{Names, Parsed, parse};
+use diag::{Diagnostic, Spanned, did_you_mean};
+
+/// Error types.
+const TYPES: &[(&str, u8)] = &[
+    ("unreachable", 3),
+    ("sourcequench", 4),
+    ("redirect", 5),
+    ("timeexceeded", 11),
+    ("parameterproblem", 12),
+];
+
+/// Codes by type.
+const CODES: &[(u8, &[(&str, u8)])] = &[
+    (3, &[("net", 0), ("host", 1), ("protocol", 2), ("port", 3), ("needfrag", 4), ("srcroutefail", 5)]),
+    (5, &[("net", 0), ("host", 1)]),
+    (11, &[("transit", 0), ("reassembly", 1)]),
+    (12, &[("erroratptr", 0), ("missingopt", 1), ("length", 2)]),
+];
+
+fn named(what: &str, text: &Spanned, names: &dyn Names, known: &[(&str, u8)]) -> Parsed<u8> {
+    if let Some((_, number)) = known.iter().find(|(name, _)| *name == text.as_str()) {
+        return Ok(*number);
+    }
+    parse::u8(text, names).map_err(|_| {
+        let suggestion = did_you_mean(text.as_str(), known.iter().map(|(name, _)| *name));
+        let error = Diagnostic::error(text.span, format!("`{text}` is no ICMP {what}"));
+        match suggestion {
+            Some(help) => error.help(help),
+            None => error.help("a name or a number from 0 to 255 is expected"),
+        }
+    })
+}
+
+/// Reads an ICMP type that is an error.
+pub(super) fn error_type(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
+    let kind = named("type", text, names, TYPES)?;
+    if TYPES.iter().any(|(_, number)| *number == kind) {
+        return Ok(kind);
+    }
+    let message = format!("ICMP type {kind} is not an error type");
+    Err(Diagnostic::error(text.span, message).help("error types are 3, 4, 5, 11 and 12"))
+}
+
+/// Reads a code of an ICMP type.
+pub(super) fn code(kind: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u8> {
+    move |text, names| {
+        let known = CODES.iter().find(|(of, _)| *of == kind).map_or(&[][..], |(_, codes)| codes);
+        named("code", text, names, known)
+    }
+}

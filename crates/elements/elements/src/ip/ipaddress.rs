@@ -1,0 +1,136 @@
+//! `GetIPAddress` and `SetIPAddress`: set an address annotation, from the packet or to a constant.
+
+use super::argument::{annotation, offset};
+use super::value;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::anno::{self, Anno};
+use packet::field::{Base, Field, IP_DST, IP_SRC};
+
+/// `GetIPAddress`.
+pub const GET: Class = Class {
+    name: "GetIPAddress",
+    summary: "sets destination IP address annotation from packet data",
+    page: "\
+# GetIPAddress(OFFSET [, ANNO, keyword IP])
+
+Copies the 4 bytes at OFFSET to the destination address annotation. OFFSET is usually 16, where the
+destination stands in an IP packet.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `OFFSET`, bytes from the packet's start; `ANNO` (default `DST_IP`): another annotation
+  of 4 bytes; `IP`: `src` or `dst`, in place of OFFSET: that address of the IP header
+- **annotations**: sets `ANNO`; with `IP` needs the network header
+- **drop reasons**: `short-packet`: the bytes are not there
+- **difference**: packets that are too short are dropped, because Click reads what stands behind them
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: make_get,
+};
+
+/// `SetIPAddress`.
+pub const SET: Class = Class {
+    name: "SetIPAddress",
+    summary: "sets destination IP address annotations",
+    page: "\
+# SetIPAddress(IPADDR [, keyword ANNO])
+
+Sets the destination address annotation to IPADDR.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `IPADDR`; `ANNO` (default `DST_IP`): another annotation of 4 bytes
+- **annotations**: sets `ANNO`
+- **handlers**: `addr` (read/write)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_set,
+};
+
+struct Get {
+    field: Field,
+    anno: Anno,
+}
+
+fn make_get(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let span = cx.span;
+    let mut args = cx.args();
+    let offset = args.positional("OFFSET", offset);
+    let anno = args.positional("ANNO", annotation(4)).unwrap_or(anno::DST_IP);
+    let header = args.keyword("IP", parse::keyword(&[("src", IP_SRC), ("dst", IP_DST)]));
+    if !args.finish() {
+        return None;
+    }
+    let field = match (offset, header) {
+        (Some(offset), None) => Field::bytes(Base::Data, offset, 4),
+        (None, Some(field)) => field,
+        _ => {
+            cx.error(span, "one of OFFSET and IP must be set, and only one");
+            return None;
+        }
+    };
+    Some(Box::new(Get { field, anno }))
+}
+
+impl Element for Get {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("GetIPAddress", shape.outputs);
+        let short = f.drop_block("short-packet");
+        f.need(self.field.base, usize::from(self.field.end_byte()), short);
+        let address = f.load(self.field);
+        f.store_anno(self.anno, address);
+        f.emit(0);
+        Some(f.finish())
+    }
+}
+
+struct Set {
+    address: u32,
+    anno: Anno,
+}
+
+fn make_set(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let address = args.mandatory_positional("IPADDR", parse::ip4);
+    let anno = args.keyword("ANNO", annotation(4)).unwrap_or(anno::DST_IP);
+    let fine = args.finish();
+    let address = u32::from(address?);
+    fine.then(|| Box::new(Set { address, anno }) as Box<dyn Element>)
+}
+
+impl Element for Set {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("SetIPAddress", shape.outputs);
+        let address = f.cell("addr", u64::from(self.address));
+        let address = f.value(Inst::CellLoad(address));
+        f.store_anno(self.anno, address);
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read_write("addr")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "addr").then(|| cells.first().map(|address| value::show_address(*address)))?
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "addr") = (cells.first_mut(), handler) else {
+            return Err(format!("there is no write handler `{handler}`"));
+        };
+        *cell = u64::from(value::address(value)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,272 @@
+//! `IPFragmenter`: cuts long packets into fragments.
+
+use super::header::from_network;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::checksum::{IPV4_CHECK, Sum};
+use packet::field::{Base, IP_HL};
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::descriptor::NO_HEADER;
+use std::net::Ipv4Addr;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IPFragmenter",
+    summary: "fragments large IP packets",
+    page: "\
+# IPFragmenter(MTU [, HONOR_DF, VERBOSE, keyword HEADROOM])
+
+Cuts IP packets longer than MTU into fragments. Packets that must not be fragmented leave by output 1;
+usually ICMPError(..., unreachable, needfrag) stands there. What stands before the IP header stays
+with the first fragment only: strip it first.
+
+- **ports**: 1 input, 1 or 2 outputs, push
+- **arguments**: `MTU`: bytes, at least 8; `HONOR_DF` (default true): false fragments packets that say
+  not to as well, with a new identification; `VERBOSE` (default false): prints each packet that must
+  not be fragmented; `HEADROOM`: bytes to be free before fragments
+- **annotations**: copied to all fragments; needs the network header
+- **handlers**: `drops` (read): packets that must not be fragmented; `fragments` (read): made ones
+- **drop reasons**: `must-not-fragment`: the packet says so, or MTU has no room for 8 bytes;
+  `no-ip-header`: the network header is not set or cut off; `no-buffer`: there are not enough buffers for
+  all fragments
+- **difference**: `HEADROOM` has no effect, because all buffers here have the same; without `VERBOSE`
+  nothing is printed, because the packets are counted
+",
+    ports: "1/1-2",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const MUST_NOT: usize = 0;
+const NO_IP_HEADER: usize = 1;
+const NO_BUFFER: usize = 2;
+
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS: u16 = 0x2000;
+const IP_BYTES: usize = 20;
+const MOST_HEADER: usize = 60;
+/// The longest IP packet.
+const MOST_PACKET: usize = u16::MAX as usize;
+
+struct IpFragmenter {
+    mtu: u32,
+    honor_df: bool,
+    verbose: bool,
+    drops: u64,
+    fragments: u64,
+    /// State of the generator of identifications.
+    random: u64,
+    /// Bytes of the packet at hand, and of a fragment of it.
+    whole: Vec<u8>,
+    part: Vec<u8>,
+    made: Vec<Packet>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let random = 0x9e37_79b9_7f4a_7c15 ^ cx.worker as u64;
+    let mut args = cx.args();
+    let mtu = args.mandatory_positional("MTU", parse::int_in(8..=i64::from(u32::MAX)));
+    let honor_df = args.positional("HONOR_DF", parse::bool).unwrap_or(true);
+    let verbose = args.positional("VERBOSE", parse::bool).unwrap_or(false);
+    args.keyword("HEADROOM", parse::u32);
+    let fine = args.finish();
+    let mtu = mtu? as u32;
+    fine.then(|| {
+        let (whole, part) = (Vec::with_capacity(MOST_PACKET), Vec::with_capacity(MOST_PACKET));
+        let (drops, fragments, made) = (0, 0, vec![]);
+        let new = IpFragmenter { mtu, honor_df, verbose, drops, fragments, random, whole, part, made };
+        Box::new(new) as Box<dyn Element>
+    })
+}
+
+/// The options that stand in every fragment (RFC 791), padded to whole words.
+fn copied_options(options: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
+    let mut copied = [0; MOST_HEADER - IP_BYTES];
+    let (mut at, mut used) = (0, 0);
+    while let Some(&kind) = options.get(at) {
+        let length = match kind {
+            0 => break,
+            1 => 1,
+            _ => options.get(at + 1).map_or(0, |length| usize::from(*length)),
+        };
+        let Some(option) = options.get(at..at + length).filter(|option| !option.is_empty()) else { break };
+        if kind & 0x80 != 0 {
+            copied[used..used + length].copy_from_slice(option);
+            used += length;
+        }
+        at += length;
+    }
+    (copied, used.div_ceil(4) * 4)
+}
+
+fn set_checksum(header: &mut [u8]) {
+    header[IPV4_CHECK..IPV4_CHECK + 2].fill(0);
+    let sum = Sum::ZERO.add_bytes(header).checksum();
+    header[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+impl IpFragmenter {
+    fn next_random(&mut self) -> u16 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 32) as u16
+    }
+
+    /// Reads a packet from its IP header on: bytes of the header and of the whole by its own length.
+    fn read(&mut self, packet: &Packet) -> Option<(usize, usize)> {
+        use packet::Access as _;
+        let from_net = from_network(packet)?;
+        let bytes = PacketBytes::new(&from_net);
+        let header = IP_HL.load(&bytes, 0)? as usize * 4;
+        let length = usize::from(bytes.u16(2)?);
+        if header < IP_BYTES || length < header || length > bytes.len() {
+            return None;
+        }
+        self.whole.resize(length, 0);
+        bytes.copy_out(0, &mut self.whole).then_some((header, length))
+    }
+
+    /// Makes the fragments behind the first, which `first` is going to be; the first's payload.
+    fn make_rest(&mut self, first: &Packet, header: usize, work: &mut Work<'_>) -> Result<usize, usize> {
+        let off = u16::from_be_bytes([self.whole[6], self.whole[7]]);
+        let space = (self.mtu as usize).saturating_sub(header) & !7;
+        if (off & DONT_FRAGMENT != 0 && self.honor_df) || space < 8 {
+            return Err(MUST_NOT);
+        }
+        if off & DONT_FRAGMENT != 0 {
+            // Who forbids fragments need not number packets apart.
+            let id = self.next_random().to_be_bytes();
+            self.whole[4..6].copy_from_slice(&id);
+        }
+        let had_more = off & MORE_FRAGMENTS;
+        let base = off & !DONT_FRAGMENT & !MORE_FRAGMENTS;
+        let (options, option_bytes) = copied_options(&self.whole[IP_BYTES..header]);
+        let head = IP_BYTES + option_bytes;
+        let payload = self.whole.len() - header;
+        let most = (self.mtu as usize - head) & !7;
+        let mut at = space;
+        while at < payload {
+            let here = most.min(payload - at);
+            self.part.clear();
+            self.part.extend_from_slice(&self.whole[..IP_BYTES]);
+            self.part.extend_from_slice(&options[..option_bytes]);
+            self.part.extend_from_slice(&self.whole[header + at..header + at + here]);
+            self.part[0] = 0x40 | (head / 4) as u8;
+            self.part[2..4].copy_from_slice(&((head + here) as u16).to_be_bytes());
+            let more = if at + here < payload { MORE_FRAGMENTS } else { had_more };
+            let off = base.wrapping_add((at / 8) as u16) | more;
+            self.part[6..8].copy_from_slice(&off.to_be_bytes());
+            set_checksum(&mut self.part[..head]);
+            let Some(mut made) = work.make(&self.part) else { return Err(NO_BUFFER) };
+            (made.anno, made.packet_type) = (first.anno, first.packet_type);
+            (made.timestamp_ns, made.origin, made.flow_hash) =
+                (first.timestamp_ns, first.origin, first.flow_hash);
+            (made.mac, made.net, made.trans) = (NO_HEADER, made.data(), made.data() + head as u16);
+            self.made.push(made);
+            at += here;
+        }
+        Ok(space)
+    }
+
+    /// Cuts a packet: it becomes the first fragment, the others stand in `made`.
+    fn cut(&mut self, packet: &mut Packet, work: &mut Work<'_>) -> Result<(), usize> {
+        use packet::Access as _;
+        let (header, length) = self.read(packet).ok_or(NO_IP_HEADER)?;
+        if length <= self.mtu as usize {
+            // Only what lies behind the IP packet made it long.
+            let excess = from_network(packet).map_or(0, |from_net| from_net.total() as usize - length);
+            return if packet.take(excess) { Ok(()) } else { Err(NO_IP_HEADER) };
+        }
+        let space = self.make_rest(packet, header, work)?;
+        let off = u16::from_be_bytes([self.whole[6], self.whole[7]]) & !DONT_FRAGMENT | MORE_FRAGMENTS;
+        self.whole[6..8].copy_from_slice(&off.to_be_bytes());
+        self.whole[2..4].copy_from_slice(&((header + space) as u16).to_be_bytes());
+        set_checksum(&mut self.whole[..header]);
+        let mut from_net = from_network(packet).ok_or(NO_IP_HEADER)?;
+        let excess = from_net.total() as usize - header - space;
+        let written = PacketBytesMut::new(&mut from_net).copy_in(0, &self.whole[..header]);
+        if !written || !packet.take(excess) {
+            return Err(NO_IP_HEADER);
+        }
+        self.fragments += 1 + self.made.len() as u64;
+        Ok(())
+    }
+
+    fn tell(&self, work: &mut Work<'_>) {
+        let address = |at: usize| {
+            let bytes = self.whole.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+            Ipv4Addr::from(bytes.unwrap_or_default())
+        };
+        let (src, dst, length) = (address(12), address(16), self.whole.len());
+        work.print(&format!("IPFragmenter({}) DF {src} {dst} len={length}", self.mtu));
+    }
+}
+
+impl Element for IpFragmenter {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("IPFragmenter", shape.outputs);
+        let (headless, long) = (f.drop_block("no-ip-header"), f.block());
+        let path = f.slow_path("long");
+        f.need(Base::Net, IP_BYTES, headless);
+        let length = f.value(Inst::Len);
+        let net = f.value(Inst::Offset(Base::Net));
+        let length = f.bin(BinOp::Sub, length, net);
+        let fits = f.bin_const(BinOp::Le, length, u64::from(self.mtu));
+        f.check(fits, long);
+        f.emit(0);
+        f.at(long);
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["must-not-fragment", "no-ip-header", "no-buffer"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.cut(batch.packet_mut(index), work) {
+                Ok(()) => {
+                    batch.emit(index, 0);
+                    self.made.iter().for_each(|made| work.emit(0, made));
+                }
+                Err(MUST_NOT) => {
+                    self.drops += 1;
+                    if self.verbose {
+                        self.tell(work);
+                    }
+                    batch.emit_or_drop(index, 1, MUST_NOT);
+                }
+                Err(reason) => {
+                    batch.drop(index, reason);
+                    work.drop(reason, &self.made);
+                }
+            }
+            self.made.clear();
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("drops"), Handler::sum("fragments")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "drops" => Some(self.drops.to_string()),
+            "fragments" => Some(self.fragments.to_string()),
+            _ => None,
+        }
+    }
+}

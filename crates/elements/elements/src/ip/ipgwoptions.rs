@@ -1,0 +1,230 @@
+//! `IPGWOptions`: processes the options that every router processes.
+
+use super::header::from_network;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Shape;
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Program, Term};
+use packet::anno;
+use packet::checksum::{IPV4_CHECK, Sum};
+use packet::field::{Base, IP_HL};
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IPGWOptions",
+    summary: "processes router IP options",
+    page: "\
+# IPGWOptions(MYADDR [, OTHERADDRS])
+
+Processes the options that a router processes whoever the packet is for: record route and timestamp.
+Belongs on the way out, since MYADDR is the address of the interface that the packet leaves by (RFC
+1812, 4.2.2.2). Computes the header checksum where it changed something.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; packets with a bad option are pushed out of output 1
+- **arguments**: `MYADDR`; `OTHERADDRS`: this router's other addresses, for timestamps that ask for
+  certain routers
+- **annotations**: sets `ICMP_PARAMPROB` to the place of a bad byte; needs the network header
+- **handlers**: `drops` (read): packets with a bad option
+- **drop reasons**: `bad-option`; `no-ip-header`: the network header is not set or cut off
+- **difference**: timestamps say when the packet was received, and are marked as not standard (RFC 791)
+  where that is not known, because no clock is read for a packet; a packet with a bad option is not
+  changed, because Click leaves half of its changes in it
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| {
+        let mut args = cx.args();
+        let address = args.mandatory_positional("MYADDR", parse::ip4);
+        let others = args.positional("OTHERADDRS", parse::list(parse::ip4)).unwrap_or_default();
+        let fine = args.finish();
+        let address = u32::from(address?);
+        let others = others.into_iter().map(u32::from).collect();
+        fine.then(|| Box::new(GatewayOptions { address, others, drops: 0 }) as Box<dyn Element>)
+    },
+};
+
+const BAD_OPTION: usize = 0;
+const NO_HEADER: usize = 1;
+
+/// The longest IP header in bytes.
+const MOST_HEADER: usize = 60;
+
+struct GatewayOptions {
+    address: u32,
+    others: Vec<u32>,
+    drops: u64,
+}
+
+/// What became of a header: whether it changed, or the place of the bad byte.
+type Outcome = Result<bool, u8>;
+
+impl GatewayOptions {
+    /// Processes the options of a header. `header[..20]` exists; `time` is what timestamps say.
+    fn process(&self, header: &mut [u8], time: u32) -> Outcome {
+        let mut changed = false;
+        let mut at = 20;
+        while at < header.len() {
+            match header[at] {
+                0 => break,
+                1 => {
+                    at += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            let length = header.get(at + 1).map_or(0, |length| usize::from(*length));
+            let Some(option) = header.get_mut(at..at + length).filter(|_| length >= 2) else {
+                return Err(at as u8 + 1);
+            };
+            let done = match option[0] {
+                7 => self.record_route(option),
+                68 => self.timestamp(option, time),
+                _ => Ok(false),
+            };
+            changed |= done.map_err(|bad| at as u8 + bad)?;
+            at += length;
+        }
+        Ok(changed)
+    }
+
+    /// Record route (RFC 791): the pointer counts from 1.
+    fn record_route(&self, option: &mut [u8]) -> Outcome {
+        let pointer = usize::from(*option.get(2).ok_or(1u8)?).wrapping_sub(1);
+        let full = pointer == option.len();
+        match option.get_mut(pointer..pointer.wrapping_add(4)).filter(|_| pointer >= 3) {
+            Some(place) => {
+                place.copy_from_slice(&self.address.to_be_bytes());
+                option[2] += 4;
+                Ok(true)
+            }
+            // A full route is no error.
+            None if full => Ok(false),
+            None => Err(2),
+        }
+    }
+
+    /// Internet timestamp (RFC 791).
+    fn timestamp(&self, option: &mut [u8], time: u32) -> Outcome {
+        let word = *option.get(3).ok_or(1u8)?;
+        let (overflow, flag) = (word >> 4, word & 15);
+        let pointer = usize::from(option[2]).wrapping_sub(1);
+        if !(4..256).contains(&pointer) {
+            return Err(2);
+        }
+        let room = option.len().saturating_sub(pointer);
+        let (time, address) = (time.to_be_bytes(), self.address.to_be_bytes());
+        match flag {
+            0 if room >= 4 => {
+                option[pointer..pointer + 4].copy_from_slice(&time);
+                option[2] += 4;
+            }
+            1 if room >= 8 => {
+                option[pointer..pointer + 4].copy_from_slice(&address);
+                option[pointer + 4..pointer + 8].copy_from_slice(&time);
+                option[2] += 8;
+            }
+            0 | 1 if overflow < 15 => option[3] = (overflow + 1) << 4 | flag,
+            3 if room >= 8 => {
+                let wanted =
+                    option[pointer..pointer + 4].iter().fold(0, |acc, byte| acc << 8 | u32::from(*byte));
+                if wanted != self.address && !self.others.contains(&wanted) {
+                    return Ok(false);
+                }
+                option[pointer + 4..pointer + 8].copy_from_slice(&time);
+                option[2] += 8;
+            }
+            _ => return Err(3),
+        }
+        Ok(true)
+    }
+
+    /// Processes a packet; the error is a drop reason.
+    fn handle(&self, packet: &mut Packet) -> Result<(), usize> {
+        use packet::Access as _;
+        let mut from_net = from_network(packet).ok_or(NO_HEADER)?;
+        let bytes = PacketBytes::new(&from_net);
+        let length = IP_HL.load(&bytes, 0).ok_or(NO_HEADER)? as usize * 4;
+        let mut header = [0; MOST_HEADER];
+        let header = header.get_mut(..length).ok_or(NO_HEADER)?;
+        if !bytes.copy_out(0, header) {
+            return Err(NO_HEADER);
+        }
+        match self.process(header, milliseconds(packet.timestamp_ns)) {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                header[IPV4_CHECK..IPV4_CHECK + 2].fill(0);
+                let sum = Sum::ZERO.add_bytes(header).checksum();
+                header[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
+                let written = PacketBytesMut::new(&mut from_net).copy_in(0, header);
+                if written { Ok(()) } else { Err(NO_HEADER) }
+            }
+            Err(bad) => {
+                packet.anno[usize::from(anno::ICMP_PARAMPROB.offset)] = bad;
+                Err(BAD_OPTION)
+            }
+        }
+    }
+}
+
+/// Milliseconds since midnight, universal time, from nanoseconds since the epoch; marked as not
+/// standard when these are not known (RFC 791, 3.1).
+fn milliseconds(timestamp_ns: u64) -> u32 {
+    const NOT_STANDARD: u32 = 1 << 31;
+    const DAY_MS: u64 = 86_400_000;
+    match timestamp_ns {
+        0 => NOT_STANDARD,
+        known => (known / 1_000_000 % DAY_MS) as u32,
+    }
+}
+
+impl Element for GatewayOptions {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("IPGWOptions", shape.outputs);
+        let options = f.slow_path("options");
+        let (headless, plain) = (f.drop_block("no-ip-header"), f.block());
+        f.need(Base::Net, 20, headless);
+        let words = f.load(IP_HL);
+        let five = f.constant(5);
+        let long = f.bin(BinOp::Lt, five, words);
+        f.check(long, plain);
+        f.end(Term::Slow(options));
+        f.at(plain);
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["bad-option", "no-ip-header"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.handle(batch.packet_mut(index)) {
+                Ok(()) => batch.emit(index, 0),
+                Err(BAD_OPTION) => {
+                    self.drops += 1;
+                    batch.emit_or_drop(index, 1, BAD_OPTION);
+                }
+                Err(reason) => batch.drop(index, reason),
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("drops")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == "drops").then(|| self.drops.to_string())
+    }
+}

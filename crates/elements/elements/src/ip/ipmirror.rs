@@ -1,0 +1,90 @@
+//! `IPMirror`: turns packets round.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use ir::program::{BinOp, Value};
+use ir::verify::VerifyError;
+use ir::{Builder, Program, Term};
+use packet::anno;
+use packet::field::{Base, Field, IP_FRAG, IP_PAIR, IP_PROTO, L4_PORTS};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IPMirror",
+    summary: "swaps IP source and destination",
+    page: "\
+# IPMirror([DST_ANNO])
+
+Swaps source and destination address of IP packets, and of TCP and UDP packets (first fragments) the
+ports too; of TCP packets also sequence and acknowledgment number. Checksums stay right.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `DST_ANNO` (default true): sets the annotation to the new destination
+- **annotations**: sets `DST_IP`; needs the network header, and the transport header for the ports
+- **drop reasons**: `no-ip-header`: the network header is not set or cut off
+- **difference**: the numbers of a TCP header that is cut off before them are left alone, because
+  Click swaps what stands behind the packet
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct IpMirror {
+    dst_anno: bool,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let dst_anno = args.positional("DST_ANNO", parse::bool).unwrap_or(true);
+    args.finish().then(|| Box::new(IpMirror { dst_anno }) as Box<dyn Element>)
+}
+
+/// Sequence and acknowledgment number together.
+const TCP_NUMBERS: Field = Field::bytes(Base::Trans, 4, 8);
+
+/// Swaps the halves of a field; the value that is read.
+fn swap(f: &mut Builder, field: Field) -> Value {
+    let both = f.load(field);
+    let half = u64::from(field.width / 2);
+    let low = f.bin_const(BinOp::Shr, both, half);
+    let high = f.bin_const(BinOp::Shl, both, half);
+    let swapped = f.bin(BinOp::Or, high, low);
+    f.store(field, swapped);
+    both
+}
+
+impl Element for IpMirror {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("IPMirror", shape.outputs);
+        let (bad, done) = (f.drop_block("no-ip-header"), f.block());
+        f.need(Base::Net, 20, bad);
+        let pair = swap(&mut f, IP_PAIR);
+        if self.dst_anno {
+            let source = f.bin_const(BinOp::Shr, pair, 32);
+            f.store_anno(anno::DST_IP, source);
+        }
+        let fragment = f.load(IP_FRAG);
+        f.leave_if(fragment, done);
+        let protocol = f.load(IP_PROTO);
+        let (tcp, udp) = (f.block(), f.block());
+        f.end(Term::Switch(protocol, vec![(6, tcp), (17, udp)], done));
+        f.at(udp);
+        f.need(Base::Trans, 8, done);
+        swap(&mut f, L4_PORTS);
+        f.jump(done);
+        f.at(tcp);
+        f.need(Base::Trans, 8, done);
+        swap(&mut f, L4_PORTS);
+        f.need(Base::Trans, 12, done);
+        swap(&mut f, TCP_NUMBERS);
+        f.jump(done);
+        f.at(done);
+        f.emit(0);
+        Some(f.finish())
+    }
+}

@@ -1,0 +1,289 @@
+//! `IPReassembler`: puts fragments together.
+//!
+//! - [`datagram`]: what is known of one packet that comes in fragments
+//!
+//! The first fragment that arrives stays as the *carrier*: it is the packet that is held, and what
+//! leaves when the fragments are too late. All others are merged as they come: their bytes are copied
+//! and their slots freed, so that fragments cannot use up the pool.
+
+mod datagram;
+
+use click::config::parse;
+use datagram::{Datagram, Fragment, Key};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::{Handler, Merge};
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Program, Term};
+use packet::anno::Anno;
+use packet::field::{Base, IP_OFF};
+use shm::Packet;
+use shm::chain::write_frame;
+use shm::pool::Pool;
+use std::collections::HashMap;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IPReassembler",
+    summary: "reassembles fragmented IP packets",
+    page: "\
+# IPReassembler([keywords HIMEM, MAX_MTU_ANNO])
+
+Holds fragments of IP packets until they make up the whole packet, which leaves by output 0; packets
+that are no fragments pass. What is not complete 30 seconds after its last fragment leaves by output 1
+as one packet with its fragments in their places, or is dropped;
+ICMPError(..., timeexceeded, reassembly) may stand there.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; incomplete packets are pushed out of output 1
+- **arguments**: `HIMEM` (default 262144): bytes of fragments above which the oldest are given up, down
+  to three quarters of it; `MAX_MTU_ANNO`: an annotation of 2 bytes for the longest fragment's length
+- **annotations**: those of the fragment with offset 0; needs the network header
+- **handlers**: `dump` (read): counts, and the packets that are incomplete
+- **drop reasons**: `incomplete`: of the packet that stands for all fragments; `bad-fragment`: lengths or
+  offsets contradict each other; `no-ip-header`: the network header is not set or cut off; `no-buffer`
+- **state**: of each worker; all fragments of a packet must reach the same one, as they do where packets
+  are dispatched by addresses
+- **difference**: fragments are kept 30 seconds after the last one, as Click's page says (its code
+  counts from the first in order); the IPREASSEMBLER annotation is not used
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerFlow,
+    make,
+};
+
+const INCOMPLETE: usize = 0;
+const BAD_FRAGMENT: usize = 1;
+const NO_IP_HEADER: usize = 2;
+const NO_BUFFER: usize = 3;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Fragments are given up after this time without a new one.
+const TIMEOUT_NS: u64 = 30 * SECOND_NS;
+/// How often the element looks for such.
+const INTERVAL_NS: u64 = 10 * SECOND_NS;
+/// More fragments, or an offset.
+const FRAGMENT: u64 = 0x3fff;
+
+struct IpReassembler {
+    outputs: usize,
+    most_bytes: usize,
+    mtu_anno: Option<Anno>,
+    datagrams: HashMap<Key, Datagram>,
+    used_bytes: usize,
+    seen: u64,
+    completed: u64,
+    failed: u64,
+    bad: u64,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let outputs = cx.shape.outputs;
+    let mut args = cx.args();
+    let most_bytes = args.keyword("HIMEM", parse::u32).unwrap_or(256 * 1024) as usize;
+    let mtu_anno = args.keyword("MAX_MTU_ANNO", super::argument::annotation(2));
+    args.finish().then(|| {
+        Box::new(IpReassembler {
+            outputs,
+            most_bytes,
+            mtu_anno,
+            datagrams: HashMap::new(),
+            used_bytes: 0,
+            seen: 0,
+            completed: 0,
+            failed: 0,
+            bad: 0,
+        }) as Box<dyn Element>
+    })
+}
+
+/// What becomes of a fragment.
+enum Fate {
+    /// It is the carrier of a new datagram.
+    Held,
+    /// It went into one.
+    Merged,
+    /// It completed one: the descriptor is the whole packet's now.
+    Whole,
+    /// It is dropped.
+    Dropped(usize),
+}
+
+impl IpReassembler {
+    fn take_in(&mut self, packet: &mut Packet, work: &mut Work<'_>) -> Fate {
+        let Some(fragment) = Fragment::read(packet) else { return Fate::Dropped(NO_IP_HEADER) };
+        self.seen += 1;
+        if !fragment.is_sound() {
+            self.bad += 1;
+            return Fate::Dropped(BAD_FRAGMENT);
+        }
+        let now_ns = work.now_ns();
+        if self.used_bytes > self.most_bytes {
+            self.give_up_oldest(now_ns, work);
+        }
+        let key = fragment.key;
+        let Some(datagram) = self.datagrams.get_mut(&key) else {
+            let datagram = Datagram::new(&fragment, packet, now_ns);
+            self.used_bytes += datagram.cost();
+            if self.datagrams.is_empty() {
+                work.fire_at(now_ns + INTERVAL_NS);
+            }
+            self.datagrams.insert(key, datagram);
+            return Fate::Held;
+        };
+        let before = datagram.cost();
+        if !datagram.add(&fragment, packet, now_ns) {
+            self.bad += 1;
+            return Fate::Dropped(BAD_FRAGMENT);
+        }
+        self.used_bytes += datagram.cost() - before;
+        if !datagram.is_complete() {
+            return Fate::Merged;
+        }
+        let Some(datagram) = self.datagrams.remove(&key) else { return Fate::Merged };
+        self.used_bytes -= datagram.cost();
+        let timestamp_ns = packet.timestamp_ns;
+        let carrier = datagram.carrier;
+        work.release(1);
+        let Some(mut whole) = write_frame(work.pool(), &datagram.frame()) else {
+            work.drop(NO_BUFFER, &[carrier]);
+            return Fate::Dropped(NO_BUFFER);
+        };
+        self.completed += 1;
+        datagram.describe(&mut whole, self.mtu_anno);
+        whole.timestamp_ns = timestamp_ns;
+        work.merge(1);
+        work.pool().free_all(&[carrier, *packet]);
+        *packet = whole;
+        Fate::Whole
+    }
+
+    /// Gives up datagrams that are at least 10 s old, then 5 s, then any, until enough memory is free.
+    fn give_up_oldest(&mut self, now_ns: u64, work: &mut Work<'_>) {
+        let enough = self.most_bytes / 4 * 3;
+        for age_ns in [10 * SECOND_NS, 5 * SECOND_NS, 0] {
+            let old = |datagram: &Datagram| now_ns.saturating_sub(datagram.last_ns) >= age_ns;
+            let mut keys: Vec<(u64, Key)> = self
+                .datagrams
+                .iter()
+                .filter(|(_, datagram)| old(datagram))
+                .map(|(key, datagram)| (datagram.last_ns, *key))
+                .collect();
+            keys.sort_unstable();
+            for (_, key) in keys {
+                if self.used_bytes <= enough {
+                    return;
+                }
+                self.give_up(&key, work);
+            }
+        }
+    }
+
+    /// Lets go of a datagram that will not be complete.
+    fn give_up(&mut self, key: &Key, work: &mut Work<'_>) {
+        let Some(datagram) = self.datagrams.remove(key) else { return };
+        self.used_bytes -= datagram.cost();
+        self.failed += 1;
+        work.release(1);
+        let carrier = datagram.carrier;
+        match write_frame(work.pool(), &datagram.frame()) {
+            Some(mut partial) => {
+                let timestamp_ns = carrier.timestamp_ns;
+                datagram.describe(&mut partial, self.mtu_anno);
+                partial.timestamp_ns = timestamp_ns;
+                work.pool().free_all(&[carrier]);
+                match self.outputs {
+                    0 | 1 => work.drop(INCOMPLETE, &[partial]),
+                    _ => work.emit(1, &partial),
+                }
+            }
+            None => work.drop(NO_BUFFER, &[carrier]),
+        }
+    }
+}
+
+impl Element for IpReassembler {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("IPReassembler", shape.outputs);
+        let (headless, fragment) = (f.drop_block("no-ip-header"), f.block());
+        let path = f.slow_path("fragments");
+        f.need(Base::Net, 20, headless);
+        let off = f.load(IP_OFF);
+        let part = f.bin_const(BinOp::And, off, FRAGMENT);
+        f.leave_if(part, fragment);
+        f.emit(0);
+        f.at(fragment);
+        f.end(Term::Slow(path));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["incomplete", "bad-fragment", "no-ip-header", "no-buffer"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.take_in(batch.packet_mut(index), work) {
+                Fate::Held => work.hold(1),
+                Fate::Merged => {
+                    work.merge(1);
+                    work.pool().free_all(&[*batch.packet(index)]);
+                }
+                Fate::Whole => batch.emit(index, 0),
+                Fate::Dropped(reason) => batch.drop(index, reason),
+            }
+        }
+    }
+
+    fn fire(&mut self, work: &mut Work<'_>) {
+        let now_ns = work.now_ns();
+        let late = |datagram: &Datagram| now_ns.saturating_sub(datagram.last_ns) >= TIMEOUT_NS;
+        let mut keys: Vec<(u64, Key)> = self
+            .datagrams
+            .iter()
+            .filter(|(_, datagram)| late(datagram))
+            .map(|(key, datagram)| (datagram.last_ns, *key))
+            .collect();
+        keys.sort_unstable();
+        keys.iter().for_each(|(_, key)| self.give_up(key, work));
+        if !self.datagrams.is_empty() {
+            work.fire_at(now_ns + INTERVAL_NS);
+        }
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        for (_, datagram) in self.datagrams.drain() {
+            work.release(1);
+            work.drop(INCOMPLETE, &[datagram.carrier]);
+        }
+        self.used_bytes = 0;
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler { merge: Merge::Concat, ..Handler::read("dump") }] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        if handler != "dump" {
+            return None;
+        }
+        let mut text = format!(
+            "frags seen total:    {}\ngood reassemblies:   {}\nfailed reassemblies: {}\n\
+             bad fragments seen:  {}\ncached chunk data:",
+            self.seen, self.completed, self.failed, self.bad
+        );
+        let mut lines: Vec<String> =
+            self.datagrams.iter().map(|(key, datagram)| datagram.show(key)).collect();
+        lines.sort_unstable();
+        for line in lines {
+            text.push('\n');
+            text.push_str(&line);
+        }
+        Some(text)
+    }
+}

@@ -1,0 +1,96 @@
+//! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and take the header off.
+
+use super::argument::offset;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::{Base, IP_HL};
+
+/// `MarkIPHeader`.
+pub const MARK: Class = Class {
+    name: "MarkIPHeader",
+    summary: "sets IP header annotation",
+    page: "\
+# MarkIPHeader([OFFSET])
+
+Marks packets as IP packets: sets the network header annotation to OFFSET bytes from the packet's
+start and the transport header annotation to where the IP header ends. Checks nothing.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `OFFSET` (default 0)
+- **annotations**: sets the network and the transport header
+- **difference**: where the packet ends before the IP header, no transport header is marked, because
+  its place would be made up
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: |cx| {
+        let mut args = cx.args();
+        let at = args.positional("OFFSET", offset).unwrap_or(0);
+        args.finish().then(|| Box::new(Mark(at)) as Box<dyn Element>)
+    },
+};
+
+/// `StripIPHeader`.
+pub const STRIP: Class = Class {
+    name: "StripIPHeader",
+    summary: "strips outermost IP header",
+    page: "\
+# StripIPHeader()
+
+Takes everything before the transport header off the packet: the IP header with its options, and what
+stands before it.
+
+- **ports**: 1 input, 1 output, agnostic
+- **annotations**: needs the transport header, which CheckIPHeader and MarkIPHeader set
+- **drop reasons**: `no-ip-header`: the annotation is not set, or points outside of the packet
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: |cx: &mut Configure<'_>| cx.args().finish().then(|| Box::new(Strip) as Box<dyn Element>),
+};
+
+struct Mark(u16);
+
+impl Element for Mark {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("MarkIPHeader", shape.outputs);
+        let short = f.block();
+        let offset = f.constant(u64::from(self.0));
+        f.act(Inst::SetBase(Base::Net, offset));
+        f.need(Base::Net, 1, short);
+        let words = f.load(IP_HL);
+        let header = f.bin_const(BinOp::Shl, words, 2);
+        let trans = f.bin(BinOp::Add, header, offset);
+        f.act(Inst::SetBase(Base::Trans, trans));
+        f.emit(0);
+        f.at(short);
+        f.act(Inst::ClearBase(Base::Trans));
+        f.emit(0);
+        Some(f.finish())
+    }
+}
+
+struct Strip;
+
+impl Element for Strip {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("StripIPHeader", shape.outputs);
+        let bad = f.drop_block("no-ip-header");
+        // An unset header and one before the packet's start are huge numbers.
+        let header = f.value(Inst::Offset(Base::Trans));
+        let there = f.value(Inst::Avail(Base::Data));
+        let inside = f.bin(BinOp::Le, header, there);
+        f.check(inside, bad);
+        f.act(Inst::Pull(header));
+        f.emit(0);
+        Some(f.finish())
+    }
+}

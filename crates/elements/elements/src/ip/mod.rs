@@ -1,0 +1,66 @@
+//! IPv4: checking, marking, changing, fragmenting, and the ICMP that goes with it.
+//!
+//! Elements that check a header sort bad packets with [`complaint`]; handlers read what is written to
+//! them with [`value`].
+
+use element::Class;
+
+pub(crate) mod argument;
+mod checkicmpheader;
+mod checkipheader;
+mod checklength;
+mod checktransport;
+pub(crate) mod complaint;
+mod decipttl;
+mod encap;
+mod fixipsrc;
+pub mod header;
+mod icmperror;
+mod icmpname;
+mod ipaddress;
+mod ipfragmenter;
+mod ipgwoptions;
+mod ipmirror;
+mod ipreassembler;
+mod markipheader;
+mod setannobyte;
+mod setipchecksum;
+mod settransport;
+mod storeipaddress;
+mod tos;
+pub(crate) mod value;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[
+    &checkicmpheader::CLASS,
+    &checkipheader::CLASS,
+    &checkipheader::CLASS2,
+    &checklength::CLASS,
+    &checktransport::TCP,
+    &checktransport::UDP,
+    &decipttl::CLASS,
+    &encap::IP,
+    &encap::UDP,
+    &fixipsrc::CLASS,
+    &icmperror::CLASS,
+    &ipaddress::GET,
+    &ipaddress::SET,
+    &ipfragmenter::CLASS,
+    &ipgwoptions::CLASS,
+    &ipmirror::CLASS,
+    &ipreassembler::CLASS,
+    &markipheader::MARK,
+    &markipheader::STRIP,
+    &setannobyte::CLASS,
+    &setipchecksum::RESET,
+    &setipchecksum::SET,
+    &settransport::TCP,
+    &settransport::UDP,
+    &storeipaddress::CLASS,
+    &tos::CE,
+    &tos::DSCP,
+    &tos::ECN,
+];
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,80 @@
+//! `SetAnnoByte`: sets a byte of the annotations.
+
+use super::argument::annotation;
+use super::value;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::anno::Anno;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "SetAnnoByte",
+    summary: "sets packet user annotations",
+    page: "\
+# SetAnnoByte(ANNO, VALUE)
+
+Sets the annotation byte ANNO to VALUE. Obsolete: Paint(VALUE, ANNO) does the same.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `ANNO`: an annotation of one byte, by name or offset; `VALUE`, 0 to 255
+- **annotations**: sets `ANNO`
+- **handlers**: `anno` (read); `value` (read/write)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct SetAnnoByte {
+    anno: Anno,
+    value: u8,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let span = cx.span;
+    cx.diags.warning(span, "SetAnnoByte(ANNO, VALUE) is obsolete").help("use Paint(VALUE, ANNO) instead");
+    let mut args = cx.args();
+    let anno = args.mandatory_positional("ANNO", annotation(1));
+    let value = args.mandatory_positional("VALUE", parse::u8);
+    let fine = args.finish();
+    let (anno, value) = (anno?, value?);
+    fine.then(|| Box::new(SetAnnoByte { anno, value }) as Box<dyn Element>)
+}
+
+impl Element for SetAnnoByte {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("SetAnnoByte", shape.outputs);
+        let value = f.cell("value", u64::from(self.value));
+        let value = f.value(Inst::CellLoad(value));
+        f.store_anno(self.anno, value);
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read("anno"), Handler::read_write("value")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        match handler {
+            "anno" => Some(self.anno.offset.to_string()),
+            "value" => cells.first().map(u64::to_string),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let (Some(cell), "value") = (cells.first_mut(), handler) else {
+            return Err(format!("there is no write handler `{handler}`"));
+        };
+        *cell = u64::from(value::read(value, parse::u8)?);
+        Ok(())
+    }
+}

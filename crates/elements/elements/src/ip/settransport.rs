@@ -1,0 +1,173 @@
+//! `SetTCPChecksum` and `SetUDPChecksum`: compute transport checksums.
+
+use super::header::{from_network, transport_offset};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::Access;
+use packet::checksum::{self, UDP_CHECK};
+use packet::field::{Base, IP_LEN, IP_OFF, TCP_HL, TCP_SUM, UDP_LEN, UDP_SUM};
+use packet::view::Ipv4;
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+
+/// `SetTCPChecksum`.
+pub const TCP: Class = Class {
+    name: "SetTCPChecksum",
+    summary: "sets TCP packets' checksums",
+    page: "\
+# SetTCPChecksum([FIXOFF])
+
+Computes the TCP checksum and writes it into the header.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `FIXOFF` (default false): mends a data offset that is too small or beyond the packet
+- **annotations**: needs the network and the transport header
+- **drop reasons**: `bad-lengths`: the segment has no whole header, or is not all there
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: |cx: &mut Configure<'_>| {
+        let mut args = cx.args();
+        let fix_offset = args.positional("FIXOFF", parse::bool).unwrap_or(false);
+        args.finish().then(|| Box::new(SetTcp { fix_offset }) as Box<dyn Element>)
+    },
+};
+
+/// `SetUDPChecksum`.
+pub const UDP: Class = Class {
+    name: "SetUDPChecksum",
+    summary: "sets UDP packets' checksums",
+    page: "\
+# SetUDPChecksum()
+
+Computes the UDP checksum and writes it into the header. The protocol field is not looked at.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; packets that have no whole datagram are pushed out of
+  output 1
+- **annotations**: needs the network and the transport header
+- **drop reasons**: `fragment-or-short`: a fragment, or the packet is shorter than its UDP length
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    make: |cx: &mut Configure<'_>| cx.args().finish().then(|| Box::new(SetUdp) as Box<dyn Element>),
+    ..TCP
+};
+
+/// More fragments, or an offset.
+const FRAGMENT: u64 = 0x3fff;
+
+struct SetTcp {
+    fix_offset: bool,
+}
+
+impl Element for SetTcp {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("SetTCPChecksum", shape.outputs);
+        let bad = f.drop_block("bad-lengths");
+        f.need(Base::Net, 20, bad);
+        f.need(Base::Trans, 20, bad);
+        let (net, trans) = (f.value(Inst::Offset(Base::Net)), f.value(Inst::Offset(Base::Trans)));
+        let header = f.bin(BinOp::Sub, trans, net);
+        let length = f.load(IP_LEN);
+        let least = f.bin_const(BinOp::Add, header, 20);
+        let whole = f.bin(BinOp::Le, least, length);
+        f.check(whole, bad);
+        let there = f.value(Inst::Len);
+        let there = f.bin(BinOp::Sub, there, net);
+        let all = f.bin(BinOp::Le, length, there);
+        f.check(all, bad);
+        if self.fix_offset {
+            let words = f.load(TCP_HL);
+            let five = f.constant(5);
+            let small = f.bin(BinOp::Lt, words, five);
+            let most = f.bin(BinOp::Sub, length, header);
+            let most = f.bin_const(BinOp::Shr, most, 2);
+            let off = f.load(IP_OFF);
+            let fragment = f.bin_const(BinOp::And, off, FRAGMENT);
+            let most = f.value(Inst::Select(fragment, words, most));
+            let fitting = f.bin(BinOp::Min, words, most);
+            let words = f.value(Inst::Select(small, five, fitting));
+            f.store(TCP_HL, words);
+        }
+        f.store_const(TCP_SUM, 0);
+        let protocol = f.constant(6);
+        let sum = f.value(Inst::TransportSum(protocol));
+        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
+        f.store(TCP_SUM, sum);
+        f.emit(0);
+        Some(f.finish())
+    }
+}
+
+struct SetUdp;
+
+/// Computes the checksum of a datagram that ends before its IP packet does.
+fn set_udp(packet: &mut Packet) -> Option<()> {
+    let (mut from_net, at) = (from_network(packet)?, transport_offset(packet)?);
+    let bytes = PacketBytes::new(&from_net);
+    let length = UDP_LEN.load(&bytes, at)? as u16;
+    let ip = Ipv4::at(0);
+    let pseudo = checksum::pseudo_ipv4(ip.src(&bytes)?, ip.dst(&bytes)?, 17, length);
+    let sum = checksum::udp(&bytes, at, usize::from(length), pseudo)?;
+    PacketBytesMut::new(&mut from_net).put_u16(at + UDP_CHECK, sum).then_some(())
+}
+
+impl Element for SetUdp {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("SetUDPChecksum", shape.outputs);
+        let bad = f.bad_block(1, "fragment-or-short");
+        let shorter = f.slow_path("shorter-than-ip");
+        f.need(Base::Net, 20, bad);
+        f.need(Base::Trans, 8, bad);
+        let off = f.load(IP_OFF);
+        let fragment = f.bin_const(BinOp::And, off, FRAGMENT);
+        f.leave_if(fragment, bad);
+        let length = f.load(UDP_LEN);
+        let trans = f.value(Inst::Offset(Base::Trans));
+        let end = f.bin(BinOp::Add, trans, length);
+        let there = f.value(Inst::Len);
+        let all = f.bin(BinOp::Le, end, there);
+        f.check(all, bad);
+        // The sum goes up to the IP length. Where the datagram ends before that, Rust does it.
+        let slow = f.block();
+        let net = f.value(Inst::Offset(Base::Net));
+        let ip_length = f.load(IP_LEN);
+        let ip_end = f.bin(BinOp::Add, net, ip_length);
+        let same = f.bin(BinOp::Eq, end, ip_end);
+        f.check(same, slow);
+        f.store_const(UDP_SUM, 0);
+        let protocol = f.constant(17);
+        let sum = f.value(Inst::TransportSum(protocol));
+        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
+        // 0 would say that there is none (RFC 768).
+        let ones = f.constant(0xffff);
+        let sum = f.value(Inst::Select(sum, sum, ones));
+        f.store(UDP_SUM, sum);
+        f.emit(0);
+        f.at(slow);
+        f.end(Term::Slow(shorter));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["fragment-or-short"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match set_udp(batch.packet_mut(index)) {
+                Some(()) => batch.emit(index, 0),
+                None => batch.emit_or_drop(index, 1, 0),
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! `StoreIPAddress`: writes an address into packets.
+
+use super::argument;
+use click::config::{Names, Parsed, parse};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use ir::program::{BinOp, BlockId, Value};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::anno;
+use packet::field::{Base, Field, IP_DST, IP_FRAG, IP_PROTO, IP_SRC, IP_SUM, TCP_SUM, UDP_SUM};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "StoreIPAddress",
+    summary: "stores IP address in packet",
+    page: "\
+# StoreIPAddress(OFFSET), StoreIPAddress(ADDR, OFFSET)
+
+The first form writes the destination address annotation into the packet at OFFSET, unless the
+annotation is 0. The second form writes ADDR, which may be 0. OFFSET may be `src` or `dst`: that
+address of the IP header; the header checksum and the TCP or UDP checksum are updated then. Otherwise
+no checksum is.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; packets that are too short are pushed out of output 1
+- **annotations**: the first form reads `DST_IP`; `src` and `dst` need the network header, and the
+  transport header where a transport checksum is to be updated
+- **drop reasons**: `out-of-range`: the packet does not reach to OFFSET, or has no IP header
+- **difference**: with an annotation of 0, `src` and `dst` leave the packet alone, because Click's page
+  says so (its code writes 0)
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+struct StoreIpAddress {
+    address: Option<u32>,
+    field: Field,
+}
+
+fn place(text: &Spanned, names: &dyn Names) -> Parsed<Field> {
+    match text.as_str().to_ascii_lowercase().as_str() {
+        "src" => Ok(IP_SRC),
+        "dst" => Ok(IP_DST),
+        _ => argument::offset(text, names).map(|offset| Field::bytes(Base::Data, offset, 4)),
+    }
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let count = click::config::split_args(cx.config).len();
+    let mut args = cx.args();
+    let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip4) } else { None };
+    let field = args.mandatory_positional("OFFSET", place);
+    let fine = args.finish();
+    let (address, field) = (address.map(u32::from), field?);
+    fine.then(|| Box::new(StoreIpAddress { address, field }) as Box<dyn Element>)
+}
+
+impl Element for StoreIpAddress {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("StoreIPAddress", shape.outputs);
+        let (bad, done) = (f.bad_block(1, "out-of-range"), f.block());
+        let address = match self.address {
+            Some(address) => f.constant(u64::from(address)),
+            None => f.load_anno(anno::DST_IP),
+        };
+        if self.address.is_none() {
+            f.check(address, done);
+        }
+        if self.field.base == Base::Data {
+            f.need(Base::Data, usize::from(self.field.end_byte()), bad);
+            f.store(self.field, address);
+            f.jump(done);
+        } else {
+            f.need(Base::Net, 20, bad);
+            replace_address(&mut f, self.field, address, done);
+        }
+        f.at(done);
+        f.emit(0);
+        Some(f.finish())
+    }
+}
+
+/// Writes an address of the IP header, updates the checksums that cover it, and goes on at `done`.
+/// The header must be there.
+fn replace_address(f: &mut Builder, field: Field, address: Value, done: BlockId) {
+    let (transport, tcp, not_tcp, udp) = (f.block(), f.block(), f.block(), f.block());
+    let old = f.load(field);
+    f.replace(field, address, IP_SUM);
+    let fragment = f.load(IP_FRAG);
+    f.end(ir::Term::Branch(fragment, done, transport));
+    f.at(transport);
+    let protocol = f.load(IP_PROTO);
+    let is_tcp = f.bin_const(BinOp::Eq, protocol, 6);
+    f.end(ir::Term::Branch(is_tcp, tcp, not_tcp));
+    f.at(tcp);
+    f.need(Base::Trans, 20, done);
+    let sum = f.load(TCP_SUM);
+    let sum = f.value(Inst::CsumUpdate(sum, old, address, 32));
+    f.store(TCP_SUM, sum);
+    f.jump(done);
+    f.at(not_tcp);
+    let is_udp = f.bin_const(BinOp::Eq, protocol, 17);
+    f.end(ir::Term::Branch(is_udp, udp, done));
+    f.at(udp);
+    f.need(Base::Trans, 8, done);
+    let sum = f.load(UDP_SUM);
+    // 0 says that there is no checksum (RFC 768): it stays, and a sum of 0 is written as 0xffff.
+    f.check(sum, done);
+    let sum = f.value(Inst::CsumUpdate(sum, old, address, 32));
+    let ones = f.constant(0xffff);
+    let sum = f.value(Inst::Select(sum, sum, ones));
+    f.store(UDP_SUM, sum);
+    f.jump(done);
+}

@@ -1,0 +1,223 @@
+//! `SetIPDSCP`, `SetIPECN`, `MarkIPCE`: the second byte of the IP header.
+
+use super::value;
+use click::config::{Names, Parsed, parse};
+use diag::{Diagnostic, Spanned};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use ir::program::{BinOp, Value};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::{Base, Field, IP_ECN, IP_SUM, IP_TOS};
+
+/// `SetIPDSCP`.
+pub const DSCP: Class = Class {
+    name: "SetIPDSCP",
+    summary: "sets IP packets' diffserv code point",
+    page: "\
+# SetIPDSCP(DSCP)
+
+Sets the diffserv code point of IP packets (RFC 2474) and updates the checksum.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `DSCP`, 0 to 63
+- **annotations**: needs the network header
+- **handlers**: `dscp` (read/write)
+- **drop reasons**: `no-ip-header`: the network header is not set or cut off
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, &SET_DSCP),
+};
+
+/// `SetIPECN`.
+pub const ECN: Class = Class {
+    name: "SetIPECN",
+    summary: "sets IP packets' ECN bits",
+    page: "\
+# SetIPECN(ECN)
+
+Sets the explicit congestion notification bits of IP packets (RFC 3168) and updates the checksum.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `ECN`: `no`, `-` or 0; `ect1`, `ECT(1)` or 1; `ect2`, `ECT(0)` or 2; `ce`, `CE` or 3
+- **annotations**: needs the network header
+- **handlers**: `ecn` (read/write)
+- **drop reasons**: `no-ip-header`: the network header is not set or cut off
+",
+    make: |cx| make(cx, &SET_ECN),
+    ..DSCP
+};
+
+/// `MarkIPCE`.
+pub const CE: Class = Class {
+    name: "MarkIPCE",
+    summary: "sets IP packets' ECN field to Congestion Experienced",
+    page: "\
+# MarkIPCE([FORCE])
+
+Marks IP packets as having met congestion (RFC 3168) and updates the checksum. Drops packets whose
+sender does not understand that.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `FORCE` (default false): marks these packets too
+- **annotations**: needs the network header
+- **handlers**: `drops` (read)
+- **drop reasons**: `not-ect`: the sender does not understand; `no-ip-header`: the network header is not
+  set or cut off
+- **difference**: `drops` counts, because Click's stays 0 by mistake
+",
+    make: make_ce,
+    ..DSCP
+};
+
+/// What the two setters differ in.
+struct Setter {
+    class: &'static str,
+    argument: &'static str,
+    handler: &'static str,
+    handlers: &'static [Handler],
+    /// Bits of the byte that stay.
+    keep: u64,
+    shift: u64,
+    parse: fn(&Spanned, &dyn Names) -> Parsed<u8>,
+}
+
+static SET_DSCP: Setter = Setter {
+    class: "SetIPDSCP",
+    argument: "DSCP",
+    handler: "dscp",
+    handlers: &[Handler::read_write("dscp")],
+    keep: 3,
+    shift: 2,
+    parse: |text, names| parse::int_in(0..=63)(text, names).map(|dscp| dscp as u8),
+};
+
+static SET_ECN: Setter = Setter {
+    class: "SetIPECN",
+    argument: "ECN",
+    handler: "ecn",
+    handlers: &[Handler::read_write("ecn")],
+    keep: 0xfc,
+    shift: 0,
+    parse: ecn,
+};
+
+fn ecn(text: &Spanned, _names: &dyn Names) -> Parsed<u8> {
+    match text.as_str() {
+        "0" | "no" | "-" => Ok(0),
+        "1" | "ect1" | "ECT(1)" => Ok(1),
+        "2" | "ect2" | "ECT(0)" => Ok(2),
+        "3" | "ce" | "CE" => Ok(3),
+        other => Err(Diagnostic::error(text.span, format!("`{other}` is no ECN value"))
+            .help("it is `no`, `ect1`, `ect2`, `ce` or 0 to 3")),
+    }
+}
+
+struct Set {
+    setter: &'static Setter,
+    /// As written: the handler shows it so.
+    text: String,
+    bits: u8,
+}
+
+fn make(cx: &mut Configure<'_>, setter: &'static Setter) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let both = |text: &Spanned, names: &dyn Names| Ok((text.text.to_string(), (setter.parse)(text, names)?));
+    let value = args.mandatory_positional(setter.argument, both);
+    let fine = args.finish();
+    let (text, bits) = value?;
+    fine.then(|| Box::new(Set { setter, text, bits }) as Box<dyn Element>)
+}
+
+/// The header's first two bytes: the word that its checksum sees the byte in.
+const WORD: Field = Field::bytes(Base::Net, 0, 2);
+
+/// Writes the second byte of a word that was read, and updates the checksum.
+fn replace(f: &mut Builder, old: Value, new: Value) {
+    let sum = f.load(IP_SUM);
+    let sum = f.value(Inst::CsumUpdate(sum, old, new, 16));
+    f.store(IP_TOS, new);
+    f.store(IP_SUM, sum);
+}
+
+impl Element for Set {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new(self.setter.class, shape.outputs);
+        let bits = f.cell(self.setter.handler, u64::from(self.bits) << self.setter.shift);
+        let bad = f.drop_block("no-ip-header");
+        f.need(Base::Net, 20, bad);
+        let old = f.load(WORD);
+        let bits = f.value(Inst::CellLoad(bits));
+        let kept = f.bin_const(BinOp::And, old, 0xff00 | self.setter.keep);
+        let new = f.bin(BinOp::Or, kept, bits);
+        replace(&mut f, old, new);
+        f.emit(0);
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.setter.handlers
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == self.setter.handler).then(|| self.text.clone())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match cells.first_mut().filter(|_| handler == self.setter.handler) {
+            Some(cell) => *cell = u64::from(value::read(value, self.setter.parse)?) << self.setter.shift,
+            None => return Err(format!("there is no write handler `{handler}`")),
+        }
+        self.text = value.trim().to_string();
+        Ok(())
+    }
+}
+
+struct MarkIpCe {
+    force: bool,
+}
+
+fn make_ce(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let force = args.positional("FORCE", parse::bool).unwrap_or(false);
+    args.finish().then(|| Box::new(MarkIpCe { force }) as Box<dyn Element>)
+}
+
+impl Element for MarkIpCe {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("MarkIPCE", shape.outputs);
+        let drops = f.cell("drops", 0);
+        let (bad, deaf, done) = (f.drop_block("no-ip-header"), f.block(), f.block());
+        f.need(Base::Net, 20, bad);
+        let ecn = f.load(IP_ECN);
+        if !self.force {
+            f.check(ecn, deaf);
+        }
+        let marked = f.bin_const(BinOp::Eq, ecn, 3);
+        f.leave_if(marked, done);
+        let old = f.load(WORD);
+        let new = f.bin_const(BinOp::Or, old, 3);
+        replace(&mut f, old, new);
+        f.jump(done);
+        f.at(done);
+        f.emit(0);
+        f.at(deaf);
+        let one = f.constant(1);
+        f.act(Inst::CellAdd(drops, one));
+        f.drop("not-ect");
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("drops")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "drops").then(|| cells.first().map(u64::to_string))?
+    }
+}

@@ -1,0 +1,156 @@
+//! `CheckIP6Header`: checks the IPv6 header.
+
+use super::address::halves;
+use crate::ip::argument::offset;
+use crate::ip::complaint::{Complaints, Reason};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::vector::Batch;
+use element::work::Work;
+use ir::program::{BinOp, BlockId};
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Term};
+use packet::Access;
+use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
+use std::net::Ipv6Addr;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "CheckIP6Header",
+    summary: "checks IPv6 header",
+    page: "\
+# CheckIP6Header([BADADDRS, OFFSET])
+
+Checks that packets have a right IPv6 header: length, version, payload length and source address. Sets
+the header annotations and cuts off what lies behind the payload length.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; bad packets are pushed out of output 1
+- **arguments**: `BADADDRS`: addresses that are no good sources, beside the one of all ones; `OFFSET`
+  (default 0): bytes before the IPv6 header
+- **annotations**: sets the network and the transport header; the latter is what follows the fixed
+  header, an extension header if there is one
+- **handlers**: `drops` (read): bad packets
+- **drop reasons**: `tiny-packet`, `bad-ip6-version`, `bad-payload-length`, `bad-source-address`
+- **difference**: nothing is printed for the first bad packet, because bad packets are counted by
+  reason; a packet that is long enough but bad has its network header annotation set, because the
+  checks read the header by it
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const TINY: usize = 0;
+const VERSION: usize = 1;
+const LENGTH: usize = 2;
+const SOURCE: usize = 3;
+const IMPOSSIBLE: usize = 4;
+const REASONS: &[Reason] = &[
+    Reason { name: "tiny-packet", text: "tiny packet" },
+    Reason { name: "bad-ip6-version", text: "bad IPv6 version" },
+    Reason { name: "bad-payload-length", text: "bad payload length" },
+    Reason { name: "bad-source-address", text: "bad source address" },
+];
+
+/// Bytes of the fixed header.
+const HEADER: u16 = 40;
+
+struct CheckIp6Header {
+    offset: u16,
+    bad_sources: Vec<(u64, u64)>,
+    complaints: Complaints,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let element = cx.name.to_string();
+    let mut args = cx.args();
+    let bad = args.positional("BADADDRS", parse::list(parse::ip6)).unwrap_or_default();
+    let offset = args.positional("OFFSET", offset).unwrap_or(0);
+    if !args.finish() {
+        return None;
+    }
+    let all_ones = Ipv6Addr::from(u128::MAX);
+    let mut bad_sources: Vec<(u64, u64)> = bad.into_iter().chain([all_ones]).map(halves).collect();
+    bad_sources.sort_unstable();
+    bad_sources.dedup();
+    let complaints = Complaints::silent(REASONS, element);
+    Some(Box::new(CheckIp6Header { offset, bad_sources, complaints }))
+}
+
+impl CheckIp6Header {
+    /// Goes on only with packets whose source is none of the bad ones.
+    fn check_source(&self, f: &mut Builder, bad: BlockId) {
+        let (high, low) = (f.load(IP6_SRC_HI), f.load(IP6_SRC_LO));
+        for (bad_high, bad_low) in &self.bad_sources {
+            let one = f.bin_const(BinOp::Xor, high, *bad_high);
+            let other = f.bin_const(BinOp::Xor, low, *bad_low);
+            let differs = f.bin(BinOp::Or, one, other);
+            f.check(differs, bad);
+        }
+    }
+}
+
+impl Element for CheckIp6Header {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("CheckIP6Header", shape.outputs);
+        let bad = self.complaints.blocks(&mut f);
+        let trim = f.slow_path("trim-chain");
+        f.need(Base::Data, usize::from(self.offset + HEADER), bad.of(TINY));
+        let at = f.constant(u64::from(self.offset));
+        f.act(Inst::SetBase(Base::Net, at));
+        let version = f.load(IP6_VERSION);
+        let six = f.bin_const(BinOp::Eq, version, 6);
+        f.check(six, bad.of(VERSION));
+        let payload = f.load(IP6_PLEN);
+        let end = f.bin_const(BinOp::Add, payload, u64::from(self.offset + HEADER));
+        let there = f.value(Inst::Len);
+        let fits = f.bin(BinOp::Le, end, there);
+        f.check(fits, bad.of(LENGTH));
+        self.check_source(&mut f, bad.of(SOURCE));
+        let trans = f.constant(u64::from(self.offset + HEADER));
+        f.act(Inst::SetBase(Base::Trans, trans));
+        f.act(Inst::Take(end));
+        let left = f.value(Inst::Len);
+        let cut = f.bin(BinOp::Eq, left, end);
+        let chain = f.block();
+        f.check(cut, chain);
+        f.emit(0);
+        f.at(chain);
+        f.end(Term::Slow(trim));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["tiny-packet", "bad-ip6-version", "bad-payload-length", "bad-source-address", "impossible-length"]
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            let payload = IP6_PLEN.load(&batch.bytes(index), usize::from(self.offset)).unwrap_or(0);
+            let end = usize::from(self.offset + HEADER) + payload as usize;
+            let excess = batch.bytes(index).len().saturating_sub(end);
+            if batch.packet_mut(index).take(excess) {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, IMPOSSIBLE);
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.complaints.handlers()
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        self.complaints.read(handler, cells)
+    }
+}

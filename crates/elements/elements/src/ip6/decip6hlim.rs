@@ -1,0 +1,63 @@
+//! `DecIP6HLIM`: decrements the hop limit.
+
+use element::class::{Class, StateScope};
+use element::configure::Shape;
+use element::element::Element;
+use element::handler::Handler;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::{Base, IP6_HLIM};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "DecIP6HLIM",
+    summary: "decrements IPv6 hop limit, drops dead packets",
+    page: "\
+# DecIP6HLIM()
+
+Decrements the hop limit of IPv6 packets. Packets whose hop limit is 0 or 1 are not changed and leave by
+output 1; usually an ICMP6Error stands there.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; expired packets are pushed out of output 1
+- **annotations**: needs the network header
+- **handlers**: `drops` (read): expired packets
+- **drop reasons**: `hop-limit-expired`; `no-ip6-header`: the network header is not set or cut off
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| cx.args().finish().then(|| Box::new(DecIp6Hlim) as Box<dyn Element>),
+};
+
+struct DecIp6Hlim;
+
+impl Element for DecIp6Hlim {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("DecIP6HLIM", shape.outputs);
+        let drops = f.cell("drops", 0);
+        let (headless, expired) = (f.drop_block("no-ip6-header"), f.block());
+        f.need(Base::Net, 40, headless);
+        let limit = f.load(IP6_HLIM);
+        let one = f.constant(1);
+        let alive = f.bin(BinOp::Lt, one, limit);
+        f.check(alive, expired);
+        let limit = f.bin(BinOp::Sub, limit, one);
+        f.store(IP6_HLIM, limit);
+        f.emit(0);
+        f.at(expired);
+        let one = f.constant(1);
+        f.act(Inst::CellAdd(drops, one));
+        f.emit_or_drop(1, "hop-limit-expired");
+        Some(f.finish())
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::sum("drops")] }
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        (handler == "drops").then(|| cells.first().map(u64::to_string))?
+    }
+}

@@ -1,0 +1,243 @@
+//! `ICMP6Error`: answers packets with ICMPv6 errors.
+
+use super::address::{destination, set_destination};
+use crate::ip::header::from_network;
+use click::config::{Names, Parsed, parse};
+use diag::{Diagnostic, Spanned};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use packet::anno::{self, ANNO_BYTES};
+use packet::checksum::{self, ICMP_CHECK};
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
+use std::net::Ipv6Addr;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ICMP6Error",
+    summary: "generates ICMPv6 error packets",
+    page: "\
+# ICMP6Error(SRC, TYPE, CODE)
+
+Turns each packet into the ICMPv6 error or redirect that answers it: from SRC to the packet's source,
+with as much of the packet as fits into 1280 bytes. Sends none where RFC 4443 (2.4 e) says so. Not
+limited in rate: put a RatedSplitter or Shaper behind it.
+
+- **ports**: 1 input, 1 output, agnostic; the output belongs to the route lookup, as what a device
+  receives
+- **arguments**: `SRC`; `TYPE`: 1 (unreachable), 2 (packet too big), 3 (time exceeded), 4 (parameter
+  problem) or 137 (redirect); `CODE`
+- **annotations**: reads `ICMP_PARAMPROB` (parameter problem) and `DST_IP6` (redirect); sets `DST_IP6`
+  and `FIX_IP_SRC`; clears the others
+- **drop reasons**: of packets that get no error: `icmp-error`: is one itself, or a redirect;
+  `bad-destination`: multicast; `link-broadcast`; `bad-source`: no host's address; `later-fragment`;
+  `no-ip6-header`; `no-room`
+- **difference**: errors quote up to 1280 bytes (RFC 4443) in place of Click's 576 (RFC 1885); packet too
+  big tells an MTU of 1280, which every link has, because there is no argument for it (Click's 1500 is
+  in the wrong byte order); packet too big is sent for multicast destinations too (RFC 4443); a
+  redirect carries the packet in a redirected header option (RFC 4861)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+const REASONS: &[&str] = &[
+    "icmp-error",
+    "bad-destination",
+    "link-broadcast",
+    "bad-source",
+    "later-fragment",
+    "no-ip6-header",
+    "no-room",
+];
+const IS_ERROR: usize = 0;
+const BAD_DESTINATION: usize = 1;
+const LINK_BROADCAST: usize = 2;
+const BAD_SOURCE: usize = 3;
+const LATER_FRAGMENT: usize = 4;
+const NO_IP6_HEADER: usize = 5;
+const NO_ROOM: usize = 6;
+
+const TOO_BIG: u8 = 2;
+const PARAMETER_PROBLEM: u8 = 4;
+const REDIRECT: u8 = 137;
+const ICMP6: u8 = 58;
+const IP6_BYTES: usize = 40;
+/// Bytes of an error's own header, and of a redirect's with the option's header.
+const ERROR_BYTES: usize = 8;
+const REDIRECT_BYTES: usize = 48;
+/// Every link takes packets of this length (RFC 8200 section 5).
+const LEAST_MTU: usize = 1280;
+
+struct Icmp6Error {
+    src: Ipv6Addr,
+    kind: u8,
+    code: u8,
+}
+
+fn kind(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
+    match parse::u8(text, names)? {
+        kind @ (1..=4 | REDIRECT) => Ok(kind),
+        other => {
+            let message = format!("ICMPv6 type {other} is not an error or redirect type");
+            Err(Diagnostic::error(text.span, message).help("these types are 1 to 4 and 137"))
+        }
+    }
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let src = args.mandatory_positional("SRC", parse::ip6);
+    let kind = args.mandatory_positional("TYPE", kind);
+    let code = args.mandatory_positional("CODE", parse::u8);
+    let fine = args.finish();
+    let (src, kind, code) = (src?, kind?, code?);
+    fine.then(|| Box::new(Icmp6Error { src, kind, code }) as Box<dyn Element>)
+}
+
+/// A packet's fixed header, and what follows its extension headers.
+struct Question {
+    src: Ipv6Addr,
+    dst: Ipv6Addr,
+    later_fragment: bool,
+    /// Type of the ICMPv6 message, where that is what follows.
+    icmp_type: Option<Option<u8>>,
+    bytes: usize,
+}
+
+impl Question {
+    fn read(packet: &Packet) -> Option<Question> {
+        use packet::Access as _;
+        let from_net = from_network(packet)?;
+        let bytes = PacketBytes::new(&from_net);
+        let header: [u8; IP6_BYTES] = bytes.get(0)?;
+        let address = |at: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&header[at..at + 16]);
+            Ipv6Addr::from(octets)
+        };
+        let (mut next, mut at, mut later_fragment) = (header[6], IP6_BYTES, false);
+        // Hop by hop, routing, fragment, destination options: a handful at most.
+        for _ in 0..8 {
+            let length = match next {
+                0 | 43 | 60 => usize::from(bytes.u8(at + 1).unwrap_or(0)) * 8 + 8,
+                44 => {
+                    later_fragment |= bytes.u16(at + 2).is_some_and(|word| word & 0xfff8 != 0);
+                    8
+                }
+                _ => break,
+            };
+            next = bytes.u8(at).unwrap_or(59);
+            at += length;
+        }
+        let icmp_type = (next == ICMP6 && !later_fragment).then(|| bytes.u8(at));
+        let (src, dst) = (address(8), address(24));
+        Some(Question { src, dst, later_fragment, icmp_type, bytes: bytes.len() })
+    }
+}
+
+impl Icmp6Error {
+    /// Whether a packet gets an error (RFC 4443 section 2.4 e); the reason why not.
+    fn may_answer(&self, packet: &Packet, question: &Question) -> Result<(), usize> {
+        // Types below 128 are errors; a message that is cut off might be one.
+        if question.icmp_type.is_some_and(|kind| kind.is_none_or(|kind| kind < 128 || kind == REDIRECT)) {
+            return Err(IS_ERROR);
+        }
+        // Path MTU discovery works for multicast, and so do unknown options that ask for it.
+        let for_groups = self.kind == TOO_BIG || (self.kind == PARAMETER_PROBLEM && self.code == 2);
+        if question.dst.is_multicast() && !for_groups {
+            return Err(BAD_DESTINATION);
+        }
+        let link = [PacketType::Broadcast as u8, PacketType::Multicast as u8];
+        if link.contains(&packet.packet_type) && !for_groups {
+            return Err(LINK_BROADCAST);
+        }
+        let src = question.src;
+        if src.is_multicast() || src.is_unspecified() || src.is_loopback() {
+            return Err(BAD_SOURCE);
+        }
+        if question.later_fragment {
+            return Err(LATER_FRAGMENT);
+        }
+        Ok(())
+    }
+
+    /// The message before what it quotes, and how many bytes of the packet it quotes.
+    fn message(&self, packet: &Packet, question: &Question) -> ([u8; REDIRECT_BYTES], usize, usize) {
+        let mut message = [0; REDIRECT_BYTES];
+        (message[0], message[1]) = (self.kind, self.code);
+        if self.kind == REDIRECT {
+            message[8..24].copy_from_slice(&destination(packet).octets());
+            message[24..40].copy_from_slice(&question.dst.octets());
+            // The option's length counts 8 bytes, its own header among them.
+            let quoted = question.bytes.min(LEAST_MTU - IP6_BYTES - REDIRECT_BYTES) / 8 * 8;
+            (message[40], message[41]) = (4, (quoted / 8 + 1) as u8);
+            return (message, REDIRECT_BYTES, quoted);
+        }
+        match self.kind {
+            TOO_BIG => message[4..8].copy_from_slice(&(LEAST_MTU as u32).to_be_bytes()),
+            PARAMETER_PROBLEM => message[7] = packet.anno[usize::from(anno::ICMP_PARAMPROB.offset)],
+            _ => {}
+        }
+        (message, ERROR_BYTES, question.bytes.min(LEAST_MTU - IP6_BYTES - ERROR_BYTES))
+    }
+
+    /// Turns a packet into its error.
+    fn answer(&self, packet: &mut Packet) -> Result<(), usize> {
+        use packet::Access as _;
+        let question = Question::read(packet).ok_or(NO_IP6_HEADER)?;
+        self.may_answer(packet, &question)?;
+        let (message, head, quoted) = self.message(packet, &question);
+        let mut header = [0u8; IP6_BYTES];
+        (header[0], header[6], header[7]) = (0x60, ICMP6, 255);
+        header[4..6].copy_from_slice(&((head + quoted) as u16).to_be_bytes());
+        header[8..24].copy_from_slice(&self.src.octets());
+        header[24..40].copy_from_slice(&question.src.octets());
+        let mut answer = from_network(packet).ok_or(NO_IP6_HEADER)?;
+        let made = answer.take(question.bytes - quoted)
+            && answer.make_headroom(IP6_BYTES + head)
+            && answer.push(IP6_BYTES + head)
+            && PacketBytesMut::new(&mut answer).copy_in(0, &header)
+            && PacketBytesMut::new(&mut answer).copy_in(IP6_BYTES, &message[..head]);
+        if !made {
+            return Err(NO_ROOM);
+        }
+        let length = head + quoted;
+        let pseudo = checksum::pseudo_ipv6(self.src, question.src, ICMP6, length as u32);
+        let sum = checksum::icmp6(&PacketBytes::new(&answer), IP6_BYTES, length, pseudo);
+        let place = IP6_BYTES + ICMP_CHECK;
+        if !sum.is_some_and(|sum| PacketBytesMut::new(&mut answer).put_u16(place, sum)) {
+            return Err(NO_ROOM);
+        }
+        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + IP6_BYTES as u16);
+        answer.anno = [0; ANNO_BYTES];
+        answer.anno[usize::from(anno::FIX_IP_SRC.offset)] = 1;
+        set_destination(&mut answer, question.src);
+        (answer.packet_type, answer.flow_hash, answer.flags) = (PacketType::Host as u8, 0, 0);
+        answer.origin = NO_PORT;
+        *packet = answer;
+        Ok(())
+    }
+}
+
+impl Element for Icmp6Error {
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.answer(batch.packet_mut(index)) {
+                Ok(()) => batch.emit(index, 0),
+                Err(reason) => batch.drop(index, reason),
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `GetIP6Address`, `SetIP6Address`, `StoreIP6Address`: addresses between packets and annotations.
+
+use super::address::{fields, halves, load, store};
+use crate::ip::argument::offset;
+use click::config::{Names, Parsed, parse};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Program};
+use packet::field::{Base, Field};
+use std::net::Ipv6Addr;
+
+/// `GetIP6Address`.
+pub const GET: Class = Class {
+    name: "GetIP6Address",
+    summary: "sets destination IPv6 address annotation from packet data",
+    page: "\
+# GetIP6Address(OFFSET)
+
+Copies the 16 bytes at OFFSET to the destination address annotation. OFFSET is usually 24, where the
+destination stands in an IPv6 packet.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `OFFSET`, bytes from the packet's start
+- **annotations**: sets `DST_IP6`
+- **drop reasons**: `short-packet`: the bytes are not there
+- **difference**: packets that are too short are dropped, because Click reads what stands behind them
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: |cx| {
+        let mut args = cx.args();
+        let at = args.mandatory_positional("OFFSET", offset);
+        let fine = args.finish();
+        let at = at?;
+        fine.then(|| Box::new(Get(at)) as Box<dyn Element>)
+    },
+};
+
+/// `SetIP6Address`.
+pub const SET: Class = Class {
+    name: "SetIP6Address",
+    summary: "sets destination IPv6 address annotations",
+    page: "\
+# SetIP6Address(IPADDR)
+
+Sets the destination address annotation to IPADDR.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `IPADDR`
+- **annotations**: sets `DST_IP6`
+",
+    make: |cx: &mut Configure<'_>| {
+        let mut args = cx.args();
+        let address = args.mandatory_positional("IPADDR", parse::ip6);
+        let fine = args.finish();
+        let address = address?;
+        fine.then(|| Box::new(Set(address)) as Box<dyn Element>)
+    },
+    ..GET
+};
+
+/// `StoreIP6Address`.
+pub const STORE: Class = Class {
+    name: "StoreIP6Address",
+    summary: "stores IPv6 address in packet",
+    page: "\
+# StoreIP6Address(OFFSET), StoreIP6Address(ADDR, OFFSET)
+
+The first form writes the destination address annotation into the packet at OFFSET, unless the
+annotation is 0. The second form writes ADDR. OFFSET may be `src` or `dst`: that address of the IPv6
+header. No checksum is updated.
+
+- **ports**: 1 input, 1 or 2 outputs, agnostic; packets that are too short are pushed out of output 1
+- **annotations**: the first form reads `DST_IP6`; `src` and `dst` need the network header
+- **drop reasons**: `out-of-range`: the packet does not reach to OFFSET, or has no IPv6 header
+- **difference**: a numeric OFFSET counts from the packet's start, as Click's page says (its code counts
+  from the IPv6 header)
+",
+    ports: "1/1-2",
+    processing: "a/ah",
+    make: make_store,
+    ..GET
+};
+
+struct Get(u16);
+
+impl Element for Get {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("GetIP6Address", shape.outputs);
+        let short = f.drop_block("short-packet");
+        f.need(Base::Data, usize::from(self.0) + 16, short);
+        let (high, low) = fields(Base::Data, self.0);
+        let (high, low) = (f.load(high), f.load(low));
+        store(&mut f, high, low);
+        f.emit(0);
+        Some(f.finish())
+    }
+}
+
+struct Set(Ipv6Addr);
+
+impl Element for Set {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("SetIP6Address", shape.outputs);
+        let (high, low) = halves(self.0);
+        let (high, low) = (f.constant(high), f.constant(low));
+        store(&mut f, high, low);
+        f.emit(0);
+        Some(f.finish())
+    }
+}
+
+struct Store {
+    address: Option<Ipv6Addr>,
+    high: Field,
+    low: Field,
+}
+
+fn place(text: &Spanned, names: &dyn Names) -> Parsed<(Field, Field)> {
+    match text.as_str().to_ascii_lowercase().as_str() {
+        "src" => Ok(fields(Base::Net, 8)),
+        "dst" => Ok(fields(Base::Net, 24)),
+        _ => offset(text, names).map(|offset| fields(Base::Data, offset)),
+    }
+}
+
+fn make_store(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let count = click::config::split_args(cx.config).len();
+    let mut args = cx.args();
+    let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip6) } else { None };
+    let place = args.mandatory_positional("OFFSET", place);
+    let fine = args.finish();
+    let (high, low) = place?;
+    fine.then(|| Box::new(Store { address, high, low }) as Box<dyn Element>)
+}
+
+impl Element for Store {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("StoreIP6Address", shape.outputs);
+        let (bad, done) = (f.bad_block(1, "out-of-range"), f.block());
+        let (high, low) = match self.address {
+            Some(address) => {
+                let (high, low) = halves(address);
+                (f.constant(high), f.constant(low))
+            }
+            None => load(&mut f),
+        };
+        if self.address.is_none() {
+            let some = f.bin(BinOp::Or, high, low);
+            f.check(some, done);
+        }
+        let whole = if self.high.base == Base::Net { 40 } else { self.low.end_byte() };
+        f.need(self.high.base, usize::from(whole), bad);
+        f.store(self.high, high);
+        f.store(self.low, low);
+        f.jump(done);
+        f.at(done);
+        f.emit(0);
+        Some(f.finish())
+    }
+}

@@ -1,0 +1,140 @@
+//! `LookupIP6Route`: looks routes up.
+
+use super::address;
+use super::line::{self, Network};
+use super::table::{HIGH, LOW, PORT, RECORD_BYTES, Routes};
+use crate::ip::value;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Table, Term};
+use std::net::Ipv6Addr;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "LookupIP6Route",
+    summary: "IPv6 routing table",
+    page: "\
+# LookupIP6Route(ADDR1/LEN1 [GW1] OUT1, ADDR2/LEN2 [GW2] OUT2, ...)
+
+Looks each packet's IPv6 destination annotation up by longest prefix, sets the annotation to the route's
+gateway where it has one, and sends the packet out of the route's output.
+
+- **ports**: 1 input, any number of outputs, push
+- **arguments**: routes: an address or prefix, a gateway (`::` is none) or nothing, an output number. Of
+  two routes for one prefix the first counts
+- **annotations**: reads and writes `DST_IP6`
+- **handlers**: `table` (read): the routes; `add` (write): a route; `remove` (write): a prefix; `ctrl`
+  (write): lines of `add` or `remove` and what these take, up to the first that is wrong
+- **drop reasons**: `no-route`: no prefix covers the address
+- **difference**: `add` refuses a route for a prefix that has one, because Click keeps both and never
+  uses the second; `table` lists routes by address, because that is how they are kept
+",
+    ports: "1/-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make,
+};
+
+struct Lookup {
+    routes: Routes,
+    outputs: usize,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let (outputs, span) = (cx.shape.outputs, cx.span);
+    let mut args = cx.args();
+    let mut routes = match Routes::new() {
+        Ok(routes) => routes,
+        Err(error) => {
+            args.error(span, error.to_string());
+            return None;
+        }
+    };
+    let mut again = vec![];
+    for text in args.rest() {
+        let Some((network, hop)) = args.read(&text, line::route(outputs)) else { continue };
+        if routes.exact(network).is_some() {
+            again.push(text.span);
+        } else if let Err(error) = routes.set(network, hop) {
+            args.error(text.span, error.to_string());
+        }
+    }
+    let fine = args.finish();
+    for place in again {
+        cx.diags.warning(place, "a route for this prefix stands earlier and counts");
+    }
+    fine.then(|| Box::new(Lookup { routes, outputs }) as Box<dyn Element>)
+}
+
+fn show((address, len): Network) -> String {
+    format!("{}/{len}", Ipv6Addr::from(address))
+}
+
+impl Lookup {
+    fn add(&mut self, text: &str) -> Result<(), String> {
+        let (network, hop) = value::read(text, line::route(self.outputs))?;
+        if self.routes.exact(network).is_some() {
+            return Err(format!("there is a route for {}", show(network)));
+        }
+        self.routes.set(network, hop).map_err(|error| error.to_string())
+    }
+
+    fn remove(&mut self, text: &str) -> Result<(), String> {
+        let network = value::read(text, line::network)?;
+        match self.routes.remove(network) {
+            Some(_) => Ok(()),
+            None => Err(format!("there is no route for {}", show(network))),
+        }
+    }
+}
+
+impl Element for Lookup {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("LookupIP6Route", shape.outputs);
+        let table = f.table("routes", 2, RECORD_BYTES);
+        let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));
+        let (high, low) = address::load(&mut f);
+        let hop = f.lookup(table, &[high, low], no_route);
+        let (gw_high, gw_low) = (f.value(Inst::RecLoad(hop, HIGH, 8)), f.value(Inst::RecLoad(hop, LOW, 8)));
+        let port = f.value(Inst::RecLoad(hop, PORT, 4));
+        let gateway = f.bin(BinOp::Or, gw_high, gw_low);
+        let (high, low) = address::load(&mut f);
+        let high = f.value(Inst::Select(gateway, gw_high, high));
+        let low = f.value(Inst::Select(gateway, gw_low, low));
+        address::store(&mut f, high, low);
+        f.end(Term::EmitTo(port, no_output));
+        Some(f.finish())
+    }
+
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        (index == 0).then_some(&mut self.routes as &mut dyn Table)
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler::read("table"), Handler::write("add"), Handler::write("remove"), Handler::write("ctrl")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        (handler == "table").then(|| self.routes.dump())
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "add" => self.add(value),
+            "remove" => self.remove(value),
+            "ctrl" => value.lines().map(str::trim).filter(|line| !line.is_empty()).try_for_each(|line| {
+                match line.split_once(char::is_whitespace) {
+                    Some(("add", route)) => self.add(route),
+                    Some(("remove", prefix)) => self.remove(prefix),
+                    _ => Err("bad command, should be `add` or `remove`".to_string()),
+                }
+            }),
+            _ => Err(format!("there is no write handler `{handler}`")),
+        }
+    }
+}

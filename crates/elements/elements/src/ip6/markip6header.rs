@@ -1,0 +1,48 @@
+//! `MarkIP6Header`: sets the IPv6 header annotation.
+
+use crate::ip::argument::offset;
+use element::class::{Class, StateScope};
+use element::configure::Shape;
+use element::element::Element;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program};
+use packet::field::Base;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "MarkIP6Header",
+    summary: "sets IPv6 header annotation",
+    page: "\
+# MarkIP6Header([OFFSET])
+
+Marks packets as IPv6 packets: sets the network header annotation to OFFSET bytes from the packet's
+start and the transport header annotation to 40 bytes behind that. Checks nothing.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: `OFFSET` (default 0)
+- **annotations**: sets the network and the transport header
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make: |cx| {
+        let mut args = cx.args();
+        let at = args.positional("OFFSET", offset).unwrap_or(0);
+        args.finish().then(|| Box::new(Mark(at)) as Box<dyn Element>)
+    },
+};
+
+struct Mark(u16);
+
+impl Element for Mark {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("MarkIP6Header", shape.outputs);
+        let net = f.constant(u64::from(self.0));
+        f.act(Inst::SetBase(Base::Net, net));
+        let trans = f.constant(u64::from(self.0) + 40);
+        f.act(Inst::SetBase(Base::Trans, trans));
+        f.emit(0);
+        Some(f.finish())
+    }
+}

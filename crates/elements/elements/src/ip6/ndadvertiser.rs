@@ -1,0 +1,201 @@
+//! `IP6NDAdvertiser`: answers neighbour solicitations.
+
+use super::line::{Network, network};
+use click::config::{parse, split_words};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use packet::MacAddr;
+use packet::checksum::{Verdict, pseudo_ipv6, verify_icmp6};
+use packet::view::Ipv6;
+use packet::view::nd::{self, Neighbor, ROUTER, SOLICITED};
+use shm::Packet;
+use shm::bytes::{PacketBytes, PacketBytesMut};
+use std::net::Ipv6Addr;
+use table::lpm::Lpm6;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IP6NDAdvertiser",
+    summary: "responds to IPv6 neighbour solicitations",
+    page: "\
+# IP6NDAdvertiser(IP61 [IP62...] ETH1, IP63 ETH2, ...)
+
+Turns neighbour solicitations (RFC 4861), with their Ethernet header, into the advertisements that answer
+them, where the target is one of its addresses or lies in one of its prefixes.
+
+- **ports**: 1 input, 1 output, agnostic
+- **arguments**: addresses or prefixes and the Ethernet address that they have; the longest prefix counts
+- **drop reasons**: `bad-solicitation`: not one, or not right; `not-mine`: the target is nobody's
+- **difference**: to a solicitation without source address (duplicate address detection) the answer goes
+  to all nodes and is not marked as solicited (RFC 4861, 7.2.4)
+",
+    ports: "1/1",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::None,
+    make,
+};
+
+const BAD_SOLICITATION: usize = 0;
+const NOT_MINE: usize = 1;
+
+pub(crate) const ETHER_BYTES: usize = 14;
+pub(crate) const IP6_BYTES: usize = 40;
+pub(crate) const ICMP6: u8 = 58;
+pub(crate) const ETHERTYPE: u16 = 0x86dd;
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+
+struct Advertiser {
+    /// From addresses to places in the list.
+    prefixes: Lpm6,
+    stations: Vec<MacAddr>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let span = cx.span;
+    let mut args = cx.args();
+    let mut stations: Vec<MacAddr> = vec![];
+    let mut networks: Vec<(Network, u32)> = vec![];
+    for text in args.rest() {
+        let before = networks.len();
+        let mut station = None;
+        for word in split_words(&text) {
+            // An Ethernet address is no IPv6 address: it has six groups.
+            let names = args.names();
+            if let Ok(address) = parse::ether(&word, names) {
+                if station.replace(MacAddr(address)).is_some() {
+                    args.error(word.span, "one Ethernet address is enough");
+                }
+            } else if let Some(network) = args.read(&word, network) {
+                networks.push((network, stations.len() as u32));
+            }
+        }
+        match station {
+            Some(station) => stations.push(station),
+            None => {
+                args.error(text.span, "an Ethernet address is missing").help("write `ADDR[/LEN] ETHADDR`");
+            }
+        }
+        if networks.len() == before {
+            args.error(text.span, "an IPv6 address is missing").help("write `ADDR[/LEN] ETHADDR`");
+        }
+    }
+    if !args.finish() {
+        return None;
+    }
+    let table = Lpm6::new().and_then(|mut prefixes| {
+        for ((address, len), station) in networks {
+            prefixes.insert(address, len, station)?;
+        }
+        Ok(prefixes)
+    });
+    match table {
+        Ok(prefixes) => Some(Box::new(Advertiser { prefixes, stations })),
+        Err(error) => {
+            cx.error(span, error.to_string());
+            None
+        }
+    }
+}
+
+/// A neighbour message in an Ethernet frame.
+pub(crate) struct Received {
+    pub(crate) message: Neighbor,
+    pub(crate) src: Ipv6Addr,
+    pub(crate) dst: Ipv6Addr,
+    /// Ethernet source.
+    pub(crate) from: MacAddr,
+}
+
+/// Reads a neighbour message that is right (RFC 4861 section 7.1).
+pub(crate) fn read(packet: &Packet) -> Option<Received> {
+    use packet::Access as _;
+    let bytes = PacketBytes::new(packet);
+    if bytes.u16(12)? != ETHERTYPE || bytes.u8(ETHER_BYTES)? >> 4 != 6 {
+        return None;
+    }
+    let payload = usize::from(bytes.u16(ETHER_BYTES + 4)?);
+    let (next, limit) = (bytes.u8(ETHER_BYTES + 6)?, bytes.u8(ETHER_BYTES + 7)?);
+    let (at, ip) = (ETHER_BYTES + IP6_BYTES, Ipv6::at(ETHER_BYTES));
+    if next != ICMP6 || limit != nd::HOP_LIMIT {
+        return None;
+    }
+    let (src, dst) = (ip.src(&bytes)?, ip.dst(&bytes)?);
+    let pseudo = pseudo_ipv6(src, dst, ICMP6, payload as u32);
+    if verify_icmp6(&bytes, at, payload, pseudo) != Verdict::Good {
+        return None;
+    }
+    let message = Neighbor::check(&bytes, at, at + payload).ok()?;
+    Some(Received { message, src, dst, from: MacAddr(bytes.get(6)?) })
+}
+
+/// Writes a neighbour message with its headers to the packet's start; false when there is no room.
+pub(crate) fn write(
+    packet: &mut Packet,
+    message: Neighbor,
+    from: (MacAddr, Ipv6Addr),
+    to: (MacAddr, Ipv6Addr),
+) -> bool {
+    use packet::Access as _;
+    let mut head = [0u8; ETHER_BYTES + IP6_BYTES];
+    head[..6].copy_from_slice(&to.0.0);
+    head[6..12].copy_from_slice(&from.0.0);
+    head[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+    let ip = &mut head[ETHER_BYTES..];
+    (ip[0], ip[6], ip[7]) = (0x60, ICMP6, nd::HOP_LIMIT);
+    ip[4..6].copy_from_slice(&(message.message_bytes() as u16).to_be_bytes());
+    ip[8..24].copy_from_slice(&from.1.octets());
+    ip[24..40].copy_from_slice(&to.1.octets());
+    let mut bytes = PacketBytesMut::new(packet);
+    bytes.copy_in(0, &head) && message.write(&mut bytes, head.len(), from.1, to.1)
+}
+
+/// Whether a solicitation is right beyond itself: who has no address yet asks the group of the target, and tells no
+/// link-layer address (RFC 4861, section 7.1.1).
+pub(crate) fn is_sound_question(received: &Received) -> bool {
+    let Received { message, src, dst, .. } = received;
+    let from_nobody = || *dst == nd::solicited_node(message.target) && message.link_addr.is_none();
+    !message.is_advertisement && !src.is_multicast() && (!src.is_unspecified() || from_nobody())
+}
+
+/// Writes the advertisement that answers a solicitation into its packet; false when there is no room.
+pub(crate) fn advertise(packet: &mut Packet, received: &Received, station: MacAddr, flags: u8) -> bool {
+    let Received { message, src, from, .. } = *received;
+    let unknown = src.is_unspecified();
+    let flags = if unknown { flags } else { flags | SOLICITED };
+    let answer = Neighbor { is_advertisement: true, flags, target: message.target, link_addr: Some(station) };
+    let to = if unknown { (nd::multicast_mac(ALL_NODES), ALL_NODES) } else { (from, src) };
+    let length = ETHER_BYTES + IP6_BYTES + answer.message_bytes();
+    let fits = match (packet.total() as usize).checked_sub(length) {
+        Some(excess) => packet.take(excess),
+        None => packet.put(length - packet.total() as usize),
+    };
+    fits && write(packet, answer, (station, answer.target), to)
+}
+
+impl Advertiser {
+    fn answer(&self, packet: &mut Packet) -> Result<(), usize> {
+        let received = read(packet).filter(is_sound_question).ok_or(BAD_SOLICITATION)?;
+        let station = self.prefixes.lookup(received.message.target.to_bits()).ok_or(NOT_MINE)?;
+        let station = *self.stations.get(station as usize).ok_or(NOT_MINE)?;
+        if advertise(packet, &received, station, ROUTER) { Ok(()) } else { Err(BAD_SOLICITATION) }
+    }
+}
+
+impl Element for Advertiser {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["bad-solicitation", "not-mine"]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.answer(batch.packet_mut(index)) {
+                Ok(()) => batch.emit(index, 0),
+                Err(reason) => batch.drop(index, reason),
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `IP6NDSolicitor`: finds neighbours' Ethernet addresses.
+
+use super::address::destination;
+use super::ndadvertiser::{ETHER_BYTES, ETHERTYPE, IP6_BYTES, read, write};
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::handler::{Handler, Merge};
+use element::vector::Batch;
+use element::work::Work;
+use packet::MacAddr;
+use packet::view::nd::{self, Neighbor};
+use shm::Packet;
+use shm::bytes::PacketBytesMut;
+use std::collections::HashMap;
+use std::net::Ipv6Addr;
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IP6NDSolicitor",
+    summary: "encapsulates IPv6 packets in Ethernet headers found by neighbour discovery",
+    page: "\
+# IP6NDSolicitor(IP, ETH)
+
+Puts an Ethernet header in front of IPv6 packets that come in by input 0, from ETH to the station of the
+packet's destination annotation. Where that is not known it keeps the packet and sends a neighbour
+solicitation from IP (RFC 4861); advertisements come in by input 1, with their Ethernet header.
+
+- **ports**: 2 inputs, 1 or 2 outputs, push; solicitations leave by output 1 where that is connected, else
+  by output 0
+- **arguments**: `IP`: this host's address; `ETH`: its Ethernet address
+- **annotations**: reads `DST_IP6`
+- **handlers**: `table` (read): address, whether it is known, station; `stats` (read)
+- **drop reasons**: `replaced`: a newer packet waits in its place; `no-answer`; `table-full`; `no-room`:
+  there is no room for a header; `advertisement`: read and used up; `bad-advertisement`: not right
+- **state**: of one worker, which gets the answers
+- **difference**: one solicitation a second is sent for an address, not one for each packet (RFC 4861,
+  7.2.2); who does not answer within 15 to 30 seconds is forgotten, and his packet dropped;
+  advertisements that are not right (RFC 4861, 7.1.2) change nothing; multicast packets get their
+  group's Ethernet address (RFC 2464)
+",
+    ports: "2/1-2",
+    processing: "h/h",
+    flow: "xy/x",
+    state: StateScope::OneWorker,
+    make,
+};
+
+const REPLACED: usize = 0;
+const NO_ANSWER: usize = 1;
+const TABLE_FULL: usize = 2;
+const NO_ROOM: usize = 3;
+const ADVERTISEMENT: usize = 4;
+const BAD_ADVERTISEMENT: usize = 5;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How often old entries are looked for.
+const INTERVAL_NS: u64 = 15 * SECOND_NS;
+/// A neighbour is asked again after this time, and forgotten after that.
+const ASK_AGAIN_NS: u64 = 60 * SECOND_NS;
+const FORGET_NS: u64 = 120 * SECOND_NS;
+/// Time between solicitations for one address (RFC 4861, RETRANS_TIMER).
+const RETRANSMIT_NS: u64 = SECOND_NS;
+/// Whoever makes up addresses must not use up memory.
+const MOST_NEIGHBORS: usize = 65_536;
+
+struct Entry {
+    station: Option<MacAddr>,
+    /// When the neighbour last answered, or was first asked.
+    since_ns: u64,
+    asked_ns: Option<u64>,
+    waiting: Option<Packet>,
+}
+
+struct Solicitor {
+    address: Ipv6Addr,
+    station: MacAddr,
+    query_output: usize,
+    neighbors: HashMap<Ipv6Addr, Entry>,
+    killed: u64,
+    queries: u64,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let query_output = cx.shape.outputs.saturating_sub(1);
+    let mut args = cx.args();
+    let address = args.mandatory_positional("IP", parse::ip6);
+    let station = args.mandatory_positional("ETH", parse::ether);
+    let fine = args.finish();
+    let (address, station) = (address?, MacAddr(station?));
+    fine.then(|| {
+        let neighbors = HashMap::new();
+        Box::new(Solicitor { address, station, query_output, neighbors, killed: 0, queries: 0 })
+            as Box<dyn Element>
+    })
+}
+
+impl Solicitor {
+    /// Puts an Ethernet header in front of a packet.
+    fn encapsulate(&self, packet: &mut Packet, to: MacAddr) -> bool {
+        use packet::Access as _;
+        let mut header = [0; ETHER_BYTES];
+        header[..6].copy_from_slice(&to.0);
+        header[6..12].copy_from_slice(&self.station.0);
+        header[12..].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        if !packet.make_headroom(ETHER_BYTES) || !packet.push(ETHER_BYTES) {
+            return false;
+        }
+        packet.mac = packet.data();
+        PacketBytesMut::new(packet).copy_in(0, &header)
+    }
+
+    /// Asks for an address, unless that was done within the last second.
+    fn ask(&mut self, target: Ipv6Addr, work: &mut Work<'_>) {
+        let now_ns = work.now_ns();
+        let Some(entry) = self.neighbors.get_mut(&target) else { return };
+        if entry.asked_ns.is_some_and(|asked_ns| now_ns < asked_ns + RETRANSMIT_NS) {
+            return;
+        }
+        let link_addr = Some(self.station);
+        let message = Neighbor { is_advertisement: false, flags: 0, target, link_addr };
+        let group = nd::solicited_node(target);
+        // Without a free buffer the next packet asks.
+        let Some(mut query) = work.make(&[0; ETHER_BYTES + IP6_BYTES + nd::MESSAGE_BYTES]) else { return };
+        entry.asked_ns = Some(now_ns);
+        query.mac = query.data();
+        query.net = query.data() + ETHER_BYTES as u16;
+        query.trans = query.net + IP6_BYTES as u16;
+        let to = (nd::multicast_mac(group), group);
+        if write(&mut query, message, (self.station, self.address), to) {
+            self.queries += 1;
+            work.emit(self.query_output, &query);
+        } else {
+            work.drop(NO_ROOM, &[query]);
+        }
+    }
+
+    fn send(&mut self, index: u16, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let target = destination(batch.packet(index));
+        if target.is_multicast() {
+            return self.leave(index, nd::multicast_mac(target), batch);
+        }
+        let now_ns = work.now_ns();
+        let full = self.neighbors.len() >= MOST_NEIGHBORS;
+        match self.neighbors.get_mut(&target) {
+            Some(Entry { station: Some(station), since_ns, .. }) => {
+                let (station, old) = (*station, now_ns.saturating_sub(*since_ns) > ASK_AGAIN_NS);
+                if old {
+                    self.ask(target, work);
+                }
+                self.leave(index, station, batch);
+            }
+            Some(entry) => {
+                let packet = *batch.packet(index);
+                if let Some(older) = entry.waiting.replace(packet) {
+                    self.killed += 1;
+                    work.release(1);
+                    work.drop(REPLACED, &[older]);
+                }
+                work.hold(1);
+                self.ask(target, work);
+            }
+            None if full => batch.drop(index, TABLE_FULL),
+            None => {
+                if self.neighbors.is_empty() {
+                    work.fire_at(now_ns + INTERVAL_NS);
+                }
+                let waiting = Some(*batch.packet(index));
+                let entry = Entry { station: None, since_ns: now_ns, asked_ns: None, waiting };
+                self.neighbors.insert(target, entry);
+                work.hold(1);
+                self.ask(target, work);
+            }
+        }
+    }
+
+    fn leave(&self, index: u16, to: MacAddr, batch: &mut Batch<'_>) {
+        if self.encapsulate(batch.packet_mut(index), to) {
+            batch.emit(index, 0);
+        } else {
+            batch.drop(index, NO_ROOM);
+        }
+    }
+
+    /// Reads an advertisement; false when it is not right.
+    fn learn(&mut self, packet: &Packet, work: &mut Work<'_>) -> bool {
+        let Some(received) = read(packet) else { return false };
+        let message = received.message;
+        // An answer to all nodes is not an answer to a solicitation.
+        let sound = !(received.dst.is_multicast() && message.flags & nd::SOLICITED != 0);
+        let (true, true, Some(station)) = (message.is_advertisement, sound, message.link_addr) else {
+            return false;
+        };
+        let Some(entry) = self.neighbors.get_mut(&message.target) else { return true };
+        (entry.station, entry.since_ns) = (Some(station), work.now_ns());
+        let Some(mut packet) = entry.waiting.take() else { return true };
+        work.release(1);
+        if self.encapsulate(&mut packet, station) {
+            work.emit(0, &packet);
+        } else {
+            work.drop(NO_ROOM, &[packet]);
+        }
+        true
+    }
+}
+
+impl Element for Solicitor {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["replaced", "no-answer", "table-full", "no-room", "advertisement", "bad-advertisement"]
+    }
+
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if input == 0 {
+                self.send(index, batch, work);
+            } else if self.learn(batch.packet(index), work) {
+                batch.drop(index, ADVERTISEMENT);
+            } else {
+                batch.drop(index, BAD_ADVERTISEMENT);
+            }
+        }
+    }
+
+    fn fire(&mut self, work: &mut Work<'_>) {
+        let now_ns = work.now_ns();
+        self.neighbors.retain(|_, entry| {
+            let most_ns = if entry.station.is_some() { FORGET_NS } else { INTERVAL_NS };
+            let keep = now_ns.saturating_sub(entry.since_ns) < most_ns;
+            if let Some(packet) = entry.waiting.take_if(|_| !keep) {
+                work.release(1);
+                work.drop(NO_ANSWER, &[packet]);
+            }
+            keep
+        });
+        if !self.neighbors.is_empty() {
+            work.fire_at(now_ns + INTERVAL_NS);
+        }
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        for (_, entry) in self.neighbors.drain() {
+            if let Some(packet) = entry.waiting {
+                work.release(1);
+                work.drop(NO_ANSWER, &[packet]);
+            }
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const { &[Handler { merge: Merge::Concat, ..Handler::read("table") }, Handler::concat("stats")] }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "table" => {
+                let mut lines: Vec<String> = self
+                    .neighbors
+                    .iter()
+                    .map(|(address, entry)| {
+                        let station = entry.station.unwrap_or(MacAddr([0; 6]));
+                        format!("{address} {} {station}", u8::from(entry.station.is_some()))
+                    })
+                    .collect();
+                lines.sort_unstable();
+                Some(lines.join("\n"))
+            }
+            "stats" => {
+                Some(format!("{} packets killed\n{} ND Solicitation Message sent", self.killed, self.queries))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! `Queue` and its kin: packets in a ring.
+//!
+//! Invariants: at most `capacity` packets are kept; room for all of them is there before the first
+//! one comes. What handlers want to be dropped is dropped with the next packet in or out, since
+//! handlers have no packet pool; `length` does not count it any more.
+
+use super::length::QueueLength;
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope};
+use element::element::Element;
+use element::handler::{Handler, Merge};
+use element::value::{no_such_handler, written};
+use element::vector::{Batch, Vector};
+use element::work::Work;
+use shm::Packet;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+macro_rules! page {
+    ($name:literal, $what:literal, $difference:literal) => {
+        concat!(
+            "# ",
+            $name,
+            "([CAPACITY])\n\n",
+            $what,
+            "\n\n- **ports**: 1 push input; 1 pull output, and 1 push output for packets that do not fit\n",
+            "- **arguments**: `CAPACITY` (default 1000): packets that it keeps at most\n",
+            "- **handlers**: `length`, `highwater_length`, `drops` (read); `capacity` (read/write); ",
+            "`reset_counts`\n  (write): sets `drops` to 0 and `highwater_length` to `length`; `reset` ",
+            "(write): drops all packets\n",
+            "- **drop reasons**: `queue-full`; `queue-reset`: dropped by the handlers `reset` and ",
+            "`capacity`;\n  `queue-stopped`: kept when the run ended\n",
+            "- **difference**: each worker has a queue of its own of that capacity, because packets do ",
+            "not cross\n  workers here",
+            $difference,
+            "\n"
+        )
+    };
+}
+
+/// The class.
+pub const QUEUE: Class = Class {
+    name: "Queue",
+    summary: "stores packets in a FIFO queue",
+    page: page!(
+        "Queue",
+        "Keeps packets in the order in which they came. Drops packets that come when it is full.",
+        ""
+    ),
+    ports: "1/1-2",
+    processing: "h/lh",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, Full::DropNew),
+};
+
+/// The class.
+pub const SIMPLE_QUEUE: Class =
+    Class { name: "SimpleQueue", page: page!("SimpleQueue", "The same as Queue.", ""), ..QUEUE };
+
+/// The class.
+pub const NOTIFIER_QUEUE: Class = Class {
+    name: "NotifierQueue",
+    page: page!("NotifierQueue", "The same as Queue.", "; nobody is notified, because workers\n  poll"),
+    ..QUEUE
+};
+
+/// The class.
+pub const FULL_NOTE_QUEUE: Class = Class {
+    name: "FullNoteQueue",
+    page: page!("FullNoteQueue", "The same as Queue.", "; nobody is notified, because workers\n  poll"),
+    ..QUEUE
+};
+
+/// The class.
+pub const THREAD_SAFE_QUEUE: Class = Class {
+    name: "ThreadSafeQueue",
+    page: page!("ThreadSafeQueue", "The same as Queue.", "; what a worker pushes the same\n  worker pulls"),
+    ..QUEUE
+};
+
+/// The class.
+pub const FRONT_DROP_QUEUE: Class = Class {
+    name: "FrontDropQueue",
+    summary: "stores packets in a FIFO queue, dropping the oldest when full",
+    page: page!(
+        "FrontDropQueue",
+        "Keeps packets in the order in which they came. Drops its oldest packet for each that comes when it is full.",
+        ""
+    ),
+    make: |cx| make(cx, Full::DropOld),
+    ..QUEUE
+};
+
+/// What to drop when the queue is full.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Full {
+    DropNew,
+    DropOld,
+}
+
+const FULL: usize = 0;
+const RESET: usize = 1;
+const STOPPED: usize = 2;
+
+struct Queue {
+    ring: VecDeque<Packet>,
+    capacity: usize,
+    full: Full,
+    has_overflow_output: bool,
+    /// Packets at the ring's front that a handler wants to be dropped.
+    doomed: usize,
+    highwater: usize,
+    drops: u64,
+    published: Arc<QueueLength>,
+}
+
+/// Packets that a queue may be told to keep: 2 GB of descriptors.
+const MOST: i64 = 1 << 24;
+
+fn make(cx: &mut Configure<'_>, full: Full) -> Option<Box<dyn Element>> {
+    let has_overflow_output = cx.shape.outputs > 1;
+    let mut args = cx.args();
+    let capacity = args.positional("CAPACITY", parse::int_in(0..=MOST)).unwrap_or(1000) as usize;
+    if !args.finish() {
+        return None;
+    }
+    let published = cx.shared(Scope::Worker, cx.name, QueueLength::default)?;
+    let ring = VecDeque::with_capacity(capacity);
+    let (doomed, highwater, drops) = (0, 0, 0);
+    Some(Box::new(Queue { ring, capacity, full, has_overflow_output, doomed, highwater, drops, published }))
+}
+
+impl Queue {
+    /// Packets that are not doomed.
+    fn length(&self) -> usize {
+        self.ring.len() - self.doomed
+    }
+
+    /// Takes a packet off the ring's front that is to be dropped.
+    fn drop_front(&mut self, reason: usize, work: &mut Work<'_>) {
+        if let Some(packet) = self.ring.pop_front() {
+            work.release(1);
+            work.drop(reason, std::slice::from_ref(&packet));
+        }
+    }
+
+    /// Drops what handlers wanted to be dropped.
+    fn drop_doomed(&mut self, work: &mut Work<'_>) {
+        for _ in 0..std::mem::take(&mut self.doomed) {
+            self.drop_front(RESET, work);
+        }
+    }
+
+    fn push_all_that_fit(&mut self, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        let list = batch.list();
+        let (fit, excess) = list.split_at(list.len().min(self.capacity.saturating_sub(self.ring.len())));
+        self.ring.extend(fit.iter().map(|index| *batch.packet(*index)));
+        work.hold(fit.len());
+        self.drops += excess.len() as u64;
+        for &index in excess {
+            batch.emit_or_drop(index, 1, FULL);
+        }
+    }
+
+    fn push_over_the_front(&mut self, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if self.ring.len() >= self.capacity {
+                self.drops += 1;
+                match self.ring.pop_front() {
+                    None => {
+                        batch.emit_or_drop(index, 1, FULL);
+                        continue;
+                    }
+                    Some(oldest) => {
+                        work.release(1);
+                        if self.has_overflow_output {
+                            work.emit(1, &oldest);
+                        } else {
+                            work.drop(FULL, std::slice::from_ref(&oldest));
+                        }
+                    }
+                }
+            }
+            self.ring.push_back(*batch.packet(index));
+            work.hold(1);
+        }
+    }
+}
+
+impl Element for Queue {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["queue-full", "queue-reset", "queue-stopped"]
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if self.doomed > 0 {
+            self.drop_doomed(work);
+        }
+        match self.full {
+            Full::DropNew => self.push_all_that_fit(batch, work),
+            Full::DropOld => self.push_over_the_front(batch, work),
+        }
+        self.highwater = self.highwater.max(self.ring.len());
+        self.published.set(self.length());
+    }
+
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        if self.doomed > 0 {
+            self.drop_doomed(work);
+        }
+        let count = self.ring.len().min(most).min(into.room());
+        for packet in self.ring.drain(..count) {
+            into.push(&packet);
+        }
+        work.release(count);
+        self.published.set(self.length());
+        count
+    }
+
+    fn stop(&mut self, work: &mut Work<'_>) {
+        self.drop_doomed(work);
+        while !self.ring.is_empty() {
+            self.drop_front(STOPPED, work);
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::sum("length"),
+                Handler { merge: Merge::Max, ..Handler::read("highwater_length") },
+                Handler::sum("drops"),
+                Handler::read_write("capacity"),
+                Handler::write("reset_counts"),
+                Handler::write("reset"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler {
+            "length" => Some(self.length().to_string()),
+            "highwater_length" => Some(self.highwater.to_string()),
+            "drops" => Some(self.drops.to_string()),
+            "capacity" => Some(self.capacity.to_string()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "reset_counts" => (self.drops, self.highwater) = (0, self.length()),
+            "reset" => self.doomed = self.ring.len(),
+            "capacity" => {
+                self.capacity = written(value, parse::int_in(0..=MOST))? as usize;
+                self.ring.reserve(self.capacity.saturating_sub(self.ring.len()));
+                // Those that no longer fit: the newest, or the oldest, as when one comes that does not.
+                let excess = self.length().saturating_sub(self.capacity);
+                if self.full == Full::DropNew {
+                    self.ring.rotate_right(excess);
+                }
+                self.doomed += excess;
+            }
+            _ => return no_such_handler(handler),
+        }
+        self.published.set(self.length());
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! Frames of ARP and neighbour discovery: what they say, and questions to be sent. What comes in is anybody's.
+
+use crate::ether::arp_message::{self, End, Message, REPLY, REQUEST};
+use crate::ip6::ndadvertiser::{self, ETHER_BYTES, IP6_BYTES, is_sound_question};
+use element::work::Work;
+use packet::view::icmp6::NEIGHBOR_SOLICITATION;
+use packet::view::nd::{self, Neighbor, SOLICITED};
+use packet::{Access, MacAddr};
+use port::interface::Interface;
+use port::interface::table::{Ask, Fact};
+use shm::Packet;
+use shm::bytes::PacketBytes;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Lengths of hardware and protocol addresses, as the message has them: other lengths are another protocol.
+const ARP_LENGTHS: (usize, u16) = (18, 0x0604);
+/// Where an ICMPv6 message begins, and the target in those of neighbour discovery.
+const ICMP6: usize = ETHER_BYTES + IP6_BYTES;
+const TARGET: usize = ICMP6 + 8;
+const DESTINATION: usize = ETHER_BYTES + 24;
+
+/// What is to become of a message.
+pub(super) enum Verdict<T> {
+    /// It goes on: it is not for the station, or not only.
+    Others,
+    /// It was for the station, and says what it says.
+    Read,
+    /// It is for the station, and not right.
+    Malformed,
+    /// The answer.
+    Answer(T),
+}
+
+/// Judges an ARP message, and tells the station what it says.
+pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) -> Verdict<[u8; 42]> {
+    let message = Message::read(frame).filter(|_| frame.u16(ARP_LENGTHS.0) == Some(ARP_LENGTHS.1));
+    let Some(Message { operation, sender, target }) = message else { return Verdict::Others };
+    let is_ours = station.is_own(Ipv4Addr::from(target.ip).into());
+    let from = IpAddr::V4(sender.ip.into());
+    let is_sound = MacAddr(sender.mac).is_station();
+    if station.is_own(from) {
+        let conflicts = sender.mac != mac.0;
+        station.count(|counters| &counters.conflicts, conflicts.into());
+    } else if is_sound && matches!(operation, REQUEST | REPLY) {
+        let answers = operation == REPLY && is_ours;
+        station.hear(Fact { ip: from, mac: Some(MacAddr(sender.mac)), answers, overrides: true });
+    }
+    match operation {
+        REQUEST | REPLY if is_ours && !is_sound => Verdict::Malformed,
+        REQUEST if is_ours => {
+            let own = End { mac: mac.0, ip: target.ip };
+            let reply = Message { operation: REPLY, sender: own, target: sender };
+            Verdict::Answer(reply.frame(sender.mac))
+        }
+        REPLY if is_ours => Verdict::Read,
+        _ => Verdict::Others,
+    }
+}
+
+/// Judges a message of neighbour discovery, and tells the station what it says.
+pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Verdict<ndadvertiser::Received> {
+    let bytes = PacketBytes::new(packet);
+    let address = |at| bytes.get::<16>(at).map(Ipv6Addr::from);
+    let (Some(target), Some(dst)) = (address(TARGET), address(DESTINATION)) else { return Verdict::Others };
+    let is_question = bytes.u8(ICMP6) == Some(NEIGHBOR_SOLICITATION);
+    let is_ours = station.is_own(if is_question { target.into() } else { dst.into() });
+    let wrong = || if is_ours { Verdict::Malformed } else { Verdict::Others };
+    let Some(received) = ndadvertiser::read(packet) else { return wrong() };
+    let Neighbor { flags, target, link_addr, is_advertisement } = received.message;
+    if link_addr.is_some_and(|addr| !addr.is_station()) || !received.from.is_station() {
+        return wrong();
+    }
+    if !is_advertisement {
+        if !is_ours {
+            return Verdict::Others;
+        }
+        if !is_sound_question(&received) {
+            return Verdict::Malformed;
+        }
+        if let Some(addr) = link_addr.filter(|_| !station.is_own(received.src.into())) {
+            let fact = Fact { ip: received.src.into(), mac: Some(addr), answers: false, overrides: true };
+            station.hear(fact);
+        }
+        return Verdict::Answer(received);
+    }
+    if station.is_own(target.into()) {
+        let conflicts = link_addr.is_some_and(|addr| addr != mac);
+        station.count(|counters| &counters.conflicts, conflicts.into());
+        return wrong();
+    }
+    // An answer to all nodes is none to a question of ours (section 7.1.2).
+    let answers = flags & SOLICITED != 0;
+    if answers && received.dst.is_multicast() {
+        return Verdict::Others;
+    }
+    if is_ours || received.dst.is_multicast() {
+        let overrides = flags & nd::OVERRIDE != 0;
+        station.hear(Fact { ip: target.into(), mac: link_addr, answers: answers && is_ours, overrides });
+    }
+    if is_ours { Verdict::Read } else { Verdict::Others }
+}
+
+/// Makes the frame of a question; `None` when there is no buffer, or no address to ask from.
+pub(super) fn question(station: &Interface, mac: MacAddr, ask: Ask, work: &mut Work<'_>) -> Option<Packet> {
+    match ask.ip {
+        IpAddr::V4(wanted) => {
+            let own = End { mac: mac.0, ip: station.ipv4_beside(wanted)?.to_bits() };
+            let to = ask.to.unwrap_or(MacAddr::BROADCAST);
+            let frame = arp_message::request(own, wanted.to_bits()).frame(to.0);
+            let mut packet = work.make(&frame)?;
+            (packet.mac, packet.net) = (packet.data(), packet.data() + ETHER_BYTES as u16);
+            Some(packet)
+        }
+        IpAddr::V6(target) => {
+            let own = station.ipv6_beside(target)?;
+            let message = Neighbor { is_advertisement: false, flags: 0, target, link_addr: Some(mac) };
+            let group = nd::solicited_node(target);
+            let to = match ask.to {
+                Some(to) => (to, target),
+                None => (nd::multicast_mac(group), group),
+            };
+            let mut packet = work.make(&[0; ICMP6 + nd::MESSAGE_BYTES])?;
+            packet.mac = packet.data();
+            packet.net = packet.data() + ETHER_BYTES as u16;
+            packet.trans = packet.data() + ICMP6 as u16;
+            // It was made that long.
+            let _ = ndadvertiser::write(&mut packet, message, (mac, own), to);
+            Some(packet)
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! `Resolver`: a station's ARP and neighbour discovery, where its packets come in.
+//!
+//! Other packets than those of ARP and neighbour discovery take the program, which looks at three bytes at most.
+
+use super::message::{self, Verdict};
+use crate::ether::arp_message;
+use crate::ip6::ndadvertiser::advertise;
+use click::config::{Names, Parsed, parse};
+use crossbeam_queue::ArrayQueue;
+use diag::{Diagnostic, Spanned};
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope, Shape};
+use element::element::{Element, Progress};
+use element::handler::Handler;
+use element::value::{no_such_handler, written};
+use element::vector::{Batch, Vector};
+use element::work::Work;
+use ir::program::BinOp;
+use ir::verify::VerifyError;
+use ir::{Builder, Program, Term};
+use packet::MacAddr;
+use packet::field::{Base, Field};
+use packet::view::icmp6::NEIGHBOR_SOLICITATION;
+use packet::view::nd::{OVERRIDE, ROUTER};
+use packet::view::{ethernet, protocol};
+use port::interface::table::Ask;
+use port::interface::{Address, Interface};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "Resolver",
+    summary: "answers and asks for Ethernet addresses, by ARP and neighbour discovery",
+    page: "\
+# Resolver(STATION, ADDR_1, ADDR_2, ... [, keywords MAC, PORT, ASKS])
+
+Stands where the packets of a port come in, and makes it a station of its network: answers ARP requests and neighbour
+solicitations for its addresses, and finds out the Ethernet addresses of neighbours that NFs ask the platform for. Chain
+files put it there for a port or device with `addresses`. All elements of one STATION share its table.
+
+Of what comes in it consumes ARP replies to its addresses and neighbour advertisements to them, and turns requests and
+solicitations for them into answers. Everything else leaves by output 0: other packets, frames in VLANs, ARP between
+others, announcements to all, which it reads in passing. Messages must be as RFC 826 and RFC 4861 (section 7.1) want
+them: hop limit 255, checksum, lengths of messages and options, addresses of single stations.
+
+A neighbour gets an entry when somebody here asks for it, and never because of a packet. It is asked for 3 times, a second
+apart, holds for 15 to 45 seconds and is then asked again where it was, as long as anybody wants it.
+
+- **ports**: 1 input; output 0: what it does not consume; output 1: answers and questions; push
+- **arguments**: `STATION`: a name; `ADDR_i`: addresses with the length of their network's prefix; `MAC`: its Ethernet
+  address, that of `PORT` by default; `ASKS` (default true): whether questions leave here, too
+- **annotations**: answers keep the `VLAN_TCI` of their question and lose all others
+- **handlers**: `table` (read): a line for each neighbour: address, state (`incomplete`, `reachable`, `stale`, `probe`,
+  `unreachable`, `permanent`), Ethernet address, seconds since it was heard of, how many NFs want it; `count` (read):
+  neighbours; `queries`, `answers`, `responses` (read): questions that were sent and answered, messages about neighbours
+  that are wanted; `stats` (read): these and `missed` (messages that came too fast), `conflicts` (from others that have
+  an address of the station's), `no-buffer`, `failures` (neighbours that were given up), `evicted` (that made room), a
+  line each; `stations` (read): its addresses; `resolve` (`ADDR`, write): has a neighbour looked for and kept; `insert`
+  (`ADDR ETH`), `delete` (`ADDR`), `clear` (write)
+- **drop reasons**: `neighbour-read`: it told of a neighbour; `neighbour-malformed`: a message for this station that is
+  not right
+",
+    ports: "1/2",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::Shared,
+    make,
+};
+
+const REASONS: &[&str] = &["neighbour-read", "neighbour-malformed"];
+const READ: usize = 0;
+const MALFORMED: usize = 1;
+
+const ARP_PATH: usize = 0;
+const PATHS: [&str; 2] = ["arp", "neighbour-discovery"];
+
+/// Bytes of the frame.
+const fn data(at: u16, len: u8) -> Field {
+    Field::bytes(Base::Data, at, len)
+}
+
+const TYPE: Field = data(12, 2);
+const NEXT_HEADER: Field = data(20, 1);
+const ICMP6_TYPE: Field = data(54, 1);
+
+struct Resolver {
+    station: Arc<Interface>,
+    mac: MacAddr,
+    /// Questions to be sent here; of one worker.
+    asked: Option<Arc<ArrayQueue<Ask>>>,
+    /// Whether it is the one, of those of all workers, that writes the table: all of them are told.
+    keeps_table: bool,
+}
+
+fn address(text: &Spanned, _names: &dyn Names) -> Parsed<Address> {
+    Address::read(text.as_str()).map_err(|sentence| Diagnostic::error(text.span, sentence))
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let name = args.mandatory_positional("STATION", parse::string);
+    let mac = args.keyword("MAC", parse::ether);
+    let port = args.keyword("PORT", parse::string);
+    let asks = args.keyword("ASKS", parse::bool).unwrap_or(true);
+    let mut addresses = vec![];
+    for text in args.rest() {
+        addresses.extend(args.read(&text, address));
+    }
+    let fine = args.finish();
+    let name = name?;
+    if fine && addresses.is_empty() {
+        cx.error(cx.span, "a station has an address, such as 10.0.0.1/24");
+        return None;
+    }
+    let mac = match (mac, port) {
+        (Some(mac), _) => Ok(MacAddr(mac)),
+        (None, Some(port)) => cx.services.port_mac(port.as_str()).map_err(|why| (port.span, why)),
+        (None, None) => Err((name.span, format!("station `{name}` has no Ethernet address"))),
+    };
+    let mac = match mac {
+        Ok(mac) => mac,
+        Err((span, why)) => {
+            cx.error(span, why)
+                .help("say it: MAC 02:00:00:00:00:01, in a chain file `mac = \"02:00:00:00:00:01\"`");
+            return None;
+        }
+    };
+    if !mac.is_station() {
+        cx.error(cx.span, format!("{mac} is the Ethernet address of no single station"));
+        return None;
+    }
+    if !fine {
+        return None;
+    }
+    let station = match cx.services.station(name.as_str()) {
+        Some(station) => station,
+        None => cx.shared(Scope::AllWorkers, name.as_str(), || Interface::new(name.as_str(), addresses))?,
+    };
+    station.set_mac(mac);
+    // All of a device's ports speak for one station.
+    let mac = station.mac().unwrap_or(mac);
+    let asked = (asks && cx.worker == 0).then(|| station.add_way());
+    Some(Box::new(Resolver { station, mac, asked, keeps_table: cx.worker == 0 }))
+}
+
+impl Resolver {
+    fn arp(&self, index: u16, batch: &mut Batch<'_>) {
+        match message::arp(&self.station, self.mac, &batch.bytes(index)) {
+            Verdict::Others => batch.emit(index, 0),
+            Verdict::Read => batch.drop(index, READ),
+            Verdict::Malformed => batch.drop(index, MALFORMED),
+            Verdict::Answer(reply) => {
+                arp_message::answer(batch, index, &reply);
+                self.station.count(|counters| &counters.answers, 1);
+                batch.emit(index, 1);
+            }
+        }
+    }
+
+    fn nd(&self, index: u16, batch: &mut Batch<'_>) {
+        match message::nd(&self.station, self.mac, batch.packet(index)) {
+            Verdict::Others => batch.emit(index, 0),
+            Verdict::Read => batch.drop(index, READ),
+            Verdict::Malformed => batch.drop(index, MALFORMED),
+            Verdict::Answer(received) => {
+                if advertise(batch.packet_mut(index), &received, self.mac, ROUTER | OVERRIDE) {
+                    arp_message::forget_annotations(batch.packet_mut(index));
+                    self.station.count(|counters| &counters.answers, 1);
+                    batch.emit(index, 1);
+                } else {
+                    batch.drop(index, MALFORMED);
+                }
+            }
+        }
+    }
+}
+
+impl Element for Resolver {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new("Resolver", shape.outputs);
+        let (others, arp) = (f.block(), f.block());
+        let paths = PATHS.map(|path| f.slow_path(path));
+        f.need(Base::Data, 14, others);
+        let kind = f.load(TYPE);
+        let is_arp = f.bin_const(BinOp::Eq, kind, ethernet::ARP.into());
+        f.leave_if(is_arp, arp);
+        let is_ipv6 = f.bin_const(BinOp::Eq, kind, ethernet::IPV6.into());
+        f.check(is_ipv6, others);
+        f.need(Base::Data, 55, others);
+        let next = f.load(NEXT_HEADER);
+        let is_icmp6 = f.bin_const(BinOp::Eq, next, protocol::ICMP6.into());
+        f.check(is_icmp6, others);
+        // Solicitation and advertisement are neighbours, too.
+        let kind = f.load(ICMP6_TYPE);
+        let above = f.bin_const(BinOp::Sub, kind, NEIGHBOR_SOLICITATION.into());
+        let is_nd = f.bin_const(BinOp::Le, above, 1);
+        f.check(is_nd, others);
+        f.end(Term::Slow(paths[1]));
+        f.at(others);
+        f.emit(0);
+        f.at(arp);
+        f.end(Term::Slow(paths[ARP_PATH]));
+        Some(f.finish())
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if path == ARP_PATH {
+                self.arp(index, batch);
+            } else {
+                self.nd(index, batch);
+            }
+        }
+    }
+
+    fn has_task(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    fn works_alone(&self) -> bool {
+        true
+    }
+
+    fn task(&mut self, _vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        let Some(asked) = self.asked.as_ref().filter(|asked| !asked.is_empty()) else {
+            return Progress::Idle;
+        };
+        for ask in std::iter::from_fn(|| asked.pop()).take(work.burst()) {
+            match message::question(&self.station, self.mac, ask, work) {
+                Some(question) => {
+                    self.station.count(|counters| &counters.queries, 1);
+                    work.emit(1, &question);
+                }
+                // The table asks once more.
+                None => self.station.count(|counters| &counters.no_buffer, 1),
+            }
+        }
+        Progress::Worked
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        if self.asked.is_some() {
+            self.station.turn(now_ns);
+        }
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        const {
+            &[
+                Handler::read("table"),
+                Handler::read("count"),
+                Handler::read("queries"),
+                Handler::read("answers"),
+                Handler::read("responses"),
+                Handler::read("stats"),
+                Handler::read("stations"),
+                Handler::write("resolve"),
+                Handler::write("insert"),
+                Handler::write("delete"),
+                Handler::write("clear"),
+            ]
+        }
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        let counters = &self.station.counters;
+        let number = |counter: &AtomicU64| Some(counter.load(Relaxed).to_string());
+        match handler {
+            "table" => Some(self.station.with_table(|table| table.text())),
+            "count" => Some(self.station.with_table(|table| table.count()).to_string()),
+            "queries" => number(&counters.queries),
+            "answers" => number(&counters.answers),
+            "responses" => number(&counters.heard),
+            "stats" => {
+                let (failures, evicted) = self.station.with_table(|table| table.failures());
+                let lines = [
+                    ("queries", counters.queries.load(Relaxed)),
+                    ("answers", counters.answers.load(Relaxed)),
+                    ("responses", counters.heard.load(Relaxed)),
+                    ("missed", counters.missed.load(Relaxed)),
+                    ("conflicts", counters.conflicts.load(Relaxed)),
+                    ("no-buffer", counters.no_buffer.load(Relaxed)),
+                    ("failures", failures),
+                    ("evicted", evicted),
+                ];
+                Some(lines.map(|(name, count)| format!("{name} {count}")).join("\n"))
+            }
+            "stations" => {
+                let own = self.station.addresses().iter().map(|own| format!("{own} {}", self.mac));
+                Some(own.collect::<Vec<_>>().join("\n"))
+            }
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        let ip = |text: &str| {
+            text.trim().parse::<IpAddr>().map_err(|_| format!("`{}` is no IP address", text.trim()))
+        };
+        if !self.keeps_table {
+            return Ok(());
+        }
+        match handler {
+            "resolve" => self.station.pin(ip(value)?).map_err(|refusal| refusal.to_string()),
+            "insert" => {
+                let (neighbour, mac) = value
+                    .trim()
+                    .split_once(char::is_whitespace)
+                    .ok_or("expected an IP address and an Ethernet address")?;
+                let mac = MacAddr(written(mac, parse::ether)?);
+                if !mac.is_station() {
+                    return Err(format!("{mac} is the Ethernet address of no single station"));
+                }
+                self.station.insert(ip(neighbour)?, mac).map_err(|refusal| refusal.to_string())
+            }
+            "delete" => {
+                let ip = ip(value)?;
+                if self.station.delete(ip) { Ok(()) } else { Err(format!("{ip} is not in the table")) }
+            }
+            "clear" => {
+                self.station.with_table(|table| table.clear());
+                Ok(())
+            }
+            _ => no_such_handler(handler),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The rewriter classes: what tells them apart.
+
+use super::flavor::Flavor;
+use super::flow::Kind;
+use super::{page, rewriter};
+use element::class::{Class, StateScope};
+use element::handler::{Handler, Merge};
+use packet::view::protocol::{DCCP, ICMP, TCP, UDP};
+
+macro_rules! handlers {
+    ($($table:expr),*) => {
+        &[
+            $($table,)*
+            Handler::sum("table_size"),
+            Handler::sum("nmappings"),
+            Handler::sum("mapping_failures"),
+            Handler::sum("size"),
+            Handler::sum("evictions"),
+            Handler::concat("patterns"),
+            Handler { merge: Merge::Sum, ..Handler::read_write("capacity") },
+            Handler::write("clear"),
+            Handler::read_write("pattern0"),
+            Handler::read_write("pattern1"),
+            Handler::read_write("pattern2"),
+            Handler::read_write("pattern3"),
+            Handler::read_write("pattern4"),
+            Handler::read_write("pattern5"),
+            Handler::read_write("pattern6"),
+            Handler::read_write("pattern7"),
+            Handler::read_write("pattern8"),
+            Handler::read_write("pattern9"),
+            Handler::read_write("pattern10"),
+            Handler::read_write("pattern11"),
+            Handler::read_write("pattern12"),
+            Handler::read_write("pattern13"),
+            Handler::read_write("pattern14"),
+            Handler::read_write("pattern15"),
+        ]
+    };
+}
+
+const IP: Flavor = Flavor {
+    class: "IPRewriter",
+    kind: Kind::Ports,
+    protocols: &[TCP, UDP],
+    other_protocol: "not-tcp-or-udp",
+    has_tcp_timeouts: true,
+    has_udp_timeouts: true,
+    has_dst_anno: true,
+    timeout_s: 300,
+    handlers: handlers![
+        Handler::concat("tcp_table"),
+        Handler::concat("udp_table"),
+        Handler::concat("tcp_mappings"),
+        Handler::concat("udp_mappings"),
+        Handler::concat("tcp_lookup")
+    ],
+};
+
+const TCP_ONLY: Flavor = Flavor {
+    class: "TCPRewriter",
+    protocols: &[TCP],
+    other_protocol: "not-tcp",
+    has_udp_timeouts: false,
+    handlers: handlers![Handler::concat("table"), Handler::concat("mappings"), Handler::concat("lookup")],
+    ..IP
+};
+
+const UDP_MOSTLY: Flavor = Flavor {
+    class: "UDPRewriter",
+    protocols: &[TCP, UDP, DCCP],
+    has_tcp_timeouts: false,
+    handlers: handlers![Handler::concat("table"), Handler::concat("mappings")],
+    ..IP
+};
+
+const PING: Flavor = Flavor {
+    class: "ICMPPingRewriter",
+    kind: Kind::Ping,
+    protocols: &[ICMP],
+    other_protocol: "not-icmp-echo",
+    has_udp_timeouts: false,
+    ..UDP_MOSTLY
+};
+
+const PAIR: Flavor = Flavor {
+    class: "IPAddrPairRewriter",
+    kind: Kind::Pair,
+    protocols: &[],
+    has_udp_timeouts: false,
+    has_dst_anno: false,
+    timeout_s: 7200,
+    ..UDP_MOSTLY
+};
+
+const ADDRESS: Flavor = Flavor { class: "IPAddrRewriter", kind: Kind::Address, ..PAIR };
+
+macro_rules! classes {
+    ($($name:ident, $flavor:ident, $summary:literal, $page:expr;)*) => {$(
+        #[doc = concat!("The class that ", $summary, ".")]
+        pub const $name: Class = Class {
+            name: $flavor.class,
+            summary: $summary,
+            page: $page,
+            ports: "1-/1-",
+            processing: "h/h",
+            flow: "x/x",
+            state: StateScope::PerFlow,
+            make: |cx| rewriter::make(cx, &const { $flavor }),
+        };
+    )*};
+}
+
+classes! {
+    IP_REWRITER, IP, "rewrites TCP/UDP packets' addresses and ports", page::IP;
+    TCP_REWRITER, TCP_ONLY, "rewrites TCP packets' addresses and ports", page::TCP;
+    UDP_REWRITER, UDP_MOSTLY, "rewrites TCP/UDP packets' addresses and ports", page::UDP;
+    PING_REWRITER, PING, "rewrites ICMP echo requests and replies", page::PING;
+    PAIR_REWRITER, PAIR, "rewrites IP packets' addresses by address pair", page::PAIR;
+    ADDRESS_REWRITER, ADDRESS, "rewrites IP packets' addresses", page::ADDRESS;
+}

@@ -1,0 +1,64 @@
+//! What tells the rewriter classes apart.
+
+use super::flow::Kind;
+use super::input::Spec;
+use super::reader::Mistake;
+use super::timeouts::Timeouts;
+use diag::Span;
+use element::handler::Handler;
+
+/// What tells the classes apart.
+#[derive(Debug)]
+pub struct Flavor {
+    /// Name of the class.
+    pub class: &'static str,
+    /// Which packets are of one flow.
+    pub kind: Kind,
+    /// Protocols that it takes.
+    pub protocols: &'static [u8],
+    /// The drop reason for others.
+    pub other_protocol: &'static str,
+    /// TCP is watched and has timeouts of its own.
+    pub has_tcp_timeouts: bool,
+    /// It has timeouts for UDP.
+    pub has_udp_timeouts: bool,
+    /// It has the argument `DST_ANNO`.
+    pub has_dst_anno: bool,
+    /// Timeout of what is not TCP, in seconds.
+    pub(super) timeout_s: u64,
+    /// Its handlers, those of patterns last.
+    pub(super) handlers: &'static [Handler],
+}
+
+/// Inputs whose specification has a handler of its own.
+const PATTERN_HANDLERS: usize = 16;
+
+impl Flavor {
+    /// Its timeouts when nothing is said.
+    pub fn timeouts(&self) -> Timeouts {
+        Timeouts::new(self.has_tcp_timeouts, self.timeout_s)
+    }
+
+    /// The handlers of an element with that many inputs.
+    pub fn handlers(&self, inputs: usize) -> &'static [Handler] {
+        let beyond = PATTERN_HANDLERS.saturating_sub(inputs);
+        self.handlers.get(..self.handlers.len() - beyond).unwrap_or(self.handlers)
+    }
+
+    /// Refuses patterns that the class cannot apply.
+    pub(super) fn check(&self, place: Span, spec: Spec) -> Result<Spec, Mistake> {
+        let Spec::Pattern(pattern, _) = &spec else { return Ok(spec) };
+        let Ok(state) = pattern.lock() else { return Ok(spec) };
+        let pattern = &state.pattern;
+        let without_ports = matches!(self.kind, Kind::Pair | Kind::Address);
+        if without_ports && (pattern.sport.is_some() || pattern.dport.is_some()) {
+            return Err((place, format!("{} rewrites no ports", self.class)));
+        }
+        if self.kind == Kind::Address && pattern.dst.is_some() {
+            let message = "IPAddrRewriter pattern destination address must be `-`; see IPAddrPairRewriter";
+            return Err((place, message.into()));
+        }
+        drop(state);
+        Ok(spec)
+    }
+}

@@ -1,0 +1,332 @@
+//! `ICMPRewriter`: ICMP errors that speak of translated packets.
+
+use super::flow::FlowId;
+use super::mappings::Entry;
+use super::rewriter::{CLASSES, mappings_of, one_byte_anno};
+use super::table::SharedMappings;
+use click::config::{parse, split_words};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::Element;
+use element::vector::Batch;
+use element::work::Work;
+use packet::access::Access;
+use packet::anno::{self, Anno};
+use packet::checksum::Delta;
+use packet::view::protocol;
+use shm::descriptor::{NO_HEADER, Packet};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "ICMPRewriter",
+    summary: "rewrites ICMP packets based on IP rewriter mappings",
+    page: "\
+# ICMPRewriter(MAPS [, DST_ANNO, REPLY_ANNO])
+
+Rewrites ICMP errors by the mappings of rewriters, so that they reach the host that sent the packet which
+they speak of: destination unreachable, time exceeded, parameter problem, source quench, redirect. The
+header of that packet, inside the error, is rewritten back to what the host sent, and all checksums are
+mended: of both IP headers, of the inner transport header as far as it is there, and of the error itself
+(RFC 5508 REQ-4, REQ-5).
+
+- **ports**: 1 input, 1 or more outputs, push. Rewritten errors leave by output 0, or as the mapping says
+  with a port offset; others, and ICMP that is no error, by output 1 where there is one
+- **needs**: the network header annotation
+- **arguments**: `MAPS`: a space-separated list of rewriters, which are looked through in order; `NAME:N`
+  sends errors for NAME's mappings to output N plus the mapping's output. `DST_ANNO` (true): set the
+  destination address annotation. `REPLY_ANNO`: as in `IPRewriter`
+- **annotations**: sets `DST_IP`
+- **drop reasons**: `no-ip-header`, `not-icmp`, `not-an-error`, `unmapped`, `cut-off` (the inner IP header
+  is not all there)
+- **workers**: each looks at the mappings of its own; errors are brought to the worker of the flow
+  that they speak of
+- **difference**: the error's own source address is translated too when the error comes from inside (its
+  inner packet was sent by a remote end), because a private address would leak out (RFC 5508 REQ-5)
+- **difference**: Click sends packets that are not ICMP behind its last output, which drops them; here
+  they are counted as `not-icmp`
+",
+    ports: "1/1-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerFlow,
+    make,
+};
+
+const REASONS: &[&str] = &["no-ip-header", "not-icmp", "not-an-error", "unmapped", "cut-off"];
+
+/// Why an error is not rewritten, by place in [`REASONS`].
+#[derive(Clone, Copy)]
+enum Reason {
+    NoIpHeader = 0,
+    NotIcmp = 1,
+    NotAnError = 2,
+    Unmapped = 3,
+    CutOff = 4,
+}
+
+struct Map {
+    mappings: SharedMappings,
+    port_offset: Option<usize>,
+}
+
+struct IcmpRewriter {
+    maps: Vec<Map>,
+    dst_anno: bool,
+    reply_anno: Option<Anno>,
+}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let maps = args.mandatory_positional("MAPS", parse::any);
+    let dst_anno = args.keyword("DST_ANNO", parse::bool).unwrap_or(true);
+    let reply_anno = args.keyword("REPLY_ANNO", one_byte_anno);
+    let mut fine = args.finish();
+    let maps = maps?;
+    let mut found = vec![];
+    for word in split_words(&maps) {
+        let text = word.as_str();
+        let (name, offset) = match text.split_once(':') {
+            Some((name, offset)) => (name, offset.parse::<usize>().map(Some).ok()),
+            None => (text, Some(None)),
+        };
+        let rewriter = cx.services.element(cx.name, name).filter(|(_, class)| CLASSES.contains(class));
+        let (Some((name, _)), Some(port_offset)) = (rewriter, offset) else {
+            cx.error(word.span, format!("{text} is not an IP rewriter"));
+            fine = false;
+            continue;
+        };
+        if port_offset.is_some_and(|offset| offset >= cx.shape.outputs) {
+            let outputs = cx.shape.outputs;
+            cx.error(word.span, format!("{text}: the port offset needs more than {outputs} outputs"));
+            fine = false;
+        }
+        let mappings = mappings_of(cx, &name)?;
+        found.push(Map { mappings, port_offset });
+    }
+    if found.is_empty() && fine {
+        cx.error(maps.span, "no IP rewriters supplied");
+        fine = false;
+    }
+    fine.then(|| Box::new(IcmpRewriter { maps: found, dst_anno, reply_anno }) as Box<dyn Element>)
+}
+
+/// ICMP types that speak of another packet: unreachable, source quench, redirect, time exceeded,
+/// parameter problem.
+const ERRORS: &[u8] = &[3, 4, 5, 11, 12];
+const ICMP_HEADER_BYTES: usize = 8;
+const ECHO: u8 = 8;
+const ECHO_REPLY: u8 = 0;
+
+/// Where things lie in an error, counted from the packet's first byte, and what it speaks of.
+struct Inner {
+    ip: usize,
+    icmp: usize,
+    inner_ip: usize,
+    inner_transport: usize,
+    protocol: u8,
+    /// The inner packet turned round: what a reply to it looks like.
+    reply: FlowId,
+    /// Whether its ports, or its identifier, are there.
+    has_ports: bool,
+    /// The inner packet is an echo request.
+    is_request: bool,
+}
+
+fn parse_error(packet: &Packet, bytes: &impl Access) -> Result<Inner, Reason> {
+    if packet.net == NO_HEADER {
+        return Err(Reason::NoIpHeader);
+    }
+    let ip = usize::from(packet.net).checked_sub(usize::from(packet.data())).ok_or(Reason::NoIpHeader)?;
+    let first = bytes.u8(ip).ok_or(Reason::NoIpHeader)?;
+    let header = usize::from(first & 15) * 4;
+    if first >> 4 != 4 || header < 20 || bytes.u32(ip + 16).is_none() {
+        return Err(Reason::NoIpHeader);
+    }
+    if bytes.u8(ip + 9) != Some(protocol::ICMP) {
+        return Err(Reason::NotIcmp);
+    }
+    let icmp = ip + header;
+    let is_error = bytes.u8(icmp).is_some_and(|kind| ERRORS.contains(&kind));
+    if !is_error || bytes.u16(ip + 6).is_none_or(|offset| offset & 0x1fff != 0) {
+        return Err(Reason::NotAnError);
+    }
+    let inner_ip = icmp + ICMP_HEADER_BYTES;
+    let pair = bytes.u64(inner_ip + 12).ok_or(Reason::CutOff)?;
+    let first = bytes.u8(inner_ip).ok_or(Reason::CutOff)?;
+    let inner_header = usize::from(first & 15) * 4;
+    if first >> 4 != 4 || inner_header < 20 {
+        return Err(Reason::CutOff);
+    }
+    let inner_transport = inner_ip + inner_header;
+    let protocol = bytes.u8(inner_ip + 9).ok_or(Reason::CutOff)?;
+    let first_fragment = bytes.u16(inner_ip + 6).is_some_and(|offset| offset & 0x1fff == 0);
+    let start = bytes.u64(inner_transport).filter(|_| first_fragment);
+    let mut inner = Inner {
+        ip,
+        icmp,
+        inner_ip,
+        inner_transport,
+        protocol,
+        reply: FlowId::new(pair, 0).reversed(),
+        has_ports: false,
+        is_request: false,
+    };
+    let Some(start) = start else { return Ok(inner) };
+    match protocol {
+        protocol::TCP | protocol::UDP | protocol::DCCP => {
+            inner.reply = FlowId::new(pair, (start >> 32) as u32).reversed();
+            inner.has_ports = true;
+        }
+        protocol::ICMP if [ECHO, ECHO_REPLY].contains(&((start >> 56) as u8)) => {
+            inner.is_request = (start >> 56) as u8 == ECHO;
+            let id = (start >> 16) as u16;
+            // A request goes from its identifier, as if from a port; a reply goes to it.
+            inner.reply = match inner.is_request {
+                true => FlowId { dport: id, ..inner.reply },
+                false => FlowId { sport: id, ..inner.reply },
+            };
+            inner.has_ports = true;
+        }
+        _ => {}
+    }
+    Ok(inner)
+}
+
+/// A change of words under checksums, made of those that were replaced.
+struct Replaced<'a, A: Access> {
+    bytes: &'a mut A,
+    delta: Delta,
+}
+
+impl<A: Access> Replaced<'_, A> {
+    fn put16(&mut self, at: usize, new: u16) {
+        if let Some(old) = self.bytes.u16(at)
+            && old != new
+            && self.bytes.put_u16(at, new)
+        {
+            self.delta = self.delta.change16(old, new);
+        }
+    }
+
+    fn put32(&mut self, at: usize, new: u32) {
+        self.put16(at, (new >> 16) as u16);
+        self.put16(at + 2, new as u16);
+    }
+}
+
+impl IcmpRewriter {
+    fn find(&self, inner: &Inner) -> Option<(Entry, Option<usize>)> {
+        self.maps.iter().find_map(|map| {
+            let entry = map
+                .mappings
+                .with(|mappings| mappings.entry(inner.reply, inner.protocol, inner.is_request))??;
+            Some((entry, map.port_offset))
+        })
+    }
+
+    /// Rewrites an error; its output.
+    fn rewrite(&self, index: u16, batch: &mut Batch<'_>) -> Result<usize, Reason> {
+        let inner = parse_error(batch.packet(index), &batch.bytes(index))?;
+        let (entry, port_offset) = self.find(&inner).ok_or(Reason::Unmapped)?;
+        let mut bytes = batch.bytes_mut(index);
+        // The inner packet becomes what the one who gets the error had sent: the reply turned round.
+        let to = entry.to.reversed();
+        let mut changed = Replaced { bytes: &mut bytes, delta: Delta::NONE };
+        changed.put32(inner.inner_ip + 12, to.src);
+        changed.put32(inner.inner_ip + 16, to.dst);
+        let addresses = changed.delta;
+        mend(changed.bytes, inner.inner_ip + 10, addresses, &mut changed.delta, false);
+        if inner.has_ports {
+            rewrite_inner_transport(&mut changed, &inner, to, addresses);
+        }
+        let inside_error = changed.delta;
+        // Outer addresses: to whom the inner packet's sender is, and from no private address.
+        let mut outer = Replaced { bytes: &mut bytes, delta: Delta::NONE };
+        if outer.bytes.u32(inner.ip + 16) == Some(inner.reply.dst) {
+            outer.put32(inner.ip + 16, entry.to.dst);
+        }
+        if !entry.is_reply && entry.to.src != inner.reply.src {
+            outer.put32(inner.ip + 12, entry.to.src);
+        }
+        let (addresses, mut unused) = (outer.delta, Delta::NONE);
+        mend(&mut bytes, inner.ip + 10, addresses, &mut unused, false);
+        mend(&mut bytes, inner.icmp + 2, inside_error, &mut unused, true);
+        let dst = bytes.u32(inner.ip + 16);
+        let packet = batch.packet_mut(index);
+        if let (true, Some(dst)) = (self.dst_anno, dst) {
+            set_anno(packet, anno::DST_IP, u64::from(dst));
+        }
+        if let (Some(anno), true) = (self.reply_anno, entry.is_reply) {
+            set_anno(packet, anno, u64::from(entry.reply_anno));
+        }
+        Ok(port_offset.map_or(0, |offset| offset + usize::from(entry.output)))
+    }
+}
+
+fn set_anno(packet: &mut Packet, anno: Anno, value: u64) {
+    let (at, len) = (usize::from(anno.offset), usize::from(anno.len));
+    let bytes = value.to_le_bytes();
+    if let (Some(place), Some(bytes)) = (packet.anno.get_mut(at..at + len), bytes.as_slice().get(..len)) {
+        place.copy_from_slice(bytes);
+    }
+}
+
+/// Mends a checksum for a change, which becomes part of `outside`, the change under checksums further
+/// out.
+fn mend(bytes: &mut impl Access, at: usize, change: Delta, outside: &mut Delta, icmp: bool) {
+    if change == Delta::NONE {
+        return;
+    }
+    let Some(old) = bytes.u16(at) else { return };
+    let new = if icmp { change.apply_icmp(old) } else { change.apply(old) };
+    if bytes.put_u16(at, new) {
+        *outside = outside.change16(old, new);
+    }
+}
+
+fn rewrite_inner_transport<A: Access>(
+    changed: &mut Replaced<'_, A>,
+    inner: &Inner,
+    to: FlowId,
+    addresses: Delta,
+) {
+    let at = inner.inner_transport;
+    if inner.protocol == protocol::ICMP {
+        let before = std::mem::take(&mut changed.delta);
+        changed.put16(at + 4, to.sport | to.dport);
+        let id = changed.delta;
+        mend(changed.bytes, at + 2, id, &mut changed.delta, true);
+        changed.delta = changed.delta.and(before);
+        return;
+    }
+    let before = std::mem::take(&mut changed.delta);
+    changed.put32(at, to.ports());
+    let under = if addresses == Delta::NONE { changed.delta } else { changed.delta.and(addresses) };
+    let sum_at = if inner.protocol == protocol::TCP { at + 16 } else { at + 6 };
+    let old = changed.bytes.u16(sum_at);
+    if inner.protocol != protocol::UDP {
+        mend(changed.bytes, sum_at, under, &mut changed.delta, false);
+    } else if let Some(old) = old.filter(|_| under != Delta::NONE) {
+        let new = under.apply_udp(old);
+        if old != new && changed.bytes.put_u16(sum_at, new) {
+            changed.delta = changed.delta.change16(old, new);
+        }
+    }
+    changed.delta = changed.delta.and(before);
+}
+
+impl Element for IcmpRewriter {
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.rewrite(index, batch) {
+                Ok(output) => batch.emit_or_drop(index, output, Reason::Unmapped as usize),
+                Err(reason @ (Reason::NoIpHeader | Reason::NotIcmp)) => batch.drop(index, reason as usize),
+                Err(reason) => batch.emit_or_drop(index, 1, reason as usize),
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Input specifications: what an input port does with packets that have no mapping.
+
+use super::flow::FlowId;
+use super::free::Random;
+use super::mapper::{MapperCell, SharedMapper};
+use super::model::{Outputs, Request};
+use super::named::{self, NamedPatterns};
+use super::pattern::{Choice, SharedPattern};
+use super::reader::{Mistake, SpecReader};
+use click::config::split_words;
+use diag::Spanned;
+use element::configure::{Configure, Scope};
+use element::steering::Home;
+use std::sync::{Arc, Mutex};
+
+/// A specification.
+pub enum Spec {
+    /// Drops.
+    Drop,
+    /// Sends to an output.
+    Pass(u8),
+    /// Makes mappings that change nothing.
+    Keep(Outputs),
+    /// Makes mappings by a pattern.
+    Pattern(SharedPattern, Outputs),
+    /// Makes mappings by a pattern whose name is not known yet.
+    Named(String, Arc<Mutex<NamedPatterns>>, Outputs),
+    /// Makes mappings as an element says.
+    Mapper(SharedMapper),
+}
+
+/// Reads a specification that needs nobody else: all but names of patterns and mappers.
+///
+/// # Errors
+/// What is wrong.
+pub fn read_plain(text: &Spanned, reader: &SpecReader<'_>) -> Result<Option<Spec>, Mistake> {
+    let words = split_words(text);
+    let Some((first, rest)) = words.split_first() else {
+        return Err((text.span, "empty argument".into()));
+    };
+    let spec = match first.as_str() {
+        "drop" | "discard" if rest.is_empty() => Spec::Drop,
+        "drop" | "discard" => return Err((text.span, format!("syntax error, expected `{first}`"))),
+        "pass" | "passthrough" | "nochange" => match rest {
+            [] if reader.outputs > 0 => Spec::Pass(0),
+            [port] => Spec::Pass(reader.port(port, "output port")?),
+            _ => return Err((text.span, format!("syntax error, expected `{first} [OUTPUT]`"))),
+        },
+        "keep" => Spec::Keep(reader.outputs(rest, text.span)?),
+        "pattern" | "xpattern" => {
+            let Some(at) = rest.len().checked_sub(2).filter(|&at| at > 0) else {
+                return Err((text.span, "syntax error, expected `pattern PATTERN FOUTPUT ROUTPUT`".into()));
+            };
+            let (words, ports) = rest.split_at(at);
+            let outputs = reader.outputs(ports, text.span)?;
+            if words.len() == 1 {
+                return Ok(None);
+            }
+            let pattern = reader.pattern(words, text.span)?;
+            Spec::Pattern(Arc::new(Mutex::new(pattern)), outputs)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(spec))
+}
+
+/// Reads a specification of the element that is being made.
+///
+/// # Errors
+/// What is wrong.
+pub fn read(text: &Spanned, cx: &mut Configure<'_>) -> Result<Spec, Mistake> {
+    let home = Home::of(cx);
+    let reader =
+        SpecReader { names: cx.names, outputs: cx.shape.outputs, worker: (cx.worker, cx.workers), home };
+    if let Some(spec) = read_plain(text, &reader)? {
+        return Ok(spec);
+    }
+    let words = split_words(text);
+    let first = &words[0];
+    if matches!(first.as_str(), "pattern" | "xpattern") {
+        let outputs = reader.outputs(&words[2..], text.span)?;
+        let name = words[1].as_str().to_string();
+        let registry = named::registry(cx);
+        let known = registry.lock().ok().and_then(|known| known.find(cx.name, &name));
+        return Ok(match known {
+            Some(pattern) => Spec::Pattern(pattern, outputs),
+            None => Spec::Named(name, registry, outputs),
+        });
+    }
+    match cx.services.element(cx.name, first.as_str()) {
+        Some(_) if words.len() > 1 => Err((words[1].span, "syntax error, expected element name".into())),
+        Some((name, class)) if super::mapper::is_mapper(class) => {
+            let mapper = cx.shared(Scope::Worker, &name, || Mutex::new(MapperCell::default()));
+            let mapper = mapper.ok_or_else(|| (first.span, format!("`{first}` is in use otherwise")))?;
+            Ok(Spec::Mapper(mapper))
+        }
+        Some((_, class)) => Err((first.span, format!("`{first}` is no mapper but a {class}"))),
+        None => Err((first.span, format!("unknown specification `{first}`"))),
+    }
+}
+
+impl Spec {
+    /// The output to which packets without mapping are passed on.
+    pub fn passes_to(&self) -> Option<u8> {
+        if let Spec::Pass(output) = self { Some(*output) } else { None }
+    }
+
+    /// The pattern, where it is one.
+    pub fn pattern(&self) -> Option<&SharedPattern> {
+        if let Spec::Pattern(pattern, _) = self { Some(pattern) } else { None }
+    }
+
+    /// What a new flow is to become; `None` where there is no way, or none is left.
+    pub fn choose(
+        &mut self,
+        request: &Request,
+        random: &mut Random,
+        is_free: &dyn Fn(FlowId) -> bool,
+    ) -> Option<Choice> {
+        match self {
+            Spec::Drop | Spec::Pass(_) => None,
+            Spec::Keep(outputs) => {
+                Some(Choice { to: request.flow, outputs: *outputs, pattern: None, takes_value: false })
+            }
+            Spec::Pattern(pattern, outputs) => {
+                let to = pattern.lock().ok()?.choose(request, random, is_free)?;
+                Some(Choice { to, outputs: *outputs, pattern: Some(pattern.clone()), takes_value: true })
+            }
+            Spec::Named(..) => None,
+            Spec::Mapper(mapper) => mapper.lock().ok()?.choose(request, random, is_free),
+        }
+    }
+
+    /// Turns a name of a pattern into the pattern once that is known.
+    pub fn resolve(&mut self, element: &str) {
+        if let Spec::Named(name, registry, outputs) = self
+            && let Some(pattern) = registry.lock().ok().and_then(|known| known.find(element, name))
+        {
+            *self = Spec::Pattern(pattern, *outputs);
+        }
+    }
+
+    /// What keeps the specification from making mappings, in a sentence.
+    pub fn wrong_with(&self, outputs: usize) -> Option<String> {
+        match self {
+            Spec::Named(name, ..) => Some(format!("there is no pattern `{name}`; its packets are dropped")),
+            Spec::Mapper(mapper) => {
+                let most = mapper.lock().ok()?.highest_output()?;
+                (usize::from(most) >= outputs)
+                    .then(|| format!("the mapper's output port {most} is out of range"))
+            }
+            _ => None,
+        }
+    }
+
+    /// As Click's `patterns` handler shows it.
+    pub fn show(&self) -> String {
+        match self {
+            Spec::Drop => "<drop>".into(),
+            Spec::Pass(_) => "<nochange>".into(),
+            Spec::Keep(_) => "<keep>".into(),
+            Spec::Pattern(pattern, _) => {
+                pattern.lock().map_or_else(|_| "?".into(), |state| state.pattern.to_string())
+            }
+            Spec::Named(name, ..) => name.clone(),
+            Spec::Mapper(_) => "<mapper>".into(),
+        }
+    }
+}

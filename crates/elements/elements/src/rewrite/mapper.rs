@@ -1,0 +1,225 @@
+//! `RoundRobinIPMapper` and `SourceIPHashMapper`: elements that choose a pattern for each new flow.
+
+use super::flow::FlowId;
+use super::free::Random;
+use super::model::{Outputs, Request};
+use super::pattern::Choice;
+use super::pattern::SharedPattern;
+use super::reader::SpecReader;
+use click::config::{parse, split_words};
+use diag::Spanned;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope};
+use element::element::Element;
+use element::steering::Home;
+use std::sync::{Arc, Mutex};
+
+/// `RoundRobinIPMapper`.
+pub const ROUND_ROBIN: Class = Class {
+    name: "RoundRobinIPMapper",
+    summary: "round-robin mapper for IPRewriter",
+    page: "\
+# RoundRobinIPMapper(PATTERN1, ..., PATTERNn)
+
+Answers the mapping requests of rewriters (`IPRewriter` and its kin, where an input specification
+names this element): tries the patterns in round-robin order, and takes the first that gives a mapping.
+A load balancer in one line.
+
+- **ports**: none
+- **arguments**: each `SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`; a name given by
+  `IPRewriterPatterns` may stand for the first four
+- **workers**: each goes round by itself
+",
+    ports: "0/0",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerFlow,
+    make: make_round_robin,
+};
+
+/// `SourceIPHashMapper`.
+pub const SOURCE_HASH: Class = Class {
+    name: "SourceIPHashMapper",
+    summary: "source IP hash mapper for IPRewriter",
+    page: "\
+# SourceIPHashMapper(NNODES SEED, PATTERN1 ID1, ..., PATTERNn IDn)
+
+As `RoundRobinIPMapper`, but the source address decides which pattern is used, by consistent hashing:
+each pattern has NNODES places on a ring that depend on SEED and its ID, and the address's place decides.
+When patterns are added or removed, most addresses keep theirs.
+
+- **ports**: none
+- **arguments**: `NNODES SEED`: two integers; each further one a pattern with its outputs as in
+  `RoundRobinIPMapper`, and an ID, an integer that is not negative
+- **difference**: which address goes to which pattern differs from Click, because Click takes its
+  ring from the C library's `random`
+",
+    ports: "0/0",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerFlow,
+    make: make_source_hash,
+};
+
+/// Whether elements of a class are mappers.
+pub fn is_mapper(class: &str) -> bool {
+    [ROUND_ROBIN.name, SOURCE_HASH.name].contains(&class)
+}
+
+struct Entry {
+    pattern: SharedPattern,
+    outputs: Outputs,
+}
+
+enum Turn {
+    RoundRobin(usize),
+    /// Places on the ring, in order, with the entry that each belongs to.
+    Ring(Vec<(u32, usize)>),
+}
+
+/// A mapper's state of one worker; empty until the mapper is made.
+#[derive(Default)]
+pub struct MapperCell(Option<(Vec<Entry>, Turn)>);
+
+/// A mapper's state as rewriters hold it. Locked when a mapping is made.
+pub type SharedMapper = Arc<Mutex<MapperCell>>;
+
+impl MapperCell {
+    /// The highest output that any of its patterns names.
+    pub fn highest_output(&self) -> Option<u8> {
+        let (entries, _) = self.0.as_ref()?;
+        entries.iter().map(|entry| entry.outputs.forward.max(entry.outputs.reply)).max()
+    }
+
+    /// What a new flow is to become.
+    pub fn choose(
+        &mut self,
+        request: &Request,
+        random: &mut Random,
+        is_free: &dyn Fn(FlowId) -> bool,
+    ) -> Option<Choice> {
+        let (entries, turn) = self.0.as_mut()?;
+        let mut attempt = |entry: &Entry| {
+            let to = entry.pattern.lock().ok()?.choose(request, random, is_free)?;
+            let pattern = Some(entry.pattern.clone());
+            Some(Choice { to, outputs: entry.outputs, pattern, takes_value: true })
+        };
+        match turn {
+            Turn::RoundRobin(next) => (0..entries.len()).find_map(|_| {
+                let entry = entries.get(*next)?;
+                *next = (*next + 1) % entries.len();
+                attempt(entry)
+            }),
+            Turn::Ring(places) => {
+                let place = Random::new(u64::from(request.flow.src)).next() as u32;
+                let at = places.partition_point(|(on_ring, _)| *on_ring < place);
+                let (_, entry) = places.get(at).or_else(|| places.first())?;
+                attempt(entries.get(*entry)?)
+            }
+        }
+    }
+}
+
+fn make_round_robin(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let arguments = rest(cx)?;
+    if arguments.is_empty() {
+        let span = cx.span;
+        cx.error(span, "no patterns given");
+        return None;
+    }
+    let entries: Vec<Option<Entry>> =
+        arguments.iter().map(|text| entry(cx, text, false)).map(first).collect();
+    install(cx, entries.into_iter().collect::<Option<Vec<_>>>()?, Turn::RoundRobin(0))
+}
+
+fn make_source_hash(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let arguments = rest(cx)?;
+    let [nodes, patterns @ ..] = arguments.as_slice() else {
+        let span = cx.span;
+        cx.error(span, "no hash seed given");
+        return None;
+    };
+    if patterns.is_empty() {
+        let span = cx.span;
+        cx.error(span, "no patterns given");
+        return None;
+    }
+    let words = split_words(nodes);
+    let numbers: Vec<u32> = words.iter().filter_map(|word| parse::u32(word, cx.names).ok()).collect();
+    let ([nodes_each @ 1..=65_536, seed], true) = (numbers.as_slice(), words.len() == 2) else {
+        cx.error(nodes.span, "expected the number of nodes of each pattern and a seed");
+        return None;
+    };
+    let entries: Vec<Option<(Entry, u32)>> = patterns.iter().map(|text| entry(cx, text, true)).collect();
+    let entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
+    let mut places = vec![];
+    for (at, (_, id)) in entries.iter().enumerate() {
+        let mut random = Random::new(u64::from(*seed) << 32 | u64::from(*id));
+        places.extend((0..*nodes_each).map(|_| (random.next() as u32, at)));
+    }
+    places.sort_unstable();
+    let entries = entries.into_iter().map(|(entry, _)| entry).collect();
+    install(cx, entries, Turn::Ring(places))
+}
+
+fn first(entry: Option<(Entry, u32)>) -> Option<Entry> {
+    entry.map(|(entry, _)| entry)
+}
+
+fn rest(cx: &mut Configure<'_>) -> Option<Vec<Spanned>> {
+    let mut args = cx.args();
+    let rest = args.rest();
+    args.finish().then_some(rest)
+}
+
+/// Reads a pattern with its outputs, and its ID where it has one.
+fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Entry, u32)> {
+    let words = split_words(text);
+    let (words, id) = match words.split_last() {
+        Some((id, words)) if with_id => match parse::u32(id, cx.names) {
+            Ok(id) => (words, id),
+            Err(_) => {
+                cx.error(id.span, "bad server ID in pattern spec");
+                return None;
+            }
+        },
+        _ => (words.as_slice(), 0),
+    };
+    let Some(at) = words.len().checked_sub(2).filter(|&at| at > 0) else {
+        cx.error(text.span, "syntax error, expected `SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`");
+        return None;
+    };
+    let (pattern, ports) = words.split_at(at);
+    // Which outputs there are depends on the rewriter that asks.
+    let home = Home::of(cx);
+    let reader = SpecReader { names: cx.names, outputs: 256, worker: (cx.worker, cx.workers), home };
+    let outputs = reader.outputs(ports, text.span);
+    let state = if let [name] = pattern {
+        let registry = super::named::registry(cx);
+        let known = registry.lock().ok().and_then(|known| known.find(cx.name, name.as_str()));
+        known.ok_or_else(|| {
+            let message = format!("no such pattern `{name}`; declare its IPRewriterPatterns before this");
+            (name.span, message)
+        })
+    } else {
+        reader.pattern(pattern, text.span).map(|state| Arc::new(Mutex::new(state)))
+    };
+    match (outputs, state) {
+        (Ok(outputs), Ok(pattern)) => Some((Entry { pattern, outputs }, id)),
+        (Err((span, message)), _) | (_, Err((span, message))) => {
+            cx.error(span, message);
+            None
+        }
+    }
+}
+
+struct Mapper;
+
+impl Element for Mapper {}
+
+fn install(cx: &mut Configure<'_>, entries: Vec<Entry>, turn: Turn) -> Option<Box<dyn Element>> {
+    let name = cx.name;
+    let cell = cx.shared(Scope::Worker, name, || Mutex::new(MapperCell::default()))?;
+    cell.lock().ok()?.0 = Some((entries, turn));
+    Some(Box::new(Mapper))
+}

@@ -1,0 +1,365 @@
+//! The mappings of one rewriter on one worker: making, finding and removing them.
+//!
+//! Invariants: every mapping's record has its primary key, which leads to the first line, and (unless
+//! the flow is its own reply, or another mapping took the key over) an alias for the second line; no
+//! two mappings share a reply key. Records go in [`Mappings::tick`] and by handlers only, between bursts,
+//! so that the addresses that a burst found stay good: a mapping that has to make room is *condemned*
+//! and goes at the next tick, which is why the table has room for [`SLACK`] mappings beyond the capacity.
+
+use super::endpoint::{Endpoints, Inside};
+use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
+use super::free::Random;
+use super::input::Spec;
+use super::model::{Outputs, Request};
+use super::pattern::Choice;
+use super::pattern::SharedPattern;
+use super::timeouts::Timeouts;
+use element::steering::{Home, Whose};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use table::TableError;
+use table::flow::{FlowConfig, FlowTable, RecordId};
+
+/// Mappings that may wait for the next tick to be removed.
+pub const SLACK: u32 = 4096;
+/// Mappings that a worker has memory addresses for when nothing else is said. Memory is used as
+/// mappings are made.
+pub const DEFAULT_CAPACITY: u32 = 1 << 20;
+
+/// Why a packet got no mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Refusal {
+    /// The input makes none.
+    NoMapping = 0,
+    /// No port (or address) is left.
+    PortExhausted = 1,
+    /// The table is full of guaranteed mappings.
+    TableFull = 2,
+    /// The replies would be those of another mapping, which goes for that.
+    Conflict = 3,
+}
+
+/// Names of the refusals, in the order of their numbers.
+pub const REFUSALS: &[&str] = &["no-mapping", "port-exhausted", "table-full", "mapping-conflict"];
+
+/// How many mappings there may be and are; rewriters may share it.
+#[derive(Debug)]
+pub struct Budget {
+    /// The most.
+    pub limit: AtomicU32,
+    /// Those in use.
+    pub used: AtomicU32,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { limit: AtomicU32::new(i32::MAX as u32), used: AtomicU32::new(0) }
+    }
+}
+
+/// An input of a rewriter.
+pub struct Input {
+    /// What it does with packets that have no mapping.
+    pub spec: Spec,
+    /// Mappings that it made and that live.
+    pub count: u32,
+    /// Flows for which there was none.
+    pub failures: u64,
+}
+
+/// What a rewriter is told.
+pub struct Settings {
+    /// Which packets are of one flow.
+    pub kind: Kind,
+    /// The rewriter's flat name.
+    pub name: String,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// How often mappings that are over are removed, at least; 0 for never.
+    pub reap_interval_ns: u64,
+    /// Give an internal endpoint one external endpoint, whatever it talks to (RFC 4787 REQ-1).
+    pub endpoint_independent: bool,
+    /// Let anybody talk to an external endpoint (RFC 4787 section 5).
+    pub open_filter: bool,
+    /// Seed of hashes and of ports chosen at random.
+    pub seed: u64,
+    /// Mappings that the table must hold.
+    pub capacity: u32,
+    /// The worker whose they are, where there are several.
+    pub home: Option<Home>,
+}
+
+/// Where the walk over the records stands.
+#[derive(Default, Debug)]
+pub struct Reaper {
+    /// When it went on.
+    pub(super) last_ns: Option<u64>,
+    /// Record looks earned but not used, in nanoseconds times records.
+    pub(super) credit: u128,
+    /// Mappings that a full table pushes out next, and their ends when they were chosen.
+    pub(super) first_to_end: Vec<(u64, RecordId)>,
+}
+
+/// What was promised.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Lent {
+    /// For how long mappings are remembered, nanoseconds.
+    pub ns: u64,
+    /// Lines of mappings that went or changed earlier; until somebody asks, not more than so many.
+    pub gone: Vec<u64>,
+    /// How often there were more.
+    pub lost_count: u64,
+}
+
+/// The mappings.
+pub struct Mappings {
+    pub(super) settings: Settings,
+    pub(super) flows: FlowTable<2>,
+    pub(super) inputs: Vec<Input>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) endpoints: Option<Endpoints>,
+    pub(super) reaper: Reaper,
+    pub(super) evicted: u64,
+    pub(super) now_ns: u64,
+    pub(super) condemned: Vec<RecordId>,
+    pub(super) lent: Lent,
+    pub(super) patterns: Vec<SharedPattern>,
+    refusals: VecDeque<Refusal>,
+    random: Random,
+}
+
+/// What a lookup by another element finds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// What the flow becomes.
+    pub to: FlowId,
+    /// Output port.
+    pub output: u8,
+    /// Whether it is a flow of replies.
+    pub is_reply: bool,
+    /// Value for the reply annotation.
+    pub reply_anno: u8,
+}
+
+impl Mappings {
+    /// No mappings.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn new(settings: Settings, inputs: Vec<Spec>, budget: Arc<Budget>) -> Result<Mappings, TableError> {
+        let mut random = Random::new(settings.seed);
+        let config = FlowConfig {
+            record_bytes: RECORD_BYTES,
+            capacity: settings.capacity.clamp(1, (1 << 29) - SLACK) + SLACK,
+            seed: random.next(),
+            ..FlowConfig::default()
+        };
+        let endpoints = match settings.endpoint_independent {
+            true => Some(Endpoints::new(config.capacity, random.next())?),
+            false => None,
+        };
+        Ok(Mappings {
+            flows: FlowTable::new(&config)?,
+            inputs: inputs.into_iter().map(|spec| Input { spec, count: 0, failures: 0 }).collect(),
+            budget,
+            endpoints,
+            reaper: Reaper::default(),
+            evicted: 0,
+            now_ns: 0,
+            condemned: Vec::with_capacity(SLACK as usize),
+            lent: Lent::default(),
+            patterns: vec![],
+            refusals: VecDeque::new(),
+            random,
+            settings,
+        })
+    }
+
+    /// Address of the line that a key leads to, made where there is none; 0 when refused. The reason
+    /// then waits in [`Mappings::next_refusal`], except for inputs that pass packets on.
+    pub fn find_or_make(&mut self, key: Key, args: &[u64], now_ns: u64) -> u64 {
+        let found = self.flows.find_address(&key);
+        if found != 0 {
+            return found;
+        }
+        self.now_ns = now_ns;
+        let kind = self.settings.kind;
+        let (input, reply_anno) = match (kind, args) {
+            (Kind::Address, [input, dst, anno @ ..]) => {
+                let reply = FlowId { dst: *dst as u32, ..FlowId::default() };
+                let found = self.flows.find_address(&kind.key(reply, 0, true));
+                if found != 0 {
+                    return found;
+                }
+                (*input, anno.first())
+            }
+            (_, [input, anno @ ..]) => (*input, anno.first()),
+            _ => return 0,
+        };
+        let anno = reply_anno.map_or(0, |anno| *anno as u8);
+        match self.make(key, input as usize, anno) {
+            Ok(address) => address,
+            Err(refusal) => {
+                if let Some(input) = self.inputs.get_mut(input as usize) {
+                    input.failures += u64::from(refusal != Refusal::NoMapping);
+                    if input.spec.passes_to().is_none() {
+                        self.refusals.push_back(refusal);
+                    }
+                }
+                0
+            }
+        }
+    }
+
+    /// Why the next of the refused packets was refused.
+    pub fn next_refusal(&mut self) -> Refusal {
+        self.refusals.pop_front().unwrap_or(Refusal::NoMapping)
+    }
+
+    fn make(&mut self, key: Key, input: usize, reply_anno: u8) -> Result<u64, Refusal> {
+        let kind = self.settings.kind;
+        let (flow, protocol, is_reply) = kind.read(key);
+        if is_reply {
+            // An echo reply that nobody asked for.
+            return Err(Refusal::NoMapping);
+        }
+        if self.settings.open_filter
+            && let Some(address) = self.admit(key, flow, protocol, reply_anno)?
+        {
+            return Ok(address);
+        }
+        let Mappings { inputs, flows, endpoints, random, settings, .. } = self;
+        let spec = &mut inputs.get_mut(input).ok_or(Refusal::NoMapping)?.spec;
+        match spec {
+            Spec::Drop | Spec::Pass(_) => return Err(Refusal::NoMapping),
+            Spec::Named(..) => spec.resolve(&settings.name),
+            _ => {}
+        }
+        let is_free = |to: FlowId| flows.find(&kind.key(to.reversed(), protocol, true)).is_none();
+        let request = Request { flow, kind, protocol, exclusive: endpoints.is_some() };
+        let choice = match endpoints {
+            Some(endpoints) => endpoints.choose(spec, &request, input as u8, random, &is_free),
+            None => spec.choose(&request, random, &is_free),
+        };
+        let mut choice = choice.ok_or(Refusal::PortExhausted)?;
+        if kind == Kind::Address && choice.to.dst != 0 {
+            return Err(Refusal::NoMapping);
+        }
+        let hairpin = endpoints.as_ref().and_then(|endpoints| endpoints.inside_of(choice.to, protocol));
+        let external = choice.to;
+        if let Some(inside) = hairpin {
+            // RFC 4787 REQ-9: the peer is behind this translator too, and sees the external address.
+            (choice.to.dst, choice.to.dport) = (inside.address, inside.port);
+            choice.outputs.forward = inside.reply;
+        }
+        let record = match self.insert(key, &choice, input, protocol, reply_anno) {
+            Ok(record) => record,
+            Err(refusal) => {
+                if let Some(pattern) = choice.pattern.filter(|_| choice.takes_value)
+                    && let Ok(mut pattern) = pattern.lock()
+                {
+                    pattern.release(external, protocol, self.endpoints.is_some());
+                }
+                return Err(refusal);
+            }
+        };
+        self.hold(record, key, external, &choice, input as u8, protocol);
+        Ok(self.flows.record_ptr(record) as u64)
+    }
+
+    /// Notes what a mapping uses: its endpoint and its pattern's value.
+    fn hold(
+        &mut self,
+        record: RecordId,
+        key: Key,
+        external: FlowId,
+        choice: &Choice,
+        input: u8,
+        protocol: u8,
+    ) {
+        let kind = self.settings.kind;
+        let address = self.flows.record_ptr(record) as u64;
+        let (flow, ..) = kind.read(key);
+        let number = choice.pattern.as_ref().map(|pattern| {
+            let known = self.patterns.iter().position(|known| Arc::ptr_eq(known, pattern));
+            let number = known.unwrap_or_else(|| {
+                self.patterns.push(pattern.clone());
+                self.patterns.len() - 1
+            });
+            if let Ok(mut pattern) = pattern.lock() {
+                pattern.note_made(&kind.key(choice.to.reversed(), protocol, true));
+            }
+            number as u16
+        });
+        let stored = number.map_or(0, |number| u64::from(number) + 1);
+        self.flows.store(address, usize::from(at::PATTERN), 2, stored);
+        if let Some(endpoints) = &mut self.endpoints {
+            let Outputs { forward, reply } = choice.outputs;
+            let inside = Inside { address: flow.src, port: flow.sport, forward, reply, input };
+            let endpoint = endpoints.hold(flow, external, protocol, inside, number);
+            if let (Some(home), true) = (&self.settings.home, endpoint != 0 && self.settings.open_filter) {
+                home.note(Whose::Endpoint(external.src.into(), external.sport, protocol));
+            }
+            self.flows.store(address, usize::from(at::ENDPOINT), 8, endpoint);
+        }
+    }
+
+    /// A packet from outside to an external endpoint that is open to all: its mapping is made as if
+    /// the inside had sent first.
+    fn admit(&mut self, key: Key, flow: FlowId, protocol: u8, anno: u8) -> Result<Option<u64>, Refusal> {
+        let Some(endpoints) = &self.endpoints else { return Ok(None) };
+        let Some(inside) = endpoints.inside_of(flow, protocol) else { return Ok(None) };
+        let forward = FlowId { src: inside.address, sport: inside.port, dst: flow.src, dport: flow.sport };
+        let forward_key = self.settings.kind.key(forward, protocol, false);
+        let outputs = Outputs { forward: inside.forward, reply: inside.reply };
+        let choice = Choice { to: flow.reversed(), outputs, pattern: None, takes_value: false };
+        let record = self.insert(forward_key, &choice, usize::from(inside.input), protocol, anno)?;
+        self.hold(record, forward_key, choice.to, &choice, inside.input, protocol);
+        Ok(Some(self.flows.find_address(&key)))
+    }
+
+    /// What packets of a line's direction become.
+    pub(super) fn target(&self, line: u64) -> FlowId {
+        let ports = self.flows.load(line, usize::from(at::PORTS), 4) as u32;
+        let to = FlowId::new(self.flows.load(line, usize::from(at::PAIR), 8), ports);
+        if self.settings.kind != Kind::Ping {
+            return to;
+        }
+        // The identifier stands in the low half for both directions.
+        let is_reply = self.flows.load(line, usize::from(at::IS_REPLY), 1) != 0;
+        if is_reply { to } else { FlowId { sport: to.dport, dport: 0, ..to } }
+    }
+
+    /// The mapping of a flow, as other elements ask for it. `reply` says whether it is one of replies,
+    /// where the flow itself does not tell.
+    pub fn entry(&self, flow: FlowId, protocol: u8, reply: bool) -> Option<Entry> {
+        let kind = self.settings.kind;
+        let line = match kind {
+            Kind::Ping if protocol != packet::view::protocol::ICMP => return None,
+            Kind::Address => {
+                let from = FlowId { src: flow.src, ..FlowId::default() };
+                let back = FlowId { dst: flow.dst, ..FlowId::default() };
+                match self.flows.find_address(&kind.key(from, 0, false)) {
+                    0 => self.flows.find_address(&kind.key(back, 0, true)),
+                    line => line,
+                }
+            }
+            _ => self.flows.find_address(&kind.key(flow, protocol, reply)),
+        };
+        if line == 0 {
+            return None;
+        }
+        let get = |at: u16| self.flows.load(line, usize::from(at), 1) as u8;
+        let mut to = self.target(line);
+        if kind == Kind::Address {
+            let keep = self.flows.load(line, usize::from(at::KEEP_MASK), 8);
+            to = FlowId::new(flow.pair() & keep | to.pair(), flow.ports());
+        } else if kind == Kind::Pair {
+            to = FlowId::new(to.pair(), flow.ports());
+        }
+        let is_reply = get(at::IS_REPLY) != 0;
+        Some(Entry { to, output: get(at::OUTPUT), is_reply, reply_anno: get(at::REPLY_ANNO) })
+    }
+}

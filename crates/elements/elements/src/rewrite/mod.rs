@@ -1,0 +1,54 @@
+//! Address and port translation: `IPRewriter` and its kin.
+//!
+//! - [`flow`]: flow identities, keys and the record of a mapping
+//! - [`model`]: what a new flow asks for; [`pattern`], [`free`], [`endpoint`]: what it becomes
+//! - [`reader`], [`mapper`], [`named`], [`input`]: specifications, read from arguments
+//! - [`timeouts`], [`mappings`], [`store`], [`ageing`], [`show`], [`table`]: the mappings of a rewriter on one worker
+//! - [`program`]: what is done to packets
+//! - [`flavor`], [`rewriter`], [`class`], [`page`]: the rewriter elements
+//! - [`icmp`]: errors that speak of translated packets
+//!
+//! State is kept per worker: nothing here is seen by two workers. Replies are brought to the worker that has their
+//! mapping by what it notes in [`element::steering`].
+
+use element::class::Class;
+
+mod ageing;
+mod class;
+mod endpoint;
+mod flavor;
+mod flow;
+mod free;
+mod icmp;
+mod input;
+mod lease;
+mod mapper;
+mod mappings;
+mod model;
+mod named;
+mod page;
+mod pattern;
+mod program;
+mod reader;
+mod rewriter;
+mod show;
+mod store;
+mod table;
+mod timeouts;
+
+/// The classes of this folder.
+pub const CLASSES: &[&Class] = &[
+    &class::IP_REWRITER,
+    &class::TCP_REWRITER,
+    &class::UDP_REWRITER,
+    &class::ADDRESS_REWRITER,
+    &class::PAIR_REWRITER,
+    &class::PING_REWRITER,
+    &icmp::CLASS,
+    &mapper::ROUND_ROBIN,
+    &mapper::SOURCE_HASH,
+    &named::CLASS,
+];
+
+#[cfg(test)]
+mod tests;

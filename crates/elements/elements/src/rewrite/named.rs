@@ -1,0 +1,100 @@
+//! `IPRewriterPatterns`: patterns with names, which several rewriters may use.
+
+use super::pattern::SharedPattern;
+use super::reader::SpecReader;
+use click::config::split_words;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Scope};
+use element::element::Element;
+use element::steering::Home;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// The class.
+pub const CLASS: Class = Class {
+    name: "IPRewriterPatterns",
+    summary: "specifies shared IPRewriter patterns",
+    page: "\
+# IPRewriterPatterns(NAME PATTERN, ...)
+
+Gives names to patterns that `IPRewriter` and related elements use as `pattern NAME FOUTPUT ROUTPUT`.
+Inputs, also of several elements, that name one pattern share its range: none takes a port that
+another has in use towards the same remote end.
+
+- **ports**: none
+- **arguments**: each a name and a pattern, `NAME SADDR SPORT DADDR DPORT`
+- **workers**: each has its part of every range
+- **difference**: elements that share a pattern never choose the same port for the same remote end,
+  because replies could not be told apart; in Click each looks at its own mappings only
+",
+    ports: "0/0",
+    processing: "a/a",
+    flow: "x/x",
+    state: StateScope::PerFlow,
+    make,
+};
+
+/// The named patterns of a worker, by their scope and name.
+#[derive(Default)]
+pub struct NamedPatterns(HashMap<String, SharedPattern>);
+
+impl NamedPatterns {
+    /// The pattern of that name, looked up from an element outwards.
+    pub fn find(&self, element: &str, name: &str) -> Option<SharedPattern> {
+        let mut scope = scope_of(element);
+        loop {
+            if let Some(pattern) = self.0.get(&format!("{scope}{name}")) {
+                return Some(pattern.clone());
+            }
+            scope = match scope {
+                "" => return None,
+                inner => scope_of(inner.trim_end_matches('/')),
+            };
+        }
+    }
+}
+
+/// The compound element that an element stands in, with its slash.
+fn scope_of(element: &str) -> &str {
+    element.rfind('/').map_or("", |slash| element.get(..=slash).unwrap_or(""))
+}
+
+/// The named patterns of the worker that an element is made for.
+pub fn registry(cx: &mut Configure<'_>) -> Arc<Mutex<NamedPatterns>> {
+    cx.shared(Scope::Worker, "IPRewriterPatterns", || Mutex::new(NamedPatterns::default()))
+        .unwrap_or_default()
+}
+
+struct Patterns;
+
+impl Element for Patterns {}
+
+fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let rest = args.rest();
+    let mut fine = args.finish();
+    let registry = registry(cx);
+    for text in rest {
+        let words = split_words(&text);
+        let Some((name, words)) = words.split_first() else { continue };
+        let home = Home::of(cx);
+        let reader = SpecReader { names: cx.names, outputs: 0, worker: (cx.worker, cx.workers), home };
+        let made = match words {
+            [] | [_] => Err((text.span, "expected `NAME SADDR SPORT DADDR DPORT`".to_string())),
+            words => reader.pattern(words, text.span),
+        };
+        let key = format!("{}{name}", scope_of(cx.name));
+        let made = made.and_then(|state| {
+            let mut known = registry.lock().map_err(|_| (text.span, "unusable".to_string()))?;
+            match known.0.insert(key, Arc::new(Mutex::new(state.shared()))) {
+                None => Ok(()),
+                Some(_) => Err((name.span, format!("pattern `{name}` is defined twice"))),
+            }
+        });
+        if let Err((span, message)) = made {
+            cx.error(span, message);
+            fine = false;
+        }
+    }
+    fine.then(|| Box::new(Patterns) as Box<dyn Element>)
+}

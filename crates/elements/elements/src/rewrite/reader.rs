@@ -1,0 +1,49 @@
+//! What specifications of inputs, of mappers and of named patterns have in common: outputs and patterns as texts.
+
+use super::model::Outputs;
+use super::pattern::{Pattern, PatternState};
+use click::config::{Names, parse};
+use diag::Spanned;
+use element::steering::Home;
+
+/// What is needed to read specifications.
+pub struct SpecReader<'a> {
+    /// Names of addresses.
+    pub names: &'a dyn Names,
+    /// Output ports that there are.
+    pub outputs: usize,
+    /// The worker, and how many there are.
+    pub worker: (usize, usize),
+    /// The worker's place, where there are several.
+    pub home: Option<Home>,
+}
+
+/// A mistake: what is wrong, and where.
+pub type Mistake = (diag::Span, String);
+
+impl SpecReader<'_> {
+    pub(super) fn port(&self, word: &Spanned, what: &str) -> Result<u8, Mistake> {
+        let port = parse::u32(word, self.names).map_err(|_| (word.span, format!("bad {what}")))?;
+        let port = u8::try_from(port).ok().filter(|&port| usize::from(port) < self.outputs);
+        port.ok_or_else(|| (word.span, format!("output port {word} is out of range")))
+    }
+
+    /// Reads `FOUTPUT ROUTPUT`.
+    pub fn outputs(&self, words: &[Spanned], place: diag::Span) -> Result<Outputs, Mistake> {
+        let [forward, reply] = words else {
+            return Err((place, "expected a forward and a reply output port".into()));
+        };
+        Ok(Outputs { forward: self.port(forward, "forward port")?, reply: self.port(reply, "reply port")? })
+    }
+
+    /// Makes a pattern of its own from its words.
+    pub fn pattern(&self, words: &[Spanned], place: diag::Span) -> Result<PatternState, Mistake> {
+        let pattern = Pattern::parse(words, self.names)
+            .map_err(|(at, what)| (words.get(at).map_or(place, |word| word.span), what.to_string()))?;
+        let values = pattern.range_top + 1;
+        let (worker, workers) = self.worker;
+        PatternState::new(pattern, worker, workers)
+            .map(|state| state.at_home(self.home.clone()))
+            .ok_or_else(|| (place, format!("{values} values are too few for {workers} workers")))
+    }
+}

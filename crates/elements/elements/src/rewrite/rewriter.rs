@@ -1,0 +1,309 @@
+//! The element behind all rewriter classes.
+
+use super::flavor::Flavor;
+use super::flow::Kind;
+use super::free::Random;
+use super::input::{self, Spec};
+use super::mappings::{Budget, DEFAULT_CAPACITY, Mappings, REFUSALS, Settings};
+use super::program::{self, Lowering};
+use super::reader::SpecReader;
+use super::table::SharedMappings;
+use super::timeouts::Timeouts;
+use click::config::{Names, NoNames, parse};
+use diag::{SourceMap, Spanned};
+use element::configure::{Configure, Scope, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use element::steering::Home;
+use element::vector::Batch;
+use element::work::Work;
+use ir::verify::VerifyError;
+use ir::{Program, Table};
+use packet::anno::{self, ANNO_BYTES, Anno};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Classes whose elements have mappings.
+pub const CLASSES: &[&str] =
+    &["IPRewriter", "TCPRewriter", "UDPRewriter", "IPAddrRewriter", "IPAddrPairRewriter", "ICMPPingRewriter"];
+
+/// Keywords of old configurations: they said how often to look for mappings that are over.
+const OLD_INTERVALS: &[&str] = &["REAP_TCP", "REAP_TCP_DONE", "REAP_UDP"];
+
+/// A rewriter on one worker.
+pub struct Rewriter {
+    flavor: &'static Flavor,
+    mappings: SharedMappings,
+    lowering: Lowering,
+    outputs: usize,
+    worker: (usize, usize),
+    findings: Vec<String>,
+}
+
+/// The state under which a rewriter's mappings are found by other elements of its worker.
+pub fn mappings_of(cx: &mut Configure<'_>, name: &str) -> Option<SharedMappings> {
+    cx.shared(Scope::Worker, name, Default::default).map(SharedMappings)
+}
+
+/// Reads the name or offset of a one-byte annotation.
+pub fn one_byte_anno(text: &Spanned, names: &dyn Names) -> parse::Parsed<Anno> {
+    if let Some(named) = anno::from_name(text.as_str()) {
+        return Ok(Anno { len: 1, ..named });
+    }
+    let offset = parse::int_in(0..=ANNO_BYTES as i64 - 1)(text, names)?;
+    Ok(Anno { offset: offset as u8, len: 1 })
+}
+
+/// What the arguments say, but for the input specifications.
+struct Arguments {
+    timeouts: Timeouts,
+    reap_interval_ns: u64,
+    capacity: Option<Spanned>,
+    dst_anno: bool,
+    reply_anno: Option<Anno>,
+    endpoint_independent: bool,
+    open_filter: bool,
+    seed: Option<u64>,
+    specs: Vec<Spanned>,
+}
+
+fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> {
+    let mut args = cx.args();
+    let mut timeouts = flavor.timeouts();
+    let set = |place: &mut u64, value: Option<u64>| *place = value.unwrap_or(*place);
+    if flavor.has_tcp_timeouts {
+        let all = args.keyword("TIMEOUT", parse::seconds_ns);
+        set(&mut timeouts.tcp_data_ns, args.keyword("TCP_TIMEOUT", parse::seconds_ns).or(all));
+        set(&mut timeouts.tcp_done_ns, args.keyword("TCP_DONE_TIMEOUT", parse::seconds_ns));
+        set(&mut timeouts.tcp_nodata_ns, args.keyword("TCP_NODATA_TIMEOUT", parse::seconds_ns));
+        let all = args.keyword("GUARANTEE", parse::seconds_ns);
+        set(&mut timeouts.tcp_guarantee_ns, args.keyword("TCP_GUARANTEE", parse::seconds_ns).or(all));
+    } else {
+        set(&mut timeouts.other_ns, args.keyword("TIMEOUT", parse::seconds_ns));
+        set(&mut timeouts.guarantee_ns, args.keyword("GUARANTEE", parse::seconds_ns));
+    }
+    if flavor.has_udp_timeouts {
+        set(&mut timeouts.other_ns, args.keyword("UDP_TIMEOUT", parse::seconds_ns));
+        set(&mut timeouts.guarantee_ns, args.keyword("UDP_GUARANTEE", parse::seconds_ns));
+        let streaming = args.keyword("UDP_STREAMING_TIMEOUT", parse::seconds_ns);
+        let plain = (!flavor.has_tcp_timeouts).then(|| args.keyword("STREAMING_TIMEOUT", parse::seconds_ns));
+        timeouts.streaming_ns = streaming.or(plain.flatten()).unwrap_or(timeouts.other_ns);
+    } else {
+        timeouts.streaming_ns = timeouts.other_ns;
+    }
+    let reap = args.keyword("REAP_TIME", parse::seconds_ns);
+    let reap = args.keyword("REAP_INTERVAL", parse::seconds_ns).or(reap);
+    let mut reap_interval_ns = reap.unwrap_or(900_000_000_000);
+    for old in OLD_INTERVALS {
+        if let Some(interval_ns) = args.keyword(old, parse::seconds_ns) {
+            reap_interval_ns = reap_interval_ns.min(interval_ns.max(1));
+        }
+    }
+    args.keyword("TCP_DONE_GC_INCR", parse::bool);
+    let capacity = args.keyword("CAPACITY", parse::any);
+    let capacity = args.keyword("MAPPING_CAPACITY", parse::any).or(capacity);
+    let dst_anno = match flavor.has_dst_anno {
+        true => args.keyword("DST_ANNO", parse::bool).unwrap_or(true),
+        false => true,
+    };
+    let reply_anno = args.keyword("REPLY_ANNO", one_byte_anno);
+    let words = [("ADDRESS_AND_PORT_DEPENDENT", false), ("ENDPOINT_INDEPENDENT", true)];
+    let (mut endpoint_independent, mut open_filter) = (false, false);
+    if flavor.kind == Kind::Ports {
+        endpoint_independent = args.keyword("MAPPING", parse::keyword(&words)).unwrap_or(false);
+        open_filter = args.keyword("FILTERING", parse::keyword(&words)).unwrap_or(false);
+    }
+    let seed = args.keyword("SEED", parse::u64);
+    let specs = args.rest();
+    let span = args.span();
+    if open_filter && !endpoint_independent {
+        args.error(span, "FILTERING ENDPOINT_INDEPENDENT needs MAPPING ENDPOINT_INDEPENDENT");
+    }
+    args.finish().then_some(Arguments {
+        timeouts,
+        reap_interval_ns,
+        capacity,
+        dst_anno,
+        reply_anno,
+        endpoint_independent,
+        open_filter,
+        seed,
+        specs,
+    })
+}
+
+/// Makes a rewriter of one of the classes.
+pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn Element>> {
+    let arguments = read_arguments(cx, flavor)?;
+    let before = cx.diags.errors();
+    if arguments.specs.len() != cx.shape.inputs {
+        let (needed, given) = (cx.shape.inputs, arguments.specs.len());
+        let message = format!("{} needs {needed} arguments, one for each input, not {given}", flavor.class);
+        cx.error(cx.span, message)
+            .help("write an input specification such as `pattern 1.0.0.1 1024-65535 - - 0 1`");
+    }
+    let mut specs = vec![];
+    for (number, text) in arguments.specs.iter().enumerate() {
+        match input::read(text, cx).and_then(|spec| flavor.check(text.span, spec)) {
+            Ok(spec) => specs.push(spec),
+            Err((span, message)) => {
+                cx.error(span, format!("input spec {number}: {message}"));
+            }
+        }
+    }
+    let (budget, limit) = budget(cx, arguments.capacity.as_ref())?;
+    if cx.diags.errors() > before {
+        return None;
+    }
+    let capacity = limit.unwrap_or(DEFAULT_CAPACITY).min(DEFAULT_CAPACITY.max(limit.unwrap_or(0)));
+    let seed = arguments.seed.unwrap_or_else(|| RandomState::new().hash_one(cx.name));
+    let lowering = Lowering {
+        class: flavor.class,
+        kind: flavor.kind,
+        protocols: flavor.protocols,
+        other_protocol: flavor.other_protocol,
+        watch_tcp: flavor.has_tcp_timeouts,
+        dst_anno: arguments.dst_anno,
+        reply_anno: arguments.reply_anno,
+        passes: specs.iter().map(Spec::passes_to).collect(),
+    };
+    let settings = Settings {
+        kind: flavor.kind,
+        name: cx.name.to_string(),
+        timeouts: arguments.timeouts,
+        reap_interval_ns: arguments.reap_interval_ns,
+        endpoint_independent: arguments.endpoint_independent,
+        open_filter: arguments.open_filter,
+        seed: Random::new(seed.wrapping_add(cx.worker as u64)).next(),
+        capacity,
+        home: Home::of(cx),
+    };
+    let mappings = match Mappings::new(settings, specs, budget) {
+        Ok(mappings) => mappings,
+        Err(error) => {
+            cx.error(cx.span, format!("{}: {error}", flavor.class));
+            return None;
+        }
+    };
+    let name = cx.name;
+    let shared = mappings_of(cx, name)?;
+    shared.0.lock().ok()?.0 = Some(mappings);
+    Some(Box::new(Rewriter {
+        flavor,
+        mappings: shared,
+        lowering,
+        outputs: cx.shape.outputs,
+        worker: (cx.worker, cx.workers),
+        findings: vec![],
+    }))
+}
+
+/// The mappings that this rewriter may have: its own number of them, or together with another one.
+fn budget(cx: &mut Configure<'_>, text: Option<&Spanned>) -> Option<(Arc<Budget>, Option<u32>)> {
+    let number = text.map(|text| parse::int_in(1..=i64::from(i32::MAX))(text, cx.names));
+    let name = match (&number, text) {
+        (Some(Err(_)), Some(text)) => match cx.services.element(cx.name, text.as_str()) {
+            Some((name, class)) if CLASSES.contains(&class) => name,
+            _ => {
+                cx.error(text.span, "bad MAPPING_CAPACITY: expected a number or the name of a rewriter");
+                return None;
+            }
+        },
+        _ => cx.name.to_string(),
+    };
+    let budget = cx.shared(Scope::Worker, &name, Budget::default)?;
+    let limit = number.and_then(Result::ok).map(|limit| share(limit as u32, cx.workers));
+    if let Some(limit) = limit {
+        budget.limit.store(limit, Relaxed);
+    }
+    Some((budget, limit))
+}
+
+/// A worker's part of a capacity.
+fn share(capacity: u32, workers: usize) -> u32 {
+    (capacity / workers.max(1) as u32).max(1)
+}
+
+impl Element for Rewriter {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        Some(program::lower(&self.lowering, shape.outputs))
+    }
+
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        (index == 0).then_some(&mut self.mappings as &mut dyn Table)
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        REFUSALS
+    }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        self.mappings.with(|mappings| {
+            for &index in batch.list() {
+                batch.drop(index, mappings.next_refusal() as usize);
+            }
+        });
+    }
+
+    fn start(&mut self, _work: &mut Work<'_>) {
+        let outputs = self.outputs;
+        let findings = self.mappings.with(|mappings| mappings.resolve(outputs));
+        self.findings.extend(findings.unwrap_or_default());
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        self.mappings.with(|mappings| mappings.tick(now_ns));
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.flavor.handlers(self.lowering.passes.len())
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        self.mappings.with(|mappings| mappings.read(handler, self.flavor))?
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match handler {
+            "clear" => {
+                self.mappings.with(|mappings| mappings.clear(None));
+                return Ok(());
+            }
+            "capacity" => {
+                let limit = value.split_whitespace().next().and_then(|number| number.parse::<u32>().ok());
+                let limit = limit.filter(|&limit| limit > 0).ok_or("a number of mappings is expected")?;
+                let limit = share(limit, self.worker.1);
+                self.mappings.with(|mappings| mappings.set_capacity(limit));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let number = handler.strip_prefix("pattern").and_then(|number| number.parse::<usize>().ok());
+        let Some(number) = number.filter(|number| *number < self.lowering.passes.len()) else {
+            return Err(format!("there is no write handler `{handler}`"));
+        };
+        let mut map = SourceMap::new();
+        let source = map.add("handler", value);
+        let text = Spanned::verbatim(value, map.whole(source));
+        let home = self.mappings.with(|mappings| mappings.settings.home.clone()).flatten();
+        let reader = SpecReader { names: &NoNames, outputs: self.outputs, worker: self.worker, home };
+        let spec = input::read_plain(&text, &reader)
+            .and_then(|spec| {
+                spec.ok_or((text.span, "names of patterns and elements cannot be given here".into()))
+            })
+            .and_then(|spec| self.flavor.check(text.span, spec))
+            .map_err(|(_, message)| message)?;
+        if let Some(cell) = cells.get_mut(number) {
+            *cell = program::pass_cell(spec.passes_to());
+        }
+        self.mappings.with(|mappings| mappings.set_spec(number, spec));
+        Ok(())
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.findings)
+    }
+}
+
+const _: () = assert!(ANNO_BYTES <= 256);

@@ -1,0 +1,198 @@
+//! Storing mappings in the table and taking them out: the records' content, full tables, reply keys in
+//! each other's way.
+
+use super::ageing::Age;
+use super::flow::{Key, Kind, LINE_BYTES, at, deltas};
+use super::mappings::{Mappings, Refusal, SLACK};
+use super::pattern::Choice;
+use element::steering::Whose;
+use std::sync::atomic::Ordering::Relaxed;
+use table::TableError;
+use table::flow::RecordId;
+
+/// Mappings whose memory is fetched together before they are removed.
+const TOGETHER: usize = 32;
+
+impl Mappings {
+    /// Stores a new mapping.
+    pub(super) fn insert(
+        &mut self,
+        key: Key,
+        choice: &Choice,
+        input: usize,
+        protocol: u8,
+        reply_anno: u8,
+    ) -> Result<RecordId, Refusal> {
+        self.make_room()?;
+        let kind = self.settings.kind;
+        let (flow, ..) = kind.read(key);
+        let reply_key = kind.key(choice.to.reversed(), protocol, true);
+        let record = self.flows.insert(&key).map_err(|_| Refusal::TableFull)?;
+        if reply_key != key
+            && let Err(refusal) = self.take_reply_key(record, reply_key)
+        {
+            self.flows.remove(record);
+            return Err(refusal);
+        }
+        let lines = [
+            (flow, choice.to, choice.outputs.forward),
+            (choice.to.reversed(), flow.reversed(), choice.outputs.reply),
+        ];
+        let first = self.flows.record_ptr(record) as u64;
+        for (number, (from, to, output)) in lines.into_iter().enumerate() {
+            let line = first + (number * LINE_BYTES) as u64;
+            let (ip, l4) = deltas(kind, from, to);
+            let ports = if kind == Kind::Ping { u32::from(to.sport | to.dport) } else { to.ports() };
+            let mut put = |at: u16, bytes: u8, value: u64| {
+                self.flows.store(line, usize::from(at), bytes, value);
+            };
+            put(at::PAIR, 8, to.pair());
+            put(at::PORTS, 4, u64::from(ports));
+            put(at::IP_DELTA, 2, u64::from(ip));
+            put(at::L4_DELTA, 2, u64::from(l4));
+            put(at::OUTPUT, 1, u64::from(output));
+            put(at::IS_REPLY, 1, number as u64);
+            put(at::PROTOCOL, 1, u64::from(protocol));
+            put(at::REPLY_ANNO, 1, u64::from(reply_anno));
+            put(at::INPUT, 1, input as u64);
+            if kind == Kind::Address {
+                put(at::KEEP_MASK, 8, if number == 0 { 0xffff_ffff } else { 0xffff_ffff << 32 });
+            }
+        }
+        self.flows.store(first, usize::from(at::LAST_NS), 8, self.now_ns);
+        if let Some(home) = &self.settings.home {
+            kind.shared_by(flow).into_iter().for_each(|whose| home.note(whose));
+            home.note(kind.replies_to(choice.to, protocol));
+        }
+        self.budget.used.fetch_add(1, Relaxed);
+        if let Some(input) = self.inputs.get_mut(input) {
+            input.count += 1;
+        }
+        Ok(record)
+    }
+
+    /// Makes a reply key lead to a new mapping. Who had it before goes, as in Click; when it is
+    /// somebody's primary key, the new mapping has to wait until that is gone.
+    fn take_reply_key(&mut self, record: RecordId, reply_key: Key) -> Result<(), Refusal> {
+        match self.flows.insert_alias(record, &reply_key, LINE_BYTES) {
+            Ok(()) => Ok(()),
+            Err(TableError::KeyExists) => {
+                let old = self.flows.find(&reply_key).ok_or(Refusal::Conflict)?;
+                self.condemn(old);
+                self.note_going(old, self.now_ns);
+                if !self.flows.remove_alias(old, &reply_key) {
+                    return Err(Refusal::Conflict);
+                }
+                self.flows.insert_alias(record, &reply_key, LINE_BYTES).map_err(|_| Refusal::TableFull)
+            }
+            Err(_) => Err(Refusal::TableFull),
+        }
+    }
+
+    fn make_room(&mut self) -> Result<(), Refusal> {
+        let waiting = self.condemned.len() as u32;
+        let used = self.budget.used.load(Relaxed).saturating_sub(waiting);
+        if used < self.budget.limit.load(Relaxed) && self.flows.len() < self.flows.capacity() {
+            return Ok(());
+        }
+        if waiting >= SLACK {
+            return Err(Refusal::TableFull);
+        }
+        let victim = self.best_effort_victim().ok_or(Refusal::TableFull)?;
+        self.evicted += 1;
+        self.condemn(victim);
+        Ok(())
+    }
+
+    /// Marks a mapping to be removed at the next tick.
+    fn condemn(&mut self, record: RecordId) {
+        if !self.is_condemned(record) {
+            let second = self.flows.record_ptr(record) as u64 + LINE_BYTES as u64;
+            self.flows.store(second, usize::from(at::CONDEMNED), 1, 1);
+            self.condemned.push(record);
+        }
+    }
+
+    /// Whether a mapping goes at the next tick.
+    pub(super) fn is_condemned(&self, record: RecordId) -> bool {
+        let second = self.flows.record_ptr(record) as u64 + LINE_BYTES as u64;
+        self.flows.load(second, usize::from(at::CONDEMNED), 1) != 0
+    }
+
+    /// Housekeeping between bursts.
+    pub fn tick(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+        let condemned = std::mem::take(&mut self.condemned);
+        for part in condemned.chunks(TOGETHER) {
+            self.flows.fetch_for_removal(part);
+            for &record in part {
+                // Its number may belong to a new mapping by now, if a handler removed it meanwhile.
+                if self.is_condemned(record) {
+                    self.remove(record);
+                }
+            }
+        }
+        self.condemned = condemned;
+        self.condemned.clear();
+        self.reap();
+        self.flows.maintain();
+        if let Some(endpoints) = &mut self.endpoints {
+            endpoints.tick();
+        }
+    }
+
+    /// Removes a mapping; between bursts only.
+    pub(super) fn remove(&mut self, record: RecordId) {
+        if !self.flows.is_live(record) {
+            return;
+        }
+        let address = self.flows.record_ptr(record) as u64;
+        let kind = self.settings.kind;
+        let Age { input, protocol, last_ns, .. } = self.age(record);
+        self.note_going(record, last_ns);
+        let get = |at: u16, bytes: u8| self.flows.load(address, usize::from(at), bytes);
+        let (pattern, endpoint) = (get(at::PATTERN, 2) as usize, get(at::ENDPOINT, 8));
+        let to = self.target(address);
+        if let Some(pattern) = pattern.checked_sub(1).and_then(|number| self.patterns.get(number))
+            && let Ok(mut pattern) = pattern.lock()
+        {
+            pattern.note_gone(&kind.key(to.reversed(), protocol, true));
+            if self.endpoints.is_none() {
+                pattern.release(to, protocol, false);
+            }
+        }
+        if let Some(endpoints) = &mut self.endpoints
+            && let Some((number, source)) = endpoints.release(endpoint)
+            && let Some(pattern) = self.patterns.get(usize::from(number))
+            && let Ok(mut pattern) = pattern.lock()
+        {
+            pattern.release(source, protocol, true);
+        }
+        if let Some(home) = &self.settings.home {
+            if self.settings.open_filter && endpoint != 0 {
+                home.forget(Whose::Endpoint(to.src.into(), to.sport, protocol));
+            }
+            // The last is the one that made it.
+            let key = self.flows.keys_of(record).last().map_or([0; 2], |(key, _)| key);
+            let (from, ..) = kind.read(key);
+            kind.shared_by(from).into_iter().for_each(|whose| home.forget(whose));
+            home.forget(kind.replies_to(to, protocol));
+        }
+        self.flows.remove(record);
+        self.budget.used.fetch_sub(1, Relaxed);
+        if let Some(input) = self.inputs.get_mut(usize::from(input)) {
+            input.count -= 1;
+        }
+    }
+
+    /// Removes all mappings, or those that an input made.
+    pub fn clear(&mut self, input: Option<usize>) {
+        let records: Vec<RecordId> = self.flows.iter().collect();
+        for record in records {
+            if input.is_none_or(|input| usize::from(self.age(record).input) == input) {
+                self.remove(record);
+            }
+        }
+        self.condemned.retain(|record| self.flows.is_live(*record));
+    }
+}

@@ -1,0 +1,227 @@
+//! Several elements that share state, on one worker: what [`crate::testing::Rig`] does for one.
+//!
+//! Elements run by the evaluator; that machine code does the same is tested element by element.
+
+use crate::testing::{Exit, Out, TestPacket};
+use click::config::NameTable;
+use codegen::{Engine, Exits, Scratch};
+use diag::{Diagnostics, SourceMap, Spanned};
+use element::configure::{Configure, Direction, Scope, Services, Shape};
+use element::element::Element;
+use element::vector::{Batch, Vector};
+use element::work::{Account, Host, Work};
+use ir::eval::State;
+use ir::{Program, Table, Tables};
+use port::Port;
+use shm::Packet;
+use shm::bytes::PacketBytes;
+use shm::descriptor::NO_HEADER;
+use shm::pool::{PacketPool, Pool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::any::Any;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Default)]
+struct Declared {
+    classes: HashMap<String, &'static str>,
+    shared: HashMap<(Scope, String), Arc<dyn Any + Send + Sync>>,
+}
+
+impl Services for Declared {
+    fn open_port(&mut self, name: &str, _: Direction) -> Result<Box<dyn Port>, String> {
+        Err(format!("no port {name}"))
+    }
+    fn path(&self, name: &Path) -> PathBuf {
+        name.to_path_buf()
+    }
+    fn shared_any(
+        &mut self,
+        scope: Scope,
+        key: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        self.shared.entry((scope, key.to_string())).or_insert_with(make).clone()
+    }
+    fn element(&self, _: &str, name: &str) -> Option<(String, &'static str)> {
+        self.classes.get(name).map(|class| (name.to_string(), *class))
+    }
+}
+
+struct Worker {
+    now_ns: u64,
+    pool: PacketPool,
+}
+
+impl Host for Worker {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+    fn pool(&mut self) -> &mut PacketPool {
+        &mut self.pool
+    }
+    fn burst(&self) -> usize {
+        32
+    }
+    fn emit(&mut self, _: usize, _: usize, _: &Packet) {}
+    fn count_dropped(&mut self, _node: usize, _reason: usize, _count: usize) {}
+    fn drop(&mut self, _: usize, _: usize, _: &[Packet]) {}
+    fn pull(&mut self, _: usize, _: usize, _: usize, _: &mut Vector) -> usize {
+        0
+    }
+    fn account(&mut self, _: usize, _: Account, _: usize) {}
+    fn fire_at(&mut self, _: usize, _: u64) {}
+    fn stop(&mut self) {}
+
+    fn hold_sources(&mut self) {}
+    fn print(&mut self, _: &str) {}
+    fn read_handler(&mut self, _: usize, handler: &str) -> Result<String, String> {
+        Err(handler.to_string())
+    }
+    fn write_handler(&mut self, _: usize, handler: &str, _: &str) -> Result<(), String> {
+        Err(handler.to_string())
+    }
+}
+
+struct ElementTables<'a>(&'a mut dyn Element);
+
+impl Tables for ElementTables<'_> {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        self.0.table(index)
+    }
+}
+
+struct Node {
+    element: Box<dyn Element>,
+    program: Option<Program>,
+    cells: Vec<u64>,
+    shape: Shape,
+}
+
+/// Elements of one worker.
+pub struct Chain {
+    nodes: HashMap<String, Node>,
+    worker: Worker,
+}
+
+/// An element: name, class, configuration, inputs, outputs.
+pub type Declaration = (&'static str, &'static str, &'static str, usize, usize);
+
+impl Chain {
+    /// Makes the elements in this order, as worker `worker` of `workers`; the mistakes, a line each.
+    pub fn try_on(worker: usize, workers: usize, elements: &[Declaration]) -> Result<Chain, String> {
+        let mut services = Declared::default();
+        for (name, class, ..) in elements {
+            let class = element::class::find(crate::CLASSES, class).expect("a class");
+            services.classes.insert(name.to_string(), class.name);
+        }
+        let mut nodes = HashMap::new();
+        let region = Region::create(RegionOptions::slots(256)).expect("memory");
+        let pool = PacketPool::Native(SharedPool::new(region).worker());
+        let mut host = Worker { now_ns: 1_000_000_000, pool };
+        let mut mistakes = String::new();
+        for (name, class, config, inputs, outputs) in elements {
+            let shape = Shape { inputs: *inputs, outputs: *outputs };
+            let mut map = SourceMap::new();
+            let source = map.add("test.click", *config);
+            let config = Spanned::verbatim(*config, map.whole(source));
+            let (names, mut diags) = (NameTable::new(), Diagnostics::new());
+            let mut cx = Configure {
+                name,
+                config: &config,
+                span: config.span,
+                shape,
+                worker,
+                workers,
+                names: &names.scoped(name),
+                diags: &mut diags,
+                services: &mut services,
+            };
+            let element = (element::class::find(crate::CLASSES, class).expect("a class").make)(&mut cx);
+            mistakes += &diags.render_short(&map);
+            let Some(element) = element else { continue };
+            let program = element.lower(shape).map(|program| program.expect("a valid program"));
+            let cells = program.iter().flat_map(|program| program.cells.iter().map(|c| c.init)).collect();
+            nodes.insert(name.to_string(), Node { element, program, cells, shape });
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        nodes.values_mut().for_each(|node| node.element.start(&mut Work::new(&mut host, 0)));
+        Ok(Chain { nodes, worker: host })
+    }
+
+    /// The same for a single worker.
+    pub fn new(elements: &[Declaration]) -> Chain {
+        Chain::try_on(0, 1, elements).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    }
+
+    /// One packet in; how it left.
+    pub fn push(&mut self, name: &str, input: usize, packet: &TestPacket) -> Out {
+        let Chain { nodes, worker } = self;
+        let node = nodes.get_mut(name).expect("an element");
+        let mut made = shm::chain::write_frame(&mut worker.pool, &packet.bytes).expect("a slot");
+        let place = |at: Option<i32>| at.map_or(NO_HEADER, |at| (i32::from(made.data()) + at) as u16);
+        (made.mac, made.net, made.trans) = (place(packet.mac), place(packet.net), place(packet.trans));
+        made.anno = packet.anno;
+        let mut packets = [made];
+        let mut exits = Exits::with_capacity(8);
+        let mut names: Vec<String> = node.element.reasons().iter().map(|name| name.to_string()).collect();
+        let mut slow = None;
+        match &node.program {
+            Some(program) => {
+                let mut tables = ElementTables(node.element.as_mut());
+                let now_ns = worker.now_ns;
+                let mut state = State { cells: &mut node.cells, tables: &mut tables, now_ns };
+                let verified = ir::Verified::new(program.clone()).expect("a valid program");
+                let (engine, mut scratch) = (Engine::Evaluator(verified.into()), Scratch::default());
+                let burst = codegen::Burst { input, packets: &mut packets, list: &[0] };
+                codegen::run(&engine, burst, &mut state, &mut scratch, &mut exits);
+                slow = (0..program.slow.len()).find(|path| !exits.other(*path).is_empty());
+                if slow.is_none() {
+                    names.clone_from(&program.reasons);
+                }
+            }
+            None => exits.reset(node.shape.outputs, names.len(), 0),
+        }
+        if slow.is_some() {
+            exits.reset(node.shape.outputs, names.len(), 0);
+        }
+        let mut batch = Batch::new(&mut packets, &[0], &mut exits);
+        let mut work = Work::new(worker, 0);
+        match (slow, &node.program) {
+            (Some(path), _) => node.element.slow(path, &mut batch, &mut work),
+            (None, None) => node.element.push(input, &mut batch, &mut work),
+            (None, Some(_)) => {}
+        }
+        let port = (0..node.shape.outputs).find(|port| !exits.output(*port).is_empty());
+        let reason = (0..names.len()).find(|reason| !exits.dropped(*reason).is_empty());
+        let exit = match (port, reason) {
+            (Some(port), None) => Exit::Port(port),
+            (None, Some(reason)) => Exit::Dropped(names[reason].clone()),
+            _ => panic!("the packet left {port:?} and {reason:?}"),
+        };
+        let bytes = PacketBytes::new(&packets[0]).to_vec();
+        let left = TestPacket { bytes, anno: packets[0].anno, ..packet.clone() };
+        worker.pool.free_all(&packets);
+        Out { exit, packet: left }
+    }
+
+    /// Moves the clock and has all elements do their housekeeping.
+    pub fn advance(&mut self, by_ns: u64) {
+        self.worker.now_ns += by_ns;
+        self.nodes.values_mut().for_each(|node| node.element.tick(self.worker.now_ns));
+    }
+
+    /// A read handler.
+    pub fn read(&self, name: &str, handler: &str) -> String {
+        let node = &self.nodes[name];
+        node.element.read(handler, &node.cells).expect("a handler")
+    }
+
+    /// What an element found worth telling.
+    pub fn findings(&mut self, name: &str) -> Vec<String> {
+        self.nodes.get_mut(name).expect("an element").element.take_findings()
+    }
+}

@@ -1,0 +1,193 @@
+//! The element behind all classes of IPv4 route lookup.
+
+use super::line::{self, Command, Hop, Line};
+use super::table::{GATEWAY, PORT, RECORD_BYTES, RouteError, Routes};
+use click::config::{NoNames, parse};
+use diag::{Span, Spanned};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::handler::Handler;
+use ir::verify::VerifyError;
+use ir::{Builder, Inst, Program, Table, Term};
+use packet::anno;
+use std::net::Ipv4Addr;
+
+/// What sets a class apart from the others.
+#[derive(Debug)]
+pub struct Kind {
+    /// The class.
+    pub name: &'static str,
+    /// Its handlers: a class without `add` has a fixed table.
+    pub handlers: &'static [Handler],
+    /// Whether Click calls the class deprecated.
+    pub deprecated: bool,
+}
+
+/// A table may have a million routes, all written for something else.
+const MOST_MISTAKES: usize = 100;
+
+struct Lookup {
+    kind: &'static Kind,
+    routes: Routes,
+    outputs: usize,
+    /// Where the element is declared: what handlers write has no place of its own.
+    span: Span,
+}
+
+/// Makes the element of a class.
+pub fn make(cx: &mut Configure<'_>, kind: &'static Kind) -> Option<Box<dyn Element>> {
+    let (outputs, span) = (cx.shape.outputs, cx.span);
+    let mut args = cx.args();
+    let mut routes = match Routes::new() {
+        Ok(routes) => routes,
+        Err(error) => {
+            args.error(span, error.to_string());
+            return None;
+        }
+    };
+    let mut again = vec![];
+    let mut mistakes = 0;
+    for text in args.rest() {
+        let Some(route) = args.read(&text, line::route(outputs, false)) else {
+            mistakes += 1;
+            if mistakes == MOST_MISTAKES {
+                args.error(text.span, "too many mistakes: the routes behind this one were not read");
+                break;
+            }
+            continue;
+        };
+        match routes.add(&route, false) {
+            Ok(_) => {}
+            Err(RouteError::Exists(first)) => again.push((text.span, first)),
+            Err(error) => {
+                args.error(text.span, error.to_string());
+            }
+        }
+    }
+    let fine = args.finish();
+    if kind.deprecated {
+        let message = format!("{} is deprecated", kind.name);
+        cx.diags.warning(span, message).help("use LinearIPLookup or RadixIPLookup instead");
+    }
+    if let Some((place, first)) = again.first() {
+        let message = match again.len() {
+            1 => "a route for this prefix stands earlier and counts".to_string(),
+            count => format!("{count} routes have prefixes that stand earlier; the earlier ones count"),
+        };
+        cx.diags.warning(*place, message).help(format!("the earlier route is `{first}`"));
+    }
+    fine.then(|| Box::new(Lookup { kind, routes, outputs, span }) as Box<dyn Element>)
+}
+
+impl Lookup {
+    fn read_line(&self, text: &Spanned, command: Command) -> Result<Line, String> {
+        let read = line::route(self.outputs, command == Command::Remove);
+        read(text, &NoNames).map_err(|mistake| match mistake.help {
+            Some(help) => format!("{}; {help}", mistake.message),
+            None => mistake.message,
+        })
+    }
+
+    /// Does a command; gives the line and what stood in its place, for undoing it.
+    fn command(&mut self, command: Command, text: &Spanned) -> Result<(Line, Option<Hop>), String> {
+        let line = self.read_line(text, command)?;
+        let old = match command {
+            Command::Add => self.routes.add(&line, false),
+            Command::Set => self.routes.add(&line, true),
+            Command::Remove => self.routes.remove(&line).map(Some),
+        };
+        Ok((line, old.map_err(|error| error.to_string())?))
+    }
+
+    /// All commands of a text, one a line, or none of them.
+    fn control(&mut self, text: &str) -> Result<(), String> {
+        let mut done = vec![];
+        for (number, text) in text.lines().enumerate() {
+            let result = match line::command(&Spanned::derived(text, self.span)) {
+                None => continue,
+                Some(Ok((command, rest))) => self.command(command, &rest),
+                Some(Err(message)) => Err(message),
+            };
+            match result {
+                Ok(change) => done.push(change),
+                Err(message) => {
+                    self.undo(done);
+                    return Err(format!("line {}: {message}", number + 1));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn undo(&mut self, done: Vec<(Line, Option<Hop>)>) {
+        for (line, old) in done.into_iter().rev() {
+            let undone = match old {
+                None => self.routes.remove(&Line { port: None, ..line }).map(Some),
+                Some(Hop { gateway, port }) => {
+                    self.routes.add(&Line { gateway, port: Some(port), ..line }, true)
+                }
+            };
+            debug_assert!(undone.is_ok(), "{undone:?}");
+        }
+    }
+
+    fn find(&self, address: &str) -> Option<String> {
+        let text = Spanned::derived(address.trim(), self.span);
+        let address = parse::ip4(&text, &NoNames).ok()?;
+        Some(match self.routes.find(u32::from(address)) {
+            None => "-1".to_string(),
+            Some(Hop { gateway: 0, port }) => port.to_string(),
+            Some(Hop { gateway, port }) => format!("{port} {}", Ipv4Addr::from(gateway)),
+        })
+    }
+}
+
+impl Element for Lookup {
+    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+        let mut f = Builder::new(self.kind.name, shape.outputs);
+        let table = f.prefix_table("routes", RECORD_BYTES);
+        let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));
+        let address = f.load_anno(anno::DST_IP);
+        let hop = f.lookup(table, &[address], no_route);
+        let gateway = f.value(Inst::RecLoad(hop, GATEWAY, 4));
+        let port = f.value(Inst::RecLoad(hop, PORT, 4));
+        // Read again: cheaper than carrying it over the lookup. Traffic mixes routes with and without
+        // gateway, which a branch would mispredict.
+        let address = f.load_anno(anno::DST_IP);
+        let address = f.value(Inst::Select(gateway, gateway, address));
+        f.store_anno(anno::DST_IP, address);
+        f.end(Term::EmitTo(port, no_output));
+        Some(f.finish())
+    }
+
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        (index == 0).then_some(&mut self.routes as &mut dyn Table)
+    }
+
+    fn handlers(&self) -> &'static [Handler] {
+        self.kind.handlers
+    }
+
+    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+        match handler.split_once(char::is_whitespace) {
+            Some(("lookup", address)) => self.find(address),
+            None if handler == "table" => Some(self.routes.dump()),
+            _ => None,
+        }
+    }
+
+    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        if !self.kind.handlers.iter().any(|known| known.name == handler) {
+            return Err(format!("there is no write handler `{handler}`"));
+        }
+        let command = match handler {
+            "add" => Command::Add,
+            "set" => Command::Set,
+            "remove" => Command::Remove,
+            "ctrl" => return self.control(value),
+            "flush" => return self.routes.flush().map_err(|error| error.to_string()),
+            _ => return Err(format!("there is no write handler `{handler}`")),
+        };
+        self.command(command, &Spanned::derived(value.trim(), self.span)).map(drop)
+    }
+}
