@@ -4,9 +4,11 @@
 //! - [`workspace`]: where the repository is, and what crates it has
 //! - [`replay`]: seeds and regressions of fuzz targets
 //! - [`data`]: rule sets and captures that others made
+//! - [`names`]: the names that code defines
 //! - [`order`]: which way dependencies point, between crates and between the modules of a crate
 
 pub mod data;
+pub mod names;
 pub mod order;
 pub mod replay;
 pub mod workspace;

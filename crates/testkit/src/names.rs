@@ -1,0 +1,174 @@
+//! The names that code defines, each with the place of its definition.
+
+use std::path::{Path, PathBuf};
+use syn::visit::{self, Visit};
+
+/// A name and what it is the name of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Name {
+    /// The file, from the repository's root.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What it names: `struct`, `fn`, `field`, …
+    pub kind: &'static str,
+    /// The name as written.
+    pub name: String,
+}
+
+/// The Rust files below a folder.
+///
+/// # Panics
+/// When the folder cannot be read.
+pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = vec![];
+    for entry in std::fs::read_dir(folder).expect("the folder can be read") {
+        let path = entry.expect("the folder can be read").path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The names that a file defines: types, traits, modules, functions, constants, fields, variants, and handlers of
+/// elements.
+///
+/// # Panics
+/// When the file cannot be read, or is no Rust.
+pub fn defined(file: &Path, root: &Path) -> Vec<Name> {
+    let text = std::fs::read_to_string(file).expect("a file that can be read");
+    let syntax = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let mut walk = Walk { file: file.strip_prefix(root).unwrap_or(file).to_owned(), names: vec![] };
+    walk.visit_file(&syntax);
+    walk.names
+}
+
+struct Walk {
+    file: PathBuf,
+    names: Vec<Name>,
+}
+
+impl Walk {
+    fn add(&mut self, kind: &'static str, ident: &proc_macro2::Ident) {
+        self.add_text(kind, ident.to_string(), ident.span());
+    }
+
+    fn add_text(&mut self, kind: &'static str, name: String, span: proc_macro2::Span) {
+        self.names.push(Name { file: self.file.clone(), line: span.start().line, kind, name });
+    }
+}
+
+impl<'ast> Visit<'ast> for Walk {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.add("struct", &item.ident);
+        visit::visit_item_struct(self, item);
+    }
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
+        self.add("enum", &item.ident);
+        visit::visit_item_enum(self, item);
+    }
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.add("trait", &item.ident);
+        visit::visit_item_trait(self, item);
+    }
+    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
+        self.add("type", &item.ident);
+        visit::visit_item_type(self, item);
+    }
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.add("mod", &item.ident);
+        visit::visit_item_mod(self, item);
+    }
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+        self.add("const", &item.ident);
+        visit::visit_item_const(self, item);
+    }
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.add("fn", &item.sig.ident);
+        visit::visit_item_fn(self, item);
+    }
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.add("fn", &item.sig.ident);
+        visit::visit_impl_item_fn(self, item);
+    }
+    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
+        self.add("fn", &item.sig.ident);
+        visit::visit_trait_item_fn(self, item);
+    }
+    fn visit_field(&mut self, item: &'ast syn::Field) {
+        if let Some(ident) = &item.ident {
+            self.add("field", ident);
+        }
+        visit::visit_field(self, item);
+    }
+    fn visit_variant(&mut self, item: &'ast syn::Variant) {
+        self.add("variant", &item.ident);
+        visit::visit_variant(self, item);
+    }
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let of_row = matches!(&*call.func, syn::Expr::Path(path)
+            if path.path.segments.len() == 2 && path.path.segments[0].ident == "Row");
+        if of_row
+            && let Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. })) = call.args.first()
+        {
+            self.add_text("handler", name.value(), name.span());
+        }
+        visit::visit_expr_call(self, call);
+    }
+}
+
+/// The words of a name in small letters: `FlowCache`, `flow_cache` and `FLOW_CACHE` are `flow cache`.
+pub fn words(name: &str) -> String {
+    let mut words = String::new();
+    let mut before = '_';
+    for letter in name.chars() {
+        let begins = letter.is_uppercase() && (before.is_lowercase() || before.is_ascii_digit());
+        if (begins || letter == '_' || letter == '-') && !words.is_empty() {
+            words.push(' ');
+        }
+        if letter != '_' && letter != '-' {
+            words.extend(letter.to_lowercase());
+        }
+        before = letter;
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_into_words() {
+        for name in ["FlowCache", "flow_cache", "FLOW_CACHE", "flow-cache"] {
+            assert_eq!(words(name), "flow cache");
+        }
+        assert_eq!(words("Bell"), "bell");
+    }
+
+    #[test]
+    fn definitions_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.rs");
+        let text = "mod m { pub struct S { f: u8 } enum E { V } impl S { fn g() {} } }\n\
+                    const H: &[Row<S>] = &[Row::read(\"way\", |_, _| None)];";
+        std::fs::write(&file, text).expect("written");
+        let found = defined(&file, folder.path());
+        let found: Vec<(&str, &str)> = found.iter().map(|name| (name.kind, &*name.name)).collect();
+        let expected = [
+            ("mod", "m"),
+            ("struct", "S"),
+            ("field", "f"),
+            ("enum", "E"),
+            ("variant", "V"),
+            ("fn", "g"),
+            ("const", "H"),
+            ("handler", "way"),
+        ];
+        assert_eq!(found, expected);
+    }
+}
