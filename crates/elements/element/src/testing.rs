@@ -162,7 +162,7 @@ impl Host for TestHost {
 }
 
 /// An element's own tables, as its program names them.
-struct ElementTables<'a>(&'a mut dyn Element);
+pub struct ElementTables<'a>(pub &'a mut dyn Element);
 
 impl Tables for ElementTables<'_> {
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
@@ -193,6 +193,15 @@ pub struct Rig<L> {
 const SLOTS: u32 = 2048;
 /// The clock at the start.
 const START_NS: u64 = 1_000_000_000;
+
+/// Makes an element of a host that has nothing to offer.
+///
+/// # Panics
+/// With the rendered mistakes, where its configuration has some.
+pub fn configured<L: Library>(class: &str, config: &str, shape: Shape) -> Box<dyn Element> {
+    make::<L>(class, config, shape, &mut TestServices::default())
+        .unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}"))
+}
 
 /// Makes an element; the rendered mistakes where its configuration has some.
 fn make<L: Library>(
@@ -458,8 +467,7 @@ impl<L: Library> Rig<L> {
     /// Starts over with a new element of the same class and configuration: as a new rig, but quicker.
     pub fn renew(&mut self, class: &str, config: &str) {
         for instance in &mut self.instances {
-            let element = make::<L>(class, config, instance.shape, &mut TestServices::default());
-            instance.renew(element.unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}")));
+            instance.renew(configured::<L>(class, config, instance.shape));
         }
     }
 
