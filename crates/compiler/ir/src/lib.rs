@@ -19,6 +19,7 @@ pub mod builder;
 mod dominators;
 pub mod eval;
 pub mod exits;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 pub mod program;
 pub mod table;
@@ -28,6 +29,7 @@ pub mod verify;
 
 pub use builder::Builder;
 pub use exits::{Exits, LIST_CAPACITY};
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_text;
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 pub use table::{Created, Lasting, Lease, Table, TableSize, Tables};

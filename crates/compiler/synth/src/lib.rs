@@ -8,9 +8,11 @@
 //! - [`classes`]: which packets leave it how, and with which bytes
 
 pub mod classes;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 pub mod link;
 pub mod optimize;
 pub mod shortcut;
 
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::{Sample, compare, fuzz_optimize};

@@ -72,6 +72,7 @@
 mod compose;
 mod device;
 mod file;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 pub mod image;
 pub mod instances;
@@ -92,6 +93,7 @@ mod variables;
 mod wires;
 mod wiring;
 
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_chain;
 pub use load::{load, load_from, load_to_check};
 pub use model::{

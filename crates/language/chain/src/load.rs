@@ -58,6 +58,7 @@ pub fn load_from(
 }
 
 /// As [`load`], from a text.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn load_text(
     path: &Path,
     source: SourceId,

@@ -34,6 +34,7 @@ pub mod filter;
 mod flatten;
 pub mod flow;
 mod format;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 mod graph;
 mod parse;
@@ -43,6 +44,7 @@ mod token;
 pub use classes::{AnyClass, Classes, PortCodes};
 pub use flatten::flatten;
 pub use format::format;
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_parse;
 pub use graph::{Connection, Element, ElementId, Graph, NameIndex, Port};
 pub use parse::{Libraries, LibraryDirs, NoLibraries, parse, parse_with};

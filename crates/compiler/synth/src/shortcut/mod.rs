@@ -19,6 +19,7 @@
 mod code;
 mod follow;
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 mod key;
 mod linear;
@@ -26,6 +27,7 @@ mod program;
 mod sum;
 
 pub use follow::{Followed, Follower, Refusal};
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::{Tried, compare_shortcuts};
 pub use key::{KEY_WORDS, Layout};
 pub use program::{Leases, entry, program};

@@ -12,6 +12,7 @@
 
 mod cache;
 mod find;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 mod made;
 mod run;
@@ -19,6 +20,7 @@ mod sources;
 
 pub use cache::{CacheCounts, FlowCache};
 pub use find::{Cut, find};
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_forms;
 pub use made::Made;
 

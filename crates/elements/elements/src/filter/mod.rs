@@ -18,6 +18,7 @@ mod classifier;
 mod diagram;
 mod emit;
 mod formula;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 mod graph;
 mod ip_classifier;
@@ -28,6 +29,7 @@ mod ranges;
 mod sorter;
 
 pub use click::filter as expr;
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_expression;
 
 /// The classes of this folder.

@@ -5,12 +5,14 @@
 //! lengths that real captures hold and knows no offsets. See [`reader`], [`writer`], [`CapturePort`].
 
 pub mod format;
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 mod pcapng;
 mod port;
 pub mod reader;
 pub mod writer;
 
+#[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_reader;
 pub use port::{CaptureOptions, CapturePort};
 pub use reader::{CaptureReader, Frame};
