@@ -6,7 +6,7 @@
 //! same; where that is not known before, a clause says so. Everything else is worked out gate by gate.
 
 use crate::gates::{Bit, Gates, Word};
-use crate::memory::{self, Run};
+use crate::memory::{self, BitSource, Run};
 use ir::BinOp;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
@@ -61,6 +61,30 @@ pub struct Blaster<'p> {
     exact: bool,
 }
 
+impl BitSource for Blaster<'_> {
+    fn gates(&mut self) -> &mut Gates {
+        &mut self.gates
+    }
+
+    fn packet_bit(&mut self, root: Root, bit: i32) -> Bit {
+        if let Root::At(at) = root {
+            // So that what is found says where.
+            self.word(at);
+        }
+        let gates = &mut self.gates;
+        *self.bits.entry((root, bit)).or_insert_with(|| gates.fresh())
+    }
+
+    fn word(&mut self, id: Id) -> Word {
+        if let Some(word) = self.words.get(&id) {
+            return word.clone();
+        }
+        let word = self.make(id);
+        self.words.insert(id, word.clone());
+        word
+    }
+}
+
 impl<'p> Blaster<'p> {
     /// For expressions of a pool.
     pub fn new(pool: &'p Pool) -> Blaster<'p> {
@@ -89,26 +113,6 @@ impl<'p> Blaster<'p> {
     /// An expression that was asked for.
     pub fn known(&self, id: Id) -> Option<&Word> {
         self.words.get(&id)
-    }
-
-    /// A bit of a packet as it came in.
-    pub fn packet_bit(&mut self, root: Root, bit: i32) -> Bit {
-        if let Root::At(at) = root {
-            // So that what is found says where.
-            self.word(at);
-        }
-        let gates = &mut self.gates;
-        *self.bits.entry((root, bit)).or_insert_with(|| gates.fresh())
-    }
-
-    /// An expression.
-    pub fn word(&mut self, id: Id) -> Word {
-        if let Some(word) = self.words.get(&id) {
-            return word.clone();
-        }
-        let word = self.make(id);
-        self.words.insert(id, word.clone());
-        word
     }
 
     fn make(&mut self, id: Id) -> Word {

@@ -4,7 +4,7 @@
 //! fault in the linker shows as a difference. And the fused program in the same numbers: outputs, drop
 //! reasons, slow paths and tables are numbered by element here, whatever the linker made of them.
 
-use crate::Stretch;
+use crate::stretch::Stretch;
 use ir::program::{Block, BlockId, Inst, Program, Term, Value};
 use std::collections::HashMap;
 

@@ -17,10 +17,12 @@ mod memory;
 mod model;
 mod outcome;
 mod run;
+mod stretch;
 mod symbolic;
 mod tables;
 
 pub use run::{Leaves, Left, Seen, Three};
+pub use stretch::Stretch;
 pub use symbolic::{Comparison, Pairs};
 pub use synth::link::Part;
 
@@ -29,6 +31,7 @@ use codegen::CodegenError;
 use compose::{Numbering, compose, renumber};
 use gates::{Answer, Bit};
 use ir::{Program, Tables};
+use memory::BitSource;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use run::Runs;
@@ -39,30 +42,7 @@ use synth::classes::filter::Factor;
 use synth::classes::interval::IntervalSet;
 use synth::classes::packets::{Made, World};
 use synth::classes::{Class, Classes, Options};
-use synth::link::Linked;
 use tables::TestTables;
-
-/// A stretch: its elements, and what is said to do the same.
-pub struct Stretch<'a> {
-    /// The elements, with their wires.
-    pub parts: Vec<Part<'a>>,
-    /// Where packets enter: element and input.
-    pub entries: &'a [(usize, usize)],
-    /// What the linker says of the fused program's outputs, reasons, slow paths and tables.
-    pub linked: &'a Linked,
-    /// The fused program.
-    pub made: &'a Program,
-    /// What cells hold: the elements' one after the other, and those that count wires.
-    pub cells: &'a [u64],
-    /// Wires that a cell counts: element and output, in the order of the cells.
-    pub counted: Vec<(usize, usize)>,
-}
-
-impl Stretch<'_> {
-    fn next(&self, part: usize, port: usize) -> Option<(usize, usize)> {
-        self.parts[part].next.get(port).copied().flatten()
-    }
-}
 
 /// How far to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

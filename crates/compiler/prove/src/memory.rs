@@ -1,15 +1,26 @@
 //! A packet's bytes after writes, bit by bit.
 
-use crate::blast::Blaster;
 use crate::gates::{Bit, Gates, Word};
 use std::collections::{BTreeMap, BTreeSet};
-use synth::classes::expr::{Bits, Root, Write};
+use synth::classes::expr::{Bits, Id, Root, Write};
+
+/// Where bits come from.
+pub trait BitSource {
+    /// The gates that they are made of.
+    fn gates(&mut self) -> &mut Gates;
+
+    /// A bit of a packet as it came in.
+    fn packet_bit(&mut self, root: Root, bit: i32) -> Bit;
+
+    /// An expression.
+    fn word(&mut self, id: Id) -> Word;
+}
 
 /// Bits written from one root, without another root's in between.
 pub type Run = (Root, BTreeMap<i32, Bit>);
 
 /// Writes as runs; what is covered by later ones of the same run is left out.
-pub fn runs(blaster: &mut Blaster<'_>, writes: &[Write]) -> Vec<Run> {
+pub fn runs(blaster: &mut impl BitSource, writes: &[Write]) -> Vec<Run> {
     let mut runs: Vec<Run> = vec![];
     for Write { bits, value } in writes {
         if runs.last().is_none_or(|(root, _)| *root != bits.root) {
@@ -18,7 +29,7 @@ pub fn runs(blaster: &mut Blaster<'_>, writes: &[Write]) -> Vec<Run> {
         let value = blaster.word(*value);
         if let Some((_, run)) = runs.last_mut() {
             for low in 0..bits.width {
-                let bit = blaster.gates.at(&value, low.into());
+                let bit = blaster.gates().at(&value, low.into());
                 run.insert(bits.end() - 1 - i32::from(low), bit);
             }
         }
@@ -36,7 +47,7 @@ pub struct Differences {
 
 /// Compares bytes after writes. With the same places in the same order, their values tell. Else those from
 /// different roots must be apart.
-pub fn differences(blaster: &mut Blaster<'_>, a: &[Run], b: &[Run]) -> Differences {
+pub fn differences(blaster: &mut impl BitSource, a: &[Run], b: &[Run]) -> Differences {
     let mut all = Differences { bits: vec![], overlaps: vec![] };
     if a == b {
         return all;
@@ -44,7 +55,7 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &[Run], b: &[Run]) -> Differenc
     let places = |of: &Run| (of.0, of.1.keys().copied().collect::<Vec<i32>>());
     if a.iter().map(places).eq(b.iter().map(places)) {
         for (a, b) in a.iter().zip(b).flat_map(|(a, b)| a.1.values().zip(b.1.values())) {
-            all.bits.push(blaster.gates.xor(*a, *b));
+            all.bits.push(blaster.gates().xor(*a, *b));
         }
         return all;
     }
@@ -60,7 +71,7 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &[Run], b: &[Run]) -> Differenc
     for place in &places {
         let own = blaster.packet_bit(place.0, place.1);
         let value = |of: &BTreeMap<(Root, i32), Bit>| of.get(place).copied().unwrap_or(own);
-        all.bits.push(blaster.gates.xor(value(&all_a), value(&all_b)));
+        all.bits.push(blaster.gates().xor(value(&all_a), value(&all_b)));
     }
     let mut hulls: BTreeMap<Root, (i32, i32)> = BTreeMap::new();
     for (root, bit) in &places {
@@ -72,11 +83,11 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &[Run], b: &[Run]) -> Differenc
         for (other, other_hull) in &hulls[at + 1..] {
             let (Root::At(root), Root::At(other)) = (root, other) else { continue };
             let (root, other) = (blaster.word(*root), blaster.word(*other));
-            let (first, last) = ends(&mut blaster.gates, &root, *hull);
-            let (other_first, other_last) = ends(&mut blaster.gates, &other, *other_hull);
-            let meets_front = blaster.gates.at_most(&first, &other_last);
-            let meets_back = blaster.gates.at_most(&other_first, &last);
-            all.overlaps.push(blaster.gates.and(meets_front, meets_back));
+            let (first, last) = ends(blaster.gates(), &root, *hull);
+            let (other_first, other_last) = ends(blaster.gates(), &other, *other_hull);
+            let meets_front = blaster.gates().at_most(&first, &other_last);
+            let meets_back = blaster.gates().at_most(&other_first, &last);
+            all.overlaps.push(blaster.gates().and(meets_front, meets_back));
         }
     }
     all
@@ -90,7 +101,7 @@ fn ends(gates: &mut Gates, root: &[Bit], hull: (i32, i32)) -> (Word, Word) {
 }
 
 /// A number that is read after writes which may hit it, wherever they are counted from.
-pub fn read(blaster: &mut Blaster<'_>, writes: &[Write], bits: Bits) -> Word {
+pub fn read(blaster: &mut impl BitSource, writes: &[Write], bits: Bits) -> Word {
     let runs = runs(blaster, writes);
     let mut word = Vec::with_capacity(bits.width.into());
     for low in 0..i32::from(bits.width) {
@@ -103,14 +114,14 @@ pub fn read(blaster: &mut Blaster<'_>, writes: &[Write], bits: Bits) -> Word {
             }
             let (Root::At(mine), Root::At(theirs)) = (bits.root, *root) else { continue };
             let (mine, theirs) = (blaster.word(mine), blaster.word(theirs));
-            let behind = blaster.gates.sub(&mine, &theirs);
+            let behind = blaster.gates().sub(&mine, &theirs);
             for (other, value) in written.range(..).filter(|(other, _)| (**other - bit) % 8 == 0) {
-                let far = blaster.gates.number(i64::from((other - bit) / 8) as u64);
-                let hits = blaster.gates.equal(&behind, &far);
-                now = blaster.gates.choose(hits, *value, now);
+                let far = blaster.gates().number(i64::from((other - bit) / 8) as u64);
+                let hits = blaster.gates().equal(&behind, &far);
+                now = blaster.gates().choose(hits, *value, now);
             }
         }
         word.push(now);
     }
-    blaster.gates.trimmed(word)
+    blaster.gates().trimmed(word)
 }

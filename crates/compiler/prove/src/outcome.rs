@@ -2,7 +2,7 @@
 
 use crate::blast::Blaster;
 use crate::gates::{Bit, Word};
-use crate::memory::{self, Run, runs};
+use crate::memory::{self, BitSource, Run, runs};
 use packet::field::Base;
 use std::collections::{BTreeMap, BTreeSet};
 use synth::classes::expr::{Atom, Node, Pool, Root};

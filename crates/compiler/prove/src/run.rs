@@ -1,8 +1,8 @@
 //! One packet three ways: the elements one after the other in the evaluator, the fused program in the
 //! evaluator, and the fused program as machine code. Each starts from the same state.
 
-use crate::Stretch;
 use crate::compose::Numbering;
+use crate::stretch::Stretch;
 use crate::tables::{Call, TestTables};
 use codegen::{Burst, CodeBuilder, CodegenError, Engine, Exits, Scratch};
 use ir::eval::{Exit, State};

@@ -1,6 +1,7 @@
 //! Reads and writes: packet bytes, descriptor, annotations, cells, records.
 
-use super::{Lowering, flags};
+use super::Lowering;
+use super::memory::flags;
 use crate::intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};

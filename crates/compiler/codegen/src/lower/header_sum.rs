@@ -3,7 +3,8 @@
 //! Added up as little-endian 32-bit words, since the sum does not care for the byte order until its end
 //! (RFC 1071 section 2 B).
 
-use super::{Lowering, flags};
+use super::Lowering;
+use super::memory::flags;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
 use ir::program::Value;

@@ -12,6 +12,8 @@ mod bounds;
 mod entry;
 mod header_sum;
 mod known;
+mod memory;
+mod table_place;
 mod walk;
 
 use crate::abi::Context;
@@ -24,15 +26,12 @@ use entry::Touched;
 use ir::LIST_CAPACITY;
 use ir::program::{BinOp, BlockId, Inst, Program, Term, Value};
 use known::Known;
+use memory::{flags, load_pointer};
 use packet::field::Base;
 use shm::descriptor::META_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
-
-/// Accesses that cannot fault (the verifier and the plan uphold it) and need not be aligned.
-fn flags() -> MemFlagsData {
-    MemFlagsData::new().with_notrap()
-}
+use table_place::TablePlace;
 
 /// Bytes of an exit list.
 const LIST_BYTES: usize = LIST_CAPACITY * size_of::<u16>();
@@ -70,7 +69,7 @@ pub(crate) struct Lowering<'a, 'b> {
     /// Cells that the program never writes, as they were when the function was called.
     cells: BTreeMap<u16, clif::Value>,
     /// Where the tables lie that are walked here, in the order of the program's tables.
-    walks: Vec<Option<walk::TablePlace>>,
+    walks: Vec<Option<TablePlace>>,
 }
 
 /// Lists whose ends are kept in registers, at the most: more would push hotter values out of them.
@@ -124,8 +123,7 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let list_end = (!crowded).then_some(list_end);
     let packets_at = offset_of!(Context, packets);
     let packets = (!crowded).then(|| load_pointer(f, context.context, packets_at));
-    let walks =
-        if plan.walked { walk::TablePlace::read(f, program, region, context.context) } else { vec![] };
+    let walks = if plan.walked { TablePlace::read(f, program, region, context.context) } else { vec![] };
     let cells = if crowded { BTreeSet::new() } else { entry::constant_cells(program, region) };
     let cells_at = (!cells.is_empty()).then(|| load_pointer(f, context.context, offset_of!(Context, cells)));
     let cells = cells.into_iter().flat_map(|cell| {
@@ -241,11 +239,6 @@ impl ListWalk {
         let more = f.ins().icmp(IntCC::UnsignedLessThan, at, end);
         f.ins().brif(more, self.body, &[], self.done, &[]);
     }
-}
-
-/// Reads a field of [`Context`] at an offset.
-fn load_pointer(f: &mut FunctionBuilder<'_>, context: clif::Value, at: usize) -> clif::Value {
-    f.ins().load(types::I64, MemFlagsData::trusted(), context, i32::try_from(at).unwrap_or(0))
 }
 
 fn region_has_sites(program: &Program, plan: &Plan, region: &Region) -> bool {

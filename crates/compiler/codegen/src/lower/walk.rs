@@ -1,13 +1,13 @@
 //! Lookups by prefix that machine code does by itself, packet by packet, in a table small enough to lie in
 //! the nearer caches. No batch has to be sorted for it, and no value carried over it.
 
-use super::{Lowering, flags, load_pointer};
+use super::Lowering;
+use super::memory::{flags, load_pointer};
+use super::table_place::{TablePlace, record_bytes};
 use crate::abi::Context;
-use crate::region::Region;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
-use cranelift_frontend::FunctionBuilder;
-use ir::program::{BlockId, Matching, Program, TableDecl, Term, Value};
+use ir::program::{BlockId, Value};
 use ir::table::PrefixWalk;
 use std::mem::offset_of;
 use table::lpm::Layout4;
@@ -16,51 +16,6 @@ use table::lpm::Layout4;
 const NODE_BITS: i64 = Layout4::FAN.ilog2() as i64;
 
 const _: () = assert!(Layout4::ROOT_BITS == 16 && Layout4::FAN == 256);
-
-/// Where a table lies, read before the loop over the batch.
-#[derive(Clone, Copy)]
-pub(super) struct TablePlace {
-    root: clif::Value,
-    entries: clif::Value,
-    /// As if the record of code 0 lay in front of the first: codes count from 1.
-    records: clif::Value,
-}
-
-impl TablePlace {
-    /// Of all tables of prefixes that a region looks into; by the numbers of the program's tables.
-    pub fn read(
-        f: &mut FunctionBuilder<'_>,
-        program: &Program,
-        region: &Region,
-        context: clif::Value,
-    ) -> Vec<Option<TablePlace>> {
-        let looks = |number: usize| {
-            region.blocks.iter().any(|block| match program.block(*block).term {
-                Term::Lookup { table, .. } => usize::from(table) == number,
-                _ => false,
-            })
-        };
-        let tables = program.tables.iter().enumerate();
-        let read = tables.map(|(number, decl)| {
-            if decl.matching != Matching::Prefixes4 || !looks(number) {
-                return None;
-            }
-            let walks = load_pointer(f, context, offset_of!(Context, walks));
-            let mut field = |at| load_pointer(f, walks, number * size_of::<PrefixWalk>() + at);
-            let root = field(offset_of!(PrefixWalk, root));
-            let entries = field(offset_of!(PrefixWalk, entries));
-            let records = field(offset_of!(PrefixWalk, records));
-            let records = f.ins().iadd_imm_s(records, -record_bytes(decl));
-            Some(TablePlace { root, entries, records })
-        });
-        read.collect()
-    }
-}
-
-/// Bytes from one record to the next.
-fn record_bytes(decl: &TableDecl) -> i64 {
-    i64::from(decl.record_bytes.next_multiple_of(8))
-}
 
 impl Lowering<'_, '_> {
     /// Ends a block with a lookup in a table of IPv4 prefixes.
