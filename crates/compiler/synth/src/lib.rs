@@ -4,7 +4,7 @@
 //!
 //! - [`link`]: programs of elements that are wired to each other, as one
 //! - [`optimize`]: the same program with less to do
-//! - [`shortcut`]: what is left of it for packets of a flow that is known
+//! - [`template`]: what is left of it for packets of a flow that is known
 //! - [`classes`]: which packets leave it how, and with which bytes
 
 pub mod classes;
@@ -12,7 +12,7 @@ pub mod classes;
 mod fuzz;
 pub mod link;
 pub mod optimize;
-pub mod shortcut;
+pub mod template;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::{Sample, compare, fuzz_optimize};

@@ -11,7 +11,7 @@
 
 mod flow;
 
-pub use flow::{Flow, Side, Step};
+pub use flow::{Flow, Side, Step, Wire};
 
 use ir::program::{Cell, TableDecl};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value, Verified};
@@ -27,15 +27,6 @@ pub struct Part<'a> {
     /// For each output port, the part and its input where packets go on; `None` where the wire leaves the
     /// stretch.
     pub next: Vec<Option<(usize, usize)>>,
-}
-
-/// A wire between two parts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wire {
-    /// The part that packets come from, and its output port.
-    pub from: (usize, usize),
-    /// The part that they go to, and its input.
-    pub to: (usize, usize),
 }
 
 /// A program made of several, and where each thing of it came from.

@@ -8,7 +8,8 @@
 //! Places in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is where the
 //! packet's first byte came in.
 
-use super::interval::{IntervalSet, ones};
+use super::interval::{IntervalSet, ones, signed};
+use super::relation::Relation;
 use ir::BinOp;
 use packet::anno::ANNO_BYTES;
 use packet::field::Base;
@@ -228,7 +229,7 @@ pub struct Pool {
     /// What header annotations were set to: places get their names from here.
     pub(super) names: Vec<(Id, i32, Base)>,
     /// What is promised of tables.
-    pub(super) relations: Vec<super::Relation>,
+    pub(super) relations: Vec<Relation>,
 }
 
 impl Default for Pool {
@@ -359,9 +360,9 @@ impl Pool {
 
     fn largest_sum(&self, constant: u64, terms: &[(Id, u64)]) -> u64 {
         // Over the whole numbers, where that does not wrap.
-        let mut hull = (super::facts::signed(constant), super::facts::signed(constant));
+        let mut hull = (signed(constant), signed(constant));
         for (term, by) in terms {
-            let most = super::facts::signed(*by).saturating_mul(self.max(*term).into());
+            let most = signed(*by).saturating_mul(self.max(*term).into());
             hull = (hull.0.saturating_add(most.min(0)), hull.1.saturating_add(most.max(0)));
         }
         let sized = u64::try_from(hull.1).ok().filter(|_| hull.0 >= 0);

@@ -5,7 +5,7 @@
 //! holds, never more: a way that cannot be gone may stay, one that can is never lost.
 
 use super::expr::{Atom, Id, Node, Pool};
-use super::interval::IntervalSet;
+use super::interval::{BIAS, IntervalSet, signed};
 use std::collections::BTreeMap;
 
 /// What is known.
@@ -19,11 +19,6 @@ pub struct Facts {
 const DEPTH: usize = 10;
 /// Above this, sums are not reasoned about: they may wrap.
 const LARGE: i128 = 1 << 61;
-
-/// A multiple in a sum as a signed number.
-pub fn signed(by: u64) -> i128 {
-    i128::from(by as i64)
-}
 
 impl Facts {
     /// What an expression may be.
@@ -145,9 +140,9 @@ impl Facts {
         &'a self,
         pool: &'a Pool,
     ) -> impl Iterator<Item = (i128, i128, &'a [(Id, u64)])> + use<'a> {
-        let bias = i128::from(super::simplify::BIAS);
+        let bias = i128::from(BIAS);
         self.sets.iter().filter_map(move |(id, set)| match pool.node(*id) {
-            Node::Sum(super::simplify::BIAS, terms) => {
+            Node::Sum(BIAS, terms) => {
                 Some((i128::from(set.min()?) - bias, i128::from(set.max()?) - bias, &**terms))
             }
             _ => None,

@@ -4,6 +4,14 @@
 
 use std::fmt;
 
+/// Added to differences, so that they are numbers without sign.
+pub const BIAS: u64 = 1 << 62;
+
+/// A multiple in a sum as a signed number.
+pub fn signed(by: u64) -> i128 {
+    i128::from(by as i64)
+}
+
 /// A set of 64-bit numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct IntervalSet(Vec<(u64, u64)>);

@@ -2,7 +2,7 @@
 
 use super::expr::{Id, Node, Pool};
 use super::filter::Filter;
-use super::walk::{Done, Way};
+use super::path::{Done, Exit, Path};
 use std::collections::HashMap;
 
 /// Passes over the filters of one behaviour.
@@ -36,18 +36,18 @@ fn join_filters<T>(list: &mut Vec<(Filter, T)>, mut take: impl FnMut(&mut T, T))
     }
 }
 
-fn absorb(way: &mut Way, other: Way) {
-    way.facts.join(&other.facts);
-    way.counts.join(&other.counts);
-    way.ways += other.ways;
+fn absorb(path: &mut Path, other: Path) {
+    path.facts.join(&other.facts);
+    path.counts.join(&other.counts);
+    path.ways += other.ways;
     for wasted in other.wasted {
-        if !way.wasted.contains(&wasted) {
-            way.wasted.push(wasted);
+        if !path.wasted.contains(&wasted) {
+            path.wasted.push(wasted);
         }
     }
     for step in other.steps {
-        if !way.steps.contains(&step) {
-            way.steps.push(step);
+        if !path.steps.contains(&step) {
+            path.steps.push(step);
         }
     }
 }
@@ -64,32 +64,34 @@ fn asks_tables(pool: &Pool, id: Id, seen: &mut HashMap<Id, bool>) -> bool {
 }
 
 /// Ways that come to one block: of those in the same state, at most `apart` stay apart.
-pub(super) fn arriving(pool: &Pool, ways: Vec<Way>, apart: usize) -> Vec<Way> {
-    if ways.len() == 1 {
-        return ways;
+pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, apart: usize) -> Vec<Path> {
+    if paths.len() == 1 {
+        return paths;
     }
-    let mut groups: Vec<Vec<Way>> = vec![];
+    let mut groups: Vec<Vec<Path>> = vec![];
     let mut numbers = HashMap::new();
-    for way in ways {
-        let number = *numbers.entry((way.state.clone(), way.values.clone())).or_insert(groups.len());
+    for path in paths {
+        let number = *numbers.entry((path.state.clone(), path.values.clone())).or_insert(groups.len());
         match groups.get_mut(number) {
-            Some(group) => group.push(way),
-            None => groups.push(vec![way]),
+            Some(group) => group.push(path),
+            None => groups.push(vec![path]),
         }
     }
     let mut all = vec![];
     for group in groups {
-        let mut list: Vec<(Filter, Way)> = group.into_iter().map(|way| (way.filter.clone(), way)).collect();
+        let mut list: Vec<(Filter, Path)> =
+            group.into_iter().map(|path| (path.filter.clone(), path)).collect();
         join_filters(&mut list, absorb);
-        let mut joined: Vec<Way> = list.into_iter().map(|(filter, way)| Way { filter, ..way }).collect();
+        let mut joined: Vec<Path> = list.into_iter().map(|(filter, path)| Path { filter, ..path }).collect();
         if joined.len() > apart {
-            let filter = Filter::alternatives(joined.iter().map(|way| way.filter.clone()).collect(), |id| {
-                !asks_tables(pool, id, &mut HashMap::new())
-            });
+            let filter =
+                Filter::alternatives(joined.iter().map(|path| path.filter.clone()).collect(), |id| {
+                    !asks_tables(pool, id, &mut HashMap::new())
+                });
             let mut rest = joined.drain(..);
             if let Some(mut first) = rest.next() {
-                rest.for_each(|way| absorb(&mut first, way));
-                all.push(Way { filter, ..first });
+                rest.for_each(|path| absorb(&mut first, path));
+                all.push(Path { filter, ..first });
             }
         } else {
             all.append(&mut joined);
@@ -100,18 +102,18 @@ pub(super) fn arriving(pool: &Pool, ways: Vec<Way>, apart: usize) -> Vec<Way> {
 
 /// Ways that have ended: those with the same exit and state are one, as far as their filters allow.
 pub(super) fn ended(pool: &Pool, done: Vec<Done>, apart: usize) -> Vec<Done> {
-    let mut groups: Vec<(super::Exit, Vec<Way>)> = vec![];
+    let mut groups: Vec<(Exit, Vec<Path>)> = vec![];
     let mut numbers = HashMap::new();
-    for Done { mut way, exit } in done {
-        way.values.clear();
-        let number = *numbers.entry((way.state.clone(), exit)).or_insert(groups.len());
+    for Done { mut path, exit } in done {
+        path.values.clear();
+        let number = *numbers.entry((path.state.clone(), exit)).or_insert(groups.len());
         match groups.get_mut(number) {
-            Some((_, group)) => group.push(way),
-            None => groups.push((exit, vec![way])),
+            Some((_, group)) => group.push(path),
+            None => groups.push((exit, vec![path])),
         }
     }
     let ended = groups.into_iter().flat_map(|(exit, group)| {
-        arriving(pool, group, apart).into_iter().map(move |way| Done { way, exit })
+        arriving(pool, group, apart).into_iter().map(move |path| Done { path, exit })
     });
     ended.collect()
 }

@@ -9,7 +9,9 @@
 //!
 //! - [`interval`], [`expr`], [`simplify`]: sets of numbers, expressions, and their one form
 //! - [`facts`]: what is known on a way; [`filter`]: what it asks
-//! - [`state`]: a packet in the middle of a way; `sums`: its header's checksum; `walk` and `merge`: the walk
+//! - [`state`]: a packet in the middle of a way; `writes`: what was written; `sums`: its header's checksum;
+//!   `relation`: what tables promise of it
+//! - `path`: a path through the program; `walk` and `merge`: the walk
 //! - [`concrete`]: a class on one packet; [`packets`]: packets of a class
 //! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
 //!
@@ -26,129 +28,25 @@ pub mod interval;
 mod merge;
 mod names;
 pub mod packets;
+mod path;
+mod relation;
 pub mod show;
 pub mod simplify;
 pub mod state;
 mod sums;
 mod walk;
+mod writes;
 
-use expr::{Id, Pool};
+use expr::Pool;
 use facts::Facts;
 use filter::Filter;
-use interval::IntervalSet;
 use ir::Program;
-use ir::program::BlockId;
-use packet::field::Field;
 use simplify::Maker;
 use state::State;
 
-pub use sums::{Part, Relation};
+pub use path::{Counts, Exit, Left, Options, Step, Wasted};
+pub use relation::{Part, Relation};
 pub use walk::field_name;
-
-/// What a walk is told.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
-    /// Of each block, the number of the element that it is from.
-    pub origins: &'a [usize],
-    /// The elements' names.
-    pub names: &'a [String],
-    /// Packets come from a port: the first header is the MAC header, the others are not known.
-    pub frames: bool,
-    /// What cells hold that no program writes to; only handlers change them, which is then reason for
-    /// another walk. `None`: nothing is known of them.
-    pub settled_cells: Option<&'a [u64]>,
-    /// What the owners of tables promise of their records: by these, a header's checksum is known to be
-    /// right after a rewrite.
-    pub relations: &'a [Relation],
-    /// Most ways that are followed at once, and most classes.
-    pub max_ways: usize,
-    /// Ways to one block in the same state that are followed apart.
-    pub max_ways_apart: usize,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Options {
-            origins: &[],
-            names: &[],
-            frames: false,
-            settled_cells: None,
-            relations: &[],
-            max_ways: 20_000,
-            max_ways_apart: 4,
-        }
-    }
-}
-
-/// How a packet leaves.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Exit {
-    /// Out of a port.
-    Emit(u16),
-    /// Out of the port of that number.
-    EmitTo(Id),
-    /// Dropped for a reason.
-    Drop(u16),
-    /// To a slow path.
-    Slow(u16),
-}
-
-/// Operations on a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counts {
-    /// Reads of header fields.
-    pub reads: usize,
-    /// Writes of header fields.
-    pub writes: usize,
-    /// Checksums computed or mended.
-    pub checksums: usize,
-    /// Instructions of any kind.
-    pub instructions: usize,
-}
-
-impl Counts {
-    fn join(&mut self, other: &Counts) {
-        self.reads = self.reads.max(other.reads);
-        self.writes = self.writes.max(other.writes);
-        self.checksums = self.checksums.max(other.checksums);
-        self.instructions = self.instructions.max(other.instructions);
-    }
-}
-
-/// A decision on the way.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Step {
-    /// The element.
-    pub origin: usize,
-    /// The block.
-    pub block: BlockId,
-    /// What was looked at.
-    pub of: Id,
-    /// What it was found to be.
-    pub set: IntervalSet,
-}
-
-/// A write that a packet did not need, since it is dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wasted {
-    /// The element.
-    pub origin: usize,
-    /// The field.
-    pub field: Field,
-}
-
-/// A way that was not followed to its end.
-#[derive(Clone, Debug)]
-pub struct Left {
-    /// The entry.
-    pub entry: usize,
-    /// Where it stopped.
-    pub block: BlockId,
-    /// Packets that go it.
-    pub filter: Filter,
-    /// Ways that had become one.
-    pub ways: usize,
-}
 
 /// A traffic class.
 #[derive(Clone, Debug)]
@@ -199,19 +97,19 @@ impl Classes {
         for entry in 0..program.entries.len() {
             walker.walk(entry);
             let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options.max_ways_apart);
-            classes.extend(done.into_iter().map(|walk::Done { mut way, exit }| Class {
+            classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
                 entry,
-                filter: way.filter,
+                filter: path.filter,
                 exit,
                 end: {
-                    let mut make = Maker { pool: &mut walker.pool, facts: &way.facts };
-                    way.state.bytes = fields::by_field(&mut make, &way.state.bytes);
-                    way.state
+                    let mut make = Maker { pool: &mut walker.pool, facts: &path.facts };
+                    path.state.bytes = fields::by_field(&mut make, &path.state.bytes);
+                    path.state
                 },
-                before: way.counts,
-                steps: way.steps,
-                wasted: if matches!(exit, Exit::Drop(_)) { way.wasted } else { vec![] },
-                ways: way.ways,
+                before: path.counts,
+                steps: path.steps,
+                wasted: if matches!(exit, Exit::Drop(_)) { path.wasted } else { vec![] },
+                ways: path.ways,
             }));
         }
         let facts = Facts::default();

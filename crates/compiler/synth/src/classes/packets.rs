@@ -6,9 +6,8 @@
 
 use super::concrete::Concrete;
 use super::expr::{Atom, Bits, Find, Id, Node, Root};
-use super::facts::signed;
 use super::filter::Factor;
-use super::interval::{IntervalSet, ones};
+use super::interval::{IntervalSet, ones, signed};
 use super::{Class, Classes};
 use ir::Tables;
 use ir::eval::Buffer;

@@ -2,9 +2,8 @@
 
 use super::expr::{Atom, Id, Log, Node, Pool, Write};
 use super::filter::{Factor, Filter};
-use super::interval::IntervalSet;
+use super::interval::{BIAS, IntervalSet};
 use super::names::{self, Context};
-use super::simplify::BIAS;
 use super::state::{Place, State};
 use super::{Class, Classes, Counts, Exit, Left};
 use ir::BinOp;
@@ -338,7 +337,7 @@ impl<'a> Show<'a> {
                 let asked = self.filter.conditions().find(|(id, _)| id == term).map(|(_, set)| set);
                 let first = asked.and_then(IntervalSet::min).unwrap_or(0);
                 let last = asked.and_then(IntervalSet::max).unwrap_or_else(|| self.pool.max(*term));
-                let ends = [first, last].map(|end| super::facts::signed(*by).saturating_mul(end.into()));
+                let ends = [first, last].map(|end| super::interval::signed(*by).saturating_mul(end.into()));
                 (low + ends[0].min(ends[1]), high + ends[0].max(ends[1]))
             });
         match (i128::from(first) <= least, i128::from(last) >= most) {

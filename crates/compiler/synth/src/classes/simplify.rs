@@ -4,14 +4,12 @@
 //! value by a number: ways that do the same should read the same, so that their classes become one.
 
 use super::expr::{Atom, Bits, Id, Node, Pool};
-use super::facts::{Facts, signed};
-use super::interval::{IntervalSet, ones};
+use super::facts::Facts;
+use super::interval::{BIAS, IntervalSet, ones, signed};
 use ir::BinOp;
 use ir::eval::checksum_update;
 use std::collections::BTreeMap;
 
-/// Added to differences, so that they are numbers without sign.
-pub const BIAS: u64 = 1 << 62;
 /// Runs of ones in a mask that are taken apart; masks with more stay.
 const MAX_RUNS: usize = 6;
 /// Parts of a number that are looked at one by one where it is compared.

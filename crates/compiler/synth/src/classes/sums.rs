@@ -4,9 +4,10 @@
 //! right changes it by a sum of expressions; where that is nothing, it is still right.
 
 use super::expr::{Atom, Bits, Id, Node, Root, Write};
+use super::interval::signed;
+use super::relation::Part;
 use super::simplify::Maker;
-use super::state::{State, read};
-use packet::field::Base;
+use super::writes::read;
 use std::collections::BTreeMap;
 
 const MODULUS: i64 = 65_535;
@@ -22,26 +23,6 @@ fn add(to: &mut Residue, what: &Residue, by: i64) {
         *sum = (*sum + own * by).rem_euclid(MODULUS);
     }
     to.retain(|_, by| *by != 0);
-}
-
-/// A promise of a table's owner: a number of a record is a sum of others, modulo 65535.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Relation {
-    /// The table.
-    pub table: u16,
-    /// Offset and bytes of the number.
-    pub number: (u16, u8),
-    /// What it is the sum of, each with a multiple.
-    pub sum: Vec<(Part, i64)>,
-}
-
-/// A part of such a sum.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// A word of the record's key.
-    Key(usize),
-    /// A number of the record: offset, bytes.
-    Number(u16, u8),
 }
 
 /// The parts that a promise makes of a number of a record.
@@ -97,10 +78,10 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue {
             if known.is_none_or(|(low, _)| low < 0) {
                 return one(Some(id), 1);
             }
-            let signed = |by: u64| (super::facts::signed(by) % i128::from(MODULUS)) as i64;
-            add(&mut sum, &one(None, signed(constant)), 1);
+            let residue_of = |by: u64| (signed(by) % i128::from(MODULUS)) as i64;
+            add(&mut sum, &one(None, residue_of(constant)), 1);
             for (term, by) in &terms {
-                add(&mut sum, &residue(make, *term), signed(*by));
+                add(&mut sum, &residue(make, *term), residue_of(*by));
             }
         }
         Node::Fold(folded) => return residue(make, folded),
@@ -114,9 +95,9 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue {
     sum
 }
 
-/// Whether the IPv4 header's sum is still right, after what was written since it was.
-pub fn still_right(state: &State, make: &mut Maker<'_>) -> bool {
-    let net = state.place(make, Base::Net);
+/// Whether the sum of the IPv4 header at `net` is still right, after what was written since it was: `bytes`, in
+/// a first segment that ends at `end`.
+pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> bool {
     let (root, by) = make.root(net);
     let at = |bit: i64, width: u8| Bits { root: Root::At(root), bit: (by * 8 + bit) as i32, width };
     let right: Vec<Vec<Write>> = make
@@ -133,11 +114,11 @@ pub fn still_right(state: &State, make: &mut Maker<'_>) -> bool {
         return false;
     }
     // The whole header must be there now as well.
-    let words = read(make, &state.bytes, at(4, 4));
+    let words = read(make, bytes, at(4, 4));
     let four = make.number(4);
     let length = make.bin(ir::BinOp::Mul, words, four);
     let behind = make.add(net, length, 1);
-    let there = make.at_most(behind, state.end);
+    let there = make.at_most(behind, end);
     if make.pool.constant(there) != Some(1) {
         return false;
     }
@@ -158,18 +139,17 @@ pub fn still_right(state: &State, make: &mut Maker<'_>) -> bool {
             }
             Some(words)
         };
-        let (Some(mut words), Some(more)) = (touched(&before), touched(&state.bytes)) else { return false };
+        let (Some(mut words), Some(more)) = (touched(&before), touched(bytes)) else { return false };
         words.extend(more);
         words.sort_unstable();
         words.dedup();
         let mut change = Residue::new();
         for word in words {
             // The length itself must not change.
-            if word == 0 && read(make, &before, at(0, 8)) != read(make, &state.bytes, at(0, 8)) {
+            if word == 0 && read(make, &before, at(0, 8)) != read(make, bytes, at(0, 8)) {
                 return false;
             }
-            let (old, new) =
-                (read(make, &before, at(word * 16, 16)), read(make, &state.bytes, at(word * 16, 16)));
+            let (old, new) = (read(make, &before, at(word * 16, 16)), read(make, bytes, at(word * 16, 16)));
             add(&mut change, &residue(make, new), 1);
             add(&mut change, &residue(make, old), -1);
         }

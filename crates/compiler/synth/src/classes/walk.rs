@@ -9,34 +9,13 @@ use super::expr::{Atom, Find, Id, Node, RecWrite};
 use super::facts::Facts;
 use super::filter::Filter;
 use super::interval::IntervalSet;
+use super::path::{Counts, Done, Exit, Left, Options, Path, Step, Wasted};
 use super::simplify::Maker;
 use super::state::{Place, State};
-use super::{Counts, Exit, Left, Options, Step, Wasted};
 use ir::BinOp;
 use ir::program::{BlockId, Inst, Program, Term, Value};
 use packet::field::{self, Base, Field};
 use std::collections::{BTreeMap, HashSet};
-
-/// A way through a program, as far as it has come.
-#[derive(Clone, Debug)]
-pub(super) struct Way {
-    pub facts: Facts,
-    pub filter: Filter,
-    pub state: State,
-    /// Values that are still needed.
-    pub values: BTreeMap<Value, Id>,
-    pub steps: Vec<Step>,
-    pub counts: Counts,
-    pub wasted: Vec<Wasted>,
-    /// Ways that were joined to this one, itself included.
-    pub ways: usize,
-}
-
-/// A way that has come to its end.
-pub(super) struct Done {
-    pub way: Way,
-    pub exit: Exit,
-}
 
 pub(super) struct Walker<'a> {
     pub program: &'a Program,
@@ -47,7 +26,7 @@ pub(super) struct Walker<'a> {
     /// Whether a cell is written by the program.
     written: Vec<bool>,
     live: Vec<Vec<Value>>,
-    pending: BTreeMap<usize, Vec<Way>>,
+    pending: BTreeMap<usize, Vec<Path>>,
     position: Vec<usize>,
     at: usize,
 }
@@ -98,13 +77,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Walks all ways from an entry.
+    /// Walks all paths from an entry.
     pub fn walk(&mut self, entry: usize) {
         let Some(&start) = self.program.entries.get(entry) else { return };
         let facts = Facts::default();
         let mut make = Maker { pool: &mut self.pool, facts: &facts };
         let state = State::entry(&mut make, self.options.frames);
-        let way = Way {
+        let path = Path {
             facts,
             filter: Filter::default(),
             state,
@@ -114,20 +93,20 @@ impl<'a> Walker<'a> {
             wasted: vec![],
             ways: 1,
         };
-        self.pending.insert(self.position[start.index()], vec![way]);
+        self.pending.insert(self.position[start.index()], vec![path]);
         let order = self.program.topological_order();
-        while let Some((at, ways)) = self.pending.pop_first() {
+        while let Some((at, paths)) = self.pending.pop_first() {
             let Some(&block) = order.get(at) else { continue };
             self.at = block.index();
-            let mut ways = super::merge::arriving(&self.pool, ways, self.options.max_ways_apart);
+            let mut paths = super::merge::arriving(&self.pool, paths, self.options.max_ways_apart);
             let room = self.options.max_ways.saturating_sub(self.done.len());
-            if ways.len() > room {
-                for way in ways.drain(room..) {
-                    self.left.push(Left { entry, block, filter: way.filter, ways: way.ways });
+            if paths.len() > room {
+                for path in paths.drain(room..) {
+                    self.left.push(Left { entry, block, filter: path.filter, ways: path.ways });
                 }
             }
-            for way in ways {
-                self.block(way, block);
+            for path in paths {
+                self.block(path, block);
             }
         }
     }
@@ -136,56 +115,56 @@ impl<'a> Walker<'a> {
         self.options.origins.get(self.at).copied().unwrap_or(0)
     }
 
-    fn make<'b>(pool: &'b mut super::expr::Pool, way: &'b Way) -> Maker<'b> {
-        Maker { pool, facts: &way.facts }
+    fn make<'b>(pool: &'b mut super::expr::Pool, path: &'b Path) -> Maker<'b> {
+        Maker { pool, facts: &path.facts }
     }
 
-    fn block(&mut self, way: Way, id: BlockId) {
+    fn block(&mut self, path: Path, id: BlockId) {
         let program = self.program;
         let block = program.block(id);
-        let mut ways = vec![way];
+        let mut paths = vec![path];
         for (value, inst) in &block.insts {
-            let mut next = Vec::with_capacity(ways.len());
-            for way in ways {
-                for (mut way, result) in self.inst(way, *inst) {
+            let mut next = Vec::with_capacity(paths.len());
+            for path in paths {
+                for (mut path, result) in self.inst(path, *inst) {
                     if let (Some(value), Some(result)) = (value, result) {
-                        way.values.insert(*value, result);
+                        path.values.insert(*value, result);
                     }
-                    next.push(way);
+                    next.push(path);
                 }
             }
-            ways = next;
+            paths = next;
         }
-        for way in ways {
-            self.term(way, &block.term);
+        for path in paths {
+            self.term(path, &block.term);
         }
     }
 
-    fn get(way: &Way, value: Value) -> Id {
-        way.values[&value]
+    fn get(path: &Path, value: Value) -> Id {
+        path.values[&value]
     }
 
-    /// The ways on which a truth holds, and on which it does not.
-    fn split(&mut self, way: Way, truth: Id) -> Vec<(Way, bool)> {
+    /// The paths on which a truth holds, and on which it does not.
+    fn split(&mut self, path: Path, truth: Id) -> Vec<(Path, bool)> {
         let truth = {
-            let mut make = Self::make(&mut self.pool, &way);
+            let mut make = Self::make(&mut self.pool, &path);
             let truth = make.truth(truth);
             make.again(truth)
         };
         if let Some((op, a, b)) = self.pool.connective(truth) {
             let decided = op == BinOp::Or;
-            let first = self.split(way, a);
+            let first = self.split(path, a);
             let mut all = vec![];
-            for (way, holds) in first {
+            for (path, holds) in first {
                 match holds == decided {
-                    true => all.push((way, decided)),
-                    false => all.extend(self.split(way, b)),
+                    true => all.push((path, decided)),
+                    false => all.extend(self.split(path, b)),
                 }
             }
             return all;
         }
         if let Some(number) = self.pool.constant(truth) {
-            return vec![(way, number != 0)];
+            return vec![(path, number != 0)];
         }
         let (of, set) = match self.pool.node(truth) {
             Node::In(of, set) => (*of, set.clone()),
@@ -193,47 +172,47 @@ impl<'a> Walker<'a> {
         };
         if let Node::Select(c, a, b) = *self.pool.node(of) {
             let mut all = vec![];
-            for (way, holds) in self.split(way, c) {
+            for (path, holds) in self.split(path, c) {
                 let arm = if holds { a } else { b };
-                let truth = Self::make(&mut self.pool, &way).is_in(arm, &set);
-                all.extend(self.split(way, truth));
+                let truth = Self::make(&mut self.pool, &path).is_in(arm, &set);
+                all.extend(self.split(path, truth));
             }
             return all;
         }
         let others = set.complement(self.pool.max(of));
         let mut both = vec![];
         for (set, holds) in [(set, true), (others, false)] {
-            let mut way = way.clone();
-            if self.take(&mut way, of, &set) {
-                both.push((way, holds));
+            let mut path = path.clone();
+            if self.take(&mut path, of, &set) {
+                both.push((path, holds));
             }
         }
         both
     }
 
     /// Takes a condition; false where it cannot hold.
-    fn take(&mut self, way: &mut Way, of: Id, set: &IntervalSet) -> bool {
-        if !way.facts.take(&self.pool, of, set) {
+    fn take(&mut self, path: &mut Path, of: Id, set: &IntervalSet) -> bool {
+        if !path.facts.take(&self.pool, of, set) {
             return false;
         }
         match self.fields(of, set) {
             Some(parts) => {
                 for (part, set) in parts {
-                    if !way.facts.take(&self.pool, part, &set) {
+                    if !path.facts.take(&self.pool, part, &set) {
                         return false;
                     }
-                    way.filter.add(part, &set);
+                    path.filter.add(part, &set);
                 }
             }
-            None => way.filter.add(of, set),
+            None => path.filter.add(of, set),
         }
         let step = Step {
             origin: self.origin(),
             block: BlockId(self.at as u32),
             of,
-            set: way.facts.known(&self.pool, of),
+            set: path.facts.known(&self.pool, of),
         };
-        way.steps.push(step);
+        path.steps.push(step);
         true
     }
 
@@ -252,16 +231,16 @@ impl<'a> Walker<'a> {
         Some([(high, IntervalSet::one(first >> low)), (rest, IntervalSet::range(first & mask, last & mask))])
     }
 
-    fn bare(way: Way) -> Vec<(Way, Option<Id>)> {
-        vec![(way, None)]
+    fn bare(path: Path) -> Vec<(Path, Option<Id>)> {
+        vec![(path, None)]
     }
 
-    fn inst(&mut self, mut way: Way, inst: Inst) -> Vec<(Way, Option<Id>)> {
-        self.count(&mut way, inst);
-        let mut state = way.state.clone();
-        let operands: Vec<Id> = inst.operands().iter().map(|value| Self::get(&way, *value)).collect();
+    fn inst(&mut self, mut path: Path, inst: Inst) -> Vec<(Path, Option<Id>)> {
+        self.count(&mut path, inst);
+        let mut state = path.state.clone();
+        let operands: Vec<Id> = inst.operands().iter().map(|value| Self::get(&path, *value)).collect();
         let operand = |at: usize| operands[at];
-        let mut make = Self::make(&mut self.pool, &way);
+        let mut make = Self::make(&mut self.pool, &path);
         let result = match inst {
             Inst::Const(number) => Some(make.number(number)),
             Inst::Bin(op, ..) => Some(make.bin(op, operand(0), operand(1))),
@@ -279,7 +258,7 @@ impl<'a> Walker<'a> {
             Inst::Len => Some(state.len(&mut make)),
             Inst::Avail(base) => Some(state.avail(&mut make, base)),
             Inst::Offset(base) => Some(state.offset(&mut make, base)),
-            Inst::SetBase(base, _) => return self.set_base(way, base, operand(0)),
+            Inst::SetBase(base, _) => return self.set_base(path, base, operand(0)),
             Inst::ClearBase(base) => {
                 if let Some(place) = (base as usize).checked_sub(1) {
                     state.places[place] = Place::Unset;
@@ -296,7 +275,7 @@ impl<'a> Walker<'a> {
                 state.data = make.offset(state.data, -i64::from(bytes));
                 None
             }
-            Inst::Take(_) => return self.cut(way, operand(0)),
+            Inst::Take(_) => return self.cut(path, operand(0)),
             Inst::CellLoad(cell) => Some(self.cell(&state, cell)),
             Inst::CellStore(cell, _) => {
                 state.cells.insert(cell, operand(0));
@@ -304,19 +283,19 @@ impl<'a> Walker<'a> {
             }
             Inst::CellAdd(cell, _) => {
                 let before = self.cell(&state, cell);
-                let sum = Self::make(&mut self.pool, &way).add(before, operand(0), 1);
+                let sum = Self::make(&mut self.pool, &path).add(before, operand(0), 1);
                 state.cells.insert(cell, sum);
                 None
             }
             Inst::RecLoad(_, offset, bytes) => {
                 let table = self.table_of(operand(0));
-                let mut make = Self::make(&mut self.pool, &way);
+                let mut make = Self::make(&mut self.pool, &path);
                 Some(state.load_record(&mut make, operand(0), table, offset, bytes))
             }
             Inst::RecStore(_, offset, bytes, _) => {
                 let (rec, value) = (operand(0), operand(1));
                 let write = RecWrite { rec, table: self.table_of(rec), offset, bytes, value };
-                state.store_record(&mut Self::make(&mut self.pool, &way), write);
+                state.store_record(&mut Self::make(&mut self.pool, &path), write);
                 None
             }
             Inst::IpSum => Some(state.ip_sum(&mut make)),
@@ -334,8 +313,8 @@ impl<'a> Walker<'a> {
             Inst::FlowHash => Some(make.pool.atom(Atom::FlowHash)),
             Inst::Origin => Some(make.pool.atom(Atom::Origin)),
         };
-        way.state = state;
-        vec![(way, result)]
+        path.state = state;
+        vec![(path, result)]
     }
 
     fn cell(&mut self, state: &State, cell: u16) -> Id {
@@ -360,55 +339,55 @@ impl<'a> Walker<'a> {
     }
 
     /// Places past the end of what a header annotation can say are none.
-    fn set_base(&mut self, way: Way, base: Base, by: Id) -> Vec<(Way, Option<Id>)> {
-        let Some(which) = (base as usize).checked_sub(1) else { return Self::bare(way) };
-        let mut make = Self::make(&mut self.pool, &way);
-        let place = make.add(way.state.data, by, 1);
+    fn set_base(&mut self, path: Path, base: Base, by: Id) -> Vec<(Path, Option<Id>)> {
+        let Some(which) = (base as usize).checked_sub(1) else { return Self::bare(path) };
+        let mut make = Self::make(&mut self.pool, &path);
+        let place = make.add(path.state.data, by, 1);
         let set = make.is_in(place, &IntervalSet::range(0, u64::from(u16::MAX) - 1));
         let mut all = vec![];
-        for (mut way, set) in self.split(way, set) {
-            way.state.places[which] = if set { Place::At(place) } else { Place::Unset };
+        for (mut path, set) in self.split(path, set) {
+            path.state.places[which] = if set { Place::At(place) } else { Place::Unset };
             if set {
-                let mut make = Self::make(&mut self.pool, &way);
+                let mut make = Self::make(&mut self.pool, &path);
                 let (root, offset) = make.root(place);
                 let name = (root, offset as i32, base);
                 if !self.pool.names.contains(&name) {
                     self.pool.names.push(name);
                 }
             }
-            all.push((way, None));
+            all.push((path, None));
         }
         all
     }
 
     /// Only packets of one segment are cut.
-    fn cut(&mut self, way: Way, most: Id) -> Vec<(Way, Option<Id>)> {
-        let rest = way.state.rest;
-        let single = Self::make(&mut self.pool, &way).is_in(rest, &IntervalSet::one(0));
+    fn cut(&mut self, path: Path, most: Id) -> Vec<(Path, Option<Id>)> {
+        let rest = path.state.rest;
+        let single = Self::make(&mut self.pool, &path).is_in(rest, &IntervalSet::one(0));
         let mut all = vec![];
-        for (mut way, single) in self.split(way, single) {
+        for (mut path, single) in self.split(path, single) {
             if single {
-                let state = way.state.clone();
-                let mut make = Self::make(&mut self.pool, &way);
+                let state = path.state.clone();
+                let mut make = Self::make(&mut self.pool, &path);
                 let head = state.head(&mut make);
                 let bytes = make.bin(BinOp::Min, head, most);
                 let end = make.add(state.data, bytes, 1);
-                way.state.end = end;
+                path.state.end = end;
             }
-            all.push((way, None));
+            all.push((path, None));
         }
         all
     }
 
-    fn count(&self, way: &mut Way, inst: Inst) {
+    fn count(&self, path: &mut Path, inst: Inst) {
         let sums = [field::IP_SUM, field::TCP_SUM, field::UDP_SUM];
-        let counts = &mut way.counts;
+        let counts = &mut path.counts;
         match inst {
             Inst::Load(_) => counts.reads += 1,
             Inst::Store(field, _) => {
                 counts.writes += 1;
                 counts.checksums += usize::from(sums.contains(&field));
-                way.wasted.push(Wasted { origin: self.origin(), field });
+                path.wasted.push(Wasted { origin: self.origin(), field });
             }
             Inst::IpSum | Inst::TransportSum(_) => counts.checksums += 1,
             _ => {}
@@ -416,80 +395,80 @@ impl<'a> Walker<'a> {
         counts.instructions += 1;
     }
 
-    fn go(&mut self, mut way: Way, to: BlockId) {
+    fn go(&mut self, mut path: Path, to: BlockId) {
         let live = &self.live[to.index()];
         let params = &self.program.block(to).params;
-        way.values.retain(|value, _| live.binary_search(value).is_ok() || params.contains(value));
-        self.pending.entry(self.position[to.index()]).or_default().push(way);
+        path.values.retain(|value, _| live.binary_search(value).is_ok() || params.contains(value));
+        self.pending.entry(self.position[to.index()]).or_default().push(path);
     }
 
-    fn leave(&mut self, way: Way, exit: Exit) {
-        self.done.push(Done { way, exit });
+    fn leave(&mut self, path: Path, exit: Exit) {
+        self.done.push(Done { path, exit });
     }
 
-    fn term(&mut self, mut way: Way, term: &Term) {
+    fn term(&mut self, mut path: Path, term: &Term) {
         match term {
             Term::Jump(to, args) => {
-                let args: Vec<Id> = args.iter().map(|arg| Self::get(&way, *arg)).collect();
+                let args: Vec<Id> = args.iter().map(|arg| Self::get(&path, *arg)).collect();
                 let params = &self.program.block(*to).params;
-                way.values.extend(params.iter().copied().zip(args));
-                self.go(way, *to);
+                path.values.extend(params.iter().copied().zip(args));
+                self.go(path, *to);
             }
             Term::Branch(value, yes, no) => {
-                let value = Self::get(&way, *value);
-                self.fork(way, value, *yes, *no);
+                let value = Self::get(&path, *value);
+                self.fork(path, value, *yes, *no);
             }
             Term::Need { base, bytes, then, els } => {
-                let state = way.state.clone();
-                let there = state.there(&mut Self::make(&mut self.pool, &way), *base, u64::from(*bytes));
-                self.fork(way, there, *then, *els);
+                let state = path.state.clone();
+                let there = state.there(&mut Self::make(&mut self.pool, &path), *base, u64::from(*bytes));
+                self.fork(path, there, *then, *els);
             }
             Term::Room { bytes, then, els } => {
-                let data = way.state.data;
-                let mut make = Self::make(&mut self.pool, &way);
+                let data = path.state.data;
+                let mut make = Self::make(&mut self.pool, &path);
                 let free = make.is_in(data, &IntervalSet::range(u64::from(*bytes), u64::MAX));
-                self.fork(way, free, *then, *els);
+                self.fork(path, free, *then, *els);
             }
-            Term::Switch(value, cases, default) => self.switch(way, *value, cases, *default),
-            Term::Emit(port) => self.leave(way, Exit::Emit(*port)),
-            Term::Drop(reason) => self.leave(way, Exit::Drop(*reason)),
-            Term::Slow(slow) => self.leave(way, Exit::Slow(*slow)),
+            Term::Switch(value, cases, default) => self.switch(path, *value, cases, *default),
+            Term::Emit(port) => self.leave(path, Exit::Emit(*port)),
+            Term::Drop(reason) => self.leave(path, Exit::Drop(*reason)),
+            Term::Slow(slow) => self.leave(path, Exit::Slow(*slow)),
             Term::EmitTo(value, els) => {
-                let port = Self::get(&way, *value);
+                let port = Self::get(&path, *value);
                 let outputs = u64::from(self.program.outputs);
                 let range = match outputs.checked_sub(1) {
                     Some(last) => IntervalSet::range(0, last),
                     None => IntervalSet::empty(),
                 };
-                let there = Self::make(&mut self.pool, &way).is_in(port, &range);
-                for (way, there) in self.split(way, there) {
+                let there = Self::make(&mut self.pool, &path).is_in(port, &range);
+                for (path, there) in self.split(path, there) {
                     match there {
                         true => {
-                            let known = way.facts.known(&self.pool, port).only();
+                            let known = path.facts.known(&self.pool, port).only();
                             let exit = known.map_or(Exit::EmitTo(port), |port| Exit::Emit(port as u16));
-                            self.leave(way, exit);
+                            self.leave(path, exit);
                         }
-                        false => self.go(way, *els),
+                        false => self.go(path, *els),
                     }
                 }
             }
             Term::Lookup { table, key, rec, hit, miss } => {
-                self.find(way, (*table, key, None), *rec, *hit, *miss)
+                self.find(path, (*table, key, None), *rec, *hit, *miss)
             }
             Term::Create { table, key, args, rec, ok, fail } => {
-                self.find(way, (*table, key, Some(args)), *rec, *ok, *fail);
+                self.find(path, (*table, key, Some(args)), *rec, *ok, *fail);
             }
         }
     }
 
-    fn fork(&mut self, way: Way, value: Id, yes: BlockId, no: BlockId) {
-        for (way, holds) in self.split(way, value) {
-            self.go(way, if holds { yes } else { no });
+    fn fork(&mut self, path: Path, value: Id, yes: BlockId, no: BlockId) {
+        for (path, holds) in self.split(path, value) {
+            self.go(path, if holds { yes } else { no });
         }
     }
 
-    fn switch(&mut self, mut way: Way, value: Value, cases: &[(u64, BlockId)], default: BlockId) {
-        let value = Self::get(&way, value);
+    fn switch(&mut self, mut path: Path, value: Value, cases: &[(u64, BlockId)], default: BlockId) {
+        let value = Self::get(&path, value);
         // Of a number that stands there twice, the first place counts.
         let mut numbers: Vec<(u64, BlockId)> = vec![];
         let mut seen = HashSet::new();
@@ -505,48 +484,49 @@ impl<'a> Walker<'a> {
         let by_target: Vec<(BlockId, IntervalSet)> = by_target.collect();
         // What goes to the default is what is left over: lazy subtraction.
         for (to, set) in by_target {
-            let inside = Self::make(&mut self.pool, &way).is_in(value, &set);
+            let inside = Self::make(&mut self.pool, &path).is_in(value, &set);
             let mut outside = vec![];
-            for (way, holds) in self.split(way, inside) {
-                if holds { self.go(way, to) } else { outside.push(way) }
+            for (path, holds) in self.split(path, inside) {
+                if holds { self.go(path, to) } else { outside.push(path) }
             }
             let Some(next) = outside.pop() else { return };
-            // A question that is taken apart leaves several ways: each goes through the rest alone.
+            // A question that is taken apart leaves several paths: each goes through the rest alone.
             for other in outside {
                 self.default_of(other, value, &numbers, default);
             }
-            way = next;
+            path = next;
         }
-        self.go(way, default);
+        self.go(path, default);
     }
 
-    /// The rest of a switch, for one of several ways that are left.
-    fn default_of(&mut self, way: Way, value: Id, numbers: &[(u64, BlockId)], default: BlockId) {
-        let mut ways = vec![way];
+    /// The rest of a switch, for one of several paths that are left.
+    fn default_of(&mut self, path: Path, value: Id, numbers: &[(u64, BlockId)], default: BlockId) {
+        let mut paths = vec![path];
         for (case, to) in numbers {
             let mut others = vec![];
-            for way in ways {
-                let is = Self::make(&mut self.pool, &way).is_in(value, &IntervalSet::one(*case));
-                for (way, holds) in self.split(way, is) {
-                    if holds { self.go(way, *to) } else { others.push(way) }
+            for path in paths {
+                let is = Self::make(&mut self.pool, &path).is_in(value, &IntervalSet::one(*case));
+                for (path, holds) in self.split(path, is) {
+                    if holds { self.go(path, *to) } else { others.push(path) }
                 }
             }
-            ways = others;
+            paths = others;
         }
-        ways.into_iter().for_each(|way| self.go(way, default));
+        paths.into_iter().for_each(|path| self.go(path, default));
     }
 
     fn find(
         &mut self,
-        way: Way,
+        path: Path,
         (table, key, args): (u16, &[Value], Option<&Vec<Value>>),
         rec: Value,
         hit: BlockId,
         miss: BlockId,
     ) {
-        let key: Box<[Id]> = key.iter().map(|value| Self::get(&way, *value)).collect();
-        let args: Option<Box<[Id]>> = args.map(|args| args.iter().map(|arg| Self::get(&way, *arg)).collect());
-        let finds = way.state.finds.iter().filter_map(|id| match self.pool.node(*id) {
+        let key: Box<[Id]> = key.iter().map(|value| Self::get(&path, *value)).collect();
+        let args: Option<Box<[Id]>> =
+            args.map(|args| args.iter().map(|arg| Self::get(&path, *arg)).collect());
+        let finds = path.state.finds.iter().filter_map(|id| match self.pool.node(*id) {
             Node::Found(find) if find.table == table => Some((*id, find)),
             _ => None,
         });
@@ -555,7 +535,7 @@ impl<'a> Walker<'a> {
         for (id, find) in finds {
             nth += u16::from(find.args.is_some());
             // What was found stays for this packet.
-            if find.key == key && way.facts.condition(id) == Some(&IntervalSet::one(1)) {
+            if find.key == key && path.facts.condition(id) == Some(&IntervalSet::one(1)) {
                 known = known.or(Some(id));
             }
         }
@@ -563,15 +543,15 @@ impl<'a> Walker<'a> {
             Some(found) => found,
             None => self.pool.add(Node::Found(Box::new(Find { table, key, args, nth }))),
         };
-        for (mut way, holds) in self.split(way, found) {
-            if !way.state.finds.contains(&found) {
-                way.state.finds.push(found);
+        for (mut path, holds) in self.split(path, found) {
+            if !path.state.finds.contains(&found) {
+                path.state.finds.push(found);
             }
             if holds {
                 let record = self.pool.add(Node::Record(found));
-                way.values.insert(rec, record);
+                path.values.insert(rec, record);
             }
-            self.go(way, if holds { hit } else { miss });
+            self.go(path, if holds { hit } else { miss });
         }
     }
 }

@@ -5,7 +5,14 @@
 //! the others, leaf by leaf, and the rest, the *chords*, are counted by cells. In a chain without branches
 //! that join again there are no chords.
 
-use super::Wire;
+/// A wire between two parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wire {
+    /// The part that packets come from, and its output port.
+    pub from: (usize, usize),
+    /// The part that they go to, and its input.
+    pub to: (usize, usize),
+}
 
 /// How the wires' counts are worked out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,72 +1,15 @@
-//! Numbers as they are seen on a packet's way, and the instructions for those that hang on the packet.
+//! The instructions for numbers that hang on the packet.
 
-use super::Shortcut;
-use super::follow::Refusal;
-use super::program::entry;
+use super::entry;
+use super::model::Template;
+use super::term::{Is, Refusal, Seen, Source};
 use ir::eval::Exit;
 use ir::program::Value;
 use ir::{BinOp, Inst};
-use packet::field::Field;
 use rustc_hash::FxHashMap;
 
-/// The entry, in a shortcut's instructions.
+/// The entry, in a template's instructions.
 const ENTRY: Value = Value(0);
-
-/// What a number hangs on.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Is {
-    /// Nothing: it is part of the shortcut.
-    Same,
-    /// The flow: the number of a [`Fact`].
-    Flow(u32),
-    /// The packet: what an instruction yields.
-    Packet(Value),
-    /// When packets last did something, give or take a lease: only good for storing in such a place.
-    Time,
-    /// A record, by its place in the list of those found.
-    Record(u32),
-}
-
-/// A number that was seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Seen {
-    /// What it is for this packet.
-    pub number: u64,
-    /// What it hangs on.
-    pub is: Is,
-    /// No more of its bits are ever set.
-    pub bits: u8,
-}
-
-impl Seen {
-    pub fn same(number: u64) -> Seen {
-        Seen { number, is: Is::Same, bits: (64 - number.leading_zeros()) as u8 }
-    }
-
-    pub fn is_same(self, number: u64) -> bool {
-        self.is == Is::Same && self.number == number
-    }
-
-    pub fn on_packet(self) -> Option<Value> {
-        match self.is {
-            Is::Packet(value) => Some(value),
-            _ => None,
-        }
-    }
-}
-
-/// Where a number comes from that hangs on the flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Source {
-    /// The flow key.
-    Key(Field),
-    /// A record: its place in the list, offset, bytes.
-    Record(u32, u16, u8),
-    /// Arithmetic.
-    Made,
-    /// One that hangs on the packet, of which the flow's packets are expected to have the same.
-    Pinned(Value),
-}
 
 /// A number that hangs on the flow.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +21,7 @@ pub(super) struct Fact {
     source: Source,
 }
 
-/// The shortcut in the making.
+/// The template in the making.
 #[derive(Default)]
 pub(super) struct Code {
     insts: Vec<Inst>,
@@ -239,7 +182,7 @@ impl Code {
         self.guards.push((value, is_set));
     }
 
-    /// The number as a part of the shortcut.
+    /// The number as a part of the template.
     pub fn pin(&mut self, seen: Seen) -> Result<u64, Refusal> {
         if let Is::Packet(value) = self.steady(seen)?.is {
             let number = self.value(Seen::same(seen.number))?;
@@ -349,8 +292,8 @@ impl Code {
         self.decided = 0;
     }
 
-    /// The shortcut, with what nobody needs left out, and its numbers for the flow.
-    pub fn finish(&self, need: u16, room: u16, effects: Vec<Inst>, exit: Exit) -> (Shortcut, Vec<u64>) {
+    /// The template, with what nobody needs left out, and its numbers for the flow.
+    pub fn finish(&self, need: u16, room: u16, effects: Vec<Inst>, exit: Exit) -> (Template, Vec<u64>) {
         let Code { insts, facts, guards, .. } = self;
         let mut needed = vec![false; insts.len() + 1];
         let mut todo: Vec<Value> = guards.iter().map(|(value, _)| *value).collect();
@@ -382,7 +325,7 @@ impl Code {
             effect.map_operands(|value| *value = place(*value));
             effect
         });
-        (Shortcut { need, room, insts: kept, guards, effects: effects.collect(), params, exit }, numbers)
+        (Template { need, room, insts: kept, guards, effects: effects.collect(), params, exit }, numbers)
     }
 }
 

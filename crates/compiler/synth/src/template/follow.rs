@@ -1,35 +1,22 @@
 //! The walk along a packet's way.
 
-use super::Shortcut;
-use super::code::{Code, Is, Seen, Source};
+use super::code::Code;
 use super::frame::Frame;
 use super::key::Layout;
+use super::model::Template;
 use super::sum::Sums;
+use super::term::{Is, Refusal, Seen, Source};
 use ir::eval::{Buffer, Exit, State};
 use ir::program::{BlockId, Matching};
 use ir::{BinOp, Inst, Lasting, Program, Term};
 use shm::descriptor::Packet;
 
-/// Why a packet's way is no shortcut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refusal {
-    /// The flow has no record yet in some table.
-    #[error("the flow is new")]
-    New,
-    /// A record has not come to rest: it counts the flow's first packets.
-    #[error("the flow's record still changes")]
-    Unsteady,
-    /// Packets of this kind never take one.
-    #[error("{0}")]
-    Never(&'static str),
-}
-
 /// A packet's way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Followed {
     /// What packets of such flows have done to them.
-    pub shortcut: Shortcut,
-    /// This flow's numbers, for [`Shortcut::params`].
+    pub template: Template,
+    /// This flow's numbers, for [`Template::params`].
     pub numbers: Vec<u64>,
     /// The records that were found, of tables that tell when one goes.
     pub records: Vec<u64>,
@@ -90,7 +77,7 @@ impl Follower {
     /// cells or records.
     ///
     /// # Errors
-    /// Where there is no shortcut for it, now or ever.
+    /// Where there is no template for it, now or ever.
     pub fn follow<B: Buffer + ?Sized>(
         &mut self,
         program: &Program,
@@ -154,11 +141,11 @@ fn follow<B: Buffer + ?Sized>(
     let told = records.into_iter().filter(|record| record.is_told);
     let records = told.map(|record| record.handle).collect();
     let saved = Saved { decisions: code.decided, ..saved };
-    let (shortcut, numbers) = code.finish(frame.need, frame.room, effects, exit);
-    if shortcut.entry_bytes() > super::entry::MOST_BYTES {
+    let (template, numbers) = code.finish(frame.need, frame.room, effects, exit);
+    if template.entry_bytes() > super::entry::MOST_BYTES {
         return Err(Refusal::Never("it has too many numbers"));
     }
-    Ok(Followed { shortcut, numbers, records, lease_ns, saved })
+    Ok(Followed { template, numbers, records, lease_ns, saved })
 }
 
 enum Step {
@@ -301,7 +288,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     fn rec_load(&mut self, record: Seen, offset: u16, bytes: u8) -> Result<Seen, Refusal> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
-        // What counts a flow's first packets soon stays as it is: that makes few shortcuts more.
+        // What counts a flow's first packets soon stays as it is: that makes few templates more.
         if lasting == Lasting::Moving && bytes == 1 {
             return Ok(Seen::same(number));
         }

@@ -2,9 +2,9 @@
 //!
 //! Places are counted in bits or bytes from where the packet's first byte was at the entry.
 
-use super::code::{Code, Seen, Source};
-use super::follow::Refusal;
+use super::code::Code;
 use super::key::Layout;
+use super::term::{Refusal, Seen, Source};
 use ir::eval::Buffer;
 use ir::{BinOp, Inst};
 use packet::anno::Anno;

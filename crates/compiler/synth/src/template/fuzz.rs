@@ -1,4 +1,4 @@
-//! Shortcuts of any program, held against the program.
+//! Templates of any program, held against the program.
 
 use super::{Follower, KEY_WORDS, Layout, Leases, entry, program};
 use crate::fuzz::{All, Noting, Runner, Sample, Seen};
@@ -14,20 +14,20 @@ const NOW_NS: u64 = 1_000_000_000;
 /// What comparing found.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tried {
-    /// Packets that were followed to a shortcut.
+    /// Packets that were followed to a template.
     pub followed: usize,
-    /// Packets that took a shortcut of another one.
+    /// Packets that took a template of another one.
     pub taken: usize,
     /// Packets for which a guard failed.
     pub guarded: usize,
 }
 
-/// Follows a packet through a program, and runs the program and the shortcut on it and on packets of the same
+/// Follows a packet through a program, and runs the program and the template on it and on packets of the same
 /// flow, each from the same state.
 ///
 /// # Panics
-/// When they differ, or a packet that may not take the shortcut is changed.
-pub fn compare_shortcuts(whole: &Program, first: &Sample, others: &[Sample]) -> Tried {
+/// When they differ, or a packet that may not take the template is changed.
+pub fn compare_templates(whole: &Program, first: &Sample, others: &[Sample]) -> Tried {
     let mut tried = Tried::default();
     for input in 0..whole.entries.len().min(4) {
         let mut runner = Runner::new(whole);
@@ -43,15 +43,15 @@ pub fn compare_shortcuts(whole: &Program, first: &Sample, others: &[Sample]) -> 
         };
         tried.followed += 1;
         let layouts = vec![Some(LAYOUT); whole.entries.len()];
-        let bytes = followed.shortcut.entry_bytes();
-        let shortcuts = [(input, followed.shortcut)];
-        let front = program(whole, &layouts, &shortcuts, bytes, Leases { renew_ns: 500, end_ns: 1000 });
+        let bytes = followed.template.entry_bytes();
+        let templates = [(input, followed.template)];
+        let front = program(whole, &layouts, &templates, bytes, Leases { renew_ns: 500, end_ns: 1000 });
         let front = front.unwrap_or_else(|error| panic!("{error} of\n{}", text::print(whole)));
         let front = crate::optimize::optimize(&front);
         let Some(key) = LAYOUT.read(&packet, buffer.as_slice(), input) else { continue };
         let mut entries = entries(&front.tables[0], &key);
         let record = entries.lookup(&key).expect("just made");
-        for ((at, bytes), number) in shortcuts[0].1.params.iter().zip(followed.numbers) {
+        for ((at, bytes), number) in templates[0].1.params.iter().zip(followed.numbers) {
             entries.record_store(record, *at, *bytes, number);
         }
         for (at, sample) in std::iter::once(first).chain(others).enumerate() {
@@ -61,10 +61,10 @@ pub fn compare_shortcuts(whole: &Program, first: &Sample, others: &[Sample]) -> 
             }
             entries.record_store(record, entry::RENEW_NS, 8, NOW_NS + 1);
             entries.record_store(record, entry::END_NS, 8, NOW_NS + 2);
-            entries.record_store(record, entry::SHORTCUT, 2, 0);
+            entries.record_store(record, entry::TEMPLATE, 2, 0);
             let mut copy =
                 Runner { program: whole, cells: runner.cells.clone(), tables: runner.tables.copy() };
-            let quick = shortcut(&front, input, sample, copy.cells.clone(), &mut entries);
+            let quick = template(&front, input, sample, copy.cells.clone(), &mut entries);
             match quick {
                 Ok((exit, packet, cells)) => {
                     let wanted = copy.run(input, sample, NOW_NS);
@@ -113,9 +113,9 @@ fn entries(decl: &TableDecl, key: &[u64; KEY_WORDS]) -> Noting {
 
 type Quick = (Exit, Option<crate::fuzz::Left>, Vec<u64>);
 
-/// What the program of shortcuts does; or, of a packet that is to take the whole program, whether it is as it
+/// What the program of templates does; or, of a packet that is to take the whole program, whether it is as it
 /// was.
-fn shortcut(
+fn template(
     front: &Program,
     input: usize,
     sample: &Sample,

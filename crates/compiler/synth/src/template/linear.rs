@@ -1,10 +1,11 @@
 //! Values modulo 0xffff, as sums of the packet's bytes: what one's complement checksums see of them.
 
-use super::code::{Code, Is, Seen};
-use super::sum::Sums;
+use super::code::Code;
+use super::term::{Is, Seen};
 use ir::program::Value;
 use ir::{BinOp, Inst};
 use packet::field::{Base, Field};
+use rustc_hash::FxHashMap;
 
 const ONES: u64 = 0xffff;
 /// How deep values are looked into.
@@ -53,7 +54,17 @@ impl Linear {
     }
 }
 
-impl Sums {
+/// Values that are `fold(a + k)`, and whether they are that or only the same modulo 0xffff.
+#[derive(Default)]
+pub(super) struct Folded(pub FxHashMap<Value, (Seen, Seen, bool)>);
+
+impl Folded {
+    /// The number that hangs on the packet and the one that hangs on the flow of which a value is the sum
+    /// modulo 0xffff.
+    fn addends(&self, value: Value) -> Option<(Seen, Seen)> {
+        self.0.get(&value).map(|(a, k, _)| (*a, *k))
+    }
+
     /// A value as a sum of bytes; `None` where it is none.
     pub fn linear(&self, code: &Code, seen: Seen) -> Option<Linear> {
         match seen.is {

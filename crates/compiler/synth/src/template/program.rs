@@ -1,26 +1,13 @@
 //! The program of a table of entries.
 
-use super::Shortcut;
+use super::entry;
 use super::key::{KEY_WORDS, Layout};
+use super::model::Template;
 use ir::eval::Exit;
 use ir::program::{Block, BlockId, Matching, Program, TableDecl, Term, Value};
 use ir::verify::{VerifyError, verify};
 use ir::{BinOp, Inst};
 use packet::field::Base;
-
-/// Offsets in an entry. Numbers are little-endian, as programs read them.
-pub mod entry {
-    /// From then on a packet of the flow takes the whole program, which notes its time (8 bytes).
-    pub const RENEW_NS: u16 = 0;
-    /// From then on the entry says nothing (8 bytes).
-    pub const END_NS: u16 = 8;
-    /// The shortcut's number (2 bytes).
-    pub const SHORTCUT: u16 = 16;
-    /// Where the flow's own numbers start.
-    pub const PARAMS: u16 = 18;
-    /// No entry has more bytes.
-    pub const MOST_BYTES: usize = 256;
-}
 
 /// For how long entries are good, nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,17 +34,17 @@ struct Writer<'a> {
     layouts: &'a [Option<Layout>],
 }
 
-/// A program that looks up the entry of a packet's flow and goes by its shortcut. Packets without one, or
+/// A program that looks up the entry of a packet's flow and goes by its template. Packets without one, or
 /// for which it does not hold, leave unchanged by the slow path behind those of `whole`: they are to take
 /// that program. `layouts` has one for each entry, `None` where all packets are to take the whole program;
-/// shortcuts are named by their places in the list, and belong to an entry.
+/// templates are named by their places in the list, and belong to an entry.
 ///
 /// # Errors
 /// When it breaks the IR's invariants: a bug.
 pub fn program(
     whole: &Program,
     layouts: &[Option<Layout>],
-    shortcuts: &[(usize, Shortcut)],
+    templates: &[(usize, Template)],
     entry_bytes: usize,
     leases: Leases,
 ) -> Result<Program, VerifyError> {
@@ -70,7 +57,7 @@ pub fn program(
     let mut slow = whole.slow.clone();
     slow.push("whole program".into());
     let program = Program {
-        name: "shortcuts".into(),
+        name: "templates".into(),
         outputs: whole.outputs,
         entries: vec![],
         reasons: whole.reasons.clone(),
@@ -81,10 +68,10 @@ pub fn program(
     };
     let mut writer = Writer { program, values: 0, leases, layouts };
     for input in 0..whole.entries.len() {
-        let of_input = |(number, (at, shortcut)): (usize, &'_ (usize, Shortcut))| {
-            (*at == input).then(|| (number, shortcut.clone()))
+        let of_input = |(number, (at, template)): (usize, &'_ (usize, Template))| {
+            (*at == input).then(|| (number, template.clone()))
         };
-        let own: Vec<(usize, Shortcut)> = shortcuts.iter().enumerate().filter_map(of_input).collect();
+        let own: Vec<(usize, Template)> = templates.iter().enumerate().filter_map(of_input).collect();
         let entry = writer.input(input, &own);
         writer.program.entries.push(entry);
     }
@@ -124,10 +111,10 @@ impl Writer<'_> {
         self.value(block, Inst::Bin(op, a, number))
     }
 
-    fn input(&mut self, input: usize, shortcuts: &[(usize, Shortcut)]) -> BlockId {
+    fn input(&mut self, input: usize, templates: &[(usize, Template)]) -> BlockId {
         let start = self.block();
         let layout = self.layouts.get(input).copied().flatten();
-        let (Some(layout), false) = (layout, shortcuts.is_empty()) else { return start };
+        let (Some(layout), false) = (layout, templates.is_empty()) else { return start };
         let (long, short, hit, miss) = (self.block(), self.block(), self.block(), self.block());
         self.end(start, Term::Need { base: Base::Data, bytes: layout.bytes(), then: long, els: short });
         let [pair, ports, protocol] = layout.fields().map(|field| self.value(long, Inst::Load(field)));
@@ -136,8 +123,8 @@ impl Writer<'_> {
         let rest = self.bin(long, BinOp::Or, rest, (input as u64 & 0xff) << 8);
         let rec = self.fresh();
         self.end(long, Term::Lookup { table: 0, key: vec![pair, rest], rec, hit, miss });
-        let number = self.value(hit, Inst::RecLoad(rec, entry::SHORTCUT, 2));
-        let cases = shortcuts.iter().map(|(number, shortcut)| (*number as u64, self.shortcut(rec, shortcut)));
+        let number = self.value(hit, Inst::RecLoad(rec, entry::TEMPLATE, 2));
+        let cases = templates.iter().map(|(number, template)| (*number as u64, self.template(rec, template)));
         let cases: Vec<(u64, BlockId)> = cases.collect();
         let none = self.block();
         self.end(hit, Term::Switch(number, cases, none));
@@ -153,8 +140,8 @@ impl Writer<'_> {
         block
     }
 
-    fn shortcut(&mut self, rec: Value, shortcut: &Shortcut) -> BlockId {
-        let Shortcut { need, room, insts, guards, effects, exit, .. } = shortcut;
+    fn template(&mut self, rec: Value, template: &Template) -> BlockId {
+        let Template { need, room, insts, guards, effects, exit, .. } = template;
         let start = self.block();
         let els = self.not_so(rec);
         let mut here = start;
@@ -200,7 +187,7 @@ impl Writer<'_> {
     }
 
     /// A packet that renews the entry, if that is not over: all guards hold, so that the whole program does
-    /// with it what the shortcut would, and notes the time in every record.
+    /// with it what the template would, and notes the time in every record.
     fn late(&mut self, rec: Value) -> BlockId {
         let (block, renew, over) = (self.block(), self.block(), self.block());
         let now = self.value(block, Inst::Now);

@@ -5,9 +5,9 @@
 //! 0xffff. So `fold(fold(a + k) + l)` is `fold(a + fold(k + l))`. Where 0xffff and 0 are made the same in
 //! between, as UDP does with its checksums, they are equal once that is done again.
 
-use super::code::{Code, Is, Seen, Source};
-use super::follow::Refusal;
-use super::linear::Linear;
+use super::code::Code;
+use super::linear::{Folded, Linear};
+use super::term::{Is, Refusal, Seen, Source};
 use ir::eval::{checksum_update, fold};
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -18,8 +18,7 @@ const ONES: u64 = 0xffff;
 /// What is known of sums on a packet's way.
 #[derive(Default)]
 pub(super) struct Sums {
-    /// `fold(a + k)`, and whether it is that or only the same modulo 0xffff.
-    folded: FxHashMap<Value, (Seen, Seen, bool)>,
+    folded: Folded,
     /// The checksum of `fold(a + k)`, with 0 written as 0xffff.
     never_zero: FxHashMap<Value, (Seen, Seen)>,
     /// The complement of such a one.
@@ -66,15 +65,9 @@ impl Code {
 }
 
 impl Sums {
-    /// The number that hangs on the packet and the one that hangs on the flow of which a value is the sum
-    /// modulo 0xffff.
-    pub fn addends(&self, value: Value) -> Option<(Seen, Seen)> {
-        self.folded.get(&value).map(|(a, k, _)| (*a, *k))
-    }
-
     /// Forgets everything, but not the memory.
     pub fn clear(&mut self) {
-        self.folded.clear();
+        self.folded.0.clear();
         self.never_zero.clear();
         self.complements.clear();
         self.headers.clear();
@@ -86,7 +79,7 @@ impl Sums {
         let sum = code.bin(BinOp::Add, a, k)?;
         let folded = code.halves(sum)?;
         if let Some(value) = folded.on_packet() {
-            self.folded.insert(value, (a, k, true));
+            self.folded.0.insert(value, (a, k, true));
         }
         Ok(folded)
     }
@@ -115,17 +108,17 @@ impl Sums {
             self.words(code, sum).filter(|_| is_fold)
         };
         let (Some((word, k)), Some(value)) = (fold(), plain.on_packet()) else { return Ok(plain) };
-        if let Some(&(a, l, is_exact)) = self.folded.get(&word) {
+        if let Some(&(a, l, is_exact)) = self.folded.0.get(&word) {
             let all = code.flow_fold(l, k);
             if is_exact {
                 return self.fold(code, a, all);
             }
-            self.folded.insert(value, (a, all, false));
+            self.folded.0.insert(value, (a, all, false));
         } else if let Some(&(a, l)) = self.complements.get(&word) {
             let all = code.flow_fold(l, k);
-            self.folded.insert(value, (a, all, false));
+            self.folded.0.insert(value, (a, all, false));
         } else if code.at(word).bits <= 16 {
-            self.folded.insert(value, (code.at(word), k, true));
+            self.folded.0.insert(value, (code.at(word), k, true));
         } else {
             return Ok(plain);
         }
@@ -154,7 +147,7 @@ impl Sums {
             && let Some(value) = c.on_packet()
             && let Inst::Bin(BinOp::Xor, sum, ones) = code.inst(value)
             && code.origin(ones).is_some_and(|ones| ones.is_same(ONES))
-            && let Some(&(start, k, _)) = self.folded.get(&sum)
+            && let Some(&(start, k, _)) = self.folded.0.get(&sum)
         {
             let number = if c.number != 0 { c.number } else { ONES };
             let folded = self.fold(code, start, k)?;
@@ -187,7 +180,7 @@ impl Sums {
             let all = code.flow_fold(start, change);
             return code.bin(BinOp::Xor, all, Seen::same(ONES));
         }
-        let folded = match start.on_packet().and_then(|value| self.folded.get(&value)) {
+        let folded = match start.on_packet().and_then(|value| self.folded.0.get(&value)) {
             Some(&(a, k, true)) => {
                 let all = code.flow_fold(k, change);
                 self.fold(code, a, all)?
@@ -209,7 +202,7 @@ impl Sums {
         all = code.bin(BinOp::Add, all, of_flow)?;
         let mut linear = Some(Linear::default());
         for half in halves {
-            let half = self.linear(code, *half);
+            let half = self.folded.linear(code, *half);
             linear = linear.zip(half).map(|(mut sum, half)| {
                 sum.add(&half, 1);
                 sum

@@ -1,6 +1,6 @@
-//! Shortcuts of programs made at random, held against the programs.
+//! Templates of programs made at random, held against the programs.
 
-use super::{Tried, compare_shortcuts};
+use super::{Tried, compare_templates};
 use crate::Sample;
 use crate::optimize::tests::random::{Choice, program, sample};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn choices() -> impl Strategy<Value = Vec<Choice>> {
 }
 
 #[test]
-fn a_shortcut_does_what_the_program_does() {
+fn a_template_does_what_the_program_does() {
     let cases = std::env::var("MILLRACE_PROGRAMS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500);
     let first = (prop::collection::vec(any::<u8>(), 50..90), any::<[u8; 6]>(), any::<u64>()).prop_map(sample);
     let change = (prop::collection::vec(any::<(u8, u8)>(), 0..2), any::<u8>(), any::<u8>());
@@ -60,7 +60,7 @@ fn a_shortcut_does_what_the_program_does() {
         // Most is to be seen of packets that are let through.
         (first.headroom, first.headers) = (first.headroom | 64, [Some(0), Some(14), Some(34)]);
         let others: Vec<Sample> = changes.iter().map(|change| changed(&first, change)).collect();
-        let one = compare_shortcuts(&program(&choices), &first, &others);
+        let one = compare_templates(&program(&choices), &first, &others);
         let sum = all.get();
         all.set(Tried {
             followed: sum.followed + one.followed,

@@ -1,8 +1,8 @@
 //! The flow cache of a stretch: entries that say at once what becomes of a flow's packets.
 //!
-//! See [`synth::shortcut`]. Packets go through the program of shortcuts first; those without an entry, or
+//! See [`synth::template`]. Packets go through the program of templates first; those without an entry, or
 //! for which it does not hold, take the stretch's whole program. Some of these are followed, so that their
-//! flows get entries: so many in a millisecond, and fewer while nothing comes of it. A new kind of shortcut
+//! flows get entries: so many in a millisecond, and fewer while nothing comes of it. A new kind of template
 //! has the program made again, on a thread of its own; its flows wait for that in the whole program.
 //!
 //! Entries end when a table changes what it had promised: those that hang on a record that went, or all, where
@@ -19,7 +19,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use synth::shortcut::{Followed, Follower, KEY_WORDS, Layout, Leases, Shortcut, entry, program};
+use synth::template::{Followed, Follower, KEY_WORDS, Layout, Leases, Template, entry, program};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
@@ -38,7 +38,7 @@ pub enum FlowCache {
 
 /// Flows that have entries, at most.
 const CAPACITY: u32 = 1 << 20;
-/// Kinds of shortcuts, at most.
+/// Kinds of templates, at most.
 const MOST_SHORTCUTS: usize = 64;
 /// How much of a millisecond following packets may take: while it makes entries, and to find out whether it does.
 const LEARNING: Duration = Duration::from_micros(400);
@@ -47,7 +47,7 @@ const TRYING: Duration = Duration::from_micros(100);
 const SLOWEST: u32 = 64;
 /// Entries whose end is looked at in a millisecond.
 const LOOKED_AT: usize = 512;
-/// What a shortcut must save, in the work of a lookup in a small table of prefixes.
+/// What a template must save, in the work of a lookup in a small table of prefixes.
 const WORTH: usize = 6;
 
 /// Entries that are taken out one by one.
@@ -119,10 +119,10 @@ impl Tables for Entries {
     }
 }
 
-/// The program of shortcuts, ready to run.
+/// The program of templates, ready to run.
 struct Front {
     engine: Engine,
-    /// Shortcuts that it knows: those before the others.
+    /// Templates that it knows: those before the others.
     knows: usize,
 }
 
@@ -146,7 +146,7 @@ pub struct CacheCounts {
     pub whole: u64,
     /// Flows that have an entry now.
     pub flows: u64,
-    /// Kinds of shortcuts.
+    /// Kinds of templates.
     pub shortcuts: u64,
     /// Entries that ended because a record went.
     pub ended: u64,
@@ -173,7 +173,7 @@ pub struct Cache {
     whole: Arc<Verified>,
     follower: Follower,
     inputs: Vec<Input>,
-    shortcuts: Vec<(usize, Shortcut)>,
+    templates: Vec<(usize, Template)>,
     front: Option<Front>,
     making: Option<JoinHandle<Result<Front, CodegenError>>>,
     entries: Option<Entries>,
@@ -202,7 +202,7 @@ impl Cache {
             inputs: vec![Input::New; whole.entries.len()],
             follower: Follower::new(&whole),
             whole,
-            shortcuts: vec![],
+            templates: vec![],
             front: None,
             making: None,
             entries: None,
@@ -228,7 +228,7 @@ impl Cache {
     /// What it has done.
     pub(super) fn counts(&self) -> CacheCounts {
         let flows = self.entries.as_ref().map_or(0, |entries| entries.0.len() as u64);
-        CacheCounts { flows, shortcuts: self.shortcuts.len() as u64, ..self.counts }
+        CacheCounts { flows, shortcuts: self.templates.len() as u64, ..self.counts }
     }
 
     /// Ends the entries that hang on what a table has changed though it had promised not to: all, where it does
@@ -293,7 +293,7 @@ impl Cache {
         });
     }
 
-    /// The program of shortcuts and its table; `None` while there is none.
+    /// The program of templates and its table; `None` while there is none.
     pub(super) fn front(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
         let front = self.front.as_ref()?;
         Some((&front.engine, self.entries.as_mut()?))
@@ -341,7 +341,7 @@ impl Cache {
         found.is_some_and(|(entries, at)| entries.record_load(at, entry::END_NS, 8) > now_ns)
     }
 
-    /// Makes an entry for a flow, where its shortcut is known to the program.
+    /// Makes an entry for a flow, where its template is known to the program.
     fn note(
         &mut self,
         input: usize,
@@ -350,20 +350,20 @@ impl Cache {
         followed: Followed,
         state: &mut State<'_>,
     ) {
-        let Followed { shortcut, numbers, records, saved, .. } = followed;
+        let Followed { template, numbers, records, saved, .. } = followed;
         let worth = 4 * saved.lookups + saved.prefixes + saved.decisions / 8;
         if self.how == FlowCache::Auto && worth < WORTH {
             return;
         }
         let leases = *self.leases.get_or_insert_with(|| borrow(&self.whole, state.tables));
         self.inputs[input] = Input::Cached(layout);
-        let bytes = shortcut.entry_bytes();
-        let next = self.shortcuts.len();
-        let known = self.shortcuts.iter().position(|(at, known)| *at == input && *known == shortcut);
+        let bytes = template.entry_bytes();
+        let next = self.templates.len();
+        let known = self.templates.iter().position(|(at, known)| *at == input && *known == template);
         let number = match known {
             Some(number) => number,
             None if next < MOST_SHORTCUTS => {
-                self.shortcuts.push((input, shortcut));
+                self.templates.push((input, template));
                 self.learnt += 1;
                 if bytes > self.entry_bytes {
                     self.entry_bytes = bytes.next_multiple_of(64);
@@ -371,7 +371,7 @@ impl Cache {
                     (self.entries, self.front) = (None, None);
                 }
                 if self.how == FlowCache::Eager {
-                    self.follow_shortcuts();
+                    self.follow_templates();
                 }
                 next
             }
@@ -392,8 +392,8 @@ impl Cache {
         let now_ns = state.now_ns;
         entries.record_store(at, entry::RENEW_NS, 8, now_ns.saturating_add(leases.renew_ns));
         entries.record_store(at, entry::END_NS, 8, now_ns.saturating_add(leases.end_ns));
-        entries.record_store(at, entry::SHORTCUT, 2, number as u64);
-        for ((offset, bytes), number) in self.shortcuts[number].1.params.iter().zip(numbers) {
+        entries.record_store(at, entry::TEMPLATE, 2, number as u64);
+        for ((offset, bytes), number) in self.templates[number].1.params.iter().zip(numbers) {
             entries.record_store(at, *offset, *bytes, number);
         }
     }
@@ -409,7 +409,7 @@ impl Cache {
             };
             (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
         }
-        self.follow_shortcuts();
+        self.follow_templates();
         let Some(entries) = &mut self.entries else { return };
         let mut budget = LOOKED_AT;
         while let Some(record) = entries.0.step(&mut budget) {
@@ -422,8 +422,8 @@ impl Cache {
         self.users.sweep(|at| entries.is_live(at));
     }
 
-    /// Has a program made that knows all shortcuts.
-    fn follow_shortcuts(&mut self) {
+    /// Has a program made that knows all templates.
+    fn follow_templates(&mut self) {
         if let Some(made) = self.making.take_if(|making| making.is_finished()) {
             self.take(
                 made.join().unwrap_or_else(|_| {
@@ -432,7 +432,7 @@ impl Cache {
             );
         }
         let known = self.front.as_ref().map_or(0, |front| front.knows);
-        let Some(leases) = self.leases.filter(|_| known < self.shortcuts.len()) else { return };
+        let Some(leases) = self.leases.filter(|_| known < self.templates.len()) else { return };
         if self.making.is_some() {
             return;
         }
@@ -444,16 +444,16 @@ impl Cache {
                 _ => None,
             })
             .collect();
-        let (whole, shortcuts) = (Arc::clone(&self.whole), self.shortcuts.clone());
+        let (whole, templates) = (Arc::clone(&self.whole), self.templates.clone());
         let (entry_bytes, is_evaluated) = (self.entry_bytes, self.is_evaluated);
         let make = move || {
             let failed = |error: ir::verify::VerifyError| CodegenError::Compile {
                 program: "shortcuts".into(),
                 what: error.to_string(),
             };
-            let plain = program(&whole, &layouts, &shortcuts, entry_bytes, leases).map_err(failed)?;
+            let plain = program(&whole, &layouts, &templates, entry_bytes, leases).map_err(failed)?;
             let program = Arc::new(Verified::new(synth::optimize::optimize(&plain)).map_err(failed)?);
-            let knows = shortcuts.len();
+            let knows = templates.len();
             if is_evaluated {
                 return Ok(Front { engine: Engine::Evaluator(program), knows });
             }

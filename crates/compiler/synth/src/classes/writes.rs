@@ -1,0 +1,78 @@
+//! Bits after writes: what a read sees of them, and which of them later ones cover.
+
+use super::expr::{Atom, Bits, Id, Node, Root, Write};
+use super::simplify::Maker;
+
+/// Whether a place lies in front of another for certain, or behind it: bits of both do not meet.
+fn apart(make: &Maker<'_>, a: Bits, b: Bits) -> bool {
+    let (Root::At(a_root), Root::At(b_root)) = (a.root, b.root) else { return false };
+    make.gap(a_root, b_root).is_some_and(|(low, high)| {
+        // `a` lies `low` to `high` bytes behind `b`, apart from the offsets.
+        let (low, high) = (low * 8, high * 8);
+        i128::from(a.end()) + high <= i128::from(b.bit) || i128::from(a.bit) + low >= i128::from(b.end())
+    })
+}
+
+/// Reads bits after writes.
+pub fn read(make: &mut Maker<'_>, writes: &[Write], bits: Bits) -> Id {
+    // Bits that no write was found for yet, and what was found, by the place in the number.
+    let mut open = vec![bits];
+    let mut parts: Vec<(u8, Id)> = vec![];
+    for write in writes.iter().rev() {
+        if open.is_empty() {
+            break;
+        }
+        if write.bits.root != bits.root {
+            if open.iter().all(|open| apart(make, *open, write.bits)) {
+                continue;
+            }
+            let log = make.pool.log(writes);
+            return make.pool.add(Node::Read(log, bits));
+        }
+        let mut still = vec![];
+        for piece in open {
+            let Some(common) = piece.common(write.bits) else {
+                still.push(piece);
+                continue;
+            };
+            let value = make.slice(write.value, write.bits.low_of(common), common.width);
+            parts.push((bits.low_of(common), value));
+            still.extend(without(piece, common));
+        }
+        open = still;
+    }
+    for piece in open {
+        let atom = make.pool.atom(Atom::Bits(piece));
+        parts.push((bits.low_of(piece), atom));
+    }
+    make.cat(&parts)
+}
+
+/// What is left of bits in front of some of them, and behind.
+fn without(bits: Bits, some: Bits) -> impl Iterator<Item = Bits> {
+    let front = Bits { width: (some.bit - bits.bit) as u8, ..bits };
+    let back = Bits { bit: some.end(), width: (bits.end() - some.end()) as u8, ..bits };
+    [front, back].into_iter().filter(|bits| bits.width > 0)
+}
+
+/// Appends a write; what it covers of earlier ones is never seen again. Order tells only between writes
+/// of different roots, so those of one root are kept in order of their places where nothing else is
+/// between them.
+pub fn write(make: &mut Maker<'_>, writes: &mut Vec<Write>, new: Write) {
+    let mut kept = Vec::with_capacity(writes.len() + 1);
+    for old in writes.drain(..) {
+        match old.bits.common(new.bits) {
+            None => kept.push(old),
+            Some(common) => {
+                for bits in without(old.bits, common) {
+                    let value = make.slice(old.value, old.bits.low_of(bits), bits.width);
+                    kept.push(Write { bits, value });
+                }
+            }
+        }
+    }
+    let same = |write: &&Write| write.bits.root == new.bits.root && write.bits.bit > new.bits.bit;
+    let at = kept.len() - kept.iter().rev().take_while(same).count();
+    kept.insert(at, new);
+    *writes = kept;
+}
