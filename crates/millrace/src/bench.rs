@@ -2,7 +2,6 @@
 //!
 //! Everything that is measured is [`bench::speed`]'s; here are the options.
 
-use crate::text::print;
 mod breakdown;
 mod chain;
 mod deploy;
@@ -17,11 +16,11 @@ mod steering;
 mod taps;
 mod throughput;
 
+use crate::text::print;
 use ::bench::shape::Shape;
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, workload};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -181,7 +180,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let scratch = Scratch::new(args.keep.as_deref())?;
+    let scratch = figures::Scratch::new(args.keep.as_deref())?;
     let program = std::env::current_exe().context("this program's own file")?;
     let options = Options {
         workloads: chosen(&args.workloads)?,
@@ -202,10 +201,8 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         print(&format!("{}\n", serde_json::to_string(&speed::lay_out(&options)?)?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if cfg!(debug_assertions) {
-        eprintln!("WARNING: not built in release mode: the figures say nothing");
-    }
-    let report = speed::run(&options, &mut progress)?;
+    figures::warn();
+    let report = speed::run(&options, &mut figures::progress)?;
     print(&match () {
         () if args.json => format!("{}\n", report.json()?),
         () if args.markdown => report.markdown(),
@@ -213,15 +210,6 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     })?;
     let fails = args.gate && !report.holds();
     Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// A line that replaces the one before, where somebody looks.
-fn progress(line: &str) {
-    let mut out = std::io::stderr().lock();
-    if out.is_terminal() {
-        let _ = write!(out, "\r\x1b[K{line}");
-    }
-    let _ = out.flush();
 }
 
 fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
@@ -257,29 +245,6 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> 
         names.is_empty() || shared || names.iter().any(meant)
     };
     Ok(workload::all().filter(|workload| is_meant(workload)).collect())
-}
-
-/// A folder that goes away again, unless it is to be kept.
-struct Scratch {
-    folder: PathBuf,
-    keep: bool,
-}
-
-impl Scratch {
-    fn new(keep: Option<&Path>) -> anyhow::Result<Scratch> {
-        let made = || std::env::temp_dir().join(format!("millrace-bench-{}", std::process::id()));
-        let folder = keep.map_or_else(made, Path::to_path_buf);
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        Ok(Scratch { folder, keep: keep.is_some() })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if !self.keep {
-            let _ = std::fs::remove_dir_all(&self.folder);
-        }
-    }
 }
 
 #[cfg(test)]

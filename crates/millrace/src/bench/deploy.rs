@@ -45,7 +45,7 @@ pub fn run(args: &DeployArgs) -> anyhow::Result<ExitCode> {
         chain: args.chain.clone(),
         setting: figures::setting(),
     };
-    let figure = deploy(&options, &mut super::progress)?;
-    super::progress("");
+    let figure = deploy(&options, &mut figures::progress)?;
+    figures::progress("");
     figures::show(&[figure], args.json)
 }

@@ -50,7 +50,7 @@ pub fn run(args: &DosArgs) -> anyhow::Result<ExitCode> {
         setting: figures::setting(),
         ..if args.quick { DosOptions::quick() } else { long }
     };
-    let figures = dos(&options, &mut super::progress)?;
-    super::progress("");
+    let figures = dos(&options, &mut figures::progress)?;
+    figures::progress("");
     figures::show(&figures, args.json)
 }

@@ -4,7 +4,9 @@ use crate::text::print;
 use ::bench::experiment::Setting;
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
-use std::path::PathBuf;
+use anyhow::Context;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// How the chains of experiments run: the packet thread on the last core, and this program in processes.
@@ -44,4 +46,41 @@ pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitCode> {
         _ => figures.iter().map(text).collect::<Vec<_>>().join("\n"),
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line that replaces the one before, where somebody looks.
+pub fn progress(line: &str) {
+    let mut out = std::io::stderr().lock();
+    if out.is_terminal() {
+        let _ = write!(out, "\r\x1b[K{line}");
+    }
+    let _ = out.flush();
+}
+
+/// A folder that goes away again, unless it is to be kept.
+pub struct Scratch {
+    /// Where it is.
+    pub folder: PathBuf,
+    keep: bool,
+}
+
+impl Scratch {
+    /// This folder, to be kept, or a new one.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new(keep: Option<&Path>) -> anyhow::Result<Scratch> {
+        let made = || std::env::temp_dir().join(format!("millrace-bench-{}", std::process::id()));
+        let folder = keep.map_or_else(made, Path::to_path_buf);
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(Scratch { folder, keep: keep.is_some() })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.keep {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! `millrace bench chain | colocation | scale | acl | loss | back-to-back`: experiments on chains of the user's.
 
 use super::chain::positive;
-use super::{Scratch, figures};
+use super::figures::{self, Scratch};
 use ::bench::experiment::lab::{Form, Lab};
 use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
 use ::bench::figure::Figure;
@@ -143,12 +143,12 @@ impl How {
             _ => Effort::QUICK,
         };
         let scratch = Scratch::new(None)?;
-        let mut progress = super::progress;
+        let mut progress = figures::progress;
         let mut lab = Lab::new(effort, &scratch.folder, &mut progress);
         lab.program = Some(figures::relay()?);
         lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
         let mut figures = experiment(&mut lab)?;
-        super::progress("");
+        figures::progress("");
         for figure in &mut figures {
             figure.command = figures::typed();
         }

@@ -1,6 +1,6 @@
 //! `millrace bench paper` and `millrace bench all`: experiments of papers, and one report of all.
 
-use super::{Scratch, figures};
+use super::figures::{self, Scratch};
 use crate::text::print;
 use ::bench::experiment::paper::{self, Paper};
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
@@ -169,7 +169,7 @@ fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::
     }
     let scratch = Scratch::new(args.keep.as_deref())?;
     let effort = args.effort();
-    let mut progress = super::progress;
+    let mut progress = figures::progress;
     let mut lab = Lab::new(effort.clone(), &scratch.folder, &mut progress);
     lab.program = Some(figures::relay()?);
     lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
@@ -183,10 +183,10 @@ fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::
             Ok(figure) => found.push(figure),
             Err(why) => eprintln!("SKIP: workloads: {why}"),
         }
-        let (rates, latencies) = peers_and_latency(&beside(&effort, &machine)?, &mut super::progress)?;
+        let (rates, latencies) = peers_and_latency(&beside(&effort, &machine)?, &mut figures::progress)?;
         found.extend([rates, latencies]);
     }
-    super::progress("");
+    figures::progress("");
     Ok(Report {
         machine,
         program: format!("millrace {}", env!("CARGO_PKG_VERSION")),

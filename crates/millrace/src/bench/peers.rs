@@ -1,5 +1,6 @@
 //! `millrace bench peers`: Millrace beside other systems, on the same ports.
 
+use super::figures;
 use crate::text::print;
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
 use ::bench::figure::Figure;
@@ -104,13 +105,11 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
         core,
         means: args.tester,
         millrace: std::env::current_exe().context("this program's own file")?,
-        command: command(),
+        command: figures::typed(),
     };
-    if cfg!(debug_assertions) {
-        eprintln!("WARNING: not built in release mode: the figures say nothing");
-    }
-    let (rates, latencies) = peers_and_latency(&options, &mut super::progress)?;
-    super::progress("");
+    figures::warn();
+    let (rates, latencies) = peers_and_latency(&options, &mut figures::progress)?;
+    figures::progress("");
     for skipped in &rates.skipped {
         eprintln!("SKIP: {}: {}", skipped.what, skipped.why);
     }
@@ -119,12 +118,6 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
         false => print(&text(&[&rates, &latencies]))?,
     }
     Ok(if rates.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// What the user typed.
-fn command() -> String {
-    let words = std::env::args().skip(1);
-    ["millrace".to_string()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// The systems with these names, or whose names begin so.

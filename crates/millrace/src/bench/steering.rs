@@ -56,7 +56,7 @@ pub fn run(args: &SteeringArgs) -> anyhow::Result<ExitCode> {
         chain: args.chain.clone().map(|chain| (chain, args.nf.clone())),
         setting: figures::setting(),
     };
-    let figures = steering(&options, &mut super::progress)?;
-    super::progress("");
+    let figures = steering(&options, &mut figures::progress)?;
+    figures::progress("");
     figures::show(&figures, args.json)
 }

@@ -50,7 +50,7 @@ pub fn run(args: &TapArgs) -> anyhow::Result<ExitCode> {
         program: Some(figures::relay()?),
         setting: figures::setting(),
     };
-    let figures = taps(&options, &mut super::progress)?;
-    super::progress("");
+    let figures = taps(&options, &mut figures::progress)?;
+    figures::progress("");
     figures::show(&figures, args.json)
 }

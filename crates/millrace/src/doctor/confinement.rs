@@ -2,9 +2,8 @@
 
 use confine::State;
 
-use super::Probe;
 use super::machine::Machine;
-use super::report::{Finding, Status};
+use super::report::{Finding, Probe, Status};
 
 /// The probes of this section.
 pub const PROBES: &[Probe] = &[mechanisms];

@@ -1,8 +1,7 @@
 //! Containers and what they stand on: runtimes, namespaces, control groups, capabilities.
 
-use super::Probe;
 use super::machine::{Answer, Machine};
-use super::report::Finding;
+use super::report::{Finding, Probe};
 use super::virtualization::version;
 
 /// The probes of this section.

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::Probe;
 use super::machine::Machine;
-use super::report::Finding;
+use super::report::{Finding, Probe};
 
 /// The probes of this section.
 pub const PROBES: &[Probe] =

@@ -1,8 +1,7 @@
 //! Memory: how much, huge pages, and how much of it may be locked.
 
-use super::Probe;
 use super::machine::Machine;
-use super::report::Finding;
+use super::report::{Finding, Probe};
 
 /// The probes of this section.
 pub const PROBES: &[Probe] = &[memory, small_huge_pages, large_huge_pages, locking];

@@ -22,7 +22,7 @@ use std::io::Write as _;
 use clap::Args;
 
 use machine::{LiveKernel, Machine};
-use report::Finding;
+use report::{Finding, Probe};
 
 /// Says what this machine offers (cores, huge pages, drivers, virtualization, container runtimes, confinement)
 /// and what to do about what it lacks. Changes nothing and needs no root.
@@ -36,9 +36,6 @@ pub struct DoctorArgs {
     #[arg(long)]
     lacks: bool,
 }
-
-/// One look at the machine.
-type Probe = fn(&Machine<'_>) -> Vec<Finding>;
 
 /// All probes by section, in the order of the report.
 const SECTIONS: [(&str, &[Probe]); 6] = [

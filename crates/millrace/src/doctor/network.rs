@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Probe;
 use super::machine::{Answer, Machine, Offer, SocketKind};
-use super::report::Finding;
+use super::report::{Finding, Probe};
 use super::virtualization::version;
 
 /// The probes of this section.

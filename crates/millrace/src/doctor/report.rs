@@ -3,6 +3,8 @@
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde::Serialize;
 
+use super::machine::Machine;
+
 /// How well the machine is off in one respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,6 +58,9 @@ impl Finding {
         self
     }
 }
+
+/// One look at the machine.
+pub type Probe = fn(&Machine<'_>) -> Vec<Finding>;
 
 /// Findings of one section.
 type Section = (&'static str, Vec<Finding>);

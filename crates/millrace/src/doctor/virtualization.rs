@@ -1,8 +1,7 @@
 //! Virtual machines and devices handed to programs: KVM, QEMU, vhost, VFIO, UIO, IOMMU.
 
-use super::Probe;
 use super::machine::{Answer, Machine, Offer};
-use super::report::Finding;
+use super::report::{Finding, Probe};
 
 /// The probes of this section.
 pub const PROBES: &[Probe] = &[kvm, qemu, vhost, vfio, iommu];

@@ -7,8 +7,7 @@
 use crate::error::{Code, fail, null};
 use crate::link::{CallerLink, prepare};
 use crate::options::CallerOptions;
-use crate::packet::CallerPacket;
-use crate::taken::Token;
+use crate::taken::{CallerPacket, Token};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Packets of a batch.

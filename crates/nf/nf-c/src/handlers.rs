@@ -6,43 +6,7 @@ use crate::link::CallerLink;
 use crate::options::CallerOptions;
 use nf::handler::MOST_HANDLERS;
 use nf::{Handler, HandlerAccess, Merge};
-use std::ffi::{CString, c_char, c_int};
-
-/// A call that C has still to answer, as C reads it.
-pub struct Called {
-    call: nf::Call,
-    pub handler: CString,
-    pub value: Option<CString>,
-}
-
-impl Called {
-    pub fn value_pointer(&self) -> *const c_char {
-        self.value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr())
-    }
-}
-
-impl CallerLink {
-    /// The next call, which is C's to answer; what C had not answered before says nothing.
-    pub fn next_call(&mut self) -> Option<&Called> {
-        self.answer(Err("it was not answered".into()));
-        loop {
-            let call = self.link.next_call()?;
-            // Names of handlers are C's own.
-            let handler = CString::new(call.handler()).unwrap_or_default();
-            match call.value().map(CString::new).transpose() {
-                Ok(value) => return Some(self.called.insert(Called { call, handler, value })),
-                Err(_) => self.link.answer(call, Err("the value has a NUL in it".into())),
-            }
-        }
-    }
-
-    /// Answers the call; whether there was one.
-    pub fn answer(&mut self, answer: Result<String, String>) -> bool {
-        let Some(called) = self.called.take() else { return false };
-        self.link.answer(called.call, answer);
-        true
-    }
-}
+use std::ffi::{c_char, c_int};
 
 #[unsafe(no_mangle)]
 extern "C" fn millrace_options_handler(

@@ -2,10 +2,8 @@
 #![expect(unsafe_code, reason = "functions for C have names that the linker sees")]
 
 use crate::error::{Code, fail, null, text};
-use crate::handlers::Called;
 use crate::options::CallerOptions;
-use crate::packet::CallerPacket;
-use crate::taken::{Had, Taken, Token};
+use crate::taken::{CallerPacket, Had, Taken, Token};
 use nf::Packet;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -25,6 +23,19 @@ pub struct CallerLink {
     pub failure: Option<String>,
     /// The call that C answers now.
     pub called: Option<Called>,
+}
+
+/// A call that C has still to answer, as C reads it.
+pub struct Called {
+    call: nf::Call,
+    pub handler: CString,
+    pub value: Option<CString>,
+}
+
+impl Called {
+    pub fn value_pointer(&self) -> *const c_char {
+        self.value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr())
+    }
 }
 
 impl CallerLink {
@@ -74,6 +85,27 @@ impl CallerLink {
         {
             self.link.drop_for(packet, 0);
         }
+    }
+
+    /// The next call, which is C's to answer; what C had not answered before says nothing.
+    pub fn next_call(&mut self) -> Option<&Called> {
+        self.answer(Err("it was not answered".into()));
+        loop {
+            let call = self.link.next_call()?;
+            // Names of handlers are C's own.
+            let handler = CString::new(call.handler()).unwrap_or_default();
+            match call.value().map(CString::new).transpose() {
+                Ok(value) => return Some(self.called.insert(Called { call, handler, value })),
+                Err(_) => self.link.answer(call, Err("the value has a NUL in it".into())),
+            }
+        }
+    }
+
+    /// Answers the call; whether there was one.
+    pub fn answer(&mut self, answer: Result<String, String>) -> bool {
+        let Some(called) = self.called.take() else { return false };
+        self.link.answer(called.call, answer);
+        true
     }
 }
 

@@ -6,44 +6,13 @@
 
 use crate::error::{Code, fail, null};
 use crate::link::CallerLink;
-use crate::taken::{Had, Token};
+use crate::taken::{CallerPacket, Had};
 use nf::Packet;
-use packet::Access;
 use packet::anno::ANNO_BYTES;
 use std::ffi::{c_int, c_void};
 
 /// The most bytes that a packet can have: what is longer fits nowhere, and is not looked at.
 const MOST_BYTES: usize = u16::MAX as usize;
-
-/// `millrace_packet`, as the header has it.
-#[derive(Debug)]
-#[repr(C)]
-pub struct CallerPacket {
-    pub data: *mut u8,
-    pub length: u32,
-    pub interface: u16,
-    pub reserved: u16,
-    pub token: Token,
-}
-
-impl CallerPacket {
-    /// That names no packet.
-    pub const NONE: CallerPacket =
-        CallerPacket { data: std::ptr::null_mut(), length: 0, interface: 0, reserved: 0, token: Token::NONE };
-
-    pub fn new(packet: &Packet, token: Token) -> CallerPacket {
-        let mut caller = CallerPacket { token, ..CallerPacket::NONE };
-        caller.show(packet);
-        caller
-    }
-
-    /// Shows C where the packet is now.
-    fn show(&mut self, packet: &Packet) {
-        self.data = packet.address() as *mut u8;
-        self.length = packet.len() as u32;
-        self.interface = packet.interface() as u16;
-    }
-}
 
 /// C's packets, as many as it says; `None`, and noted, when there are none to be had.
 fn many<'a>(packets: *mut CallerPacket, count: usize) -> Option<&'a mut [CallerPacket]> {

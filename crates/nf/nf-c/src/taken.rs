@@ -4,6 +4,7 @@
 //! and C's struct names it by place and serial number: what was given away is not found a second time.
 
 use nf::{Held, Packet};
+use packet::Access;
 
 /// A packet's place here, and which of the packets that were there it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,36 @@ pub struct Token {
 impl Token {
     /// Of no packet.
     pub const NONE: Token = Token { place: 0, serial: 0 };
+}
+
+/// `millrace_packet`, as the header has it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CallerPacket {
+    pub data: *mut u8,
+    pub length: u32,
+    pub interface: u16,
+    pub reserved: u16,
+    pub token: Token,
+}
+
+impl CallerPacket {
+    /// That names no packet.
+    pub const NONE: CallerPacket =
+        CallerPacket { data: std::ptr::null_mut(), length: 0, interface: 0, reserved: 0, token: Token::NONE };
+
+    pub fn new(packet: &Packet, token: Token) -> CallerPacket {
+        let mut caller = CallerPacket { token, ..CallerPacket::NONE };
+        caller.show(packet);
+        caller
+    }
+
+    /// Shows C where the packet is now.
+    pub fn show(&mut self, packet: &Packet) {
+        self.data = packet.address() as *mut u8;
+        self.length = packet.len() as u32;
+        self.interface = packet.interface() as u16;
+    }
 }
 
 /// A packet that the NF has.

@@ -3,8 +3,8 @@
 use crate::callbacks::{BATCH, Callbacks};
 use crate::error::Code;
 use crate::neighbour::{KNOWN, RESOLVING, UNREACHABLE};
-use crate::packet::{CallerMetadata, CallerPacket};
-use crate::taken::{Taken, Token};
+use crate::packet::CallerMetadata;
+use crate::taken::{CallerPacket, Taken, Token};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::mem::offset_of;

@@ -1,10 +1,9 @@
 //! Groups of bars, for categories.
 
-use super::canvas::{Anchor, Canvas, LETTER, Pen, Pencil, Spot, WHITE};
+use super::canvas::{Anchor, Canvas, INK, LETTER, Pen, Pencil, SMALL, Spot, WHITE};
 use super::frame::Frame;
 use super::look::{Look, whisker};
 use super::span::is_drawable;
-use super::{INK, SMALL};
 use crate::figure::words::{columns, number};
 use crate::figure::{Figure, Point};
 

@@ -8,6 +8,18 @@ use std::fmt;
 pub const LETTER: f64 = 0.6;
 /// The colour of the sheet.
 pub const WHITE: Rgb = Rgb(255, 255, 255);
+/// The colour of texts that are read first.
+pub const INK: Rgb = Rgb(34, 34, 34);
+/// The colour of axes and remarks.
+pub const SOFT: Rgb = Rgb(95, 95, 95);
+/// The colour of grid lines.
+pub const GRID: Rgb = Rgb(222, 222, 222);
+/// Size of a title, in pixels.
+pub const TITLE: f64 = 16.0;
+/// Size of labels and of a legend's names, in pixels.
+pub const BODY: f64 = 13.0;
+/// Size of an axis' numbers and of remarks, in pixels.
+pub const SMALL: f64 = 12.0;
 
 /// A place, in pixels from the upper left.
 pub type Spot = (f64, f64);

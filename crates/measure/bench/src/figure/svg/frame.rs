@@ -1,8 +1,7 @@
 //! The plot's rectangle: where values are in the picture, axes, grid lines and what stands beside them.
 
-use super::canvas::{Anchor, Canvas, LETTER, Pen, Pencil};
-use super::span::Span;
-use super::{BODY, GRID, INK, SMALL, SOFT};
+use super::canvas::{Anchor, BODY, Canvas, GRID, INK, LETTER, Pen, Pencil, SMALL, SOFT};
+use super::span::{Span, is_drawable};
 use crate::figure::Point;
 use crate::figure::words::{columns, wrap};
 
@@ -110,7 +109,7 @@ impl Frame {
     /// How far down a point's range reaches, where it has one.
     pub fn range(&self, point: &Point) -> Option<(f64, f64)> {
         let (top, bottom) = (self.down(point.y.max), self.down(point.y.min));
-        let is_range = point.y.min < point.y.max && super::span::is_drawable(point.y.max - point.y.min);
+        let is_range = point.y.min < point.y.max && is_drawable(point.y.max - point.y.min);
         is_range.then_some((top, bottom))
     }
 

@@ -1,8 +1,7 @@
 //! The legend, below the plot where it covers nothing: names in full, in as many columns as fit.
 
-use super::canvas::{Canvas, LETTER, Pencil, Spot};
+use super::canvas::{BODY, Canvas, INK, LETTER, Pencil, Spot};
 use super::look::Look;
-use super::{BODY, INK};
 use crate::figure::words::{called, columns, plain, wrap};
 use crate::figure::{Figure, Origin, Series};
 

@@ -13,23 +13,15 @@ mod span;
 
 use super::words::{called, plain, wrap};
 use super::{Figure, Origin, Point, Scale};
-use canvas::{Anchor, Canvas, LETTER, Pencil, Rgb};
+use canvas::{Anchor, BODY, Canvas, INK, LETTER, Pencil, SMALL, SOFT, TITLE};
 use frame::{Frame, Names};
 use legend::Legend;
 use span::{Span, is_drawable};
 
 /// Width of a plot, and height of its rectangle, in pixels.
 const SIZE: (f64, f64) = (860.0, 360.0);
-/// Sizes of texts, in pixels.
-const TITLE: f64 = 16.0;
-const BODY: f64 = 13.0;
-const SMALL: f64 = 12.0;
 /// Lines that the y axis' label has room for.
 const Y_TITLE_LINES: usize = 2;
-
-const INK: Rgb = Rgb(34, 34, 34);
-const SOFT: Rgb = Rgb(95, 95, 95);
-const GRID: Rgb = Rgb(222, 222, 222);
 
 /// A figure as an SVG picture, self-contained, on white.
 pub fn svg(figure: &Figure) -> String {

@@ -1,6 +1,6 @@
 //! What an axis reaches over, and where its marks are.
 
-use super::canvas::LETTER;
+use super::canvas::{LETTER, SMALL};
 use crate::figure::words::{columns, grouped, number};
 use crate::figure::{Axis, Scale};
 
@@ -106,7 +106,7 @@ impl Span {
     /// Takes away what is told where it would lie on what is told before it; the last one counts most.
     fn make_room(&mut self, pixels: f64) {
         let around = |tick: &Tick| {
-            let half = (columns(&tick.told) as f64 + 1.0) * LETTER * super::SMALL / 2.0;
+            let half = (columns(&tick.told) as f64 + 1.0) * LETTER * SMALL / 2.0;
             let middle = self.place(tick.at) * pixels;
             (middle - half, middle + half)
         };
