@@ -1,6 +1,18 @@
-//! What several rounds of one measurement come to.
+//! What several rounds of one measurement come to, and histograms of many.
 
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+
+/// Latencies above this many nanoseconds count as this: 68 s.
+const LONGEST_NS: u64 = 1 << 36;
+/// Significant digits of latencies: within a thousandth.
+const DIGITS: u8 = 3;
+
+/// A histogram of nanoseconds, within a thousandth of each value.
+pub fn histogram() -> Histogram<u64> {
+    // Neither bounds nor digits can be refused: they are constants.
+    Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).unwrap_or_else(|_| unreachable!("constant bounds"))
+}
 
 /// Median and range of some figures.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -29,6 +41,11 @@ impl Spread {
             _ => upper,
         };
         Some(Spread { median, min, max })
+    }
+
+    /// Of one figure.
+    pub fn single(figure: f64) -> Spread {
+        Spread { median: figure, min: figure, max: figure }
     }
 
     /// Every figure through a function that only grows, or only falls.

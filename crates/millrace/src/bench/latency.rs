@@ -2,9 +2,10 @@
 
 use super::chain::{ChainArgs, frames_a_second, positive};
 use crate::text::print;
-use ::bench::load::{Arrival, Offer, Seen, Tally, Trials};
+use ::bench::load::{Arrival, Offer, Seen};
 use ::bench::machine::Machine;
 use ::bench::search::{Goal, GoalResult, Limits, search};
+use ::bench::trial::{Tally, Trials};
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};

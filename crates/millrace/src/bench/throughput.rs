@@ -3,9 +3,9 @@
 use super::chain::ChainArgs;
 use super::chain::positive;
 use crate::text::print;
-use ::bench::load::{Tally, Trials};
 use ::bench::machine::Machine;
 use ::bench::search::{Goal, GoalResult, Limits, search};
+use ::bench::trial::{Tally, Trials};
 use clap::Args;
 use serde::Serialize;
 use std::process::ExitCode;

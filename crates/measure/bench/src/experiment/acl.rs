@@ -1,7 +1,7 @@
 //! An ISP's chain (SNF paper, figure 9) over the number of its rules: throughput, and latency.
 
 use super::lab::BURST;
-use super::lab::{Case, Lab, SLOTS, Sample, trial};
+use super::lab::{Case, Lab, SLOTS, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Scale};
 use crate::load::{Batching, Offer};
@@ -9,6 +9,7 @@ use crate::shape::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::{isp, workload};
 use crate::start::{RunOptions, failed};
+use crate::trial::Sample;
 use host::made::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;

@@ -12,9 +12,10 @@ mod text;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::load::DISTURBED;
-use crate::speed::closed::{self, ClosedLoop, Window};
 use crate::start::{RunOptions, failed};
 use crate::stats::Spread;
+use crate::trial::again;
+use crate::trial::closed::{self, ClosedLoop, Window};
 use host::NodeReport;
 use host::probe::{Probes, Stage, StageCycles};
 use serde::Serialize;
@@ -264,8 +265,7 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     chain.warm_up(chain.warm_packets())?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
     let nfs = NfProcesses::of(&chain);
-    let (wanted, mut rounds, mut again) = (options.rounds.max(1), vec![], options.rounds.max(1));
-    while rounds.len() < wanted {
+    let mut round = || -> Result<Round, BenchError> {
         let was_far = !chain.await_near();
         switch(&chain, &probes, false)?;
         let before = nfs.ran_ns();
@@ -278,11 +278,13 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
         let interrupted = probes.interrupted() - interrupted;
         let stages = passed(&stages, &probes.stages());
         let is_far = was_far || chain.is_far();
-        if is_far && again > 0 {
-            again -= 1;
-            continue;
-        }
-        rounds.push(Round { plain, ran, probed, cost: probes.cost(), interrupted, stages, is_far });
+        Ok(Round { plain, ran, probed, cost: probes.cost(), interrupted, stages, is_far })
+    };
+    let (mut rounds, mut repeats) = (vec![], options.rounds.max(1));
+    for _ in 0..options.rounds.max(1) {
+        let (measured, repeated) = again(repeats, &mut round, |round| round.is_far)?;
+        repeats -= repeated;
+        rounds.push(measured);
     }
     switch(&chain, &probes, false)?;
     let nodes = chain.running().report().nodes;

@@ -1,11 +1,12 @@
 //! Independent chains at once: what all carry together, and how much they disturb each other.
 
 use super::lab::trial::{self, sound};
-use super::lab::{Case, Form, Lab, Sample};
+use super::lab::{Case, Form, Lab};
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Skipped};
-use crate::speed::closed::{ClosedLoop, watch_all};
 use crate::start::RunOptions;
+use crate::trial::Sample;
+use crate::trial::closed::{ClosedLoop, watch_all};
 use host::made::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
@@ -112,7 +113,7 @@ fn together(
     }
     let windows = watch_all(&running, lab.effort.seconds);
     running.into_iter().try_for_each(sound)?;
-    let rate = |window: &crate::speed::closed::Window| {
+    let rate = |window: &crate::trial::closed::Window| {
         (window.packets as f64 / (window.wall_ns / 1e3), window.is_disturbed())
     };
     Ok(windows?.iter().map(rate).collect())

@@ -7,10 +7,9 @@
 use super::live::{LiveChain, Setting, await_state, out_of};
 use super::script::Script;
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::shape::Shape;
 use crate::start::failed;
-use crate::stats::Spread;
 use host::nf::container::runtime::{Installed, Runtime};
 use host::nf::{Seat, State};
 use std::path::PathBuf;
@@ -316,12 +315,8 @@ impl Found {
     fn add(&mut self, name: String, took: &[Took]) {
         let x = self.names.len() as f64;
         self.names.push(name);
-        let point = |figures: Vec<f64>| {
-            let (repeats, y) = (figures.len(), Spread::of(figures)?);
-            Some(Point { x, y, repeats, disturbed: false })
-        };
-        self.hello.extend(point(took.iter().filter_map(|took| took.hello_s).collect()));
-        self.first.extend(point(took.iter().filter_map(|took| took.first_s).collect()));
+        self.hello.extend(Point::of(x, took.iter().filter_map(|took| took.hello_s), false));
+        self.first.extend(Point::of(x, took.iter().filter_map(|took| took.first_s), false));
     }
 
     fn skip(&mut self, what: String, why: String) {
@@ -358,10 +353,8 @@ impl Found {
 
     fn figure(mut self, options: &DeployOptions) -> Figure {
         let expected = if options.chain.is_some() { vec![] } else { self.expected() };
-        let mut series = vec![
-            Series { name: "until hello".into(), origin: Origin::Own, points: self.hello },
-            Series { name: "until the first packet".into(), origin: Origin::Own, points: self.first },
-        ];
+        let mut series =
+            vec![Series::own("until hello", self.hello), Series::own("until the first packet", self.first)];
         let mut notes = vec![
             "Starts of processes and containers are restarts in a chain that runs: files are in the page cache, and the \
              container runtime has been tried out. An exchanged chain opens its ports and packet memory anew."

@@ -3,12 +3,14 @@
 //!
 //! Ports are open-loop: frames arrive when they are due, and find a ring of 1,024 places.
 
-use super::lab::{Case, Form, Lab, Sample, trial};
+use super::lab::{Case, Form, Lab, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
-use crate::load::{Batching, Offer, Trials, UnderTest};
+use crate::load::{Batching, Offer, UnderTest};
 use crate::search::Goal;
 use crate::start::{RunOptions, failed};
+use crate::trial::Sample;
+use crate::trial::Trials;
 use host::made::Change;
 use std::path::Path;
 use traffic::SizeMix;

@@ -7,14 +7,15 @@
 
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Scale, Series, Skipped};
-use crate::load::recorder::histogram;
-use crate::load::{Offer, UnderTest};
+use crate::load::{Observed, Offer, UnderTest};
 use crate::peer::{Bench, BenchOptions, Missing, Peer};
 use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search};
-use crate::stats::Spread;
+use crate::stats::{Spread, histogram};
+use crate::trial::{Order, REPEATS, again, by_turns};
 use crate::wire::devices::Means;
 use crate::wire::{Devices, Wire, WireOptions};
 use hdrhistogram::Histogram;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,8 +29,6 @@ const WIDTH: f64 = 0.04;
 const LEAST: f64 = 2_000.0;
 /// Seconds of trials after which the search of a turn is given up.
 const PATIENCE_S: f64 = 60.0;
-/// How often a trial is made again in which something else had the tester's core.
-const REPEATS: usize = 3;
 /// Frames a second that the tester tries by itself: more than it can send.
 const TOO_MANY: f64 = 20e6;
 /// The share of what the tester reaches by itself up to which loads are offered.
@@ -84,22 +83,20 @@ pub fn peers_and_latency(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(Figure, Figure), BenchError> {
     let frames = Arc::new(frames(options)?);
-    let mut run = Run { options, frames, devices: None, alone: None, turns: vec![], skipped: vec![] };
-    run.turns = options.peers.iter().map(|_| vec![]).collect();
-    run.skipped = options.peers.iter().map(|_| None).collect();
-    if let Err(Missing(why)) = run.prepare(progress) {
-        run.skipped.fill(Some(why));
-    }
-    for round in 0..options.rounds {
-        let mut order: Vec<usize> = (0..options.peers.len()).collect();
-        // Whatever changes over time is shared.
-        if round % 2 == 1 {
-            order.reverse();
+    let mut run = Run { options, frames, devices: None, alone: None, systems: vec![] };
+    let skipped = run.prepare(progress).err().map(|Missing(why)| why);
+    let system = |peer| System { peer, turns: vec![], skipped: skipped.clone() };
+    let mut systems: Vec<System> = options.peers.iter().map(system).collect();
+    let is_skipped = |system: &System| system.skipped.is_some();
+    let Ok(()) = by_turns(options.rounds, Order::BackAndForth, &mut systems, is_skipped, |system, round| {
+        progress(&format!("{}, round {round} of {}", system.peer.name, options.rounds));
+        match run.measure(system.peer) {
+            Ok(turn) => system.turns.push(turn),
+            Err(Missing(why)) => system.skipped = Some(format!("round {round}: {why}")),
         }
-        for at in order {
-            run.turn(at, round, progress);
-        }
-    }
+        Ok::<(), Infallible>(())
+    });
+    run.systems = systems;
     Ok((run.rates(), run.latencies()))
 }
 
@@ -141,9 +138,14 @@ struct Run<'a> {
     devices: Option<Devices>,
     /// What the tester reaches by itself, in frames a second.
     alone: Option<Spread>,
-    /// By system.
-    turns: Vec<Vec<Turn>>,
-    skipped: Vec<Option<String>>,
+    systems: Vec<System<'a>>,
+}
+
+/// A system, its turns, and why it has no more of them.
+struct System<'a> {
+    peer: &'a Peer,
+    turns: Vec<Turn>,
+    skipped: Option<String>,
 }
 
 /// Where a system stands on the axis, which it is, and its turns.
@@ -189,20 +191,6 @@ impl Run<'_> {
         }
     }
 
-    fn turn(&mut self, at: usize, round: usize, progress: &mut dyn FnMut(&str)) {
-        let Some(peer) = self.options.peers.get(at) else { return };
-        if self.skipped.get(at).is_some_and(Option::is_some) {
-            return;
-        }
-        progress(&format!("{}, round {} of {}", peer.name, round + 1, self.options.rounds));
-        let found = self.measure(peer);
-        match (found, self.turns.get_mut(at), self.skipped.get_mut(at)) {
-            (Ok(turn), Some(turns), _) => turns.push(turn),
-            (Err(Missing(why)), _, Some(skipped)) => *skipped = Some(format!("round {}: {why}", round + 1)),
-            _ => {}
-        }
-    }
-
     fn measure(&mut self, peer: &Peer) -> Result<Turn, Missing> {
         let mut bench = Bench::start(peer, &self.bench_options())?;
         let version = bench.version();
@@ -236,13 +224,8 @@ impl Run<'_> {
         let disturbed = searched.disturbed * 2 > searched.trials.len();
         let missed = searched.missed;
         let (load, seconds) = self.options.latency;
-        let mut observed = wire.offer(&Offer::stamped(load, seconds))?;
-        for _ in 0..REPEATS {
-            if !observed.is_disturbed() {
-                break;
-            }
-            observed = wire.offer(&Offer::stamped(load, seconds))?;
-        }
+        let offer = Offer::stamped(load, seconds);
+        let (observed, _) = again(REPEATS, || wire.offer(&offer), Observed::is_disturbed)?;
         let seen = observed.seen.filter(|seen| !seen.latency.is_empty());
         let seen = seen.ok_or_else(|| {
             BenchError::Measurement(format!(
@@ -263,9 +246,9 @@ impl Run<'_> {
 
     /// The x axis: the systems that were measured, and where each stands on it.
     fn names(&self) -> (Axis, Vec<Measured<'_>>) {
-        let measured = self.options.peers.iter().zip(&self.turns).filter(|(_, turns)| !turns.is_empty());
+        let measured = self.systems.iter().filter(|system| !system.turns.is_empty()).enumerate();
         let measured: Vec<Measured> =
-            measured.enumerate().map(|(at, (peer, turns))| (at as f64, peer, turns.as_slice())).collect();
+            measured.map(|(at, system)| (at as f64, system.peer, system.turns.as_slice())).collect();
         let names =
             measured.iter().map(|(_, peer, _)| format!("{} ({})", peer.name, peer.adapter.does.name()));
         (Axis::names("system", names), measured)
@@ -282,9 +265,7 @@ impl Run<'_> {
                 .iter()
                 .filter(|(_, peer, _)| peer.is_own() == is_own)
                 .filter_map(|(x, _, turns)| {
-                    let y = Spread::of(turns.iter().map(&of))?;
-                    let disturbed = turns.iter().all(|turn| turn.disturbed);
-                    Some(Point { x: *x, y, repeats: turns.len(), disturbed })
+                    Point::of(*x, turns.iter().map(&of), turns.iter().all(|turn| turn.disturbed))
                 })
                 .collect(),
         });
@@ -336,7 +317,7 @@ impl Run<'_> {
     /// How late the latest frame in a hundred left, at the low rate.
     fn late_ns(&self) -> u64 {
         let mut pacing = histogram();
-        self.turns.iter().flatten().for_each(|turn| pacing += &turn.pacing);
+        self.systems.iter().flat_map(|system| &system.turns).for_each(|turn| pacing += &turn.pacing);
         if pacing.is_empty() { 0 } else { pacing.value_at_quantile(0.99) }
     }
 
@@ -381,10 +362,9 @@ impl Run<'_> {
     }
 
     fn skipped(&self) -> Vec<Skipped> {
-        let of = |(peer, why): (&Peer, &Option<String>)| {
-            Some(Skipped { what: peer.name.clone(), why: why.clone()? })
-        };
-        self.options.peers.iter().zip(&self.skipped).filter_map(of).collect()
+        let of =
+            |system: &System| Some(Skipped { what: system.peer.name.clone(), why: system.skipped.clone()? });
+        self.systems.iter().filter_map(of).collect()
     }
 
     fn rates(&self) -> Figure {
@@ -479,13 +459,7 @@ impl Searched<'_> {
 impl Measurer for Searched<'_> {
     fn measure(&mut self, load: f64, duration_s: f64) -> Result<Trial, BenchError> {
         let offer = Offer::stamped(load, duration_s);
-        let mut observed = self.wire.offer(&offer)?;
-        for _ in 0..REPEATS {
-            if !observed.is_disturbed() {
-                break;
-            }
-            observed = self.wire.offer(&offer)?;
-        }
+        let (observed, _) = again(REPEATS, || self.wire.offer(&offer), Observed::is_disturbed)?;
         self.disturbed += usize::from(observed.is_disturbed());
         self.missed += self.wire.counts().missed;
         let passed = self.wire.passed();

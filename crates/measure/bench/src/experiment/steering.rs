@@ -7,11 +7,10 @@
 use super::live::{LiveChain, Setting};
 use super::script::Script;
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::load::DISTURBED;
 use crate::machine::Machine;
 use crate::start::failed;
-use crate::stats::Spread;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -110,8 +109,9 @@ fn of_policy(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Figure, BenchError> {
     let most = options.most.max(1);
-    let mut each: Vec<Series> = (1..=most).map(|number| own(&format!("instance {number}"))).collect();
-    let mut total = own("total");
+    let mut each: Vec<Series> =
+        (1..=most).map(|number| Series::own(format!("instance {number}"), vec![])).collect();
+    let mut total = Series::own("total", vec![]);
     let (mut skipped, mut expected) = (vec![], vec![]);
     let bound = if by == "flow" { HASHED } else { EVEN };
     for count in 1..=most {
@@ -126,15 +126,12 @@ fn of_policy(
             }
         };
         let disturbed = measured.iter().all(|one| one.disturbed);
-        let point = |figures: Vec<f64>| {
-            let (repeats, y) = (figures.len(), Spread::of(figures)?);
-            Some(Point { x: count as f64, y: y.map(|pps| pps / 1e6), repeats, disturbed })
+        let point = |figures: &mut dyn Iterator<Item = f64>| {
+            Point::of(count as f64, figures.map(|pps| pps / 1e6), disturbed)
         };
-        total.points.extend(point(measured.iter().map(|one| one.received).collect()));
+        total.points.extend(point(&mut measured.iter().map(|one| one.received)));
         for (number, series) in each.iter_mut().enumerate().take(count) {
-            series
-                .points
-                .extend(point(measured.iter().filter_map(|one| one.each.get(number).copied()).collect()));
+            series.points.extend(point(&mut measured.iter().filter_map(|one| one.each.get(number).copied())));
         }
         if count > 1 {
             expected.extend(evenness(&each, count, bound));
@@ -197,10 +194,6 @@ fn command(by: &str, options: &SteeringOptions) -> String {
     let (most, repeats, seconds) = (options.most, options.repeats, options.seconds);
     let which = if by == "flow" { "  # the second figure" } else { "" };
     format!("millrace bench steering{chain} --most {most} --repeats {repeats} --seconds {seconds}{which}")
-}
-
-fn own(name: &str) -> Series {
-    Series { name: name.into(), origin: Origin::Own, points: vec![] }
 }
 
 /// Whether each of so many instances has about as much as the others.
@@ -287,15 +280,7 @@ mod tests {
 
     #[test]
     fn uneven_shares_are_told() {
-        let of = |share| Series {
-            points: vec![Point {
-                x: 2.0,
-                y: Spread { median: share, min: share, max: share },
-                repeats: 1,
-                disturbed: false,
-            }],
-            ..own("instance")
-        };
+        let of = |share| Series::own("instance", vec![Point::single(2.0, share)]);
         assert!(evenness(&[of(1.0), of(1.2)], 2, 0.25).is_some_and(|even| even.holds));
         assert!(evenness(&[of(1.0), of(3.0)], 2, 0.25).is_some_and(|even| !even.holds));
         assert!(evenness(&[of(0.0), of(0.0)], 2, 0.25).is_none());

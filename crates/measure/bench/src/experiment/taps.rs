@@ -8,10 +8,9 @@
 use super::live::{LiveChain, Setting, out_of};
 use super::script::Script;
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::load::DISTURBED;
 use crate::machine::Machine;
-use crate::stats::Spread;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -110,8 +109,8 @@ fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> F
     let (mut series, mut skipped) = (vec![], vec![]);
     for shared in Shared::ALL {
         let name = shared.name();
-        let own = |name: String| Series { name, origin: Origin::Own, points: vec![] };
-        let (mut seen, mut through) = (own(format!("{name}, seen by each")), own(format!("{name}, through")));
+        let own = |what: &str| Series::own(format!("{name}, {what}"), vec![]);
+        let (mut seen, mut through) = (own("seen by each"), own("through"));
         for count in 1..=options.most.max(1) {
             progress(&format!("taps: {count} as {name}, {size} bytes"));
             let repeats = (0..options.repeats.max(1)).map(|_| once(shared, count, size, options));
@@ -161,8 +160,8 @@ fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> F
 }
 
 fn point(count: usize, rates: &[Rates], of: impl Fn(&Rates) -> f64) -> Option<Point> {
-    let y = Spread::of(rates.iter().map(of))?.map(|pps| pps / 1e6);
-    Some(Point { x: count as f64, y, repeats: rates.len(), disturbed: rates.iter().all(|one| one.disturbed) })
+    let mpps = rates.iter().map(|rates| of(rates) / 1e6);
+    Point::of(count as f64, mpps, rates.iter().all(|one| one.disturbed))
 }
 
 fn notes(options: &TapOptions) -> Vec<String> {

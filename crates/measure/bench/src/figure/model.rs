@@ -156,20 +156,30 @@ impl Axis {
     }
 }
 
+impl Point {
+    /// Of the figures of all repeats; `None` when there are none, or one is no number.
+    pub fn of(x: f64, figures: impl IntoIterator<Item = f64>, disturbed: bool) -> Option<Point> {
+        let figures: Vec<f64> = figures.into_iter().collect();
+        let repeats = figures.len();
+        Some(Point { x, y: Spread::of(figures)?, repeats, disturbed })
+    }
+
+    /// A single value.
+    pub fn single(x: f64, y: f64) -> Point {
+        Point { x, y: Spread::single(y), repeats: 1, disturbed: false }
+    }
+}
+
 impl Series {
+    /// Millrace's, with what was measured in this run.
+    pub fn own(name: impl Into<String>, points: Vec<Point>) -> Series {
+        Series { name: name.into(), origin: Origin::Own, points }
+    }
+
     /// A paper's values.
     pub fn paper(name: &str, place: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
-        let point = |(x, y): (f64, f64)| Point {
-            x,
-            y: Spread { median: y, min: y, max: y },
-            repeats: 1,
-            disturbed: false,
-        };
-        Series {
-            name: name.into(),
-            origin: Origin::Paper(place.into()),
-            points: points.into_iter().map(point).collect(),
-        }
+        let points = points.into_iter().map(|(x, y)| Point::single(x, y)).collect();
+        Series { name: name.into(), origin: Origin::Paper(place.into()), points }
     }
 
     /// The median at some x.

@@ -221,9 +221,10 @@ impl UnderTest for ChainUnderTest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Arrival, Seen, Trials};
+    use crate::load::{Arrival, Seen};
     use crate::search::{Goal, GoalResult, Limits, search};
     use crate::shape::Shape;
+    use crate::trial::Trials;
     use host::made::Change;
 
     fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {

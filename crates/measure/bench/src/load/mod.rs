@@ -1,8 +1,8 @@
 //! Loads at a set rate for a chain in this process: the open-loop side of measuring.
 //!
 //! An [`Offer`] is a load for a while, and [`Observed`] what became of it: the same for everything that is
-//! [`UnderTest`]. [`Trials`] makes those again that something disturbed, for [`crate::search`] and for latencies. A
-//! [`Stamp`] inside a frame says which it is and when it was due, and a [`Recorder`] what came out.
+//! [`UnderTest`]. [`crate::trial::Trials`] makes those again that something disturbed, for [`crate::search`] and for
+//! latencies. A [`Stamp`] inside a frame says which it is and when it was due, and a [`Recorder`] what came out.
 //!
 //! For a chain in this process a [`pace::Pace`] says when frames arrive. [`ports`] puts a receive ring in front of every
 //! port with made-up traffic: frames arrive in it when they are due, whether the chain fetches them or not, and are lost
@@ -16,12 +16,10 @@ pub mod offer;
 pub mod pace;
 pub mod ports;
 pub mod recorder;
-mod repeat;
 pub mod stamp;
 
 pub use chain::{ChainOptions, ChainUnderTest};
 pub use offer::{Arrival, DISTURBED, Observed, Offer, UnderTest};
 pub use pace::Batching;
 pub use recorder::{Recorder, Seen};
-pub use repeat::{Tally, Trials};
 pub use stamp::Stamp;

@@ -1,18 +1,8 @@
 //! What came out: which stamped frames, in which order, and how long they took.
 
 use super::stamp::Stamp;
+use crate::stats::histogram;
 use hdrhistogram::Histogram;
-
-/// Latencies above this many nanoseconds count as this: 68 s.
-const LONGEST_NS: u64 = 1 << 36;
-/// Significant digits of latencies: within a thousandth.
-const DIGITS: u8 = 3;
-
-/// A histogram of nanoseconds, within a thousandth of each value.
-pub fn histogram() -> Histogram<u64> {
-    // Neither bounds nor digits can be refused: they are constants.
-    Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).unwrap_or_else(|_| unreachable!("constant bounds"))
-}
 
 /// What stamps say of a trial.
 #[derive(Clone, Debug)]

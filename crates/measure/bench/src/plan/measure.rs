@@ -9,10 +9,11 @@ use super::Facts;
 use super::cost::{BurstCost, Costs, NfCost, Whole};
 use crate::BenchError;
 use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
-use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, Trials, UnderTest};
-use crate::speed::closed::ClosedLoop;
+use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, UnderTest};
 use crate::start::{Loaded, RunOptions, failed};
 use crate::stats::Spread;
+use crate::trial::closed::ClosedLoop;
+use crate::trial::{REPEATS, Trials, again};
 use element::StateScope;
 use host::chain::{PortKind, Sink};
 use std::path::Path;
@@ -30,8 +31,6 @@ const TOO_MANY: f64 = 500e6;
 const FEW: f64 = 200_000.0;
 /// The share of what a slower chain carries that counts as few.
 const LITTLE: f64 = 0.3;
-/// How often a look is repeated at most, where cores were far apart.
-const AGAIN: usize = 3;
 /// Looks of which the middle one counts.
 const LOOKS: usize = 3;
 
@@ -103,12 +102,7 @@ pub(super) struct Look {
 /// Offers more than is taken, for so many seconds.
 pub(super) fn flood(under_test: &mut dyn UnderTest, seconds: f64) -> Result<Look, BenchError> {
     let offer = Offer::even(TOO_MANY, seconds);
-    let mut observed = under_test.offer(&offer)?;
-    for _ in 0..AGAIN {
-        if observed.is_far {
-            observed = under_test.offer(&offer)?;
-        }
-    }
+    let (observed, _) = again(REPEATS, || under_test.offer(&offer), |observed| observed.is_far)?;
     let taken = observed.arrived.saturating_sub(observed.missed);
     if taken == 0 {
         return Err(failed("no packets came while it was measured"));

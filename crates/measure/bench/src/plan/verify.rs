@@ -13,9 +13,10 @@ use super::measure::flood;
 use super::text::lines;
 use super::units::{Nanoseconds, scaled};
 use crate::BenchError;
-use crate::load::{Offer, Tally, Trials, UnderTest};
+use crate::load::{Offer, UnderTest};
 use crate::search::{Goal, GoalResult, Limits, search};
 use crate::stats::Spread;
+use crate::trial::{Tally, Trials};
 use serde::Serialize;
 
 /// How far what is carried may be from what was said, as a share of it.

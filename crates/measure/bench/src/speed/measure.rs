@@ -1,9 +1,9 @@
 //! One measurement: a chain runs in this process, is warmed up, and its packets are counted for a while.
 
-use super::closed::{self, ClosedLoop, Window};
 use crate::BenchError;
 use crate::shape::Shape;
 use crate::start::{RunOptions, failed};
+use crate::trial::closed::{self, ClosedLoop, Window};
 use host::made::Change;
 use port::FrameSet;
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,6 @@
 //! What this module does not do: rate searches ([`crate::search`] does), latency, several cores.
 
 pub mod child;
-pub mod closed;
 pub mod full_table;
 pub mod isp;
 mod layout;

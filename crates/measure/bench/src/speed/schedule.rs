@@ -1,6 +1,4 @@
-//! All measurements, round by round.
-//!
-//! In a round everything is measured once; what the machine does meanwhile hits neighbours alike.
+//! All measurements, by turns.
 
 use super::child::{self, Answer};
 use super::measure::MeasureOptions;
@@ -12,6 +10,7 @@ use super::{full_table, isp, peers};
 use crate::BenchError;
 use crate::machine::Machine;
 use crate::shape::Shape;
+use crate::trial::{Order, by_turns};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -109,26 +108,24 @@ fn packet_core(options: &Options, machine: &Machine) -> usize {
 pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
     let machine = Machine::look();
     let core = packet_core(options, &machine);
-    let (jobs, mut rows): (Vec<Job>, Vec<Row>) = jobs(options, &machine, core)?.into_iter().unzip();
-    for round in 1..=options.rounds {
-        for (job, row) in jobs.iter().zip(&mut rows) {
-            if row.skipped.is_some() {
-                continue;
+    let mut jobs = jobs(options, &machine, core)?;
+    let is_skipped = |(_, row): &(Job, Row)| row.skipped.is_some();
+    by_turns(options.rounds, Order::Forward, &mut jobs, is_skipped, |(job, row), round| {
+        progress(&format!("round {round} of {}: {}", options.rounds, row.title()));
+        let answer = match job {
+            Job::Chain { chain, options: how } => {
+                child::measure(&options.program.0, &options.program.1, chain, how)?
             }
-            progress(&format!("round {round} of {}: {}", options.rounds, row.title()));
-            let answer = match job {
-                Job::Chain { chain, options: how } => {
-                    child::measure(&options.program.0, &options.program.1, chain, how)?
-                }
-                Job::Testpmd(how) => testpmd::measure(how)?,
-            };
-            match answer {
-                Answer::Sample(sample) => row.samples.push(*sample),
-                Answer::Skip(why) => row.skipped = Some(why),
-            }
+            Job::Testpmd(how) => testpmd::measure(how)?,
+        };
+        match answer {
+            Answer::Sample(sample) => row.samples.push(*sample),
+            Answer::Skip(why) => row.skipped = Some(why),
         }
-    }
+        Ok::<(), BenchError>(())
+    })?;
     progress("");
+    let rows = jobs.into_iter().map(|(_, row)| row).collect();
     Ok(Report { machine, core, burst: options.burst, rounds: options.rounds, seconds: options.seconds, rows })
 }
 

@@ -8,7 +8,7 @@
 //!
 //! - [`schedule`]: when which frame is due.
 //! - [`trial`]: the loop that sends and receives.
-//! - [`between`]: a tester with its own devices and frames, for [`crate::load::Trials`].
+//! - [`between`]: a tester with its own devices and frames, for [`crate::trial::Trials`].
 //! - [`devices`]: opens the two ports, over any DPDK driver, in a network namespace where that is wanted.
 //!
 //! A frame that the tester could not send by the end of a trial is not in [`Observed::arrived`]: the system never saw
@@ -33,14 +33,13 @@ use crate::BenchError;
 use crate::load::stamp::LEAST_BYTES;
 use crate::load::{Observed, Offer, UnderTest};
 use crate::machine::core_time::Thread;
+use crate::trial::{REPEATS, again};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use schedule::Schedule;
 use std::sync::Arc;
 use traffic::{FrameSet, TrafficError};
 use trial::Trial;
 
-/// How often a trial is made again that something else disturbed, while warming up.
-const REPEATS: usize = 3;
 /// Frames that the share is taken from that a system lets through, at least.
 const LEAST_FRAMES: u64 = 500;
 /// How long warming up takes.
@@ -86,13 +85,8 @@ impl Wire {
         let frames = (2 * self.frames.len() as u64).max(LEAST_FRAMES);
         let offer = Offer::stamped(frames as f64 / WARM_UP_S, WARM_UP_S);
         self.offer(&offer)?;
-        let mut observed = self.offer(&offer)?;
-        for _ in 0..REPEATS {
-            if !observed.is_disturbed() && observed.sent == observed.arrived {
-                break;
-            }
-            observed = self.offer(&offer)?;
-        }
+        let is_short = |observed: &Observed| observed.is_disturbed() || observed.sent != observed.arrived;
+        let (observed, _) = again(REPEATS, || self.offer(&offer), is_short)?;
         if observed.sent == 0 || observed.arrived == 0 {
             let told = format!(
                 "of {} frames {} came through the system: there is nothing to measure",

@@ -6,8 +6,8 @@
 use super::options::{Ends, WireOptions};
 use super::schedule::Schedule;
 use crate::load::Recorder;
-use crate::load::recorder::histogram;
 use crate::load::stamp::{self, STAMP_BYTES, Stamp};
+use crate::stats::histogram;
 use hdrhistogram::Histogram;
 use packet::access::Access;
 use port::{Moved, PortStats};

@@ -12,8 +12,7 @@ mod orchestrator;
 pub use options::DosOptions;
 
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
-use crate::stats::Spread;
+use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use attack::{Attack, Counts, Way, attack};
 use host::nf::container::runtime::{Installed, Runtime};
 
@@ -62,18 +61,17 @@ type Found = [(String, Vec<Attack>)];
 
 /// Rates over time, of each way's first attack.
 fn over_time(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure {
-    let own = |name: String, points| Series { name, origin: Origin::Own, points };
     let (mut series, until_s) = (vec![], options.attack_s + options.after_s);
     if let Some(first) = found.first().and_then(|(_, attacks)| attacks.first()) {
-        series.push(own(
-            "incoming".into(),
+        series.push(Series::own(
+            "incoming",
             rates(&first.samples, options.bin_s, until_s, |counts| counts.came),
         ));
     }
     for (name, attacks) in found {
         let points =
             attacks.first().map(|first| rates(&first.samples, options.bin_s, until_s, |counts| counts.out));
-        series.push(own(format!("out, {name}"), points.unwrap_or_default()));
+        series.push(Series::own(format!("out, {name}"), points.unwrap_or_default()));
     }
     let expected = found.iter().flat_map(|(name, attacks)| expected(name, attacks)).collect();
     let mut figure = figure("netvm-dos", "Denial of service, mitigated", options);
@@ -103,10 +101,9 @@ fn rates(samples: &[Counts], bin_s: f64, until_s: f64, of: impl Fn(&Counts) -> [
         let seconds = other.at_s - one.at_s;
         let packets = of(other).iter().sum::<u64>().saturating_sub(of(one).iter().sum());
         let kpps = (seconds > 0.0).then(|| packets as f64 / seconds / 1e3)?;
-        let y = Spread { median: kpps, min: kpps, max: kpps };
         // Milliseconds are enough.
         let x = ((bin as f64 + 0.5) * bin_s * 1e3).round() / 1e3;
-        Some(Point { x, y, repeats: 1, disturbed: false })
+        Some(Point::single(x, kpps))
     };
     (number(first.at_s)..number(until_s) - 1).filter_map(point).collect()
 }
@@ -143,12 +140,10 @@ fn times(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure {
     let parts: [fn(&Attack) -> f64; 3] =
         [|attack| attack.detected_s, |attack| attack.works_s - attack.detected_s, Attack::mitigated_s];
     let of = |(name, attacks): &(String, Vec<Attack>)| {
-        let point = |(x, part): (usize, &fn(&Attack) -> f64)| {
-            let y = Spread::of(attacks.iter().map(part))?;
-            Some(Point { x: x as f64, y, repeats: attacks.len(), disturbed: false })
-        };
+        let point =
+            |(x, part): (usize, &fn(&Attack) -> f64)| Point::of(x as f64, attacks.iter().map(part), false);
         let points = parts.iter().enumerate().filter_map(point).collect();
-        Series { name: name.clone(), origin: Origin::Own, points }
+        Series::own(name.clone(), points)
     };
     let mut series: Vec<Series> = found.iter().map(of).collect();
     series.push(Series::paper("NetVM", PAPER, [(2.0, PAPER_S)]));

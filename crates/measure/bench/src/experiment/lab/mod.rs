@@ -14,7 +14,7 @@ pub mod trial;
 
 pub use effort::Effort;
 pub use row::{Form, Nf};
-pub use sweep::{Case, Sample, Swept};
+pub use sweep::{Case, Swept};
 
 use super::Setting;
 use crate::figure::{Axis, Figure};

@@ -1,25 +1,13 @@
-//! Points that are measured by turns, round by round: whatever changes on the machine meanwhile is shared by all curves.
+//! Points that are measured by turns ([`crate::trial`]), with what could not be measured.
 
 use super::Lab;
 use crate::BenchError;
-use crate::figure::{Origin, Point, Series, Skipped};
-use crate::stats::Spread;
+use crate::figure::{Series, Skipped};
+use crate::trial::{Curves, Order, Sample, again, by_turns};
+use std::convert::Infallible;
 
 /// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not end.
 const REPEATED: f64 = 0.5;
-
-/// A value of a curve.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Sample {
-    /// The curve's name.
-    pub series: String,
-    /// Where on it.
-    pub x: f64,
-    /// What was measured.
-    pub y: f64,
-    /// Whether something else had the core for too long.
-    pub disturbed: bool,
-}
 
 /// What came of a case.
 type Measured = Result<Vec<Sample>, BenchError>;
@@ -68,64 +56,29 @@ impl Swept {
 
 impl Lab<'_> {
     /// Measures all cases as often as the effort says, by turns. What fails once is skipped from then on.
-    pub fn sweep(&mut self, what: &str, mut cases: Vec<Case>) -> Swept {
+    pub fn sweep(&mut self, what: &str, cases: Vec<Case>) -> Swept {
         let rounds = self.effort.rounds.max(1);
-        let (mut found, mut failed) = (Vec::<Curve>::new(), vec![None; cases.len()]);
-        let again = if self.effort.is_miniature() { 0.0 } else { REPEATED };
-        let mut repeats = ((rounds * cases.len()) as f64 * again).ceil() as usize;
-        for round in 1..=rounds {
-            for (case, failed) in cases.iter_mut().zip(&mut failed).filter(|(_, failed)| failed.is_none()) {
-                self.tell(&format!("{what}: {} ({round} of {rounds})", case.name));
-                match measured(self, case, &mut repeats) {
-                    Ok(samples) => samples.into_iter().for_each(|sample| note(&mut found, sample)),
-                    Err(error) => *failed = Some(error.to_string()),
+        let mut curves = Curves::default();
+        let again_share = if self.effort.is_miniature() { 0.0 } else { REPEATED };
+        let mut repeats = ((rounds * cases.len()) as f64 * again_share).ceil() as usize;
+        let mut variants: Vec<(Case, Option<String>)> = cases.into_iter().map(|case| (case, None)).collect();
+        let is_failed = |(_, failed): &(Case, Option<String>)| failed.is_some();
+        let Ok(()) = by_turns(rounds, Order::Forward, &mut variants, is_failed, |(case, failed), round| {
+            self.tell(&format!("{what}: {} ({round} of {rounds})", case.name));
+            // Once, as long as there are repeats.
+            let is_disturbed = |samples: &Vec<Sample>| samples.iter().any(|sample| sample.disturbed);
+            match again(repeats.min(1), || (case.measure)(self), is_disturbed) {
+                Ok((samples, repeated)) => {
+                    repeats -= repeated;
+                    samples.into_iter().for_each(|sample| curves.note(sample));
                 }
+                Err(error) => *failed = Some(error.to_string()),
             }
-        }
-        let skipped = cases.iter().zip(failed);
-        let skipped = skipped.filter_map(|(case, why)| Some(Skipped { what: case.name.clone(), why: why? }));
-        Swept { series: found.into_iter().map(Curve::series).collect(), skipped: skipped.collect() }
-    }
-}
-
-/// Measures again what was disturbed, once, as long as there are repeats.
-fn measured(lab: &Lab, case: &mut Case, repeats: &mut usize) -> Measured {
-    let samples = (case.measure)(lab)?;
-    if *repeats == 0 || samples.iter().all(|sample| !sample.disturbed) {
-        return Ok(samples);
-    }
-    *repeats -= 1;
-    (case.measure)(lab)
-}
-
-/// A curve that is being measured.
-struct Curve {
-    name: String,
-    points: Vec<(f64, Vec<(f64, bool)>)>,
-}
-
-impl Curve {
-    fn series(mut self) -> Series {
-        self.points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let points = self.points.into_iter().filter_map(|(x, values)| {
-            let y = Spread::of(values.iter().map(|(y, _)| *y))?;
-            let disturbed = 2 * values.iter().filter(|(_, disturbed)| *disturbed).count() > values.len();
-            Some(Point { x, y, repeats: values.len(), disturbed })
+            Ok::<(), Infallible>(())
         });
-        Series { name: self.name, origin: Origin::Own, points: points.collect() }
-    }
-}
-
-fn note(curves: &mut Vec<Curve>, sample: Sample) {
-    let Sample { series, x, y, disturbed } = sample;
-    let at = curves.iter().position(|curve| curve.name == series).unwrap_or_else(|| {
-        curves.push(Curve { name: series, points: vec![] });
-        curves.len() - 1
-    });
-    let Some(curve) = curves.get_mut(at) else { return };
-    match curve.points.iter_mut().find(|(known, _)| *known == x) {
-        Some((_, values)) => values.push((y, disturbed)),
-        None => curve.points.push((x, vec![(y, disturbed)])),
+        let skipped = variants.into_iter();
+        let skipped = skipped.filter_map(|(case, why)| Some(Skipped { what: case.name, why: why? }));
+        Swept { skipped: skipped.collect(), series: curves.series() }
     }
 }
 
@@ -134,6 +87,7 @@ mod tests {
     use super::*;
     use crate::experiment::lab::Effort;
     use crate::start::failed;
+    use crate::stats::Spread;
 
     #[test]
     fn cases_take_turns_and_what_fails_is_skipped() {

@@ -3,10 +3,11 @@
 use super::Lab;
 use crate::BenchError;
 use crate::figure::Figure;
-use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, Trials, UnderTest};
+use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, UnderTest};
 use crate::search::{Goal, Limits, search};
-use crate::speed::closed::{self, ClosedLoop};
 use crate::start::{Loaded, RunOptions, failed};
+use crate::trial::Trials;
+use crate::trial::closed::{self, ClosedLoop};
 use host::chain::{PortKind, Source};
 use std::path::Path;
 

@@ -7,11 +7,12 @@ use crate::BenchError;
 use crate::experiment::breakdown::{self as stages, BreakdownOptions, Kind};
 use crate::experiment::deploy::{DeployOptions, deploy as deployed};
 use crate::experiment::dos::{DosOptions, dos as attacked};
-use crate::experiment::lab::{Case, Form, Lab, Nf, Sample, trial};
+use crate::experiment::lab::{Case, Form, Lab, Nf, trial};
 use crate::experiment::steering::{SteeringOptions, steering as steered};
-use crate::figure::{Axis, Figure, Origin, Point, Scale, Series, Skipped};
+use crate::figure::{Axis, Figure, Point, Scale, Series, Skipped};
 use crate::load::{Batching, Offer};
 use crate::start::failed;
+use crate::trial::Sample;
 
 pub const FORWARD: &str = "NetVM (IEEE TNSM 2015), figure 11";
 pub const SIZES: &str = "NetVM (IEEE TNSM 2015), figure 12";
@@ -271,12 +272,11 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         ];
         let total: f64 = parts.iter().sum();
         let points = parts.into_iter().chain([total]).enumerate().map(|(x, ns)| Point {
-            x: x as f64,
-            y: crate::stats::Spread { median: ns, min: ns, max: ns },
             repeats: lab.effort.rounds,
             disturbed: found.is_disturbed(),
+            ..Point::single(x as f64, ns)
         });
-        figure.series.push(Series { name: row.name.clone(), origin: Origin::Own, points: points.collect() });
+        figure.series.push(Series::own(row.name.clone(), points.collect()));
     }
     if figure.series.is_empty() {
         figure.notes.push("Nothing could be measured: see what was skipped.".into());

@@ -4,10 +4,11 @@ use super::curves::{Row, at, crowded, expect, line_mpps, over_sizes, saturated, 
 use crate::BenchError;
 use crate::experiment::colocation::colocated;
 use crate::experiment::lab::clock::Clock;
-use crate::experiment::lab::{Case, Form, Lab, Nf, Sample, trial};
+use crate::experiment::lab::{Case, Form, Lab, Nf, trial};
 use crate::figure::{Axis, Figure, Series, Skipped};
 use crate::load::{Batching, Offer, UnderTest};
 use crate::start::{RunOptions, failed};
+use crate::trial::Sample;
 use host::probe::Stage;
 use std::time::{Duration, Instant};
 

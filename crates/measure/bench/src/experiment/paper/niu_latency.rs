@@ -2,10 +2,11 @@
 
 use super::curves::{at, crowded, expect};
 use crate::BenchError;
-use crate::experiment::lab::{Case, Form, Lab, Nf, Sample, trial};
+use crate::experiment::lab::{Case, Form, Lab, Nf, trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::load::{Batching, Offer};
 use crate::start::RunOptions;
+use crate::trial::Sample;
 
 pub const RATE: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 5";
 pub const CHAIN: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 6";

@@ -1,13 +1,11 @@
-//! Trials that something else disturbed are made again.
+//! Loads at a set rate, in trials that are made again when something else disturbed them.
 
-use super::offer::{Observed, Offer, UnderTest};
+use super::again::{REPEATS, again};
 use crate::BenchError;
+use crate::load::{Observed, Offer, UnderTest};
 use crate::search::{Measurer, Trial};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// How often a trial is repeated, at most.
-const REPEATS: usize = 3;
 
 /// How it went with trials.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -57,14 +55,8 @@ impl<'a> Trials<'a> {
     /// When nothing can be measured.
     pub fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
         self.tally.trials += 1;
-        let mut observed = self.under_test.offer(offer)?;
-        for _ in 0..REPEATS {
-            if !observed.is_disturbed() {
-                return Ok(observed);
-            }
-            self.tally.repeated += 1;
-            observed = self.under_test.offer(offer)?;
-        }
+        let (observed, repeated) = again(REPEATS, || self.under_test.offer(offer), Observed::is_disturbed)?;
+        self.tally.repeated += repeated;
         self.tally.disturbed += usize::from(observed.is_disturbed());
         Ok(observed)
     }

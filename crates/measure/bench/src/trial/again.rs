@@ -1,0 +1,46 @@
+//! What something else disturbed is measured again.
+
+/// How often a disturbed trial is repeated, at most.
+pub const REPEATS: usize = 3;
+
+/// Measures, and again as long as that was disturbed, up to `most` times: the last measurement, and how often it was made
+/// again.
+///
+/// # Errors
+/// As `measure`.
+pub fn again<T, E>(
+    most: usize,
+    mut measure: impl FnMut() -> Result<T, E>,
+    is_disturbed: impl Fn(&T) -> bool,
+) -> Result<(T, usize), E> {
+    let mut measured = measure()?;
+    for repeated in 0..most {
+        if !is_disturbed(&measured) {
+            return Ok((measured, repeated));
+        }
+        measured = measure()?;
+    }
+    Ok((measured, most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::again;
+
+    #[test]
+    fn what_is_disturbed_is_measured_again_a_few_times() {
+        let measured = |most, quiet_at| {
+            let mut count = 0;
+            let measure = || {
+                count += 1;
+                if count == 5 { Err("it broke") } else { Ok(count) }
+            };
+            again(most, measure, |count| *count < quiet_at)
+        };
+        assert_eq!(measured(3, 1), Ok((1, 0)));
+        assert_eq!(measured(3, 3), Ok((3, 2)));
+        assert_eq!(measured(3, 9), Ok((4, 3)));
+        assert_eq!(measured(0, 9), Ok((1, 0)));
+        assert_eq!(measured(9, 9), Err("it broke"));
+    }
+}
