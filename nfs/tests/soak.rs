@@ -6,11 +6,13 @@
 #![expect(unsafe_code, reason = "the clock that all processes have")]
 
 use element::nf::{Backs, Fate, NfLink};
-use host::nf::container::Container;
+use host::chain::{Container, ExecutionMode};
+use host::nf::container::ContainerLauncher;
 use host::nf::container::runtime::{Installed, Runtime};
 use host::nf::link::ProcessLink;
 use host::nf::memory::Memory;
 use host::nf::party::Party;
+use host::nf::process::Launchers;
 use host::nf::seat::Access as NfAccess;
 use host::nf::{Command, NfOutput, NfSpec, Rights, Seat, Supervisor, Terms};
 use nf::ends::FIRST_COUNTER;
@@ -57,6 +59,10 @@ struct Lane {
     lost: u64,
 }
 
+fn launchers() -> Launchers {
+    Launchers::default().with(ExecutionMode::Container, Arc::new(ContainerLauncher))
+}
+
 /// Packet memory of NFs that map it.
 fn group() -> Arc<OnceLock<Memory>> {
     let memory: Arc<OnceLock<Memory>> = Arc::default();
@@ -100,8 +106,8 @@ impl Lane {
 
     fn start(supervisor: &Supervisor, seat: Arc<Seat>) -> Lane {
         supervisor.add(Arc::clone(&seat));
-        let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.bell(), Arc::default());
-        link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.told().log));
+        let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
+        link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.log.lines()));
         let lent = vec![false; SLOTS as usize];
         Lane { seat, link, backs: Backs::default(), lent, under_way: 0, passed: 0, lost: 0 }
     }
@@ -202,7 +208,7 @@ fn soak(container: Option<Container>) {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(Region::create(options).expect("memory"));
     let mut pool = shared.worker();
-    let supervisor = Supervisor::start().expect("a supervisor");
+    let supervisor = Supervisor::start(launchers()).expect("a supervisor");
     let mut mortal = Lane::new(&supervisor, 0, programs.join("examples/attacker"), "soak", container);
     let mut other = Lane::new(&supervisor, 1, env!("CARGO_BIN_EXE_nf-monitor").into(), "", None);
 
@@ -213,7 +219,7 @@ fn soak(container: Option<Container>) {
         let end = Instant::now() + PATIENCE;
         while mortal.turn(&mut pool, true) == 0 {
             other.turn(&mut pool, true);
-            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.told().log);
+            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.log.lines());
         }
         let (page, pid) = (mortal.seat.told().page.clone(), mortal.seat.pid());
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -230,11 +236,11 @@ fn soak(container: Option<Container>) {
                 let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
                 let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
             }
-            assert!(Instant::now() < end, "it is not buried: {:?}", mortal.seat.told().log);
+            assert!(Instant::now() < end, "it is not buried: {:?}", mortal.seat.log.lines());
         }
         let noticed_ns = now_ns();
         mortal.settle(&mut pool);
-        assert_eq!(mortal.under_way, 0, "after end {kill}: {:?}", mortal.seat.told().log);
+        assert_eq!(mortal.under_way, 0, "after end {kill}: {:?}", mortal.seat.log.lines());
         // It says when it ended, if it did so by itself, and before it was to be killed.
         let own = page.map_or(0, |page| page.load(FIRST_COUNTER));
         let ended_ns = if own != 0 { Some(own) } else { killed_ns };
@@ -243,7 +249,7 @@ fn soak(container: Option<Container>) {
         to_noticed.push(noticed_ns.saturating_sub(ended_ns));
         while mortal.turn(&mut pool, true) == 0 {
             other.turn(&mut pool, true);
-            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.told().log);
+            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.log.lines());
         }
         to_first.push(now_ns().saturating_sub(ended_ns));
     }
@@ -278,7 +284,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
         RegionOptions { huge_pages: HugePages::Never, only_for_reading: true, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(Region::create(options).expect("memory"));
     let mut pool = shared.worker();
-    let supervisor = Supervisor::start().expect("a supervisor");
+    let supervisor = Supervisor::start(launchers()).expect("a supervisor");
     let memory: Arc<OnceLock<Memory>> = Arc::default();
     let worker = Arc::clone(&shared);
     let tapped =
@@ -297,9 +303,9 @@ fn no_slot_is_lost_however_a_tap_ends() {
     };
     let seat = Arc::new(Seat::new(spec, 0, 0, memory));
     supervisor.add(Arc::clone(&seat));
-    let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.bell(), Arc::default());
+    let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
     link.let_share(None);
-    link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.told().log));
+    link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.log.lines()));
     let (mut backs, mut shown, mut busiest) = (Backs::default(), 0u64, 0);
     let mut turn = |link: &mut ProcessLink, pool: &mut NativePool| {
         link.collect(&mut backs);
@@ -329,7 +335,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
     for kill in 0..kills {
         let (before, end) = (turn(&mut link, &mut pool), Instant::now() + PATIENCE);
         while turn(&mut link, &mut pool) < before + 2_000 {
-            assert!(Instant::now() < end, "it is shown nothing: {:?}", seat.told().log);
+            assert!(Instant::now() < end, "it is shown nothing: {:?}", seat.log.lines());
         }
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let kill_at = Instant::now() + Duration::from_micros(110_000 + (seed >> 33) % 30_000);
@@ -341,7 +347,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
         kill_process(pid.expect("a process"), Signal::KILL).expect("killed");
         while seat.restarts() == restarts {
             turn(&mut link, &mut pool);
-            assert!(Instant::now() < end, "kill {kill}: it does not come back: {:?}", seat.told().log);
+            assert!(Instant::now() < end, "kill {kill}: it does not come back: {:?}", seat.log.lines());
         }
     }
     link.stop(&mut backs);
@@ -361,7 +367,7 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(Region::create(options).expect("memory"));
     let mut pool = shared.worker();
-    let supervisor = Supervisor::start().expect("a supervisor");
+    let supervisor = Supervisor::start(launchers()).expect("a supervisor");
     const MEMBERS: usize = 3;
     // There and back.
     let ways = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
@@ -373,7 +379,6 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let lane = |member: usize| {
         let seat = Lane::seat(member as u32, programs[member].clone(), "", Arc::clone(&memory), None);
         let seat = Arc::new(seat.in_party(Arc::clone(&party), member as u8));
-        party.seat_member(member as u8, &seat);
         Lane::start(&supervisor, seat)
     };
     let mut chain =
@@ -419,7 +424,7 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let lost: u64 = chain.lanes.iter().map(|lane| lane.lost).sum();
     let (direct, through) = (chain.direct, chain.through);
     for lane in &chain.lanes {
-        assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{:?}", lane.seat.told().log);
+        assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{:?}", lane.seat.log.lines());
     }
     println!(
         "{kills} kills in a party: {through} packets through all, {direct} times from NF to NF, lost {lost}"
@@ -440,7 +445,7 @@ struct Line<const MEMBERS: usize> {
 
 impl<const MEMBERS: usize> Line<MEMBERS> {
     fn logs(&self) -> Vec<String> {
-        self.lanes.iter().map(|lane| format!("{:?} {:?}", lane.seat.state(), lane.seat.told().log)).collect()
+        self.lanes.iter().map(|lane| format!("{:?} {:?}", lane.seat.state(), lane.seat.log.lines())).collect()
     }
 
     /// A turn of the worker.

@@ -86,7 +86,10 @@ impl Handlers {
     pub fn call(&self, name: &str, value: Option<&str>) -> Result<(Merge, String), String> {
         let (element, handler) = split(name)?;
         match self.find(element, handler)? {
-            Place::There(there) => there.call(value),
+            Place::There(there) => {
+                let (merge, text) = there.call(value)?;
+                Ok((element_merge(merge), text))
+            }
             Place::Here(node) => {
                 if let ("config", Some(config)) = (handler, value) {
                     self.exchange.replace(node, config)?;
@@ -149,7 +152,7 @@ impl Handlers {
     /// What the workers' nodes say as one, and how it was made one.
     fn as_one(&self, node: usize, element: &str, handler: &str, values: &[String]) -> (Merge, String) {
         let merge = self.merge(node, handler).unwrap_or(Merge::First);
-        let mut text = merge_values(merge, values);
+        let mut text = nf_merge(merge).merge(values);
         if handler == "handlers" {
             text += &self.nfs.list(element);
         }
@@ -161,45 +164,24 @@ fn nf_of(element: &str) -> &str {
     element.split_once('/').map_or(element, |(nf, _)| nf)
 }
 
-/// Makes one of what several workers say.
-pub(crate) fn merge_values(merge: Merge, values: &[String]) -> String {
-    let numbers = || values.iter().map(|value| value.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
+/// How values are made one, as an NF that runs elements says it to its host.
+pub(crate) fn nf_merge(merge: Merge) -> nf::Merge {
     match merge {
-        Merge::Sum => match numbers() {
-            Ok(numbers) => numbers.iter().sum::<u64>().to_string(),
-            // Rates are not whole numbers.
-            Err(_) => {
-                let rates: Vec<f64> = values.iter().filter_map(|value| value.trim().parse().ok()).collect();
-                rates.iter().sum::<f64>().to_string()
-            }
-        },
-        Merge::Max => numbers().ok().and_then(|n| n.into_iter().max()).unwrap_or(0).to_string(),
-        Merge::First => values.first().cloned().unwrap_or_default(),
-        Merge::Named => {
-            let mut sums: Vec<(&str, u64)> = vec![];
-            for line in values.iter().flat_map(|value| value.lines()) {
-                let Some((name, number)) = line.rsplit_once(' ') else { continue };
-                let number = number.parse().unwrap_or(0);
-                match sums.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, sum)) => *sum += number,
-                    None => sums.push((name, number)),
-                }
-            }
-            sums.iter().map(|(name, sum)| format!("{name} {sum}\n")).collect()
-        }
-        Merge::Concat => {
-            values.iter().filter(|value| !value.is_empty()).cloned().collect::<Vec<_>>().join("\n")
-        }
+        Merge::Sum => nf::Merge::Sum,
+        Merge::Max => nf::Merge::Max,
+        Merge::First => nf::Merge::First,
+        Merge::Concat => nf::Merge::Concat,
+        Merge::Named => nf::Merge::Named,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn named_numbers_are_added_by_name() {
-        let values = ["packets 5\nflows a 1\n".to_string(), String::new(), "flows a 2\npackets 7\n".into()];
-        assert_eq!(merge_values(Merge::Named, &values), "packets 12\nflows a 3\n");
+/// The other way round.
+fn element_merge(merge: nf::Merge) -> Merge {
+    match merge {
+        nf::Merge::Sum => Merge::Sum,
+        nf::Merge::Max => Merge::Max,
+        nf::Merge::First => Merge::First,
+        nf::Merge::Concat => Merge::Concat,
+        nf::Merge::Named => Merge::Named,
     }
 }

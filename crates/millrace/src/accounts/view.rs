@@ -3,6 +3,7 @@
 use control::api::{Element, FlowCache, Instance, Log, NfStatus, Stats};
 use host::fused::CacheCounts;
 use host::nf::Seat;
+use host::nf::log::LogLines;
 use host::running::Running;
 use host::{NodeReport, Outcome, Report};
 use std::collections::BTreeMap;
@@ -140,9 +141,8 @@ pub fn log(seats: &[Arc<Seat>], from: u64) -> Log {
     let mut lines: BTreeMap<u64, String> = BTreeMap::new();
     let (mut next, mut missed) = (0, 0);
     for (at, seat) in seats.iter().enumerate() {
-        let told = seat.told();
-        let first = told.logged - told.log.len() as u64;
-        for (number, line) in (first..).zip(&told.log) {
+        let LogLines { first, lines: kept } = seat.log.lines();
+        for (number, line) in (first..).zip(&kept) {
             let line = match (are_instances, seats.len() > 1) {
                 (true, _) => format!("[{}] {line}", seat.spec.name),
                 (false, true) => format!("[{}] {line}", seat.worker),
@@ -151,7 +151,7 @@ pub fn log(seats: &[Arc<Seat>], from: u64) -> Log {
             lines.insert(number * seats.len() as u64 + at as u64, line);
         }
         missed += first.saturating_sub(from / seats.len() as u64);
-        next = next.max(told.logged * seats.len() as u64);
+        next = next.max((first + kept.len() as u64) * seats.len() as u64);
     }
     let lines = lines.range(from..).map(|(_, line)| line.clone()).collect();
     Log { lines, next, missed }

@@ -272,16 +272,16 @@ impl Platform for Desk {
 
     fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, Refusal> {
         let seats = self.seats(nf)?;
-        let bell = self.ask(|owner| {
+        let doorbell = self.ask(|owner| {
             let chain = owner.chain()?;
             if chain.outcome.is_some() {
                 return Err(Refusal::Conflict("the chain has ended: its NFs have no work".into()));
             }
-            Ok(chain.launched.ports.supervisor().map(|supervisor| supervisor.bell()))
+            Ok(chain.launched.ports.supervisor().map(|supervisor| supervisor.doorbell()))
         })?;
         let want = |wanted: bool| {
             seats.iter().for_each(|seat| seat.want(wanted));
-            bell.iter().for_each(|bell| bell.ring());
+            doorbell.iter().for_each(|doorbell| doorbell.ring());
         };
         if act != Act::Start {
             want(false);

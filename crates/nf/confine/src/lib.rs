@@ -35,7 +35,7 @@ mod group;
 mod mounts;
 mod plan;
 mod probe;
-mod program;
+pub mod program;
 mod seccomp;
 mod spawner;
 mod step;

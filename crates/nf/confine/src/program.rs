@@ -1,4 +1,4 @@
-//! Which file a command executes.
+//! Programs: where the file of one is, and which file a command executes.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,6 +23,31 @@ pub(crate) fn file(command: &Command) -> Option<PathBuf> {
     };
     let paths = paths.unwrap_or_else(|| "/bin:/usr/bin".into());
     std::env::split_paths(&paths).map(|path| folder.join(path).join(program)).find(is_program)
+}
+
+/// Whether a file is there and can be executed.
+///
+/// # Errors
+/// When there is no such file, or it cannot be looked at.
+pub fn is_executable(path: &Path) -> std::io::Result<bool> {
+    let found = std::fs::metadata(path)?;
+    Ok(found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Whether a program is named without a folder, and so looked for as shells do.
+pub fn is_bare(program: &Path) -> bool {
+    program.components().count() == 1 && !program.has_root()
+}
+
+/// The file of a program; a bare name is looked for along this process's PATH.
+pub fn find(program: &Path) -> Option<PathBuf> {
+    if !is_bare(program) {
+        return Some(program.to_path_buf());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| is_executable(file).unwrap_or(false))
 }
 
 #[cfg(test)]

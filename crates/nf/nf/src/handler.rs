@@ -56,6 +56,42 @@ pub enum Merge {
     Named,
 }
 
+impl Merge {
+    /// Makes one of what several processes or workers say.
+    pub fn merge(self, values: &[String]) -> String {
+        let numbers =
+            || values.iter().map(|value| value.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
+        match self {
+            Merge::Sum => match numbers() {
+                Ok(numbers) => numbers.iter().sum::<u64>().to_string(),
+                // Rates are not whole numbers.
+                Err(_) => {
+                    let rates: Vec<f64> =
+                        values.iter().filter_map(|value| value.trim().parse().ok()).collect();
+                    rates.iter().sum::<f64>().to_string()
+                }
+            },
+            Merge::Max => numbers().ok().and_then(|n| n.into_iter().max()).unwrap_or(0).to_string(),
+            Merge::First => values.first().cloned().unwrap_or_default(),
+            Merge::Named => {
+                let mut sums: Vec<(&str, u64)> = vec![];
+                for line in values.iter().flat_map(|value| value.lines()) {
+                    let Some((name, number)) = line.rsplit_once(' ') else { continue };
+                    let number = number.parse().unwrap_or(0);
+                    match sums.iter_mut().find(|(known, _)| *known == name) {
+                        Some((_, sum)) => *sum += number,
+                        None => sums.push((name, number)),
+                    }
+                }
+                sums.iter().map(|(name, sum)| format!("{name} {sum}\n")).collect()
+            }
+            Merge::Concat => {
+                values.iter().filter(|value| !value.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+}
+
 /// A handler that an NF offers. A name has letters, digits, `_` and `-`; others are left out by the host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Handler {
@@ -210,6 +246,12 @@ impl Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn named_numbers_are_added_by_name() {
+        let values = ["packets 5\nflows a 1\n".to_string(), String::new(), "flows a 2\npackets 7\n".into()];
+        assert_eq!(Merge::Named.merge(&values), "packets 12\nflows a 3\n");
+    }
 
     #[test]
     fn texts_of_any_length_come_through() {

@@ -3,9 +3,9 @@
 //! Packets are worked on in place. What its elements drop goes back with that word. Packets are made in slots
 //! that the host granted, of which there are always some, and dropped ones among those are used again.
 
-use super::handlers::nf_merge;
 use crate::assemble::{Options, assemble};
 use crate::chain::{Body, ProcessNf, instances};
+use crate::handlers::nf_merge;
 use crate::running::{Outcome, Plan, Running};
 use crate::services::PortOpener;
 use diag::Diagnostics;

@@ -5,120 +5,23 @@
 //! with it. What an NF says is bounded in time ([`PATIENCE`]) and size ([`nf::handler::MOST_TEXT_BYTES`]), and holds up
 //! nobody but who asked.
 
+use super::calls::{PATIENCE, Raw};
+use super::doorbell::Doorbell;
 use super::seat::{Seat, State};
-use super::supervisor::Bell;
-use crate::handlers::merge_values;
-use element::Merge;
-use nf::handler::{Handler, HandlerAccess, MOST_TEXT_BYTES, Text};
-use nf::message::{FromNf, ToNf};
-use nf::socket::Socket;
-use rustix::fd::{AsFd, OwnedFd};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use nf::Merge;
+use nf::handler::{Handler, HandlerAccess, MOST_TEXT_BYTES};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
 
-/// How long an NF may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Calls that may wait for one process.
-const MOST_OPEN: usize = 64;
 /// Bytes of a handler's name, and of the sentence with which one refuses.
 const MOST_NAME_BYTES: usize = 1000;
-
-/// What an NF says to a call, as it came.
-type Raw = Result<(nf::Merge, Text, Vec<OwnedFd>), String>;
-
-/// A call on its way to an NF.
-#[derive(Clone, Debug)]
-struct Question {
-    handler: String,
-    value: Option<String>,
-    reply: Sender<Raw>,
-}
-
-/// Where word is left at a seat.
-#[derive(Debug, Default)]
-pub(super) struct Calls {
-    now: Mutex<Vec<Question>>,
-    /// What is asked when the NF is to end.
-    last: Mutex<Vec<Question>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Calls that a process has still to answer; the supervisor's.
-#[derive(Debug, Default)]
-pub(super) struct Open {
-    last_number: u64,
-    calls: Vec<(u64, Instant, Sender<Raw>)>,
-}
-
-impl Open {
-    /// Passes on what was left at the seat, and what is to be known at the end before that is said.
-    pub fn pass_on(&mut self, calls: &Calls, socket: &Socket, ends: bool) {
-        let now = std::mem::take(&mut *lock(&calls.now));
-        now.into_iter().for_each(|question| self.ask(question, socket, false));
-        if ends {
-            let last = lock(&calls.last).clone();
-            last.into_iter().for_each(|question| self.ask(question, socket, true));
-        }
-    }
-
-    fn ask(&mut self, question: Question, socket: &Socket, last: bool) {
-        // Who asked so long ago has given up.
-        self.calls.retain(|(_, at, _)| at.elapsed() < 2 * PATIENCE);
-        let Question { handler, value, reply } = question;
-        let asked = || {
-            if self.calls.len() >= MOST_OPEN {
-                return Err(format!("{MOST_OPEN} calls of its handlers wait already"));
-            }
-            let value = value.map(Text::pack).transpose()?;
-            let (value, file) = value.map_or((None, None), |(text, file)| (Some(text), file));
-            let files: Vec<_> = file.iter().map(AsFd::as_fd).collect();
-            let call = self.last_number + 1;
-            let message = ToNf::Call { call, handler, value, last };
-            socket.send(&message, &files).map_err(|_| "it does not listen to its host".to_string())?;
-            Ok(call)
-        };
-        match asked() {
-            Ok(number) => {
-                self.last_number = number;
-                self.calls.push((number, Instant::now(), reply));
-            }
-            Err(why) => drop(reply.send(Err(why))),
-        }
-    }
-
-    /// Hands over an answer to a call; any other message comes back.
-    pub fn hear(&mut self, message: FromNf, files: Vec<OwnedFd>) -> Option<FromNf> {
-        let (FromNf::Answer { call: number, .. } | FromNf::Refusal { call: number, .. }) = &message else {
-            return Some(message);
-        };
-        let Some(at) = self.calls.iter().position(|(call, ..)| call == number) else { return Some(message) };
-        let (_, _, reply) = self.calls.swap_remove(at);
-        // Who asked may have given up waiting.
-        let _ = match message {
-            FromNf::Answer { text, merge, .. } => reply.send(Ok((merge, text, files))),
-            FromNf::Refusal { why, .. } => reply.send(Err(why)),
-            other => return Some(other),
-        };
-        None
-    }
-}
-
-impl Calls {
-    /// Forgets what nobody is there to answer.
-    pub fn forget(&self) {
-        lock(&self.now).clear();
-    }
-}
 
 /// The handlers of a chain's NFs in processes of their own.
 #[derive(Clone, Debug, Default)]
 pub struct NfHandlers {
     seats: Vec<Arc<Seat>>,
-    bell: Option<Bell>,
+    bell: Option<Doorbell>,
 }
 
 /// A handler of an NF, with its places: one for each worker.
@@ -126,12 +29,12 @@ pub struct NfHandler<'a> {
     seats: Vec<&'a Arc<Seat>>,
     /// As the NF is asked for it.
     called: String,
-    bell: Option<&'a Bell>,
+    bell: Option<&'a Doorbell>,
 }
 
 impl NfHandlers {
     /// Of the NFs of these seats.
-    pub fn new(seats: Vec<Arc<Seat>>, bell: Bell) -> NfHandlers {
+    pub fn new(seats: Vec<Arc<Seat>>, bell: Doorbell) -> NfHandlers {
         NfHandlers { seats, bell: Some(bell) }
     }
 
@@ -213,7 +116,7 @@ impl NfHandler<'_> {
             self.check_access(seat, value.is_some())?;
         }
         let asked: Vec<Receiver<Raw>> =
-            self.seats.iter().map(|seat| self.leave(&seat.calls.now, value)).collect();
+            self.seats.iter().map(|seat| seat.calls.ask(&self.called, value)).collect();
         self.bell.iter().for_each(|bell| bell.ring());
         let end = Instant::now() + PATIENCE;
         self.merge(&asked, |reply| {
@@ -226,7 +129,7 @@ impl NfHandler<'_> {
 
     /// Has it read when its NF is to end.
     pub fn read_last(&self) -> LastWords {
-        let reply = |seat: &&Arc<Seat>| self.leave(&seat.calls.last, None);
+        let reply = |seat: &&Arc<Seat>| seat.calls.ask_last(&self.called);
         LastWords { replies: self.seats.iter().map(reply).collect() }
     }
 
@@ -246,13 +149,6 @@ impl NfHandler<'_> {
         let answer =
             |reply: &Receiver<Raw>| reply.try_recv().map_err(|_| "ended before it answered".to_string());
         self.merge(&words.replies, answer).map(|(_, text)| text)
-    }
-
-    /// Leaves word at a seat.
-    fn leave(&self, place: &Mutex<Vec<Question>>, value: Option<&str>) -> Receiver<Raw> {
-        let (reply, answer) = channel();
-        lock(place).push(Question { handler: self.called.clone(), value: value.map(str::to_string), reply });
-        answer
     }
 
     /// Whether a program has such a handler, to be read or to be written. Elements say so themselves.
@@ -282,9 +178,9 @@ impl NfHandler<'_> {
             let (how, text, files) = raw.map_err(whose)?;
             let broken = |why| format!("NF `{name}` said what cannot be read: {}", said(why));
             values.push(shown(&text.unpack(files).map_err(broken)?));
-            merge = element_merge(how);
+            merge = how;
         }
-        Ok((merge, merge_values(merge, &values)))
+        Ok((merge, merge.merge(&values)))
     }
 }
 
@@ -298,25 +194,4 @@ pub struct LastWords {
 fn shown(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(super::log::plain).collect();
     lines.join("\n")
-}
-
-fn element_merge(merge: nf::Merge) -> Merge {
-    match merge {
-        nf::Merge::Sum => Merge::Sum,
-        nf::Merge::Max => Merge::Max,
-        nf::Merge::First => Merge::First,
-        nf::Merge::Concat => Merge::Concat,
-        nf::Merge::Named => Merge::Named,
-    }
-}
-
-/// The other way round, for an NF that runs elements.
-pub(super) fn nf_merge(merge: Merge) -> nf::Merge {
-    match merge {
-        Merge::Sum => nf::Merge::Sum,
-        Merge::Max => nf::Merge::Max,
-        Merge::First => nf::Merge::First,
-        Merge::Concat => nf::Merge::Concat,
-        Merge::Named => nf::Merge::Named,
-    }
 }

@@ -2,11 +2,13 @@
 //!
 //! What has to do with processes is the supervisor's; the two share a [`Seat`].
 
-use super::border::Border;
-use super::memory::RING_CLAIMS;
+use super::boundary::Boundary;
+use super::doorbell::Doorbell;
+use super::log::NfOutput;
 use super::party::{Party, Way};
-use super::seat::{Access, Incarnation, NfOutput, Seat, State, WhenDown};
-use super::supervisor::{Bell, PATIENCE};
+use super::process::READY_PATIENCE;
+use super::rings::RING_CLAIMS;
+use super::seat::{Access, Incarnation, Seat, State, WhenDown};
 use crate::chain::opposite_output;
 use element::nf::{Backs, Fate, NfLink};
 use nf::message::ToNf;
@@ -34,12 +36,12 @@ const GRANTS: usize = 512;
 /// A way to an NF in a process of its own.
 pub struct ProcessLink {
     seat: Arc<Seat>,
-    bell: Bell,
+    doorbell: Doorbell,
     /// Set when the whole run is to end: nobody waits for NFs then.
     interrupted: Arc<AtomicBool>,
     current: Option<Incarnation>,
     /// Where packets cross as copies, and how many did here.
-    border: Option<Arc<Mutex<Border>>>,
+    boundary: Option<Arc<Mutex<Boundary>>>,
     copied: u64,
     /// Whether those that were lent last are.
     shared: bool,
@@ -62,15 +64,15 @@ pub struct ProcessLink {
 
 impl ProcessLink {
     /// To the NF of a seat.
-    pub fn new(seat: Arc<Seat>, bell: Bell, interrupted: Arc<AtomicBool>) -> ProcessLink {
+    pub fn new(seat: Arc<Seat>, doorbell: Doorbell, interrupted: Arc<AtomicBool>) -> ProcessLink {
         let (inputs, outputs) = (&seat.spec.inputs, &seat.spec.outputs);
         let across = (0..inputs.len()).map(|input| opposite_output(inputs, outputs, input)).collect();
         ProcessLink {
             seat,
-            bell,
+            doorbell,
             interrupted,
             current: None,
-            border: None,
+            boundary: None,
             copied: 0,
             shared: false,
             came: vec![],
@@ -90,7 +92,7 @@ impl ProcessLink {
         let (name, seconds) = (&self.seat.spec.name, most.as_secs_f64().round());
         let line = format!("waiting for NF `{name}`, which is not ready yet: for up to {seconds} s more");
         match self.seat.spec.output {
-            NfOutput::Log => self.seat.log(format!("-- {line}")),
+            NfOutput::Log => self.seat.log.push(format!("-- {line}")),
             // One that nobody reads is no reason to end.
             NfOutput::Inherit => drop(writeln!(std::io::stderr(), "millrace: {line}")),
         }
@@ -102,8 +104,8 @@ impl ProcessLink {
         let (came, gone) = self.seat.take_news();
         // A process that came and went since the last look held nothing; it is still to be reported buried.
         if let Some(mut came) = came {
-            if self.border.is_none() {
-                self.border = self.find_border();
+            if self.boundary.is_none() {
+                self.boundary = self.find_boundary();
             }
             if let Some((party, member)) = &self.seat.party {
                 party.set_rings(*member, Some(&came.rings));
@@ -120,20 +122,20 @@ impl ProcessLink {
         if gone {
             self.bury(out);
             self.seat.report_buried();
-            self.bell.ring();
+            self.doorbell.ring();
         }
     }
 
     /// Where packets cross into the memory of the NF's group, when that has its own.
-    fn find_border(&self) -> Option<Arc<Mutex<Border>>> {
+    fn find_boundary(&self) -> Option<Arc<Mutex<Boundary>>> {
         let memory = self.seat.memory.get()?;
         let (copies, region) = (memory.copies.as_ref()?, &memory.region);
         let make = || {
-            let border = Border::new(copies, region.slots(), self.seat.spec.terms.observes());
-            if memory.is_ports() { border.showing(region.number()) } else { border }
+            let boundary = Boundary::new(copies, region.slots(), self.seat.spec.terms.observes());
+            if memory.is_ports() { boundary.showing(region.number()) } else { boundary }
         };
         Some(match &self.seat.party {
-            Some((party, _)) => party.border(make),
+            Some((party, _)) => party.boundary(make),
             None => Arc::new(Mutex::new(make())),
         })
     }
@@ -165,17 +167,17 @@ impl ProcessLink {
         };
         let stats = current.lender.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
-        self.seat.vitals.note(0, 0);
+        self.seat.member.vitals.note(0, 0);
         if self.seat.spec.terms.observes() {
             let unseen = estate.untouched.iter().chain(&estate.lost).filter(|lent| !lent.granted);
             out.miss(unseen.count());
         }
-        let mut border = self.border.as_ref().map(|border| lock(border));
+        let mut boundary = self.boundary.as_ref().map(|boundary| lock(boundary));
         let mut push = |packet: &Packet, fate: Fate| {
             let mut packet = [*packet];
-            if border.as_ref().is_some_and(|border| border.is_taps()) {
+            if boundary.as_ref().is_some_and(|boundary| boundary.is_taps()) {
                 out.push(&packet[0], Fate::Unused);
-            } else if border.as_mut().is_none_or(|border| border.leave(&mut packet, &[fate])) {
+            } else if boundary.as_mut().is_none_or(|boundary| boundary.leave(&mut packet, &[fate])) {
                 out.push(&packet[0], fate);
             }
         };
@@ -198,14 +200,14 @@ impl ProcessLink {
         }
         let asked = list.len();
         // What finds no room need not cross.
-        let room = if self.border.is_some() { current.lender.room(asked, destination) } else { Ok(asked) };
+        let room = if self.boundary.is_some() { current.lender.room(asked, destination) } else { Ok(asked) };
         let Ok(room) = room else {
             self.evict("broke its rings");
             return 0;
         };
-        let mut border = self.border.as_ref().map(|border| lock(border));
-        let (packets, list) = match &mut border {
-            Some(border) => border.cross(packets, &list[..room], &memory.loans),
+        let mut boundary = self.boundary.as_ref().map(|boundary| lock(boundary));
+        let (packets, list) = match &mut boundary {
+            Some(boundary) => boundary.cross(packets, &list[..room], &memory.loans),
             None => (packets, list),
         };
         let result = current.lender.lend(&memory.loans, packets, list, destination);
@@ -215,16 +217,16 @@ impl ProcessLink {
             match &self.seat.party {
                 // Whoever has most of what is inside is in the way of all.
                 Some((party, _)) if lent == 0 && party.is_full() => party.note_crowded(),
-                _ if lent == 0 => self.seat.vitals.note_crowded(),
+                _ if lent == 0 => self.seat.member.vitals.note_crowded(),
                 _ => {}
             }
         }
-        if let Some(border) = &mut border {
-            border.retract(lent);
-            self.copied += border.take_copied();
-            self.shared = border.has_shown();
+        if let Some(boundary) = &mut boundary {
+            boundary.retract(lent);
+            self.copied += boundary.take_copied();
+            self.shared = boundary.has_shown();
         }
-        drop(border);
+        drop(boundary);
         match result {
             Ok((_, true)) => current.lender.wake(),
             Ok((_, false)) => {}
@@ -238,7 +240,7 @@ impl ProcessLink {
     fn evict(&mut self, what: &str) {
         if !std::mem::replace(&mut self.evicted, true) {
             self.seat.evict(what.into());
-            self.bell.ring();
+            self.doorbell.ring();
         }
     }
 
@@ -250,7 +252,7 @@ impl ProcessLink {
         let (mut went, mut is_full, mut sound) = (0, false, true);
         for way in party.ways.iter().filter(|way| way.from.0 == member) {
             let (current, verdicts, seat) = (&mut self.current, &mut self.verdicts, &self.seat);
-            let (border, copied) = (self.border.as_deref(), &mut self.copied);
+            let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
             let turn = way.turn(|ring| {
                 let Some(current) = current else { return };
                 // Seldom: while the reader is not there.
@@ -258,7 +260,7 @@ impl ProcessLink {
                     let (count, taken) =
                         current.lender.take_from(ring, way.from.1, &memory.loans, packets, verdicts);
                     sound &= taken.is_ok();
-                    *copied += receive(seat, border, &mut packets[..count], &verdicts[..count], fates);
+                    *copied += receive(seat, boundary, &mut packets[..count], &verdicts[..count], fates);
                 });
             });
             if turn.passed > 0 {
@@ -270,9 +272,9 @@ impl ProcessLink {
                 None => {}
                 Some(Culprit::Producer) => sound = false,
                 Some(Culprit::Consumer) => {
-                    if let Some(reader) = party.seat(way.to.0) {
+                    if let Some(reader) = party.member(way.to.0) {
                         reader.evict("broke its rings".into());
-                        self.bell.ring();
+                        self.doorbell.ring();
                     }
                 }
             }
@@ -287,7 +289,7 @@ impl ProcessLink {
             {
                 let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
                 self.seat.say(ToNf::Direct { way, input, claims, index }, file);
-                self.bell.ring();
+                self.doorbell.ring();
             }
             let came = way.came();
             current.lender.note_passed(came - std::mem::replace(seen, came), 0);
@@ -297,7 +299,7 @@ impl ProcessLink {
         let stats = current.lender.stats();
         // One that waits for room at another has nothing to answer for.
         let held = if is_full { 0 } else { current.lender.held() + waiting };
-        self.seat.vitals.note(current.lender.given_back() + stats.went, held);
+        self.seat.member.vitals.note(current.lender.given_back() + stats.went, held);
         if !sound {
             self.evict("broke its rings");
         }
@@ -307,18 +309,18 @@ impl ProcessLink {
     fn take_back(&mut self, out: &mut Backs) {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
         let (verdicts, seat, copied) = (&mut self.verdicts, &self.seat, &mut self.copied);
-        let border = self.border.as_deref();
+        let boundary = self.boundary.as_deref();
         let (mut granted, mut sound) = (0, true);
         out.fill(verdicts.len(), |packets, fates| {
             let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
             let verdicts = &verdicts[..count];
             granted = verdicts.iter().filter(|verdict| verdict.granted).count();
             sound = taken.is_ok();
-            *copied += receive(seat, border, &mut packets[..count], verdicts, fates);
+            *copied += receive(seat, boundary, &mut packets[..count], verdicts, fates);
         });
         self.granted = self.granted.saturating_sub(granted);
         if self.seat.party.is_none() {
-            self.seat.vitals.note(current.lender.given_back(), current.lender.held());
+            self.seat.member.vitals.note(current.lender.given_back(), current.lender.held());
         }
         if current.lender.bad_claims() > MOST_BAD {
             let what = worst(&current.lender.stats());
@@ -334,29 +336,29 @@ fn entrances(party: &Party, member: u8) -> impl Iterator<Item = &Arc<Way>> {
     party.ways.iter().filter(move |way| way.to.0 == member)
 }
 
-fn lock(border: &Mutex<Border>) -> MutexGuard<'_, Border> {
-    border.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+fn lock(boundary: &Mutex<Boundary>) -> MutexGuard<'_, Boundary> {
+    boundary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Adds what became of packets that came back, which are the originals behind it; copies that were made for that.
 fn receive(
     seat: &Seat,
-    border: Option<&Mutex<Border>>,
+    boundary: Option<&Mutex<Boundary>>,
     packets: &mut [Packet],
     verdicts: &[Verdict],
     fates: &mut Vec<Fate>,
 ) -> u64 {
     let start = fates.len();
     fates.extend(verdicts.iter().map(|verdict| fate(seat, verdict)));
-    let Some(mut border) = border.map(lock) else { return 0 };
-    if border.is_taps() {
+    let Some(mut boundary) = boundary.map(lock) else { return 0 };
+    if boundary.is_taps() {
         fates[start..].fill(Fate::Unused);
         return 0;
     }
-    if !border.leave(packets, &fates[start..]) {
+    if !boundary.leave(packets, &fates[start..]) {
         fates.truncate(start);
     }
-    border.take_copied()
+    boundary.take_copied()
 }
 
 /// Takes everything out of a ring whose writer will never write again, as far as its index can be.
@@ -433,12 +435,12 @@ fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
 impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
         self.seat.want(true);
-        self.bell.ring();
+        self.doorbell.ring();
         let start = Instant::now();
         let (end, mut told) = (start + START_PATIENCE, false);
         while !self.seat.has_news() {
             if start.elapsed() > SAY_AFTER && !std::mem::replace(&mut told, true) {
-                self.say_that_it_waits(PATIENCE.saturating_sub(start.elapsed()));
+                self.say_that_it_waits(READY_PATIENCE.saturating_sub(start.elapsed()));
             }
             if let Some(why) = self.seat.told().failure.clone() {
                 return Err(why);
@@ -526,7 +528,7 @@ impl NfLink for ProcessLink {
             self.seat.tell(format!("NF `{}` was down when the run ended", self.seat.spec.name));
         }
         self.seat.want(false);
-        self.bell.ring();
+        self.doorbell.ring();
         let end = Instant::now() + STOP_PATIENCE;
         while self.seat.state() != State::Stopped || self.seat.has_news() {
             // It may wait for room in the ring.

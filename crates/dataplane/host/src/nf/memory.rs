@@ -1,14 +1,12 @@
 //! Packet memory that NFs share.
 
+use super::rings::RING_CLAIMS;
 use shm::ShmError;
 use shm::lend::Loans;
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-
-/// Claims that a ring of an NF holds.
-pub const RING_CLAIMS: u32 = 1024;
 
 /// Slots for each NF of a trust group that has memory of its own: two rings full, what it makes and what it keeps.
 const SLOTS_PER_NF: u32 = 4 * RING_CLAIMS;

@@ -1,53 +1,58 @@
 //! NFs in processes of their own, over shared packet memory and rings.
 //!
 //! - [`seat`]: the place of an NF in a chain, shared by the two who look after it
-//! - [`supervisor`]: has processes started (`start`), shakes hands (see the crate `nf`), watches and ends them
+//! - [`supervisor`]: has processes started ([`process`]), shakes hands (see the crate `nf`), watches and ends them
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
 //! - [`party`]: NFs that hand packets to each other without the host; `parties`: which those are
-//! - [`memory`]: the packet memory that is lent out of; `border`: how packets cross into a trust group's own
+//! - [`memory`]: the packet memory that is lent out of; `boundary`: how packets cross into a trust group's own
 //! - `neighbours`: what processes want to know of theirs, and are told
 //! - [`peer`]: who connected to a socket
 //! - [`handlers`]: handlers of what runs in processes
-//! - `log`: keeps what processes write; `vital`: whether they live
+//! - `log`: keeps what processes write; `watchdog`: whether they live
 //! - [`container`]: those that run in containers
 //! - [`child`]: the process of an NF that is a Click configuration: this program again; [`brief`]: what it is told
 //!
 //! Any program that links the crate `nf` or its C library can be an NF.
 
-mod border;
+mod boundary;
 pub mod brief;
+mod calls;
 pub mod child;
 pub mod container;
 mod cores;
+pub mod doorbell;
 pub mod handlers;
+mod handshake;
 pub mod link;
-mod log;
+pub mod log;
+mod member;
 pub mod memory;
 mod neighbours;
 mod parties;
 pub mod party;
 pub mod peer;
+pub mod process;
+mod rings;
 pub mod seat;
 #[cfg(test)]
 mod simulation;
-mod start;
 pub mod supervisor;
-mod vital;
+mod watchdog;
 
 pub use brief::Brief;
 pub use cores::keep_off;
+pub use log::NfOutput;
 pub use parties::Parties;
-pub use seat::{Command, NfOutput, NfSpec, Rights, Seat, State, Terms, WhenDown};
+pub use seat::{Command, NfSpec, Rights, Seat, State, Terms, WhenDown};
 pub use supervisor::Supervisor;
 
 use crate::assemble::{AssembleError, Options, assemble};
 use crate::chain::{Body, Chain, Program, instances};
 use crate::services::PortOpener;
+use confine::program;
 use diag::Diagnostics;
 use element::configure::Direction;
 use port::{MemoryPort, Port};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 /// Records the mistakes of all NFs that run in processes of their own: those would find them only when they
 /// are started.
@@ -79,46 +84,26 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
     Ok(())
 }
 
-/// Whether a file is there and can be run.
-fn runs(path: &Path) -> std::io::Result<bool> {
-    let found = std::fs::metadata(path)?;
-    Ok(found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-/// Whether a program is named without a folder, and so looked for as shells do.
-fn is_bare(program: &Path) -> bool {
-    program.components().count() == 1 && !program.has_root()
-}
-
-/// The file of a program; a bare name is looked for along PATH.
-fn find_program(program: &Path) -> Option<PathBuf> {
-    if !is_bare(program) {
-        return Some(program.to_path_buf());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| runs(file).unwrap_or(false))
-}
-
 /// Whether there is such a program.
-fn check_program(nf: &str, program: &Program, diags: &mut Diagnostics) {
-    let shown = program.path.display();
-    if is_bare(&program.path) {
-        if find_program(&program.path).is_none() {
+fn check_program(nf: &str, of: &Program, diags: &mut Diagnostics) {
+    let shown = of.path.display();
+    if program::is_bare(&of.path) {
+        if program::find(&of.path).is_none() {
             diags
-                .error(program.span, format!("there is no program `{shown}` for NF `{nf}` along PATH"))
+                .error(of.span, format!("there is no program `{shown}` for NF `{nf}` along PATH"))
                 .help("write its path, relative to the chain file and with a `/` in it");
         }
         return;
     }
-    match runs(&program.path) {
+    match program::is_executable(&of.path) {
         Ok(true) => {}
         Ok(false) => {
             let message = format!("{shown}, which is NF `{nf}`, is no file that can be run");
-            diags.error(program.span, message).help("name a program that links the SDK");
+            diags.error(of.span, message).help("name a program that links the SDK");
         }
         Err(error) => {
             diags
-                .error(program.span, format!("there is no program {shown} for NF `{nf}`: {error}"))
+                .error(of.span, format!("there is no program {shown} for NF `{nf}`: {error}"))
                 .help("build it first, or correct the path, which is relative to the chain file");
         }
     }

@@ -8,16 +8,16 @@
 //! To the books of loans a party is one holder. Who of it has a packet when one of them dies is known from the rings:
 //! a packet that another has, or that lies in a ring to another, is not the dead one's ([`Party::others`]).
 
-use super::border::Border;
-use super::memory::RING_CLAIMS;
-use super::seat::{Rings, Seat};
+use super::boundary::Boundary;
+use super::member::MemberState;
+use super::rings::{RING_CLAIMS, Rings};
 use nf::message::noted;
 use shm::lend::{Inside, Loans};
 use shm::page::Page;
 use shm::ring::{Claim, Consumer, Culprit, Mapped, RingFile, Witness, standing};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// The most NFs of a party.
 pub const MOST_MEMBERS: usize = 64;
@@ -32,7 +32,7 @@ pub type Stop = (u8, u16);
 /// The party.
 #[derive(Debug)]
 pub struct Party {
-    seats: Vec<OnceLock<Weak<Seat>>>,
+    members: Vec<OnceLock<Arc<MemberState>>>,
     /// Between whom packets go.
     pub ways: Vec<Arc<Way>>,
     /// Its number as a holder of slots.
@@ -42,7 +42,7 @@ pub struct Party {
     notes: OnceLock<Page>,
     /// The rings between the host and each member that lives.
     rings: Mutex<Vec<Option<[Mapped; 2]>>>,
-    border: OnceLock<Arc<Mutex<Border>>>,
+    boundary: OnceLock<Arc<Mutex<Boundary>>>,
 }
 
 /// From an output of one NF to an input of another.
@@ -133,26 +133,26 @@ impl Party {
             })
         };
         Party {
-            seats: (0..members).map(|_| OnceLock::new()).collect(),
+            members: (0..members).map(|_| OnceLock::new()).collect(),
             ways: (0..).zip(ways).map(way).collect(),
             holder: OnceLock::new(),
             inside: OnceLock::new(),
             notes: OnceLock::new(),
             rings: Mutex::new(vec![None; members]),
-            border: OnceLock::new(),
+            boundary: OnceLock::new(),
         }
     }
 
-    /// Notes the seat of a member.
-    pub fn seat_member(&self, member: u8, seat: &Arc<Seat>) {
-        if let Some(place) = self.seats.get(usize::from(member)) {
-            let _ = place.set(Arc::downgrade(seat));
+    /// Notes the state of a member.
+    pub fn set_member(&self, member: u8, state: Arc<MemberState>) {
+        if let Some(place) = self.members.get(usize::from(member)) {
+            let _ = place.set(state);
         }
     }
 
-    /// The seat of a member.
-    pub fn seat(&self, member: u8) -> Option<Arc<Seat>> {
-        self.seats.get(usize::from(member))?.get()?.upgrade()
+    /// The state of a member.
+    pub fn member(&self, member: u8) -> Option<&MemberState> {
+        self.members.get(usize::from(member))?.get().map(Arc::as_ref)
     }
 
     /// Whether all is there that may be inside it.
@@ -162,9 +162,9 @@ impl Party {
 
     /// Notes that packets found no room, with the member that has most of them.
     pub fn note_crowded(&self) {
-        let seats = (0..self.seats.len()).filter_map(|member| self.seat(member as u8));
-        if let Some(seat) = seats.max_by_key(|seat| seat.vitals.held()) {
-            seat.vitals.note_crowded();
+        let members = self.members.iter().filter_map(OnceLock::get);
+        if let Some(member) = members.max_by_key(|member| member.vitals.held()) {
+            member.vitals.note_crowded();
         }
     }
 
@@ -176,7 +176,7 @@ impl Party {
     /// What is inside it, of which each NF may have `quota`. All of it together fits into one ring, so that none
     /// is ever full for long.
     pub fn inside(&self, quota: u64) -> Arc<Inside> {
-        let most = (quota * self.seats.len() as u64).min(u64::from(RING_CLAIMS));
+        let most = (quota * self.members.len() as u64).min(u64::from(RING_CLAIMS));
         Arc::clone(self.inside.get_or_init(|| Arc::new(Inside::new(most))))
     }
 
@@ -194,8 +194,8 @@ impl Party {
     }
 
     /// Where packets cross into the group's memory, which `make` makes the first time.
-    pub fn border(&self, make: impl FnOnce() -> Border) -> Arc<Mutex<Border>> {
-        Arc::clone(self.border.get_or_init(|| Arc::new(Mutex::new(make()))))
+    pub fn boundary(&self, make: impl FnOnce() -> Boundary) -> Arc<Mutex<Boundary>> {
+        Arc::clone(self.boundary.get_or_init(|| Arc::new(Mutex::new(make()))))
     }
 
     /// A member's process is there, with these rings; or is gone.

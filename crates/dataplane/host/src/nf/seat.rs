@@ -4,10 +4,12 @@
 //! and buries what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
 //! waits for the other on the packet path: each looks at one word.
 
-use super::handlers::Calls;
+use super::calls::Calls;
+use super::log::{LogBuffer, NfOutput};
+use super::member::MemberState;
 use super::memory::Memory;
 use super::party::Party;
-use super::vital::Vitals;
+use super::rings::Rings;
 pub use crate::chain::{Access, Rights, Terms, WhenDown};
 use crate::chain::{Body, ProcessNf, Program};
 use nf::ends::FIRST_COUNTER;
@@ -18,13 +20,9 @@ use rustix::fd::OwnedFd;
 use shm::lend::Lender;
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-
-/// The rings of an NF: packets to it, packets from it, empty slots to it.
-pub type Rings = RingFile<3>;
 
 /// An NF that does not run as elements of this process.
 #[derive(Clone, Debug, Default)]
@@ -77,16 +75,6 @@ impl NfSpec {
         let command = Command { program: path, arguments, folder: PathBuf::new() };
         NfSpec::of(nf, Some(command), program.config.clone().into_bytes(), burst, output)
     }
-}
-
-/// Where what a process writes goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum NfOutput {
-    /// To this process's standard error.
-    #[default]
-    Inherit,
-    /// Into the log of its seat.
-    Log,
 }
 
 /// How to start the process of an NF.
@@ -169,7 +157,7 @@ pub struct Seat {
     /// What the supervisor is to say to the process, with a descriptor.
     to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
     /// Handlers that are called.
-    pub(super) calls: Calls,
+    pub(crate) calls: Calls,
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
     holder: OnceLock<Option<u16>>,
     news: AtomicU8,
@@ -177,9 +165,6 @@ pub struct Seat {
     state: AtomicU8,
     /// Whether a process is wanted.
     wanted: AtomicBool,
-    /// Why the link wants the process ended.
-    evicted: Mutex<Option<String>>,
-    has_evicted: AtomicBool,
     /// The link has collected what the last process held.
     buried: AtomicBool,
     restarts: AtomicU64,
@@ -188,8 +173,10 @@ pub struct Seat {
     pid: AtomicU64,
     /// The NF asks for the end of the run.
     over: AtomicBool,
-    /// What moves.
-    pub(super) vitals: Vitals,
+    /// What a group of NFs may know of it.
+    pub(crate) member: Arc<MemberState>,
+    /// The last lines that its processes wrote.
+    pub log: Arc<LogBuffer>,
     told: Mutex<Told>,
     /// Drops by the reasons that the NF named, over all its processes. Written by the link alone.
     drops: [AtomicU64; MOST_REASONS],
@@ -225,16 +212,7 @@ pub struct Told {
     pub not_enforced: Vec<String>,
     /// Why a tap is shown copies, where it is.
     pub why_copies: Option<String>,
-    /// The last lines that it wrote.
-    pub log: VecDeque<String>,
-    /// Lines that it wrote in all.
-    pub logged: u64,
 }
-
-/// Lines of a log that are kept.
-const LOG_LINES: usize = 2000;
-/// Bytes of a line that are kept.
-const LINE_BYTES: usize = 2000;
 
 impl Seat {
     /// For an NF of a worker; each has another number.
@@ -254,14 +232,13 @@ impl Seat {
             came: Mutex::default(),
             state: AtomicU8::new(State::Stopped as u8),
             wanted: AtomicBool::new(false),
-            evicted: Mutex::default(),
-            has_evicted: AtomicBool::new(false),
             buried: AtomicBool::new(true),
             restarts: AtomicU64::new(0),
             hopeless: AtomicBool::new(false),
             pid: AtomicU64::new(0),
             over: AtomicBool::new(false),
-            vitals: Vitals::default(),
+            member: Arc::default(),
+            log: Arc::default(),
             told: Mutex::default(),
             drops: std::array::from_fn(|_| AtomicU64::new(0)),
             visitor: Mutex::default(),
@@ -274,9 +251,10 @@ impl Seat {
         Seat { stations, ..self }
     }
 
-    /// As a member of a party.
+    /// As a member of a party, which is told.
     #[must_use]
     pub fn in_party(self, party: Arc<Party>, member: u8) -> Seat {
+        party.set_member(member, Arc::clone(&self.member));
         Seat { party: Some((party, member)), ..self }
     }
 
@@ -434,18 +412,6 @@ impl Seat {
         }
     }
 
-    /// Keeps a line that it wrote, or that is told of it.
-    pub fn log(&self, mut line: String) {
-        let end = (0..=LINE_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
-        line.truncate(end.unwrap_or(0));
-        let mut told = self.told();
-        if told.log.len() >= LOG_LINES {
-            told.log.pop_front();
-        }
-        told.log.push_back(line);
-        told.logged += 1;
-    }
-
     /// Hands a process over to the link; the supervisor's.
     pub fn hand_over(&self, incarnation: Incarnation) {
         // What was meant for the last one is not for this.
@@ -486,15 +452,11 @@ impl Seat {
 
     /// Asks the supervisor to end the process at once; the link's.
     pub fn evict(&self, why: String) {
-        *self.evicted.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
-        self.has_evicted.store(true, Ordering::Release);
+        self.member.evict(why);
     }
 
     /// Why the process is to be ended, when it is; the supervisor's.
     pub fn take_eviction(&self) -> Option<String> {
-        if !self.has_evicted.swap(false, Ordering::AcqRel) {
-            return None;
-        }
-        self.evicted.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        self.member.take_eviction()
     }
 }

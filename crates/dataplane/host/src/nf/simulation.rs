@@ -1,11 +1,12 @@
 //! NFs of a party, all in this process, that take, keep, give and die at random moments: the links must never lose a
 //! slot, never take one from an NF that lives, and count each packet once.
 
+use super::handshake::welcome;
 use super::link::ProcessLink;
 use super::memory::Memory;
 use super::party::{Party, Stop};
+use super::process::Launchers;
 use super::seat::{NfSpec, Seat};
-use super::start::welcome;
 use super::supervisor::Supervisor;
 use element::nf::{Backs, Fate, NfLink};
 use nf::ends::{Ends, Lent};
@@ -85,7 +86,7 @@ impl Chain {
     fn new() -> Chain {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(Region::create(options).expect("memory"));
-        let supervisor = Supervisor::start().expect("a thread");
+        let supervisor = Supervisor::start(Launchers::default()).expect("a thread");
         let party = Arc::new(Party::new(MEMBERS, &WAYS));
         let memory = Arc::new(OnceLock::new());
         assert!(memory.set(Memory::new(Arc::clone(shared.region()), MEMBERS)).is_ok());
@@ -100,9 +101,8 @@ impl Chain {
             };
             let seat = Seat::new(spec, 0, member as u32, Arc::clone(&memory));
             let seat = Arc::new(seat.in_party(Arc::clone(&party), member as u8));
-            party.seat_member(member as u8, &seat);
             seat.want(true);
-            let link = ProcessLink::new(Arc::clone(&seat), supervisor.bell(), Arc::default());
+            let link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
             Lane { seat, link, nf: None, held: 0 }
         };
         let lanes = (0..MEMBERS).map(lane).collect();

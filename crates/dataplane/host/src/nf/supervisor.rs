@@ -3,29 +3,29 @@
 //! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is
 //! over when the kernel says so of all that it started; only then is the link told to collect what it held.
 
-use super::container::{Contained, MEMORY_BYTES};
-use super::handlers::{NfHandlers, Open};
+use super::calls::Open;
+use super::doorbell::Doorbell;
+use super::handlers::NfHandlers;
+use super::handshake::welcome;
 use super::log;
 use super::neighbours::{self, Wishes};
+use super::process::{
+    LaunchError, Launched, Launchers, MEMORY_BYTES, NfProcess, READY_PATIENCE, has_ended, receive,
+};
 use super::seat::{Incarnation, Seat, State};
-use super::start::{Start, receive, spawn, welcome};
-use super::vital::{Running, Watch};
-use confine::{Confined, Finding};
+use super::watchdog::{Running, Watch};
 use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
 use nf::socket::Socket;
 use port::interface::Interface;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a process may take until it is ready.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// What a program may lack that says nothing.
 const NO_SDK: &str = "does it link the SDK, and call it?";
 /// How long a process may take to end when it is asked to.
@@ -66,50 +66,40 @@ pub struct Supervisor {
 #[derive(Debug)]
 struct Shared {
     seats: Mutex<Vec<Arc<Seat>>>,
-    /// Written to when something is to be done at once.
-    bell: OwnedFd,
+    /// Rung when something is to be done at once.
+    doorbell: Doorbell,
     end: AtomicBool,
 }
 
-/// Wakes the supervisor: for those who changed what is wanted of a seat.
-#[derive(Clone, Debug)]
-pub struct Bell(Arc<Shared>);
-
-impl Bell {
-    /// Rings.
-    pub fn ring(&self) {
-        let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
-    }
-}
-
 impl Supervisor {
-    /// Starts the thread.
+    /// Starts the thread, which has processes started by these.
     ///
     /// # Errors
     ///
     /// When the system refuses a thread or a descriptor.
-    pub fn start() -> std::io::Result<Supervisor> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let shared = Arc::new(Shared { seats: Mutex::default(), bell, end: AtomicBool::new(false) });
+    pub fn start(launchers: Launchers) -> std::io::Result<Supervisor> {
+        let doorbell = Doorbell::new()?;
+        let shared = Arc::new(Shared { seats: Mutex::default(), doorbell, end: AtomicBool::new(false) });
         let own = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("supervisor".into()).spawn(move || run(&own))?;
+        let thread =
+            std::thread::Builder::new().name("supervisor".into()).spawn(move || run(&own, &launchers))?;
         Ok(Supervisor { shared, thread: Some(thread) })
     }
 
     /// Looks after a seat from now on.
     pub fn add(&self, seat: Arc<Seat>) {
         self.shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(seat);
-        self.bell().ring();
+        self.doorbell().ring();
     }
 
-    /// Its bell.
-    pub fn bell(&self) -> Bell {
-        Bell(Arc::clone(&self.shared))
+    /// Its doorbell: for those who changed what is wanted of a seat.
+    pub fn doorbell(&self) -> Doorbell {
+        self.shared.doorbell.clone()
     }
 
     /// The handlers of what sits there now.
     pub fn handlers(&self) -> NfHandlers {
-        NfHandlers::new(self.seats(), self.bell())
+        NfHandlers::new(self.seats(), self.doorbell())
     }
 
     /// The seats.
@@ -121,7 +111,7 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.shared.end.store(true, Ordering::Release);
-        self.bell().ring();
+        self.doorbell().ring();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -136,7 +126,7 @@ struct Watched {
     /// When to start anew.
     start_at: Option<Instant>,
     /// Starts it.
-    starting: Option<JoinHandle<Start>>,
+    starting: Option<JoinHandle<Result<Launched, LaunchError>>>,
     /// Whether a process has been started before.
     started: bool,
     /// The wait after the last eviction.
@@ -149,13 +139,11 @@ struct Watched {
     wishes: Wishes,
 }
 
-pub(super) struct Process {
-    body: Body,
+struct Process {
+    body: Box<dyn NfProcess>,
     /// Its number.
     pid: u64,
-    /// Readable once the process has ended.
-    pidfd: Option<OwnedFd>,
-    /// The same of the first process in a container, until it has: what started it ends later.
+    /// Readable once the first process in a container has ended, until it has: what started it ends later.
     inside: Option<OwnedFd>,
     socket: Socket,
     since: Instant,
@@ -168,88 +156,18 @@ pub(super) struct Process {
     watch: Watch,
 }
 
-pub(super) enum Body {
-    /// Started here, with all rights that this process has.
-    Child(Child),
-    /// Started here, and confined.
-    Confined(Box<Confined>),
-    /// Started here, in a container.
-    Container(Box<Contained>),
-    /// It came by itself: all that is known of it is its descriptor.
-    Visitor,
-}
-
 impl Process {
-    pub(super) fn new(body: Body, pid: u64, pidfd: Option<OwnedFd>, socket: Socket) -> Process {
+    fn new(body: Box<dyn NfProcess>, pid: u64, socket: Socket) -> Process {
         let since = Instant::now();
         let (stage, watch) = (Stage::Spawned, Watch::new(since));
         let (deaf_since, heard, calls) = (None, (0, since), Open::default());
-        Process { body, pid, pidfd, inside: None, socket, since, stage, deaf_since, heard, calls, watch }
+        Process { body, pid, inside: None, socket, since, stage, deaf_since, heard, calls, watch }
     }
 
-    /// Ends it at once.
-    fn kill(&mut self) {
-        let _ = match (&mut self.body, &self.pidfd) {
-            (Body::Child(child), _) => child.kill().ok(),
-            (Body::Confined(confined), _) => confined.kill_all().ok(),
-            (Body::Container(contained), _) => {
-                contained.kill();
-                None
-            }
-            (Body::Visitor, Some(pidfd)) => {
-                rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL).ok()
-            }
-            (Body::Visitor, None) => None,
-        };
-    }
-
-    /// How it ended, in words; `None` while it runs.
-    fn ended(&mut self) -> Option<String> {
-        match &mut self.body {
-            Body::Child(child) => match child.try_wait() {
-                Ok(None) => None,
-                Ok(Some(status)) => Some(status.to_string()),
-                Err(error) => Some(error.to_string()),
-            },
-            Body::Confined(confined) => match confined.try_wait() {
-                Ok(None) => None,
-                Ok(Some(status)) => Some(match confined.finding() {
-                    Some(Finding::Other(finding)) => format!("{status}: {finding}"),
-                    Some(Finding::OutOfMemory) | None => status.to_string(),
-                }),
-                Err(error) => Some(error.to_string()),
-            },
-            Body::Container(contained) => contained.ended(),
-            Body::Visitor => {
-                let pidfd = self.pidfd.as_ref()?;
-                let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-                let ended = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now));
-                ended.is_ok_and(|ended| ended > 0).then(|| "it went away".into())
-            }
-        }
-    }
-}
-
-impl Process {
     /// Looks how a container's first process ended, as soon as it has: that is soon not known any more.
     fn look_inside(&mut self) {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let has_ended = |inside: &OwnedFd| {
-            poll(&mut [PollFd::new(inside, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
-        };
-        if self.inside.take_if(|inside| has_ended(inside)).is_some()
-            && let Body::Container(contained) = &mut self.body
-        {
-            contained.look_at_memory();
-        }
-    }
-
-    /// Whether the kernel ended it because it used more memory than it may; known once it has ended.
-    fn ran_out_of_memory(&self) -> bool {
-        match &self.body {
-            Body::Confined(confined) => confined.finding() == Some(&Finding::OutOfMemory),
-            Body::Container(contained) => contained.ran_out_of_memory(),
-            Body::Child(_) | Body::Visitor => false,
+        if self.inside.take_if(|inside| has_ended(inside)).is_some() {
+            self.body.observe_memory();
         }
     }
 }
@@ -275,7 +193,7 @@ enum Stage {
     Gone,
 }
 
-fn run(shared: &Shared) {
+fn run(shared: &Shared, launchers: &Launchers) {
     let (mut watched, mut stations): (Vec<Watched>, Vec<Arc<Interface>>) = (vec![], vec![]);
     while !shared.end.load(Ordering::Acquire) {
         let seats = shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
@@ -300,7 +218,7 @@ fn run(shared: &Shared) {
                 watched.iter_mut().for_each(|one| one.wishes.note(&one.seat, station, &news));
             }
         }
-        watched.iter_mut().for_each(Watched::step);
+        watched.iter_mut().for_each(|one| one.step(launchers));
         await_something(shared, &watched, stations.iter().any(|station| station.is_resolving()));
     }
     for one in &mut watched {
@@ -308,13 +226,8 @@ fn run(shared: &Shared) {
             std::thread::sleep(TURN);
         }
         if let Some(mut process) = one.process.take() {
-            process.kill();
-            match &mut process.body {
-                Body::Child(child) => drop(child.wait()),
-                Body::Confined(confined) => drop(confined.wait(GRACE)),
-                Body::Container(contained) => contained.wait(GRACE),
-                Body::Visitor => {}
-            }
+            process.body.kill();
+            process.body.wait(GRACE);
         }
     }
     // Nobody writes any more. Standard error itself may hang.
@@ -326,9 +239,9 @@ fn run(shared: &Shared) {
     }
 }
 
-/// Waits until a process says something or ends, the bell rings, or it is time to look.
+/// Waits until a process says something or ends, the doorbell rings, or it is time to look.
 fn await_something(shared: &Shared, watched: &[Watched], resolving: bool) {
-    let mut polls = vec![PollFd::new(&shared.bell, PollFlags::IN)];
+    let mut polls = vec![PollFd::new(&shared.doorbell, PollFlags::IN)];
     let mut busy = resolving;
     for one in watched {
         busy |= one.wishes.is_behind();
@@ -341,26 +254,25 @@ fn await_something(shared: &Shared, watched: &[Watched], resolving: bool) {
         if let Some(inside) = &process.inside {
             polls.push(PollFd::new(inside, PollFlags::IN));
         }
-        if let Some(pidfd) = process.pidfd.as_ref().filter(|_| !matches!(process.stage, Stage::Gone)) {
-            polls.push(PollFd::new(pidfd, PollFlags::IN));
+        if let Some(pidfd) = process.body.pidfd().filter(|_| !matches!(process.stage, Stage::Gone)) {
+            polls.push(PollFd::from_borrowed_fd(pidfd, PollFlags::IN));
         }
     }
     let timeout = Timespec::try_from(if busy { TURN } else { IDLE_TURN }).ok();
     let _ = poll(&mut polls, timeout.as_ref());
-    let mut rings = [0; 8];
-    let _ = rustix::io::read(&shared.bell, &mut rings);
+    shared.doorbell.clear();
 }
 
 impl Watched {
     /// Does what is to be done now.
-    fn step(&mut self) {
+    fn step(&mut self, launchers: &Launchers) {
         self.hear();
         self.look_after();
         if !self.process.as_ref().is_some_and(|process| matches!(process.stage, Stage::Up)) {
             self.seat.calls.forget();
         }
         if self.process.is_none() {
-            self.start_when_wanted();
+            self.start_when_wanted(launchers);
         }
     }
 
@@ -418,9 +330,7 @@ impl Watched {
         match message {
             FromNf::Hello(hello) if matches!(process.stage, Stage::Spawned) => {
                 // What was started is the runtime. What speaks runs.
-                if let Body::Container(contained) = &process.body
-                    && let Some(pid) = contained.inside()
-                {
+                if let Some(pid) = process.body.init_pid() {
                     process.pid = pid;
                     process.inside = pidfd_of(pid);
                     self.seat.set_pid(pid);
@@ -473,7 +383,7 @@ impl Watched {
         if matches!(process.stage, Stage::Gone | Stage::Killed) {
             return;
         }
-        process.kill();
+        process.body.kill();
         process.stage = Stage::Killed;
         self.penalty = (2 * self.penalty).clamp(PENALTY.0, PENALTY.1);
         // In words of the host's own: told however much the NF said.
@@ -488,7 +398,7 @@ impl Watched {
         }
         let beats = self.seat.told().page.as_ref().map_or(0, |page| page.load(HEARTBEAT));
         let running = || Running::of(process.pid);
-        if let Some(why) = process.watch.look(Instant::now(), &self.seat.vitals, beats, running) {
+        if let Some(why) = process.watch.look(Instant::now(), &self.seat.member.vitals, beats, running) {
             self.evict(why);
         }
     }
@@ -526,9 +436,9 @@ impl Watched {
                 }
                 return;
             }
-            Stage::Spawned | Stage::Welcomed(_) if process.since.elapsed() > PATIENCE => {
-                process.kill();
-                let (name, seconds) = (&self.seat.spec.name, PATIENCE.as_secs());
+            Stage::Spawned | Stage::Welcomed(_) if process.since.elapsed() > READY_PATIENCE => {
+                process.body.kill();
+                let (name, seconds) = (&self.seat.spec.name, READY_PATIENCE.as_secs());
                 let why = match process.stage {
                     Stage::Spawned => {
                         format!("NF `{name}` said no hello in {seconds} s and was ended: {NO_SDK}")
@@ -538,7 +448,7 @@ impl Watched {
                 self.fail(why);
             }
             Stage::Ending(since) if since.elapsed() > GRACE => {
-                process.kill();
+                process.body.kill();
                 process.stage = Stage::Killed;
             }
             // Whoever does not listen any more has failed.
@@ -553,8 +463,8 @@ impl Watched {
             _ => {}
         }
         let Some(process) = &mut self.process else { return };
-        let Some(mut status) = process.ended() else { return };
-        if process.ran_out_of_memory() {
+        let Some(mut status) = process.body.exit_status() else { return };
+        if process.body.out_of_memory() {
             let why = self.out_of_memory();
             status = format!("{status}: {why}");
             // In words of the host's own.
@@ -580,7 +490,7 @@ impl Watched {
     fn bury(&mut self, status: &str) {
         let Some(process) = &mut self.process else { return };
         let name = &self.seat.spec.name;
-        self.seat.log(format!("-- ended: {status}"));
+        self.seat.log.push(format!("-- ended: {status}"));
         self.seat.set_pid(0);
         // Its counters stay readable until the next process brings its own.
         let was_up =
@@ -593,12 +503,10 @@ impl Watched {
             self.penalty = Duration::ZERO;
         }
         if matches!(process.stage, Stage::Spawned | Stage::Welcomed(_)) {
-            let hint = match (&process.stage, &process.body) {
+            let hint = match &process.stage {
                 // The runtime has said why.
-                (_, Body::Container(contained)) if contained.was_refused() => "",
-                (Stage::Spawned, _) => {
-                    "; it said no hello: what it wrote says why, or it does not link the SDK"
-                }
+                _ if process.body.refused() => "",
+                Stage::Spawned => "; it said no hello: what it wrote says why, or it does not link the SDK",
                 _ => "; what it wrote says why",
             };
             let mut told = self.seat.told();
@@ -624,7 +532,7 @@ impl Watched {
         self.back_off = (2 * self.back_off).min(BACK_OFF.1);
     }
 
-    fn start_when_wanted(&mut self) {
+    fn start_when_wanted(&mut self, launchers: &Launchers) {
         if !self.is_started() {
             return;
         }
@@ -645,11 +553,13 @@ impl Watched {
         self.start_at = None;
         self.seat.told().failure = None;
         if let Some(visitor) = self.seat.take_visitor() {
-            return self.take_in(receive(visitor));
+            let received = receive(visitor).map(|(launched, hello)| (launched, Some(hello)));
+            return self.take_in(received);
         }
         // To make a process takes some milliseconds, in which others may end.
-        let seat = Arc::clone(&self.seat);
-        let start = std::thread::Builder::new().name("nf-starter".into()).spawn(move || spawn(&seat));
+        let (seat, launchers) = (Arc::clone(&self.seat), launchers.clone());
+        let start =
+            std::thread::Builder::new().name("nf-starter".into()).spawn(move || launchers.launch(&seat));
         match start {
             Ok(start) => self.starting = Some(start),
             Err(error) => {
@@ -665,24 +575,22 @@ impl Watched {
             return false;
         }
         let Some(starting) = self.starting.take() else { return true };
-        let started = starting.join().unwrap_or_else(|_| Err("the thread that starts NFs has ended".into()));
-        let started = started.map(|(process, log)| {
-            self.logs.retain(|log| !log.is_finished());
-            self.logs.push(log);
-            (process, None)
-        });
-        self.take_in(started);
+        let started = starting.join().map_err(|_| "the thread that starts NFs has ended".to_string());
+        let started = started.and_then(|started| started.map_err(|error| error.to_string()));
+        self.take_in(started.map(|launched| (launched, None)));
         self.process.is_none()
     }
 
     /// Has a process from now on, or waits for the next.
-    fn take_in(&mut self, started: Result<(Process, Option<Hello>), String>) {
+    fn take_in(&mut self, started: Result<(Launched, Option<Hello>), String>) {
         match started {
-            Ok((process, hello)) => {
-                self.seat.set_pid(process.pid);
+            Ok((Launched { process, pid, socket, log }, hello)) => {
+                self.logs.retain(|log| !log.is_finished());
+                self.logs.extend(log);
+                self.seat.set_pid(pid);
                 self.seat.set_state(State::Starting);
-                self.seat.log(format!("-- started: process {}", process.pid));
-                self.process = Some(process);
+                self.seat.log.push(format!("-- started: process {pid}"));
+                self.process = Some(Process::new(process, pid, socket));
                 hello.into_iter().for_each(|hello| self.answer(FromNf::Hello(hello)));
                 if std::mem::replace(&mut self.started, true) {
                     self.seat.count_restart();

@@ -17,12 +17,14 @@ mod tests;
 pub use port::capture::is_capture_name;
 
 use crate::chain::{
-    Chain, PortDecl, PortKind, ProcessNf, Sink, Source, StationDecl, TrafficDecl, device_direction,
-    device_name,
+    Chain, ExecutionMode, PortDecl, PortKind, ProcessNf, Sink, Source, StationDecl, TrafficDecl,
+    device_direction, device_name,
 };
 use crate::nf;
+use crate::nf::container::ContainerLauncher;
 use crate::nf::link::ProcessLink;
 use crate::nf::memory::Memory;
+use crate::nf::process::Launchers;
 use crate::nf::seat::Access;
 use crate::nf::{NfSpec, Parties, Seat, Supervisor};
 use crate::services::PortOpener;
@@ -496,7 +498,8 @@ impl PortOpener for Ports {
             return Ok(Box::new(nf::link::NoLink));
         };
         if self.supervisor.is_none() {
-            let started = Supervisor::start();
+            let launchers = Launchers::default().with(ExecutionMode::Container, Arc::new(ContainerLauncher));
+            let started = Supervisor::start(launchers);
             self.supervisor = Some(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?);
         }
         let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
@@ -505,15 +508,12 @@ impl PortOpener for Ports {
         let stations = process.stations.iter().map(|name| self.station(name.as_deref()?)).collect();
         let seat = Seat::new(starter(process), worker, number, memory).beside(stations);
         let seat = match self.parties.find(name, worker) {
-            Some((party, member)) => {
-                let seat = Arc::new(seat.in_party(Arc::clone(&party), member));
-                party.seat_member(member, &seat);
-                seat
-            }
-            None => Arc::new(seat),
+            Some((party, member)) => seat.in_party(party, member),
+            None => seat,
         };
+        let seat = Arc::new(seat);
         supervisor.add(Arc::clone(&seat));
-        Ok(Box::new(ProcessLink::new(seat, supervisor.bell(), Arc::clone(&self.interrupted))))
+        Ok(Box::new(ProcessLink::new(seat, supervisor.doorbell(), Arc::clone(&self.interrupted))))
     }
 
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {

@@ -15,7 +15,7 @@ use crate::start::failed;
 use diag::{Diagnostics, SourceMap};
 use host::Report;
 use host::chain::TrafficDecl;
-use host::nf::supervisor::Bell;
+use host::nf::doorbell::Doorbell;
 use host::nf::{Brief, NfOutput, Seat, State, brief};
 use host::ports::Ports;
 use host::running::{Plan, Running};
@@ -216,15 +216,15 @@ impl LiveChain {
     }
 
     /// Wakes whoever looks after NFs in processes; `None` where there are none.
-    pub fn bell(&self) -> Option<Bell> {
-        self.ports.supervisor().map(host::nf::Supervisor::bell)
+    pub fn doorbell(&self) -> Option<Doorbell> {
+        self.ports.supervisor().map(host::nf::Supervisor::doorbell)
     }
 
     /// Asks for the process of an NF, or for its end. Does not wait.
     pub fn want(&self, seat: &Seat, wanted: bool) {
         seat.want(wanted);
-        if let Some(bell) = self.bell() {
-            bell.ring();
+        if let Some(doorbell) = self.doorbell() {
+            doorbell.ring();
         }
     }
 

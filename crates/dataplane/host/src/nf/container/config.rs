@@ -4,10 +4,11 @@
 //! each what Millrace needs of it and, for one that is confined, what a confined process has: no capabilities and none
 //! to be had, a user that owns nothing, the system calls of an ordinary program, namespaces and limits of its own.
 
+use super::bundle::SOCKET;
 use super::identity::Ids;
-use super::runtime::Chosen;
-use super::{SOCKET, place};
-use crate::nf::seat::{Rights, Terms};
+use super::place;
+use crate::chain::{Rights, Terms};
+use crate::nf::process::{MEMORY_BYTES, is_for_all};
 use confine::{Applied, Comparison, Profile, Sockets};
 use oci_spec::OciSpecError;
 use oci_spec::runtime::{
@@ -18,8 +19,7 @@ use oci_spec::runtime::{
 };
 use std::path::PathBuf;
 
-/// What a confined NF has where its chain file does not say: as a confined process has it.
-pub const MEMORY_BYTES: u64 = 1 << 30;
+/// Processes that a confined NF may have, threads included: as a confined process has it.
 pub const PROCESSES: i64 = 256;
 const OPEN_FILES: u64 = 1024;
 const EVEN_SHARE: u32 = 100;
@@ -45,7 +45,7 @@ pub fn of_program(arguments: Vec<String>, user: u32) -> Spec {
     let mut as_user = User::default();
     as_user.set_uid(user).set_gid(user);
     process.set_user(as_user);
-    let environment = std::env::vars().filter(|(name, _)| crate::nf::start::is_for_all(name.as_ref()));
+    let environment = std::env::vars().filter(|(name, _)| is_for_all(name.as_ref()));
     process.set_env(Some(environment.map(|(name, value)| format!("{name}={value}")).collect()));
     let mut root = Root::default();
     root.set_readonly(Some(true));
@@ -273,13 +273,8 @@ fn swap_is_limited() -> bool {
 }
 
 /// What is enforced upon a container, in sentences, and what is not.
-pub fn isolation(
-    terms: &Terms,
-    ids: Ids,
-    chosen: &Chosen,
-    enclosure: &Applied,
-) -> (Vec<String>, Vec<String>) {
-    let mut lines = vec![format!("container: by {}", chosen.runtime.name())];
+pub fn isolation(terms: &Terms, ids: Ids, runtime: &str, enclosure: &Applied) -> (Vec<String>, Vec<String>) {
+    let mut lines = vec![format!("container: by {runtime}")];
     lines.extend(enclosure.measures().iter().map(ToString::to_string));
     let Some(rights) = &terms.rights else {
         let not = "what its config.json says is all there is: the chain file says `confine = false`";

@@ -5,27 +5,23 @@
 //! nothing in its PID namespace runs. What is different: a host that is killed does not end it. It ends by itself
 //! when its socket hangs up, as the SDK has it, and else when the next host tidies up.
 
-use super::place::Folder;
-use super::runtime::Chosen;
-use super::{
-    Contained, Running, config, namespace,
-    runtime::{Installed, Runtime},
-};
-use crate::nf::seat::{Command, Seat};
-use crate::nf::start::{self, Start};
-use crate::nf::supervisor::{Body, Process};
-use crate::nf::{log, peer};
+use super::place::{Folder, pid_namespace};
+use super::runtime::{Chosen, Installed, Runtime};
+use super::{config, image};
+use crate::nf::process::{LaunchError, MEMORY_BYTES, alone, user};
+use crate::nf::{Command, Seat, log, peer};
 use confine::Sockets;
 use nf::socket::Socket;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a container may take until its NF attaches.
@@ -39,22 +35,6 @@ const SOCKET_INSIDE: &str = "/run/millrace-nf.sock";
 /// What a container of Millrace is labelled with.
 pub const LABEL: &str = "millrace.host";
 
-/// Arguments by which an engine is asked anything.
-pub fn command(chosen: &Chosen) -> std::process::Command {
-    let mut command = std::process::Command::new(&chosen.program);
-    if chosen.runtime == Runtime::Podman {
-        // Those that work with and without systemd; crun refuses hierarchies of both versions.
-        command.args(["--cgroup-manager", "cgroupfs", "--events-backend", "none"]);
-        if Chosen::sees_both_versions()
-            && let Some(runc) = Runtime::Runc.program()
-        {
-            command.arg("--runtime").arg(runc);
-        }
-    }
-    command.stdin(Stdio::null());
-    command
-}
-
 /// Whether an engine has an image of that name.
 ///
 /// # Errors
@@ -63,16 +43,16 @@ pub fn command(chosen: &Chosen) -> std::process::Command {
 pub fn has_image(chosen: &Chosen, image: &str) -> Result<(), String> {
     let name = chosen.runtime.name();
     let format = "{{.Architecture}}";
-    let asked = command(chosen).args(["image", "inspect", "--format", format, image]).output();
+    let asked = chosen.command().args(["image", "inspect", "--format", format, image]).output();
     let asked = asked.map_err(|error| format!("{name}: {error}"))?;
     if !asked.status.success() {
         return Err(format!("{name} has no image `{image}`: {name} pull {image}, or {name} load"));
     }
     let made_for = String::from_utf8_lossy(&asked.stdout).trim().to_string();
-    if made_for != super::image::architecture() {
+    if made_for != image::architecture() {
         return Err(format!(
             "the image `{image}` is for {made_for}, and this machine is {}",
-            super::image::architecture()
+            image::architecture()
         ));
     }
     Ok(())
@@ -93,6 +73,11 @@ impl Engine {
     pub fn is_over(&self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
+    }
+
+    /// By which it is watched.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
     }
 
     /// Its first process.
@@ -138,7 +123,7 @@ fn forget(chosen: &Chosen, id: &str, mut child: Child) {
 }
 
 fn remove(chosen: &Chosen, ids: &[String]) {
-    let mut remove = command(chosen);
+    let mut remove = chosen.command();
     remove.args(["rm", "--force"]).args(ids).stdout(Stdio::null()).stderr(Stdio::null());
     let _ = remove.status();
 }
@@ -149,7 +134,7 @@ pub fn sweep(host: &str) {
         let Some(program) = runtime.program() else { continue };
         let chosen = Chosen { runtime, program };
         let filter = format!("label={LABEL}={host}");
-        let Ok(left) = command(&chosen).args(["ps", "--all", "--quiet", "--filter", &filter]).output() else {
+        let Ok(left) = chosen.command().args(["ps", "--all", "--quiet", "--filter", &filter]).output() else {
             continue;
         };
         let ids: Vec<String> =
@@ -160,20 +145,33 @@ pub fn sweep(host: &str) {
     }
 }
 
+/// A container that an engine has started, and whose NF has attached.
+pub struct Started {
+    /// The container.
+    pub engine: Engine,
+    /// Its folder.
+    pub folder: Folder,
+    /// To the NF.
+    pub socket: Socket,
+    /// The thread that reads what it writes.
+    pub log: JoinHandle<()>,
+}
+
 /// Starts the container of a seat.
-pub fn spawn(seat: &Arc<Seat>, command: &Command, chosen: &Chosen) -> Start {
+pub fn spawn(seat: &Arc<Seat>, command: &Command, chosen: &Chosen) -> Result<Started, LaunchError> {
     let name = &seat.spec.name;
-    let failed = |what: &str, why: &dyn std::fmt::Display| format!("NF `{name}`: cannot {what}: {why}");
+    let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
     let image = command.program.display().to_string();
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     folder.note_engine().map_err(|error| failed("make a folder for its container", &error))?;
     let door = Door::open(&folder).map_err(|error| failed("make a socket", &error))?;
     let words =
         arguments(seat, &image, command, &folder, &door).map_err(|why| failed("make its container", &why))?;
-    let mut run = self::command(chosen);
+    let mut run = chosen.command();
     run.args(words);
-    let one = start::alone();
-    let (output, log) = log::pipe(Arc::clone(seat)).map_err(|error| failed("share output", &error))?;
+    let one = alone();
+    let piped = log::pipe(name, seat.spec.output, Arc::clone(&seat.log));
+    let (output, log) = piped.map_err(|error| failed("share output", &error))?;
     let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
     let child = run.stdout(output).stderr(errors).spawn();
     drop((one, run));
@@ -187,16 +185,14 @@ pub fn spawn(seat: &Arc<Seat>, command: &Command, chosen: &Chosen) -> Start {
             let _ = child.kill();
             forget(chosen, &id, child);
             let why = has_image(chosen, &image).err().unwrap_or(why);
-            return Err(format!("NF `{name}`: {why}"));
+            return Err(LaunchError::NotAttached { nf: name.clone(), why });
         }
     };
     let mut told = seat.told();
     (told.isolation, told.not_enforced) = isolation(seat, chosen);
     drop(told);
-    let watched = pidfd.try_clone().ok();
     let engine = Engine { child: Some(child), chosen: chosen.clone(), id, pidfd, pid };
-    let contained = Contained::new(Running::Engine(engine), chosen.runtime, folder);
-    Ok((Process::new(Body::Container(Box::new(contained)), pid, watched, socket), log))
+    Ok(Started { engine, folder, socket, log })
 }
 
 /// The words by which an engine runs an image, as narrowly as what is started here otherwise.
@@ -215,7 +211,7 @@ fn arguments(
     let seccomp = config::seccomp(sockets).map_err(|error| error.to_string())?;
     let text = serde_json::to_vec(&seccomp).map_err(|error| error.to_string())?;
     std::fs::write(&profile, text).map_err(|error| error.to_string())?;
-    let user = start::user(seat);
+    let user = user(seat);
     let mut words: Vec<OsString> =
         ["run", "--rm", "--pull", "never", "--read-only", "--cap-drop", "ALL"].map(OsString::from).to_vec();
     let mut add = |key: &str, value: String| words.extend([OsString::from(key), value.into()]);
@@ -227,7 +223,7 @@ fn arguments(
     add("--security-opt", format!("seccomp={}", profile.display()));
     add("--user", format!("{user}:{user}"));
     add("--tmpfs", "/tmp:rw,nosuid,nodev,noexec,size=16m".into());
-    let memory = rights.memory_bytes.unwrap_or(config::MEMORY_BYTES);
+    let memory = rights.memory_bytes.unwrap_or(MEMORY_BYTES);
     add("--memory", memory.to_string());
     add("--pids-limit", config::PROCESSES.to_string());
     add("--cpu-shares", config::shares(rights).to_string());
@@ -262,7 +258,7 @@ fn isolation(seat: &Seat, chosen: &Chosen) -> (Vec<String>, Vec<String>) {
     let mut lines = vec![
         format!("container: by {}", chosen.runtime.name()),
         "descendants: they end with it, in a PID namespace".into(),
-        format!("user id: user {}, group {0}, no other", start::user(seat)),
+        format!("user id: user {}, group {0}, no other", user(seat)),
     ];
     lines.extend(seat.spec.terms.rights.iter().flat_map(config::said_of));
     lines.push(format!("not enforced: {not}"));
@@ -318,7 +314,7 @@ impl Door {
             let Ok(peer) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) else { continue };
             match first_process(&peer, &folder.bundle().join("cid")) {
                 Ok((pid, pidfd)) => return Ok((Socket::new(peer), pid, pidfd)),
-                Err(why) => seat.log(format!("-- somebody was not let in: {why}")),
+                Err(why) => seat.log.push(format!("-- somebody was not let in: {why}")),
             }
         }
     }
@@ -335,7 +331,8 @@ fn first_process(peer: &OwnedFd, cid: &Path) -> Result<(u64, OwnedFd), String> {
     if cid.is_empty() || !groups.contains(cid) {
         return Err(format!("process {peer} is not in its container"));
     }
-    let inside = namespace(peer).filter(|inside| Some(inside) != namespace(std::process::id()).as_ref());
+    let inside =
+        pid_namespace(peer).filter(|inside| Some(inside) != pid_namespace(std::process::id()).as_ref());
     let inside = inside.ok_or_else(|| format!("process {peer} is in no PID namespace of its own"))?;
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -344,13 +341,13 @@ fn first_process(peer: &OwnedFd, cid: &Path) -> Result<(u64, OwnedFd), String> {
         let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
         numbers.split_whitespace().last() == Some("1")
     };
-    let mut within = numbers.filter(|pid| namespace(*pid).as_ref() == Some(&inside));
+    let mut within = numbers.filter(|pid| pid_namespace(*pid).as_ref() == Some(&inside));
     let first = if is_first(&peer) { Some(peer) } else { within.find(is_first) };
     let first = first.ok_or_else(|| format!("process {peer} is alone in its PID namespace"))?;
     let raw = i32::try_from(first).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
     let pidfd = pidfd_open(raw, PidfdFlags::empty()).map_err(|error| error.to_string())?;
     // With the descriptor held, the number is still its own, or it has ended, which the descriptor says.
-    if namespace(first).as_ref() != Some(&inside) {
+    if pid_namespace(first).as_ref() != Some(&inside) {
         return Err(format!("process {first} has ended"));
     }
     Ok((u64::from(first), pidfd))

@@ -4,19 +4,24 @@
 //! name in a layer leads out of the root file system, whatever links there are. Owners are not kept, and whoever runs
 //! in there may read all of it: an image has nobody to keep secrets from but the NF that it is for.
 
+mod digest;
 mod layer;
 mod source;
 
+use super::bundle::{Made, runs};
 use super::place::Folder;
-use super::{Command, Made, Terms, check, config, program};
+use super::{config, program};
+use crate::chain::Terms;
 pub use crate::chain::image::is_name;
+use crate::nf::Command;
 use confine::Enclosure;
+use digest::hex;
 use oci_spec::image::{ImageConfiguration, ImageIndex, ImageManifest};
 use oci_spec::runtime::{Mount, MountBuilder};
 use sha2::{Digest, Sha256};
 use source::Source;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +64,7 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, S
     };
     let arguments: Vec<String> = entry.into_iter().chain(rest).collect();
     let environment = own.env().clone().unwrap_or_default();
-    check::runs(&rootfs, &arguments, &environment)?;
+    runs(&rootfs, &arguments, &environment)?;
     let user = user(own.user().as_deref().unwrap_or(""), &rootfs)?;
     let mut spec = config::of_program(arguments, user);
     if let Some(process) = spec.process_mut() {
@@ -116,10 +121,6 @@ fn read_checked(source: &Source, digest: &str) -> Result<Vec<u8>, String> {
         return Err(format!("{name} is damaged: its content is not what its name says"));
     }
     Ok(bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Image {
@@ -234,18 +235,4 @@ fn for_this_machine(all: &[oci_spec::image::Descriptor]) -> Option<oci_spec::ima
         platform.is_some_and(|platform| platform.architecture().to_string() == architecture())
     };
     all.iter().find(is_own).cloned()
-}
-
-/// A reader that takes the digest of what is read.
-struct Digested<R> {
-    inner: R,
-    digest: Sha256,
-}
-
-impl<R: Read> Read for Digested<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(bytes)?;
-        self.digest.update(&bytes[..count]);
-        Ok(count)
-    }
 }

@@ -13,7 +13,8 @@
 //! - **What is mounted for a container is seen by it alone**, and is gone with it.
 //! - **A confined container has what a confined process has** (`config` writes it), whatever its bundle says.
 
-pub(super) mod check;
+mod bundle;
+pub mod check;
 mod config;
 mod elf;
 mod engine;
@@ -24,50 +25,55 @@ mod place;
 mod program;
 pub mod runtime;
 
-use super::log;
-use super::seat::{Command, Seat, Terms};
-use super::start::{self, Start};
-use super::supervisor::{Body, Process};
-pub use crate::chain::{Container, ContainerKind as What};
-pub(super) use config::MEMORY_BYTES;
+use crate::chain::{Container, ContainerKind as What, Terms};
+use crate::nf::process::{LaunchError, Launched, Launcher, NfProcess, alone, user};
+use crate::nf::{Command, Seat, log};
+use bundle::{Made, WITH_SOCKET, read_config, rootfs};
 use confine::{Confined, Enclosure};
 use nf::socket::Socket;
 use oci_spec::runtime::Spec;
-use place::Folder;
+use place::{Folder, pid_namespace};
 use runtime::{Chosen, Runtime};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a container is made of, beside its terms.
-struct Made {
-    /// What `config.json` is written from.
-    spec: Spec,
-    /// What is seen where, inside of its root file system.
-    enclosure: Enclosure,
+/// Starts NFs in containers.
+pub struct ContainerLauncher;
+
+impl Launcher for ContainerLauncher {
+    fn launch(&self, seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
+        let (Some(command), Some(container)) = (&seat.spec.command, seat.spec.terms.container) else {
+            return Err(LaunchError::step(&seat.spec.name, "start", &"there is no program"));
+        };
+        place::sweep_all(&engine::sweep);
+        spawn(seat, command, container)
+    }
 }
 
-/// The first words that the runtime is started by: the NF's socket, which is the standard input, becomes descriptor 3.
-const WITH_SOCKET: [&str; 4] = ["/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "millrace-nf"];
-/// The descriptor that the NF finds its socket at.
-pub(super) const SOCKET: &str = "fd:3";
-
 /// Starts the container of a seat.
-pub(super) fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Start {
+fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Result<Launched, LaunchError> {
     let name = &seat.spec.name;
-    let failed = |what: &str, why: &dyn std::fmt::Display| format!("NF `{name}`: cannot {what}: {why}");
+    let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
     let chosen = Chosen::new(container.runtime, is_name(&command.program, container));
     let chosen = chosen.map_err(|why| failed("start a container", &why))?;
     if chosen.runtime.is_engine() {
-        return engine::spawn(seat, command, &chosen);
+        let started = engine::spawn(seat, command, &chosen)?;
+        let (socket, log) = (started.socket, Some(started.log));
+        let pid = started.engine.pid();
+        let pidfd = started.engine.pidfd().try_clone_to_owned().ok();
+        let running = Running::Engine(started.engine);
+        let process = Box::new(Contained::new(running, pidfd, chosen.runtime, started.folder));
+        return Ok(Launched { process, pid, socket, log });
     }
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     let made = make(seat, command, container, &folder);
     let Made { mut spec, mut enclosure } = made.map_err(|why| failed("make its container", &why))?;
     let terms = &seat.spec.terms;
-    let ids = identity::Ids::new(start::user(seat));
+    let ids = identity::Ids::new(user(seat));
     let settings = config::Settings { terms, ids, group: folder.control_group(), root: folder.root() };
     config::complete(&mut spec, &settings).map_err(|why| failed("make its container", &why))?;
     spec.save(folder.config()).map_err(|why| failed("write config.json", &why))?;
@@ -80,23 +86,25 @@ pub(super) fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -
     let mut start = std::process::Command::new(shell);
     start.args(words).args(chosen.run(&folder)).current_dir("/");
     start.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
-    let one = start::alone();
-    let (output, log) = log::pipe(Arc::clone(seat)).map_err(|error| failed("share output", &error))?;
+    let one = alone();
+    let piped = log::pipe(name, seat.spec.output, Arc::clone(&seat.log));
+    let (output, log) = piped.map_err(|error| failed("share output", &error))?;
     let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
     start.stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
     let runtime = chosen.runtime.name();
     let confined = enclosure.spawn(start).map_err(|error| failed(&format!("start {runtime}"), &error))?;
     drop(one);
     let mut told = seat.told();
-    (told.isolation, told.not_enforced) = config::isolation(terms, ids, &chosen, confined.applied());
+    (told.isolation, told.not_enforced) = config::isolation(terms, ids, runtime, confined.applied());
     drop(told);
     let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
-    let body = Body::Container(Box::new(Contained::new(Running::Runtime(confined), chosen.runtime, folder)));
-    Ok((Process::new(body, pid, pidfd, ours), log))
+    let running = Running::Runtime(confined);
+    let process = Box::new(Contained::new(running, pidfd, chosen.runtime, folder));
+    Ok(Launched { process, pid, socket: ours, log: Some(log) })
 }
 
 /// Whether it is an image that an engine has.
-pub(super) fn is_name(path: &Path, container: Container) -> bool {
+pub fn is_name(path: &Path, container: Container) -> bool {
     container.what == What::Image && image::is_name(path)
 }
 
@@ -112,8 +120,8 @@ fn make(seat: &Seat, command: &Command, container: Container, folder: &Folder) -
 
 /// A bundle of the user's.
 fn bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, String> {
-    let config = check::read_config(&command.program)?;
-    let rootfs = check::rootfs(&command.program, &config)?;
+    let config = read_config(&command.program)?;
+    let rootfs = rootfs(&command.program, &config)?;
     let mut spec = config;
     if !command.arguments.is_empty()
         && let Some(process) = spec.process_mut()
@@ -149,8 +157,9 @@ enum Running {
 }
 
 /// A container that was started.
-pub(super) struct Contained {
+struct Contained {
     running: Running,
+    pidfd: Option<OwnedFd>,
     runtime: Runtime,
     folder: Folder,
     /// Whether the runtime could not start it.
@@ -161,39 +170,42 @@ pub(super) struct Contained {
 }
 
 impl Contained {
-    fn new(running: Running, runtime: Runtime, folder: Folder) -> Contained {
+    fn new(running: Running, pidfd: Option<OwnedFd>, runtime: Runtime, folder: Folder) -> Contained {
         let groups = match &running {
             Running::Runtime(_) => folder.control_groups(),
             Running::Engine(engine) => place::control_groups_of(engine.pid()),
         };
-        Contained { running, runtime, folder, refused: false, groups, out_of_memory: false }
+        Contained { running, pidfd, runtime, folder, refused: false, groups, out_of_memory: false }
+    }
+}
+
+impl NfProcess for Contained {
+    fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Looks whether the kernel ended it because it used more memory than it may. To be called as soon as its first
-    /// process has ended: what started it takes the control group away, and with that what is known.
-    pub fn look_at_memory(&mut self) {
+    /// What started it takes its control group away, and with that what is known.
+    fn observe_memory(&mut self) {
         self.out_of_memory |= place::ran_out_of_memory(&self.groups);
     }
 
-    /// Whether it did.
-    pub fn ran_out_of_memory(&self) -> bool {
+    fn out_of_memory(&self) -> bool {
         self.out_of_memory
     }
 
-    /// Ends all of it at once.
-    pub fn kill(&self) {
+    fn kill(&mut self) {
         match &self.running {
             Running::Runtime(confined) => drop(confined.kill_all()),
             Running::Engine(engine) => engine.kill(),
         }
     }
 
-    /// How it ended, in words, and takes away what it leaves; `None` while anything of it runs.
-    pub fn ended(&mut self) -> Option<String> {
+    /// Takes away what it leaves, too.
+    fn exit_status(&mut self) -> Option<String> {
         let confined = match &mut self.running {
             Running::Runtime(confined) => confined,
             Running::Engine(engine) if engine.is_over() => {
-                self.look_at_memory();
+                self.observe_memory();
                 return Some("nothing in its container runs".into());
             }
             Running::Engine(_) => return None,
@@ -203,7 +215,7 @@ impl Contained {
             Ok(Some(status)) => status,
             Err(error) => return Some(error.to_string()),
         };
-        self.look_at_memory();
+        self.observe_memory();
         let refused = runtime::what_it_logged(&self.folder.log());
         self.folder.remove();
         self.refused = refused.is_some();
@@ -213,38 +225,32 @@ impl Contained {
         })
     }
 
-    /// Whether the runtime could not start it, and said why.
-    pub fn was_refused(&self) -> bool {
+    fn refused(&self) -> bool {
         self.refused
     }
 
-    /// Waits as long for its end.
-    pub fn wait(&mut self, patience: Duration) {
+    fn wait(&mut self, patience: Duration) {
         match &mut self.running {
             Running::Runtime(confined) => drop(confined.wait(patience)),
             Running::Engine(engine) => engine.wait(patience),
         }
     }
 
-    /// The first process inside, by its number out here; `None` before it is there.
-    pub fn inside(&self) -> Option<u64> {
+    fn init_pid(&self) -> Option<u64> {
         let runtime = match &self.running {
             Running::Runtime(confined) => confined.pid(),
             Running::Engine(engine) => return Some(engine.pid()),
         };
-        let own = namespace(runtime);
+        let own = pid_namespace(runtime);
         let threads = std::fs::read_dir(format!("/proc/{runtime}/task")).ok()?;
         let children = threads.flatten().filter_map(|thread| {
             let listed = std::fs::read_to_string(thread.path().join("children")).ok()?;
-            listed.split_whitespace().find_map(|pid| pid.parse().ok().filter(|pid| namespace(*pid) != own))
+            listed
+                .split_whitespace()
+                .find_map(|pid| pid.parse().ok().filter(|pid| pid_namespace(*pid) != own))
         });
         children.map(u64::from).next()
     }
-}
-
-/// The PID namespace that a process is in.
-fn namespace(pid: u32) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
 }
 
 /// How the first process inside ended, of how the runtime did: as shells say it, 128 and the signal.

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The folder of all.
@@ -49,10 +49,14 @@ fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 impl Host {
+    fn known() -> MutexGuard<'static, Weak<Host>> {
+        static HOST: Mutex<Weak<Host>> = Mutex::new(Weak::new());
+        HOST.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// This host's, made by the first who asks, and there as long as anybody has it.
     fn get() -> Result<Arc<Host>, String> {
-        static HOST: Mutex<Weak<Host>> = Mutex::new(Weak::new());
-        let mut known = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = Host::known();
         if let Some(host) = known.upgrade() {
             return Ok(host);
         }
@@ -64,7 +68,6 @@ impl Host {
 
     fn make(all: &Path) -> io::Result<Host> {
         make_folder(all)?;
-        sweep(all);
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let name = format!("{}-{:x}", std::process::id(), since.as_micros());
         // The lock before the folder: whoever sees the folder finds the lock taken.
@@ -84,8 +87,17 @@ impl Drop for Host {
     }
 }
 
+/// Takes away what hosts have left that do not live any more, unless this one has looked for that already; containers
+/// of engines by `engines`, which is given the host's name.
+pub fn sweep_all(engines: &dyn Fn(&str)) {
+    let is_known = Host::known().upgrade().is_some();
+    if !is_known {
+        sweep(Path::new(ALL), engines);
+    }
+}
+
 /// Takes away what hosts have left that do not live any more.
-fn sweep(all: &Path) {
+fn sweep(all: &Path, engines: &dyn Fn(&str)) {
     for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
         let lock = entry.path();
         let Some(name) = lock.file_name().and_then(|name| name.to_str()?.strip_suffix(".lock")) else {
@@ -97,7 +109,7 @@ fn sweep(all: &Path) {
         }
         let of_host = format!("{GROUP}{name}-");
         if std::fs::exists(all.join(name).join(ENGINE)).unwrap_or(false) {
-            super::engine::sweep(name);
+            engines(name);
         }
         for tree in control_group_trees() {
             let groups = std::fs::read_dir(tree).into_iter().flatten().flatten();
@@ -271,6 +283,11 @@ pub fn ran_out_of_memory(groups: &[PathBuf]) -> bool {
         .any(|group| ["memory.events", "memory.oom_control"].iter().any(|file| says_so(group.join(file))))
 }
 
+/// The PID namespace that a process is in.
+pub fn pid_namespace(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
+}
+
 /// Removes a control group, and ends what is still in it.
 fn remove_group(group: &Path) {
     let end = Instant::now() + PATIENCE;
@@ -306,7 +323,7 @@ mod tests {
         let living = Host::make(all.path()).expect("made");
         std::fs::write(all.path().join("1-dead.lock"), "").expect("written");
         std::fs::create_dir_all(all.path().join("1-dead/0-nf/root/lib")).expect("made");
-        sweep(all.path());
+        sweep(all.path(), &|_| panic!("no engine was used"));
         assert!(living.folder.join("state").exists());
         assert!(!all.path().join("1-dead").exists() && !all.path().join("1-dead.lock").exists());
     }

@@ -1,11 +1,13 @@
 //! A bundle for a program of this machine: a root file system with the program, its loader and the libraries it is
 //! linked with, all of them where they are outside, read-only, and nothing else.
 
-use super::super::find_program;
+use super::bundle::Made;
+use super::config;
 use super::elf::Elf;
 use super::libraries::{self, CACHE};
 use super::place::{self, Folder};
-use super::{Command, Made, Terms, config};
+use crate::chain::Terms;
+use crate::nf::Command;
 use confine::{Access, Enclosure};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -74,7 +76,7 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, S
     let (program, inside) = if command.program == Path::new(ITSELF) {
         (itself(folder).map_err(|error| failed(&command.program, error))?, PathBuf::from(ITSELF_INSIDE))
     } else {
-        let found = find_program(&command.program).ok_or("there is no such program")?;
+        let found = confine::program::find(&command.program).ok_or("there is no such program")?;
         let program = found.canonicalize().map_err(|error| failed(&found, error))?;
         (program.clone(), program)
     };

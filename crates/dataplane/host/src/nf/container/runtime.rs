@@ -1,10 +1,13 @@
 //! Container runtimes: which there are, which works, and how one is told to run a container.
 
+use super::bundle::{Made, WITH_SOCKET};
+use super::identity::Ids;
 use super::place::{self, Folder};
-use super::{WITH_SOCKET, config, engine, program};
+use super::{config, program};
 pub use crate::chain::RuntimeName as Runtime;
-use crate::nf::seat::{Command, Rights, Terms};
-use crate::nf::start;
+use crate::chain::{Rights, Terms};
+use crate::nf::Command;
+use crate::nf::process::{FIRST_USER, alone};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -36,7 +39,7 @@ impl Installed for Runtime {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from));
         let mut files = folders.map(|folder| folder.join(self.name()));
-        files.find(|file| super::super::runs(file).unwrap_or(false))
+        files.find(|file| confine::program::is_executable(file).unwrap_or(false))
     }
 
     fn works(self) -> Result<(), String> {
@@ -59,8 +62,8 @@ fn try_out(runtime: Runtime) -> Result<(), String> {
     let mut folder = Folder::make("probe")?;
     let nothing = Command { program: "/bin/true".into(), ..Command::default() };
     let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
-    let super::Made { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
-    let ids = super::identity::Ids::new(start::FIRST_USER);
+    let Made { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
+    let ids = Ids::new(FIRST_USER);
     let settings =
         config::Settings { terms: &terms, ids, group: folder.control_group(), root: folder.root() };
     config::complete(&mut spec, &settings)?;
@@ -72,7 +75,7 @@ fn try_out(runtime: Runtime) -> Result<(), String> {
     let mut start = std::process::Command::new(shell);
     start.args(words).args(chosen.run(&folder)).current_dir("/").env_clear();
     start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let one = start::alone();
+    let one = alone();
     let mut confined = enclosure.spawn(start).map_err(|error| error.to_string())?;
     drop(one);
     let status = confined.wait(PATIENCE).map_err(|error| error.to_string())?;
@@ -153,9 +156,25 @@ impl Chosen {
         place::control_group_trees().contains(&PathBuf::from(UNIFIED))
     }
 
+    /// The command by which an engine is asked anything.
+    pub fn command(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.program);
+        if self.runtime == Runtime::Podman {
+            // Those that work with and without systemd; crun refuses hierarchies of both versions.
+            command.args(["--cgroup-manager", "cgroupfs", "--events-backend", "none"]);
+            if Chosen::sees_both_versions()
+                && let Some(runc) = Runtime::Runc.program()
+            {
+                command.arg("--runtime").arg(runc);
+            }
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
     /// Whether an engine is there to be asked.
     fn answers(&self) -> Result<(), String> {
-        let asked = engine::command(self).arg("info").output().map_err(|error| error.to_string())?;
+        let asked = self.command().arg("info").output().map_err(|error| error.to_string())?;
         if asked.status.success() {
             return Ok(());
         }

@@ -144,7 +144,7 @@ pub(super) fn attack(way: Way, options: &DosOptions) -> Result<Attack, BenchErro
     let running = chain.running()?;
     let orchestrator = Orchestrator {
         handlers: Arc::clone(running.handlers()),
-        filter: chain.seats().into_iter().next().zip(chain.bell()),
+        filter: chain.seats().into_iter().next().zip(chain.doorbell()),
         rules: format!("deny {ATTACK}, allow all"),
         paces: paces.clone(),
         options,

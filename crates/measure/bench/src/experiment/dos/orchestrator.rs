@@ -7,7 +7,7 @@ use crate::load::Offer;
 use crate::load::pace::Pace;
 use crate::start::failed;
 use host::handlers::Handlers;
-use host::nf::supervisor::Bell;
+use host::nf::doorbell::Doorbell;
 use host::nf::{Seat, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const DRAIN: Duration = Duration::from_millis(50);
 pub(super) struct Orchestrator<'a> {
     pub handlers: Arc<Handlers>,
     /// The filter's place where it runs in a process, and who looks after it.
-    pub filter: Option<(Arc<Seat>, Bell)>,
+    pub filter: Option<(Arc<Seat>, Doorbell)>,
     /// The rules where it does not.
     pub rules: String,
     /// Normal packets, and those of the attack.
@@ -69,9 +69,9 @@ impl Orchestrator<'_> {
         let detected_s = began.elapsed().as_secs_f64();
         match &self.filter {
             None => self.handlers.write("filter/rules.config", &self.rules).map_err(failed)?,
-            Some((seat, bell)) => {
+            Some((seat, doorbell)) => {
                 seat.want(true);
-                bell.ring();
+                doorbell.ring();
                 await_state(seat, State::Up)?;
             }
         }

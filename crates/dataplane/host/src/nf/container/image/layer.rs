@@ -1,6 +1,6 @@
 //! A layer of an image: files, folders and links, and marks of what lower layers have that this one has not.
 
-use super::Digested;
+use super::digest::{Digested, hex};
 use flate2::bufread::MultiGzDecoder;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, linkat, mkdirat, openat2, symlinkat};
 use rustix::io::Errno;
@@ -39,7 +39,7 @@ pub fn unpack(bytes: &mut dyn Read, root: &Path) -> io::Result<String> {
     }
     // What stands behind the end of the archive belongs to the digest.
     io::copy(&mut digested, &mut io::sink())?;
-    Ok(format!("sha256:{}", super::hex(&digested.digest.finalize())))
+    Ok(format!("sha256:{}", hex(&digested.digest.finalize())))
 }
 
 /// A root file system: every name is looked up as if it were all there is.

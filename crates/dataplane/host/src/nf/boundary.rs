@@ -1,4 +1,4 @@
-//! The border of a trust group: packets cross it as copies.
+//! The boundary of a trust group: packets cross it as copies.
 //!
 //! An NF maps the memory of its own trust group and no other. Where a chain has several groups, each has a region of
 //! its own; a packet that is lent is copied into it, and what comes back is copied out again, so that nothing that
@@ -17,8 +17,8 @@ use shm::{Packet, chain};
 /// Packets that cross at a time, at most.
 const MOST: usize = 256;
 
-/// One link's side of the border, or that of a party.
-pub struct Border {
+/// One link's side of the boundary, or that of a party.
+pub struct Boundary {
     pool: PacketPool,
     /// What each slot's copy is a copy of.
     originals: Box<[Packet]>,
@@ -38,16 +38,16 @@ pub struct Border {
     shown: bool,
 }
 
-impl std::fmt::Debug for Border {
+impl std::fmt::Debug for Boundary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Border").field("observes", &self.observes).finish_non_exhaustive()
+        f.debug_struct("Boundary").field("observes", &self.observes).finish_non_exhaustive()
     }
 }
 
-impl Border {
+impl Boundary {
     /// Into memory of so many slots. Originals of what an observer gets are nobody's business here.
-    pub fn new(copies: &Copies, slots: u32, observes: bool) -> Border {
-        Border {
+    pub fn new(copies: &Copies, slots: u32, observes: bool) -> Boundary {
+        Boundary {
             pool: copies.worker(),
             originals: vec![Packet::EMPTY; if observes { 0 } else { slots as usize }].into(),
             copies: vec![Packet::EMPTY; MOST].into(),
@@ -63,8 +63,8 @@ impl Border {
 
     /// Shows packets of a region where they lie.
     #[must_use]
-    pub fn showing(self, region: u16) -> Border {
-        Border { in_place: Some(region), ..self }
+    pub fn showing(self, region: u16) -> Boundary {
+        Boundary { in_place: Some(region), ..self }
     }
 
     /// Whether it is a tap's. What comes back of that is of the pool that ports receive from, like what others let go.

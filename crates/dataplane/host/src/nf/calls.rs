@@ -1,0 +1,120 @@
+//! Calls of an NF's handlers on their way: left at the NF by who asks, passed on and answered by its supervisor.
+
+use nf::handler::Text;
+use nf::message::{FromNf, ToNf};
+use nf::socket::Socket;
+use rustix::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How long an NF may take to answer.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+/// Calls that may wait for one process.
+const MOST_OPEN: usize = 64;
+
+/// What an NF says to a call, as it came.
+pub(crate) type Raw = Result<(nf::Merge, Text, Vec<OwnedFd>), String>;
+
+/// A call on its way to an NF.
+#[derive(Clone, Debug)]
+struct Question {
+    handler: String,
+    value: Option<String>,
+    reply: Sender<Raw>,
+}
+
+/// Where word is left at an NF.
+#[derive(Debug, Default)]
+pub struct Calls {
+    now: Mutex<Vec<Question>>,
+    /// What is asked when the NF is to end.
+    last: Mutex<Vec<Question>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Calls that a process has still to answer; the supervisor's.
+#[derive(Debug, Default)]
+pub struct Open {
+    last_number: u64,
+    calls: Vec<(u64, Instant, Sender<Raw>)>,
+}
+
+impl Open {
+    /// Passes on what was left at the NF, and what is to be known at the end before that is said.
+    pub fn pass_on(&mut self, calls: &Calls, socket: &Socket, ends: bool) {
+        let now = std::mem::take(&mut *lock(&calls.now));
+        now.into_iter().for_each(|question| self.ask(question, socket, false));
+        if ends {
+            let last = lock(&calls.last).clone();
+            last.into_iter().for_each(|question| self.ask(question, socket, true));
+        }
+    }
+
+    fn ask(&mut self, question: Question, socket: &Socket, last: bool) {
+        // Who asked so long ago has given up.
+        self.calls.retain(|(_, at, _)| at.elapsed() < 2 * PATIENCE);
+        let Question { handler, value, reply } = question;
+        let asked = || {
+            if self.calls.len() >= MOST_OPEN {
+                return Err(format!("{MOST_OPEN} calls of its handlers wait already"));
+            }
+            let value = value.map(Text::pack).transpose()?;
+            let (value, file) = value.map_or((None, None), |(text, file)| (Some(text), file));
+            let files: Vec<_> = file.iter().map(AsFd::as_fd).collect();
+            let call = self.last_number + 1;
+            let message = ToNf::Call { call, handler, value, last };
+            socket.send(&message, &files).map_err(|_| "it does not listen to its host".to_string())?;
+            Ok(call)
+        };
+        match asked() {
+            Ok(number) => {
+                self.last_number = number;
+                self.calls.push((number, Instant::now(), reply));
+            }
+            Err(why) => drop(reply.send(Err(why))),
+        }
+    }
+
+    /// Hands over an answer to a call; any other message comes back.
+    pub fn hear(&mut self, message: FromNf, files: Vec<OwnedFd>) -> Option<FromNf> {
+        let (FromNf::Answer { call: number, .. } | FromNf::Refusal { call: number, .. }) = &message else {
+            return Some(message);
+        };
+        let Some(at) = self.calls.iter().position(|(call, ..)| call == number) else { return Some(message) };
+        let (_, _, reply) = self.calls.swap_remove(at);
+        // Who asked may have given up waiting.
+        let _ = match message {
+            FromNf::Answer { text, merge, .. } => reply.send(Ok((merge, text, files))),
+            FromNf::Refusal { why, .. } => reply.send(Err(why)),
+            other => return Some(other),
+        };
+        None
+    }
+}
+
+impl Calls {
+    /// Leaves a call to be passed on now; who waits gets the answer.
+    pub(crate) fn ask(&self, handler: &str, value: Option<&str>) -> Receiver<Raw> {
+        leave(&self.now, handler, value)
+    }
+
+    /// Leaves one for when the NF is to end.
+    pub(crate) fn ask_last(&self, handler: &str) -> Receiver<Raw> {
+        leave(&self.last, handler, None)
+    }
+
+    /// Forgets what nobody is there to answer.
+    pub fn forget(&self) {
+        lock(&self.now).clear();
+    }
+}
+
+fn leave(place: &Mutex<Vec<Question>>, handler: &str, value: Option<&str>) -> Receiver<Raw> {
+    let (reply, answer) = channel();
+    lock(place).push(Question { handler: handler.into(), value: value.map(str::to_string), reply });
+    answer
+}

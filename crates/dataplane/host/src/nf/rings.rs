@@ -1,0 +1,9 @@
+//! The rings between the host and an NF: how large they are.
+
+use shm::ring::RingFile;
+
+/// Claims that a ring of an NF holds.
+pub const RING_CLAIMS: u32 = 1024;
+
+/// The rings of an NF: packets to it, packets from it, empty slots to it.
+pub type Rings = RingFile<3>;
