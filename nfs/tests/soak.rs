@@ -5,17 +5,18 @@
 //! machine with other work to do they say little.
 #![expect(unsafe_code, reason = "the clock that all processes have")]
 
+use chain::Access as NfAccess;
+use chain::{Container, ExecutionMode};
+use chain::{Rights, Terms};
+use container::ContainerLauncher;
+use container::runtime::{Installed, Runtime};
 use element::nf::{Backs, Fate, NfLink};
-use host::chain::{Container, ExecutionMode};
-use host::nf::container::ContainerLauncher;
-use host::nf::container::runtime::{Installed, Runtime};
-use host::nf::link::ProcessLink;
-use host::nf::memory::Memory;
-use host::nf::party::Party;
-use host::nf::process::Launchers;
-use host::nf::seat::Access as NfAccess;
-use host::nf::{Command, NfOutput, NfSpec, Rights, Seat, Supervisor, Terms};
 use nf::ends::FIRST_COUNTER;
+use nf_host::link::ProcessLink;
+use nf_host::memory::Memory;
+use nf_host::party::Party;
+use nf_host::process::Launchers;
+use nf_host::{Command, NfOutput, NfSpec, Seat, Supervisor};
 use packet::access::Access;
 use rustix::process::{Pid, Signal, kill_process};
 use shm::descriptor::flag;

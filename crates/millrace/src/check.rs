@@ -2,10 +2,10 @@
 
 use crate::console;
 use anyhow::Context;
+use chain::{Chain, Define, Sources};
 use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
 use host::Assembly;
-use host::chain::{Chain, Define, Sources};
 use host::fused::Wanted;
 use host::ports::Ports;
 use std::path::{Path, PathBuf};
@@ -83,8 +83,7 @@ pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
 pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let defines = given(defines, &mut map);
-    let mut chain =
-        host::chain::load_from(&mut sources, path, &defines, &host::KnownClasses, &mut map, &mut diags);
+    let mut chain = chain::load_from(&mut sources, path, &defines, &host::KnownClasses, &mut map, &mut diags);
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {
@@ -106,7 +105,7 @@ pub fn assemble_dry(
     let memory = shm::region::RegionOptions::slots(512);
     let mut ports = Ports::new(chain, 1, memory, Box::new(host::made::declared)).dry();
     ports.prepare(diags);
-    host::nf::check(chain, &options, diags)?;
+    host::check::check(chain, &options, diags)?;
     Ok(host::assemble(&chain.graph, &options, &mut ports, diags)?)
 }
 

@@ -4,12 +4,13 @@ use crate::check;
 use anyhow::{Context, bail};
 use control::api::{Cache, Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
+use host::brief::{self, Brief};
 use host::fused::FlowCache;
-use host::nf::{Brief, NfOutput, brief};
 use host::ports::Ports;
 use host::running::{Plan, Running};
 use host::worker::Clock;
 use host::{Assembly, Options, assemble};
+use nf_host::NfOutput;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -61,7 +62,7 @@ pub fn prepare(
     };
     let cores = if order.cores.is_empty() { chain.cores.clone() } else { order.cores.clone() };
     check_cores(&cores)?;
-    host::nf::keep_off(&mut chain, &cores);
+    host::cores::keep_off(&mut chain, &cores);
     let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {
@@ -83,7 +84,7 @@ pub fn prepare(
     };
     let mut ports = Ports::new(&chain, workers, memory, Box::new(host::made::declared))
         .start_by(brief::starter(&brief, burst, output).context("the texts of the chain")?, interrupted);
-    host::nf::check(&chain, &options, &mut loaded.diags)?;
+    host::check::check(&chain, &options, &mut loaded.diags)?;
     ports.prepare(&mut loaded.diags);
     if loaded.diags.has_errors() {
         // What else is wrong is looked for, and nothing opened.
@@ -119,10 +120,10 @@ impl Prepared {
 }
 
 /// What the chain file calls it.
-pub fn form(form: Form) -> host::chain::ExecutionMode {
+pub fn form(form: Form) -> chain::ExecutionMode {
     match form {
-        Form::Modular => host::chain::ExecutionMode::Modular,
-        Form::Fused => host::chain::ExecutionMode::Fused,
+        Form::Modular => chain::ExecutionMode::Modular,
+        Form::Fused => chain::ExecutionMode::Fused,
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::check;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
+use host::brief::Brief;
 use host::fused::Wanted;
-use host::nf::{Brief, child};
+use host::nf_process::serve;
 use nf::ends::Ends;
 use nf::message::FromNf;
 use std::process::ExitCode;
@@ -48,7 +49,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
         folder: chain.folder.clone(),
         ..host::Options::default()
     };
-    let outcome = child::serve(nf, ends, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
+    let outcome = serve(nf, ends, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
     if outcome.is_none() {
         check::show(&loaded.map, &loaded.diags, false);
         bail!("NF `{}` has mistakes", args.nf);

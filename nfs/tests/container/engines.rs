@@ -3,7 +3,7 @@
 use crate::bundles::{monitor, root_with};
 use crate::ends::Daemon;
 use crate::run::{Setup, shipped};
-use host::nf::container::runtime::{Installed, Runtime};
+use container::runtime::{Installed, Runtime};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

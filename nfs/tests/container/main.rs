@@ -18,7 +18,7 @@ mod messages;
 mod run;
 mod same;
 
-use host::nf::container::runtime::{Installed, Runtime};
+use container::runtime::{Installed, Runtime};
 use std::path::{Path, PathBuf};
 
 /// The runtimes that work here; says aloud which do not.

@@ -102,7 +102,7 @@ pub fn assemble(
 ) -> Result<Option<Assembly>, AssembleError> {
     let mut found = Diagnostics::new();
     let assembly = assemble_all(graph, options, ports, &mut found);
-    crate::chain::instances::say_once(graph, found, diags);
+    chain::instances::say_once(graph, found, diags);
     Ok(assembly?.filter(|_| !diags.has_errors()))
 }
 

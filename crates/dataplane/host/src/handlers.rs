@@ -5,10 +5,10 @@
 
 use crate::control::Mailbox;
 use crate::live::Exchange;
-use crate::nf::handlers::{LastWords, NfHandler, NfHandlers};
 use crate::node::Node;
 use crate::worker::Worker;
 use element::Merge;
+use nf_host::handlers::{LastWords, NfHandler, NfHandlers};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -15,21 +15,26 @@
 //! - [`live`]: other configurations for elements that run
 //! - [`made`]: the frames of ports with made-up traffic
 //! - [`running`]: a chain that runs
-//! - [`nf`]: NFs in processes of their own
+//! - [`mod@check`]: mistakes of NFs in processes of their own
+//! - [`nf_process`]: the process of an NF that is a Click configuration: this program again; [`brief`]: what it is told
+//! - [`cores`]: cores that processes of NFs are kept off
 //! - [`probe`]: where a worker's cycles go, while somebody asks
 //! - [`registry`]: the element classes
 //! - [`report`]: what went where
 //! - [`services`]: ports and shared state
 
 pub mod assemble;
+pub mod brief;
+pub mod check;
 pub mod clock;
 pub mod control;
+pub mod cores;
 pub mod forward;
 pub mod fused;
 pub mod handlers;
 pub mod live;
 pub mod made;
-pub mod nf;
+pub mod nf_process;
 pub mod node;
 pub mod packages;
 pub mod ports;
@@ -40,7 +45,6 @@ pub mod running;
 pub mod services;
 pub mod worker;
 
-pub use ::chain;
 pub use assemble::{AssembleError, Assembly, Options, assemble};
 pub use registry::KnownClasses;
 pub use report::{NodeReport, Report};

@@ -1,6 +1,6 @@
 //! The frames of a chain's port with made-up traffic.
 
-use crate::chain::TrafficDecl;
+use chain::TrafficDecl;
 use diag::Diagnostics;
 use port::FrameSet;
 use std::path::{Path, PathBuf};

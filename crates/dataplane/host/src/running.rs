@@ -1,17 +1,17 @@
 //! A chain that runs: its threads, handlers, and what is told at the end.
 
 use crate::assemble::Assembly;
-use crate::chain::device_direction;
 use crate::control::Mailbox;
 use crate::fused::{CacheCounts, FormWanted};
 use crate::handlers::{Asked, Handlers, Last};
 use crate::live::Exchange;
-use crate::nf::handlers::NfHandlers;
 use crate::probe::Probes;
 use crate::report::{Ledger, PortReport, Report};
 use crate::worker::{Clock, Finish, Pulse, Worker};
+use chain::device_direction;
 use crossbeam_queue::ArrayQueue;
 use element::configure::Direction;
+use nf_host::handlers::NfHandlers;
 use shm::pool::{PacketPool, Pool};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

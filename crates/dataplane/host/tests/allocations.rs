@@ -6,13 +6,14 @@
 //! configuration and shows where the first memory was asked for.
 #![expect(unsafe_code, reason = "an allocator")]
 
+use chain::Sources;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use host::chain::Sources;
+use host::brief::{self, Brief};
 use host::fused::{FlowCache, Wanted};
-use host::nf::{Brief, NfOutput, brief};
 use host::running::{Plan, Running};
 use host::{Options, PortOpener, assemble};
+use nf_host::NfOutput;
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
@@ -610,7 +611,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     );
     std::fs::write(&chain_file, text).expect("written");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = host::chain::load(&chain_file, &[], &host::KnownClasses, &mut map, &mut diags);
+    let chain = chain::load(&chain_file, &[], &host::KnownClasses, &mut map, &mut diags);
     let chain = chain.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
     let brief = Brief {
         chain: chain_file,
@@ -621,7 +622,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
         sources: Sources::of_files(),
     };
     let set = Arc::new(FrameSet::new(frames("ip")).expect("frames"));
-    let made = Box::new(move |_: &host::chain::TrafficDecl, _: &mut Diagnostics| Some(Arc::clone(&set)));
+    let made = Box::new(move |_: &chain::TrafficDecl, _: &mut Diagnostics| Some(Arc::clone(&set)));
     let starter = brief::starter(&brief, 64, NfOutput::Inherit).expect("a brief");
     let mut ports = host::ports::Ports::new(&chain, 1, RegionOptions::slots(8192), made)
         .start_by(starter, Arc::default());

@@ -1,6 +1,6 @@
 //! How a chain runs that is measured.
 
-use host::chain::ExecutionMode;
+use chain::ExecutionMode;
 use host::fused::FlowCache;
 use std::str::FromStr;
 

@@ -3,13 +3,14 @@
 use crate::BenchError;
 use crate::machine::apart::Apart;
 use crate::shape::Shape;
+use chain::{Chain, Sources, TrafficDecl};
 use diag::{Diagnostics, SourceMap};
-use host::chain::{Chain, Sources, TrafficDecl};
+use host::brief::{self, Brief};
 use host::made::{Change, made};
-use host::nf::{Brief, NfOutput, brief};
 use host::ports::Ports;
 use host::running::{Plan, Running};
 use host::{Assembly, PortOpener};
+use nf_host::NfOutput;
 use port::FrameSet;
 use shm::region::RegionOptions;
 use std::path::{Path, PathBuf};
@@ -50,8 +51,7 @@ impl Loaded {
     /// When it has mistakes.
     pub fn read(path: &Path) -> Result<Loaded, BenchError> {
         let (mut map, mut diags, mut sources) = (SourceMap::new(), Diagnostics::new(), Sources::of_files());
-        let chain =
-            host::chain::load_from(&mut sources, path, &[], &host::KnownClasses, &mut map, &mut diags);
+        let chain = chain::load_from(&mut sources, path, &[], &host::KnownClasses, &mut map, &mut diags);
         match chain.filter(|_| !diags.has_errors()) {
             Some(chain) => {
                 let path = path.to_owned();
@@ -75,7 +75,7 @@ impl Loaded {
     /// # Errors
     /// When made-up traffic has mistakes.
     pub fn ports(&mut self, options: &RunOptions) -> Result<Ports, BenchError> {
-        host::nf::keep_off(&mut self.chain, &options.cores);
+        host::cores::keep_off(&mut self.chain, &options.cores);
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
             let set = made(declared, &change, diags)?;

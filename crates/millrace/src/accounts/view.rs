@@ -2,10 +2,10 @@
 
 use control::api::{Element, FlowCache, Instance, Log, NfStatus, Stats};
 use host::fused::CacheCounts;
-use host::nf::Seat;
-use host::nf::log::LogLines;
 use host::running::Running;
 use host::{NodeReport, Outcome, Report};
+use nf_host::Seat;
+use nf_host::log::LogLines;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;

@@ -3,11 +3,11 @@
 use crate::accounts::view;
 use crate::check;
 use crate::launch::{self, Launched};
+use chain::instances::family;
 use control::api::{Act, ChainStatus, Form, Log, NfStatus, Order, Stats, Status};
 use control::{Platform, Refusal};
 use host::Outcome;
-use host::chain::instances::family;
-use host::nf::{NfOutput, Seat, State};
+use nf_host::{NfOutput, Seat, State};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -1,10 +1,10 @@
 //! Where NFs attach that nobody here started: a socket next to that of the interface.
 
 use super::desk::Desk;
-use host::nf::peer;
-use host::nf::seat::Visitor;
 use nf::message::{FromNf, ToNf};
 use nf::socket::Socket;
+use nf_host::peer;
+use nf_host::seat::Visitor;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;

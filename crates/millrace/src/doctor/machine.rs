@@ -164,7 +164,7 @@ impl Kernel for LiveKernel {
     }
 
     fn makes_containers(&self, runtime: &str) -> Option<Result<(), String>> {
-        use host::nf::container::runtime::{Installed, Runtime};
+        use container::runtime::{Installed, Runtime};
         Runtime::of_name(runtime).map(|runtime| runtime.works())
     }
 

@@ -13,8 +13,8 @@ use super::classes::ClassShown;
 use super::conditions::{
     Kind, Known, complement, is_checked, kind, note, prefixes, table_asked, unchecked, whole_field,
 };
+use chain::Chain;
 use host::Assembly;
-use host::chain::Chain;
 use host::node::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;

@@ -17,9 +17,9 @@ mod rule;
 
 use super::StretchShown;
 use super::classes::{ClassShown, is_fed_by_port};
+use chain::{Chain, device_name};
 use class::{Said, Switch};
 use host::Assembly;
-use host::chain::{Chain, device_name};
 use host::node::Node;
 use matches::{Match, crossed};
 use ports::PortTables;

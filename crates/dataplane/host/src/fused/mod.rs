@@ -24,9 +24,9 @@ pub use find::{Cut, find};
 pub use fuzz::fuzz_forms;
 pub use made::Made;
 
-pub use crate::chain::FusedElements as Wanted;
 use crate::node::Node;
 use cache::Cache;
+pub use chain::FusedElements as Wanted;
 use made::{Config, Making};
 use sources::{Source, Sources};
 use std::ops::Range;

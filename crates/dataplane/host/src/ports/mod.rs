@@ -16,22 +16,21 @@ mod tests;
 
 pub use port::capture::is_capture_name;
 
-use crate::chain::{
+use crate::services::PortOpener;
+use chain::Access;
+use chain::{
     Chain, ExecutionMode, PortDecl, PortKind, ProcessNf, Sink, Source, StationDecl, TrafficDecl,
     device_direction, device_name,
 };
-use crate::nf;
-use crate::nf::container::ContainerLauncher;
-use crate::nf::link::ProcessLink;
-use crate::nf::memory::Memory;
-use crate::nf::process::Launchers;
-use crate::nf::seat::Access;
-use crate::nf::{NfSpec, Parties, Seat, Supervisor};
-use crate::services::PortOpener;
+use container::ContainerLauncher;
 use diag::Diagnostics;
 use element::configure::Direction;
 use element::nf::NfLink;
 use handle::Queue;
+use nf_host::link::ProcessLink;
+use nf_host::memory::Memory;
+use nf_host::process::Launchers;
+use nf_host::{NfSpec, Parties, Seat, Supervisor};
 use packet::MacAddr;
 use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
@@ -495,14 +494,14 @@ impl PortOpener for Ports {
         let process = self.processes.iter().find(|process| process.name == name);
         let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
         let Some(starter) = self.starter.as_ref().filter(|_| !self.dry) else {
-            return Ok(Box::new(nf::link::NoLink));
+            return Ok(Box::new(nf_host::link::NoLink));
         };
         if self.supervisor.is_none() {
             let launchers = Launchers::default().with(ExecutionMode::Container, Arc::new(ContainerLauncher));
             let started = Supervisor::start(launchers);
             self.supervisor = Some(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?);
         }
-        let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf::link::NoLink)) };
+        let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf_host::link::NoLink)) };
         let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
         let number = supervisor.seats().len() as u32;
         let stations = process.stations.iter().map(|name| self.station(name.as_deref()?)).collect();

@@ -1,6 +1,6 @@
 //! What a port's name means.
 
-use crate::chain::PortDecl;
+use chain::PortDecl;
 use diag::did_you_mean;
 use port::capture::is_capture_name;
 use port::{DpdkSpec, driver_names};

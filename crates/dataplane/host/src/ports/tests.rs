@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::assemble::{Options, assemble};
-use crate::chain;
 use crate::running::{Outcome, Plan, Running};
+use chain;
 use diag::SourceMap;
 use port::capture::CaptureWriter;
 use shm::region::HugePages;

@@ -10,8 +10,8 @@ use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::shape::Shape;
 use crate::start::failed;
-use host::nf::container::runtime::{Installed, Runtime};
-use host::nf::{Seat, State};
+use container::runtime::{Installed, Runtime};
+use nf_host::{Seat, State};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

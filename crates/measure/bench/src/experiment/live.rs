@@ -12,13 +12,14 @@ use crate::machine::apart::{Apart, NEAR_IN};
 use crate::machine::core_time::Thread;
 use crate::shape::Shape;
 use crate::start::failed;
+use chain::TrafficDecl;
 use diag::{Diagnostics, SourceMap};
 use host::Report;
-use host::chain::TrafficDecl;
-use host::nf::doorbell::Doorbell;
-use host::nf::{Brief, NfOutput, Seat, State, brief};
+use host::brief::{self, Brief};
 use host::ports::Ports;
 use host::running::{Plan, Running};
+use nf_host::doorbell::Doorbell;
+use nf_host::{NfOutput, Seat, State};
 use port::FrameSet;
 use shm::region::RegionOptions;
 use std::collections::HashMap;
@@ -48,7 +49,7 @@ pub struct Setting {
     pub slots: u32,
     /// How NFs run that run in this process; as the chain file says where there is none.
     pub shape: Option<Shape>,
-    /// Whether this program runs Click configurations in processes of their own ([`host::nf::brief`]). Otherwise only
+    /// Whether this program runs Click configurations in processes of their own ([`host::brief`]). Otherwise only
     /// programs can be started.
     pub runs_click: bool,
     /// Names of ports with made-up traffic that arrives at a set rate, and when. The others have as many frames as are
@@ -105,21 +106,15 @@ impl LiveChain {
     pub fn start(script: &Script, setting: &Setting) -> Result<LiveChain, BenchError> {
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let mut sources = script.sources();
-        let chain = host::chain::load_from(
-            &mut sources,
-            &script.path,
-            &[],
-            &host::KnownClasses,
-            &mut map,
-            &mut diags,
-        );
+        let chain =
+            chain::load_from(&mut sources, &script.path, &[], &host::KnownClasses, &mut map, &mut diags);
         let refused =
             |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
         let Some(mut chain) = chain.filter(|_| !diags.has_errors()) else {
             return Err(refused(&map, &diags));
         };
         let cores: Vec<usize> = setting.core.into_iter().collect();
-        host::nf::keep_off(&mut chain, &cores);
+        host::cores::keep_off(&mut chain, &cores);
         let brief = Brief {
             chain: script.path.clone(),
             defines: vec![],
@@ -137,7 +132,7 @@ impl LiveChain {
             cache: setting.shape.map(Shape::cache).unwrap_or_default(),
             ..host::Options::default()
         };
-        host::nf::check(&chain, &wanted, &mut diags).map_err(failed)?;
+        host::check::check(&chain, &wanted, &mut diags).map_err(failed)?;
         ports.prepare(&mut diags);
         if diags.has_errors() {
             return Err(refused(&map, &diags));
@@ -154,7 +149,7 @@ impl LiveChain {
         let assembly = host::assemble(&chain.graph, &wanted, &mut opened, &mut diags).map_err(failed)?;
         let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
         let pools = ports.pools().map_err(failed)?;
-        let nfs = ports.supervisor().map(host::nf::Supervisor::handlers).unwrap_or_default();
+        let nfs = ports.supervisor().map(nf_host::Supervisor::handlers).unwrap_or_default();
         let apart = Apart::of_chain(&chain, &cores);
         let plan = Plan { burst: setting.burst, cores, nfs, print: |_| {}, ..Plan::default() };
         let running = Running::start(assembly, &plan, pools).map_err(failed)?;
@@ -203,7 +198,7 @@ impl LiveChain {
 
     /// The places of NFs that run in processes of their own.
     pub fn seats(&self) -> Vec<Arc<Seat>> {
-        self.ports.supervisor().map(host::nf::Supervisor::seats).unwrap_or_default()
+        self.ports.supervisor().map(nf_host::Supervisor::seats).unwrap_or_default()
     }
 
     /// The place of an NF in a process of its own, or that of an instance.
@@ -217,7 +212,7 @@ impl LiveChain {
 
     /// Wakes whoever looks after NFs in processes; `None` where there are none.
     pub fn doorbell(&self) -> Option<Doorbell> {
-        self.ports.supervisor().map(host::nf::Supervisor::doorbell)
+        self.ports.supervisor().map(nf_host::Supervisor::doorbell)
     }
 
     /// Asks for the process of an NF, or for its end. Does not wait.

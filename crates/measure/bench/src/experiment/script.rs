@@ -1,7 +1,7 @@
 //! The chain file of an experiment: a text of its own, or a user's with some keys changed.
 
 use crate::BenchError;
-use host::chain::Sources;
+use chain::Sources;
 use std::path::{Path, PathBuf};
 
 /// A chain file, which need not be on the disk as it is here.

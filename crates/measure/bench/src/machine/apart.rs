@@ -5,7 +5,7 @@
 //! or 570 ns, and 1.7 times as much for a packet through an NF in a process. Nothing in the guest tells it but this.
 
 use super::Machine;
-use host::chain::Chain;
+use chain::Chain;
 use host::running::pin;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

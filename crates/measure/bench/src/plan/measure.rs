@@ -14,8 +14,8 @@ use crate::start::{Loaded, RunOptions, failed};
 use crate::stats::Spread;
 use crate::trial::closed::ClosedLoop;
 use crate::trial::{REPEATS, Trials, again};
+use chain::{PortKind, Sink};
 use element::StateScope;
-use host::chain::{PortKind, Sink};
 use std::path::Path;
 use traffic::FCS_BYTES;
 

@@ -6,7 +6,7 @@ use crate::machine::apart::{Apart, NEAR_IN};
 use crate::machine::core_time::Thread;
 use crate::shape::Shape;
 use crate::start::{Loaded, RunOptions, failed};
-use host::chain::{PortKind, Source};
+use chain::{PortKind, Source};
 use host::ports::Ports;
 use host::running::{Outcome, Running};
 use port::FrameSet;

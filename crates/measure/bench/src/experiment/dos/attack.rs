@@ -7,9 +7,9 @@ use crate::experiment::live::{LiveChain, await_state};
 use crate::experiment::script::Script;
 use crate::load::pace::Pace;
 use crate::start::failed;
-use host::nf::State;
-use host::nf::container::runtime::Runtime;
+use container::runtime::Runtime;
 use host::{Report, Running};
+use nf_host::State;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

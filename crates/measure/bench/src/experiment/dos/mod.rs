@@ -14,7 +14,7 @@ pub use options::DosOptions;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use attack::{Attack, Counts, Way, attack};
-use host::nf::container::runtime::{Installed, Runtime};
+use container::runtime::{Installed, Runtime};
 
 /// The share of normal packets that may be lost.
 const LOST: f64 = 0.01;

@@ -7,8 +7,8 @@ use crate::load::Offer;
 use crate::load::pace::Pace;
 use crate::start::failed;
 use host::handlers::Handlers;
-use host::nf::doorbell::Doorbell;
-use host::nf::{Seat, State};
+use nf_host::doorbell::Doorbell;
+use nf_host::{Seat, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

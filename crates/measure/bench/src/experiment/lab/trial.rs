@@ -8,7 +8,7 @@ use crate::search::{Goal, Limits, search};
 use crate::start::{Loaded, RunOptions, failed};
 use crate::trial::Trials;
 use crate::trial::closed::{self, ClosedLoop};
-use host::chain::{PortKind, Source};
+use chain::{PortKind, Source};
 use std::path::Path;
 
 /// Frames that wait for a chain at a port, at most.

@@ -1,0 +1,50 @@
+//! Cores that processes of NFs are kept off.
+
+use chain::Chain;
+
+/// Has NFs in processes whose cores the chain file does not say leave those of packet threads alone, where there are
+/// others: a kernel that puts both on one core for a while has packets wait for milliseconds. Containers stay where
+/// their runtime puts them.
+pub fn keep_off(chain: &mut Chain, packet_cores: &[usize]) {
+    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return };
+    let is_other = |core: &usize| allowed.is_set(*core) && !packet_cores.contains(core);
+    let others: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(is_other).collect();
+    if packet_cores.is_empty() || others.is_empty() {
+        return;
+    }
+    let terms = chain.processes.iter_mut().map(|nf| &mut nf.terms);
+    let open = terms.filter(|terms| terms.cores.is_empty() && terms.container.is_none());
+    open.for_each(|terms| terms.cores.clone_from(&others));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chain::{Sources, load_from};
+    use diag::{Diagnostics, SourceMap};
+    use std::path::Path;
+
+    #[test]
+    fn processes_keep_off_the_cores_of_packet_threads() {
+        let text = "links = [\"a -> [0]x[1] -> [0]y[1] -> b\"]\n[ports]\na = { traffic = { flows = 1, size = \"64\" } }\n\
+                    b = { discard = true }\n[nf.x]\nprogram = \"true\"\n[nf.y]\nprogram = \"true\"\ncores = [0]\n";
+        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
+        let mut sources = Sources::default();
+        sources.put(Path::new("chain.toml"), text);
+        let path = Path::new("chain.toml");
+        let chain = load_from(&mut sources, path, &[], &crate::KnownClasses, &mut map, &mut diags);
+        assert!(!diags.has_errors(), "{}", diags.render_short(&map));
+        let chain = chain.expect("no mistakes");
+        let allowed = rustix::thread::sched_getaffinity(None).expect("cores");
+        let all: Vec<usize> =
+            (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+        let cores = |packet: &[usize]| {
+            let mut chain = chain.clone();
+            keep_off(&mut chain, packet);
+            chain.processes.into_iter().map(|nf| nf.terms.cores).collect::<Vec<_>>()
+        };
+        assert_eq!(cores(&all[..1]), [all[1..].to_vec(), vec![0]], "what the chain file says stays");
+        assert_eq!(cores(&[]), [vec![], vec![0]], "packet threads may be anywhere");
+        assert_eq!(cores(&all), [vec![], vec![0]], "there are no others");
+    }
+}

@@ -1,0 +1,285 @@
+//! The process of an NF that is a Click configuration: its elements, with rings for ports.
+//!
+//! Packets are worked on in place. What its elements drop goes back with that word. Packets are made in slots
+//! that the host granted, of which there are always some, and dropped ones among those are used again.
+
+use crate::assemble::{Options, assemble};
+use crate::handlers::nf_merge;
+use crate::running::{Outcome, Plan, Running};
+use crate::services::PortOpener;
+use chain::{Body, ProcessNf, instances};
+use diag::Diagnostics;
+use element::Merge;
+use element::configure::Direction;
+use nf::Call;
+use nf::ends::Ends;
+use nf::message::FromNf;
+use port::{Moved, Port, PortError, PortInfo, PortStats};
+use shm::Packet;
+use shm::pool::{PacketPool, Pool, PoolStats};
+use shm::ring::Action;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Empty slots that an NF which makes packets wants to have for each packet that it takes.
+const SPARE: usize = 4;
+/// How long such an NF waits for empty slots: longer than a host on a busy machine goes without a core, and less than
+/// after which it is taken for one that does not move. Once it has waited in vain it does not wait again before slots
+/// come.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How often it is looked whether the host said something.
+const TURN: Duration = Duration::from_millis(20);
+/// How long it tries to give back what it has when it ends.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the ports and the pool of an NF share.
+struct Interior {
+    ends: Ends,
+    /// Whether elements make packets here, and since when they wait for slots.
+    makes: bool,
+    starving_since: Option<Instant>,
+    /// Packets that came, by input, and that no element has yet.
+    came: Vec<VecDeque<Packet>>,
+}
+
+type Shared = Arc<Mutex<Interior>>;
+
+fn lock(interior: &Shared) -> MutexGuard<'_, Interior> {
+    interior.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Interior {
+    /// Fetches what the host lent, once nothing waits here any more.
+    fn fetch(&mut self) {
+        let Interior { ends, came, .. } = self;
+        if came.iter().any(|queue| !queue.is_empty()) {
+            ends.flush();
+            return;
+        }
+        ends.fetch(|input, packet| {
+            if let Some(queue) = came.get_mut(usize::from(input)) {
+                queue.push_back(packet);
+            }
+        });
+    }
+
+    /// How many packets may be handed out: an NF that makes packets waits until it has slots for them, but not
+    /// for ever.
+    fn ready_for(&mut self, wanted: usize) -> usize {
+        if !self.makes {
+            return wanted;
+        }
+        let ready = self.ends.granted() / SPARE;
+        if ready > 0 {
+            self.starving_since = None;
+            return wanted.min(ready);
+        }
+        let since = *self.starving_since.get_or_insert_with(Instant::now);
+        if since.elapsed() > PATIENCE { wanted } else { 0 }
+    }
+}
+
+/// One interface of the NF.
+struct RingPort {
+    name: String,
+    interior: Shared,
+    /// Number of the input or output.
+    number: usize,
+    stats: PortStats,
+}
+
+impl Port for RingPort {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn info(&self) -> PortInfo {
+        PortInfo::default()
+    }
+
+    fn set_origin(&mut self, _origin: u16) {}
+
+    fn receive(&mut self, _pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
+        let mut interior = lock(&self.interior);
+        if interior.came.get(self.number).is_some_and(VecDeque::is_empty) {
+            interior.fetch();
+        }
+        let mut moved = Moved::default();
+        let most = interior.ready_for(out.len());
+        let out = &mut out[..most];
+        let Some(queue) = interior.came.get_mut(self.number) else { return moved };
+        for (place, packet) in out.iter_mut().zip(std::iter::from_fn(|| queue.pop_front())) {
+            *place = packet;
+            moved.packets += 1;
+            moved.bytes += u64::from(packet.total());
+        }
+        self.stats.rx_packets += moved.packets as u64;
+        self.stats.rx_bytes += moved.bytes;
+        moved
+    }
+
+    fn send(&mut self, _pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
+        let mut interior = lock(&self.interior);
+        let mut moved = Moved::default();
+        for packet in list.iter().filter_map(|index| packets.get(usize::from(*index))) {
+            interior.ends.give(packet, Action::Emit, self.number as u16);
+            moved.packets += 1;
+            moved.bytes += u64::from(packet.total());
+        }
+        interior.ends.flush();
+        self.stats.tx_packets += moved.packets as u64;
+        self.stats.tx_bytes += moved.bytes;
+        moved
+    }
+
+    fn stats(&self) -> PortStats {
+        self.stats
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        lock(&self.interior).ends.flush();
+        Ok(())
+    }
+}
+
+/// The pool of an NF: it gives what the host granted, and what it takes back of the rest is the host's.
+struct LentPool {
+    interior: Shared,
+    refused: u64,
+}
+
+impl Pool for LentPool {
+    fn alloc(&mut self, out: &mut [Packet]) -> usize {
+        let mut interior = lock(&self.interior);
+        interior.makes = true;
+        let mut count = 0;
+        for (place, packet) in out.iter_mut().zip(std::iter::from_fn(|| interior.ends.make())) {
+            *place = packet;
+            count += 1;
+        }
+        self.refused += (out.len() - count) as u64;
+        count
+    }
+
+    fn free(&mut self, packets: &[Packet], list: &[u16]) {
+        let mut interior = lock(&self.interior);
+        for packet in list.iter().filter_map(|index| packets.get(usize::from(*index))) {
+            interior.ends.free(packet, 0);
+        }
+        interior.ends.flush();
+    }
+
+    fn free_all(&mut self, packets: &[Packet]) {
+        let mut interior = lock(&self.interior);
+        packets.iter().for_each(|packet| interior.ends.free(packet, 0));
+        interior.ends.flush();
+    }
+
+    fn capacity(&self) -> usize {
+        0
+    }
+
+    fn available(&self) -> usize {
+        0
+    }
+
+    fn stats(&self) -> PoolStats {
+        PoolStats { refused: self.refused, bad_frees: 0 }
+    }
+}
+
+/// Opens the NF's interfaces.
+struct Interfaces<'a> {
+    nf: &'a ProcessNf,
+    interior: Shared,
+}
+
+impl PortOpener for Interfaces<'_> {
+    fn open(&mut self, name: &str, direction: Direction, _worker: usize) -> Result<Box<dyn Port>, String> {
+        let names = if direction == Direction::Receive { &self.nf.inputs } else { &self.nf.outputs };
+        let number = names.iter().position(|known| known == name);
+        let number = number.ok_or_else(|| format!("NF `{}` has no interface `{name}`", self.nf.name))?;
+        let (name, interior) = (name.to_string(), Arc::clone(&self.interior));
+        Ok(Box::new(RingPort { name, interior, number, stats: PortStats::default() }))
+    }
+}
+
+/// Runs an NF until the host ends it; `None` when its configuration has mistakes, which are in `diags`.
+///
+/// # Errors
+/// A sentence that says why it does not run.
+pub fn serve(
+    nf: &ProcessNf,
+    ends: Ends,
+    options: &Options,
+    stop: &AtomicBool,
+    diags: &mut Diagnostics,
+) -> Result<Option<Outcome>, String> {
+    let burst = ends.welcome().burst;
+    let came = nf.inputs.iter().map(|_| VecDeque::new()).collect();
+    let interior = Arc::new(Mutex::new(Interior { ends, makes: false, starving_since: None, came }));
+    let mut interfaces = Interfaces { nf, interior: Arc::clone(&interior) };
+    let Body::Click(graph) = &nf.body else { return Err("it is no Click configuration".into()) };
+    // Elements are called as they would be in the host's process.
+    let mut graph = graph.clone();
+    graph
+        .elements
+        .iter_mut()
+        .for_each(|element| element.name = instances::element_name(&nf.name, &element.name));
+    let assembly = assemble(&graph, options, &mut interfaces, diags).map_err(|error| error.to_string())?;
+    let Some(assembly) = assembly else {
+        let mistakes: Vec<&str> = diags.iter().map(|mistake| mistake.message.as_str()).collect();
+        lock(&interior).ends.say(&FromNf::Failed { why: mistakes.join("; ") });
+        return Ok(None);
+    };
+    let print = |line: &str| eprintln!("{line}");
+    let plan = Plan { burst, print, ..Plan::default() };
+    let pool = |_| PacketPool::Foreign(Box::new(LentPool { interior: Arc::clone(&interior), refused: 0 }));
+    let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
+    lock(&interior).ends.ready().map_err(|error| error.to_string())?;
+    let next_call = || lock(&interior).ends.next_call();
+    let answer = |call: &Call, said: Result<(Merge, String), String>| {
+        lock(&interior).ends.answer(call, said.map(|(merge, text)| (nf_merge(merge), text)));
+    };
+    let asked_to_end = || {
+        let mut interior = lock(&interior);
+        interior.ends.listen();
+        stop.load(Ordering::Relaxed) || interior.ends.is_over()
+    };
+    let (mut told, mut last) = (false, vec![]);
+    while !asked_to_end() {
+        while let Some(call) = next_call() {
+            match call.is_last() {
+                true => last.push(call),
+                false => answer(&call, running.handlers().call(call.handler(), call.value())),
+            }
+        }
+        if running.is_over() && !std::mem::replace(&mut told, true) {
+            // An element asked for the end of the run: it is the host's to decide.
+            lock(&interior).ends.say(&FromNf::Over);
+        }
+        std::thread::sleep(TURN);
+    }
+    running.stop();
+    let outcome = running.wait();
+    for call in last.into_iter().chain(std::iter::from_fn(next_call)) {
+        answer(
+            &call,
+            match call.value() {
+                None => outcome.read_here(call.handler()),
+                Some(_) => Err("the NF has ended".into()),
+            },
+        );
+    }
+    let mut interior = lock(&interior);
+    for finding in &outcome.findings {
+        interior.ends.say(&FromNf::Finding { text: finding.clone() });
+    }
+    // What nobody here has had yet, and what did not fit.
+    let Interior { ends, came, .. } = &mut *interior;
+    came.iter_mut().flat_map(std::mem::take).for_each(|packet| ends.give(&packet, Action::Drop, 0));
+    ends.close(CLOSE_PATIENCE);
+    Ok(Some(outcome))
+}

@@ -1,0 +1,100 @@
+//! Bundles: what a container is made of, and what a user's one has to have.
+
+use crate::elf::Elf;
+use confine::Enclosure;
+use oci_spec::runtime::Spec;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What a container is made of, beside its terms.
+pub struct Made {
+    /// What `config.json` is written from.
+    pub spec: Spec,
+    /// What is seen where, inside of its root file system.
+    pub enclosure: Enclosure,
+}
+
+/// The first words that the runtime is started by: the NF's socket, which is the standard input, becomes descriptor 3.
+pub const WITH_SOCKET: [&str; 4] = ["/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "millrace-nf"];
+/// The descriptor that the NF finds its socket at.
+pub const SOCKET: &str = "fd:3";
+
+/// The configuration of a bundle.
+///
+/// # Errors
+///
+/// When there is none, or it is none.
+pub fn read_config(bundle: &Path) -> Result<Spec, String> {
+    let file = bundle.join("config.json");
+    let shown = file.display();
+    if !bundle.is_dir() {
+        return Err(format!("there is no folder {}", bundle.display()));
+    }
+    let bytes = std::fs::read(&file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let spec: Spec = serde_json::from_slice(&bytes).map_err(|error| format!("{shown}: {error}"))?;
+    match spec.process().as_ref().and_then(|process| process.args().as_ref()).and_then(|args| args.first()) {
+        Some(_) => Ok(spec),
+        None => Err(format!("{shown} says nothing of what is run: give it `process` with `args`")),
+    }
+}
+
+/// The root file system of a bundle.
+///
+/// # Errors
+///
+/// When there is none.
+pub fn rootfs(bundle: &Path, config: &Spec) -> Result<PathBuf, String> {
+    let root = config.root().as_ref().ok_or("config.json has no `root`")?;
+    let path = bundle.join(root.path());
+    let path =
+        path.canonicalize().map_err(|error| format!("its root file system {}: {error}", path.display()))?;
+    let found = std::fs::metadata(&path).map_err(|error| error.to_string())?;
+    if !found.is_dir() {
+        return Err(format!("its root file system {} is no folder", path.display()));
+    }
+    if found.permissions().mode() & 0o005 != 0o005 {
+        return Err(format!(
+            "its root file system {0} is closed to the user that the NF runs as: chmod 755 {0}",
+            path.display()
+        ));
+    }
+    Ok(path)
+}
+
+/// Whether what is run inside of a root file system can be run on this machine.
+///
+/// # Errors
+///
+/// When it is not there, or for another machine.
+pub fn runs(rootfs: &Path, arguments: &[String], environment: &[String]) -> Result<(), String> {
+    let program = arguments.first().ok_or("it says nothing of what is run")?;
+    let path = environment.iter().find_map(|entry| entry.strip_prefix("PATH="));
+    let path = path.unwrap_or("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    let candidates: Vec<String> = if program.contains('/') {
+        vec![program.clone()]
+    } else {
+        path.split(':').map(|folder| format!("{folder}/{program}")).collect()
+    };
+    let Some(file) = candidates.iter().find_map(|candidate| inside(rootfs, candidate)) else {
+        return Err(format!("there is no program {program} in its root file system"));
+    };
+    let elf = Elf::of(&file).map_err(|error| format!("{program}: {error}"))?;
+    match elf.and_then(|elf| elf.is_foreign()) {
+        Some(machine) => Err(format!(
+            "{program} in there is a program for {machine}, and this machine is {}: build it for this one",
+            std::env::consts::ARCH
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A file inside of a root file system, links followed as they are in there.
+fn inside(rootfs: &Path, path: &str) -> Option<PathBuf> {
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+    let root =
+        rustix::fs::open(rootfs, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let file = openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()?;
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}

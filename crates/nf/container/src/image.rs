@@ -1,0 +1,238 @@
+//! OCI images: layouts and archives, unpacked once and kept by their digests.
+//!
+//! Everything in an image is checked against the digest that names it: the manifest, the configuration, each layer. No
+//! name in a layer leads out of the root file system, whatever links there are. Owners are not kept, and whoever runs
+//! in there may read all of it: an image has nobody to keep secrets from but the NF that it is for.
+
+mod digest;
+mod layer;
+mod source;
+
+use crate::bundle::{Made, runs};
+use crate::place::Folder;
+use crate::{config, program};
+use chain::Terms;
+pub use chain::image::is_name;
+use confine::Enclosure;
+use digest::hex;
+use nf_host::Command;
+use oci_spec::image::{ImageConfiguration, ImageIndex, ImageManifest};
+use oci_spec::runtime::{Mount, MountBuilder};
+use sha2::{Digest, Sha256};
+use source::Source;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Where images lie that were unpacked, unless the environment says otherwise. Any of it may be removed while no chain
+/// runs.
+const CACHE: &str = "/var/cache/millrace/images";
+/// Says where.
+const CACHE_ENVIRONMENT: &str = "MILLRACE_IMAGES";
+
+/// An image, as far as it is read without unpacking it.
+struct Image {
+    /// By which it is kept.
+    digest: String,
+    config: ImageConfiguration,
+    /// The names of its layers in the source, the lowest first.
+    layers: Vec<String>,
+}
+
+/// Whether there is such an image, and this machine can run it.
+///
+/// # Errors
+///
+/// Why not.
+pub fn check(path: &Path) -> Result<(), String> {
+    let (source, tag) = Source::open(path)?;
+    Image::read(&source, tag.as_deref()).map(drop)
+}
+
+/// What the container of an image is made of.
+pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, String> {
+    let (source, tag) = Source::open(&command.program)?;
+    let image = Image::read(&source, tag.as_deref())?;
+    let rootfs = image.unpack(&source)?;
+    let own = image.config.config().clone().unwrap_or_default();
+    let entry = own.entrypoint().clone().unwrap_or_default();
+    let rest = if command.arguments.is_empty() {
+        own.cmd().clone().unwrap_or_default()
+    } else {
+        command.arguments.clone()
+    };
+    let arguments: Vec<String> = entry.into_iter().chain(rest).collect();
+    let environment = own.env().clone().unwrap_or_default();
+    runs(&rootfs, &arguments, &environment)?;
+    let user = user(own.user().as_deref().unwrap_or(""), &rootfs)?;
+    let mut spec = config::of_program(arguments, user);
+    if let Some(process) = spec.process_mut() {
+        process.set_env(Some(environment));
+        let folder = own.working_dir().clone().filter(|folder| folder.starts_with('/'));
+        process.set_cwd(folder.map_or_else(|| "/".into(), PathBuf::from));
+    }
+    let mut mounts = config::mounts();
+    mounts.extend(scratch());
+    spec.set_mounts(Some(mounts));
+    let mut enclosure = Enclosure::new();
+    program::bind_rootfs(&mut enclosure, &rootfs, folder, false)?;
+    program::bind_granted(&mut enclosure, &rootfs, terms, folder, true)?;
+    Ok(Made { spec, enclosure })
+}
+
+/// A folder for files that programs want for a while.
+fn scratch() -> Option<Mount> {
+    let options = ["nosuid", "nodev", "noexec", "mode=1777", "size=16m"].map(str::to_owned).to_vec();
+    MountBuilder::default().typ("tmpfs").source("tmpfs").destination("/tmp").options(options).build().ok()
+}
+
+/// The user that an image says, by number or by a name in its `/etc/passwd`.
+fn user(said: &str, rootfs: &Path) -> Result<u32, String> {
+    let name = said.split(':').next().unwrap_or_default();
+    if name.is_empty() {
+        return Ok(0);
+    }
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let users = std::fs::read_to_string(rootfs.join("etc/passwd")).unwrap_or_default();
+    let found = users.lines().find_map(|line| {
+        let mut words = line.split(':');
+        (words.next()? == name).then(|| words.nth(1)?.parse().ok()).flatten()
+    });
+    found.ok_or_else(|| format!("its user `{name}` is not in its /etc/passwd"))
+}
+
+/// This machine, as images call it.
+pub fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// Reads something that is named by its digest.
+fn read_checked(source: &Source, digest: &str) -> Result<Vec<u8>, String> {
+    let name = source::blob(digest)?;
+    let bytes = source.read(&name)?;
+    if format!("sha256:{}", hex(&Sha256::digest(&bytes))) != digest {
+        return Err(format!("{name} is damaged: its content is not what its name says"));
+    }
+    Ok(bytes)
+}
+
+impl Image {
+    fn read(source: &Source, tag: Option<&str>) -> Result<Image, String> {
+        let image = match source.read("index.json") {
+            Ok(index) => Image::of_layout(source, &index, tag)?,
+            // As `docker save` wrote them before it wrote OCI archives, too.
+            Err(none) => Image::of_docker(source).map_err(|_| none)?,
+        };
+        let made_for = image.config.architecture().to_string();
+        if made_for != architecture() {
+            return Err(format!("the image is for {made_for}, and this machine is {}", architecture()));
+        }
+        if image.layers.len() != image.config.rootfs().diff_ids().len() {
+            return Err("the image is damaged: it has other layers than its configuration says".into());
+        }
+        Ok(image)
+    }
+
+    fn of_layout(source: &Source, index: &[u8], tag: Option<&str>) -> Result<Image, String> {
+        let parsed = |what: &str, error: serde_json::Error| format!("the image's {what}: {error}");
+        let index: ImageIndex = serde_json::from_slice(index).map_err(|error| parsed("index.json", error))?;
+        let mut manifests = index.manifests().clone();
+        if let Some(tag) = tag {
+            let name = "org.opencontainers.image.ref.name";
+            let has = |annotation: Option<&String>| {
+                annotation.is_some_and(|name| name == tag || name.ends_with(&format!(":{tag}")))
+            };
+            manifests.retain(|one| has(one.annotations().as_ref().and_then(|all| all.get(name))));
+            if manifests.is_empty() {
+                return Err(format!("there is no image with the tag `{tag}`"));
+            }
+        }
+        let mut manifest = match &manifests[..] {
+            [one] => one.clone(),
+            [] => return Err("the layout has no image".into()),
+            many => {
+                for_this_machine(many).ok_or("the layout has several images: say which, as `PATH:TAG`")?
+            }
+        };
+        let mut bytes = read_checked(source, manifest.digest().as_ref())?;
+        // One image for several machines is an index again.
+        if let Ok(index) = serde_json::from_slice::<ImageIndex>(&bytes) {
+            let names = index.manifests().iter().filter_map(|one| one.platform().as_ref());
+            let names: Vec<String> = names.map(|platform| platform.architecture().to_string()).collect();
+            manifest = for_this_machine(index.manifests()).ok_or_else(|| {
+                format!("the image is for {}, and this machine is {}", names.join(", "), architecture())
+            })?;
+            bytes = read_checked(source, manifest.digest().as_ref())?;
+        }
+        let digest = manifest.digest().digest().to_string();
+        let manifest: ImageManifest =
+            serde_json::from_slice(&bytes).map_err(|error| parsed("manifest", error))?;
+        let config = read_checked(source, manifest.config().digest().as_ref())?;
+        let config = serde_json::from_slice(&config).map_err(|error| parsed("configuration", error))?;
+        let layers = manifest.layers().iter().map(|layer| source::blob(layer.digest().as_ref()));
+        Ok(Image { digest, config, layers: layers.collect::<Result<_, _>>()? })
+    }
+
+    fn of_docker(source: &Source) -> Result<Image, String> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Saved {
+            config: String,
+            layers: Vec<String>,
+        }
+        let parsed = |error: serde_json::Error| format!("the image's manifest.json: {error}");
+        let saved: Vec<Saved> = serde_json::from_slice(&source.read("manifest.json")?).map_err(parsed)?;
+        let [one] = <[Saved; 1]>::try_from(saved).map_err(|_| "the archive has several images: save one")?;
+        let bytes = source.read(&one.config)?;
+        let config = serde_json::from_slice(&bytes).map_err(parsed)?;
+        Ok(Image { digest: hex(&Sha256::digest(&bytes)), config, layers: one.layers })
+    }
+
+    /// Its root file system, unpacked by the first who wants it.
+    fn unpack(&self, source: &Source) -> Result<PathBuf, String> {
+        let cache = std::env::var_os(CACHE_ENVIRONMENT).map_or_else(|| CACHE.into(), PathBuf::from);
+        let failed = |error: io::Error| format!("cannot unpack the image to {}: {error}", cache.display());
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).map_err(failed)?;
+        let rootfs = cache.join(&self.digest);
+        let lock = File::create(cache.join(format!("{}.lock", self.digest))).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        if rootfs.is_dir() {
+            return Ok(rootfs);
+        }
+        // Nobody else has the lock: what is there was left by somebody who was ended.
+        let unfinished = cache.join(format!("{}.new", self.digest));
+        let _ = std::fs::remove_dir_all(&unfinished);
+        std::fs::DirBuilder::new().mode(0o755).create(&unfinished).map_err(failed)?;
+        for (name, digest) in self.layers.iter().zip(self.config.rootfs().diff_ids()) {
+            let unpacked = source.with(name, &mut |bytes| layer::unpack(bytes, &unfinished));
+            let found = unpacked
+                .map_err(|why| format!("cannot unpack the image to {}: {name}: {why}", cache.display()))?;
+            if found != *digest {
+                return Err(format!(
+                    "the image's layer {name} is damaged: its content is not what its name says"
+                ));
+            }
+        }
+        for place in ["proc", "dev", "tmp"] {
+            super::place::make_place(&unfinished, Path::new(place), true).map_err(failed)?;
+        }
+        std::fs::rename(&unfinished, &rootfs).map_err(failed)?;
+        Ok(rootfs)
+    }
+}
+
+/// The manifest for this machine, of several.
+fn for_this_machine(all: &[oci_spec::image::Descriptor]) -> Option<oci_spec::image::Descriptor> {
+    let is_own = |one: &&oci_spec::image::Descriptor| {
+        let platform = one.platform().as_ref();
+        platform.is_some_and(|platform| platform.architecture().to_string() == architecture())
+    };
+    all.iter().find(is_own).cloned()
+}

@@ -1,0 +1,262 @@
+//! NFs in containers: `runs = "container"`.
+//!
+//! A container runtime ([`runtime`]) starts what the NF runs: a program, for which a bundle is made ([`program`]), a
+//! bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its `config.json`, [`place`]
+//! has the folders and control groups that go with it and takes away what a host that was killed has left,
+//! [`check`] finds what is wrong before anything is started.
+//!
+//! The NF gets its socket as an inherited descriptor, and all the rest by that, as every process does. Invariants:
+//!
+//! - **Over is what the kernel says is over.** The runtime runs in an [`Enclosure`], a PID namespace whose end is the
+//!   end of everything in it, the container's own PID namespace too; it ends with the host. Nothing depends on what
+//!   the runtime says, or on its being alive.
+//! - **What is mounted for a container is seen by it alone**, and is gone with it.
+//! - **A confined container has what a confined process has** (`config` writes it), whatever its bundle says.
+
+mod bundle;
+pub mod check;
+mod config;
+mod elf;
+mod engine;
+mod identity;
+mod image;
+mod libraries;
+mod place;
+mod program;
+pub mod runtime;
+
+use bundle::{Made, WITH_SOCKET, read_config, rootfs};
+use chain::{Container, ContainerKind as What, Terms};
+use confine::{Confined, Enclosure};
+use nf::socket::Socket;
+use nf_host::process::{LaunchError, Launched, Launcher, NfProcess, alone, user};
+use nf_host::{Command, Seat, log};
+use oci_spec::runtime::Spec;
+use place::{Folder, pid_namespace};
+use runtime::{Chosen, Runtime};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Starts NFs in containers.
+pub struct ContainerLauncher;
+
+impl Launcher for ContainerLauncher {
+    fn launch(&self, seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
+        let (Some(command), Some(container)) = (&seat.spec.command, seat.spec.terms.container) else {
+            return Err(LaunchError::step(&seat.spec.name, "start", &"there is no program"));
+        };
+        place::sweep_all(&engine::sweep);
+        spawn(seat, command, container)
+    }
+}
+
+/// Starts the container of a seat.
+fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Result<Launched, LaunchError> {
+    let name = &seat.spec.name;
+    let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
+    let chosen = Chosen::new(container.runtime, is_name(&command.program, container));
+    let chosen = chosen.map_err(|why| failed("start a container", &why))?;
+    if chosen.runtime.is_engine() {
+        let started = engine::spawn(seat, command, &chosen)?;
+        let (socket, log) = (started.socket, Some(started.log));
+        let pid = started.engine.pid();
+        let pidfd = started.engine.pidfd().try_clone_to_owned().ok();
+        let running = Running::Engine(started.engine);
+        let process = Box::new(Contained::new(running, pidfd, chosen.runtime, started.folder));
+        return Ok(Launched { process, pid, socket, log });
+    }
+    let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
+    let made = make(seat, command, container, &folder);
+    let Made { mut spec, mut enclosure } = made.map_err(|why| failed("make its container", &why))?;
+    let terms = &seat.spec.terms;
+    let ids = identity::Ids::new(user(seat));
+    let settings = config::Settings { terms, ids, group: folder.control_group(), root: folder.root() };
+    config::complete(&mut spec, &settings).map_err(|why| failed("make its container", &why))?;
+    spec.save(folder.config()).map_err(|why| failed("write config.json", &why))?;
+    if let Some(beside) = chosen.must_not_see() {
+        enclosure.hide(&beside).map_err(|why| failed("make its container", &why))?;
+    }
+
+    let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
+    let [shell, words @ ..] = WITH_SOCKET;
+    let mut start = std::process::Command::new(shell);
+    start.args(words).args(chosen.run(&folder)).current_dir("/");
+    start.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+    let one = alone();
+    let piped = log::pipe(name, seat.spec.output, Arc::clone(&seat.log));
+    let (output, log) = piped.map_err(|error| failed("share output", &error))?;
+    let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
+    start.stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
+    let runtime = chosen.runtime.name();
+    let confined = enclosure.spawn(start).map_err(|error| failed(&format!("start {runtime}"), &error))?;
+    drop(one);
+    let mut told = seat.told();
+    (told.isolation, told.not_enforced) = config::isolation(terms, ids, runtime, confined.applied());
+    drop(told);
+    let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
+    let running = Running::Runtime(confined);
+    let process = Box::new(Contained::new(running, pidfd, chosen.runtime, folder));
+    Ok(Launched { process, pid, socket: ours, log: Some(log) })
+}
+
+/// Whether it is an image that an engine has.
+pub fn is_name(path: &Path, container: Container) -> bool {
+    container.what == What::Image && image::is_name(path)
+}
+
+/// What the container of an NF is made of.
+fn make(seat: &Seat, command: &Command, container: Container, folder: &Folder) -> Result<Made, String> {
+    let terms = &seat.spec.terms;
+    match container.what {
+        What::Program => program::make(command, terms, folder),
+        What::Bundle => users_bundle(command, terms, folder),
+        What::Image => image::make(command, terms, folder),
+    }
+}
+
+/// A bundle of the user's.
+fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, String> {
+    let config = read_config(&command.program)?;
+    let rootfs = rootfs(&command.program, &config)?;
+    let mut spec = config;
+    if !command.arguments.is_empty()
+        && let Some(process) = spec.process_mut()
+    {
+        let program = process.args().iter().flatten().take(1).cloned();
+        process.set_args(Some(program.chain(command.arguments.iter().cloned()).collect()));
+    }
+    let writable = spec.root().as_ref().is_some_and(|root| !root.readonly().unwrap_or(false));
+    make_mount_points(&spec, &rootfs);
+    let mut enclosure = Enclosure::new();
+    program::bind_rootfs(&mut enclosure, &rootfs, folder, writable)?;
+    program::bind_granted(&mut enclosure, &rootfs, terms, folder, false)?;
+    Ok(Made { spec, enclosure })
+}
+
+/// Makes folders that are mounted over, as a runtime would that is root inside, too. What is not made is missed by the
+/// runtime, which says so.
+fn make_mount_points(spec: &Spec, rootfs: &Path) {
+    let mounts = spec.mounts().iter().flatten();
+    let places: Vec<&Path> = mounts.map(|mount| mount.destination().as_path()).collect();
+    let is_below = |place: &Path| places.iter().any(|other| place != *other && place.starts_with(other));
+    for place in places.iter().filter(|place| !is_below(place)) {
+        let _ = place::make_place(rootfs, place, true);
+    }
+}
+
+/// What runs a container.
+enum Running {
+    /// A runtime, in an enclosure.
+    Runtime(Confined),
+    /// An engine.
+    Engine(engine::Engine),
+}
+
+/// A container that was started.
+struct Contained {
+    running: Running,
+    pidfd: Option<OwnedFd>,
+    runtime: Runtime,
+    folder: Folder,
+    /// Whether the runtime could not start it.
+    refused: bool,
+    /// Its control groups.
+    groups: Vec<PathBuf>,
+    out_of_memory: bool,
+}
+
+impl Contained {
+    fn new(running: Running, pidfd: Option<OwnedFd>, runtime: Runtime, folder: Folder) -> Contained {
+        let groups = match &running {
+            Running::Runtime(_) => folder.control_groups(),
+            Running::Engine(engine) => place::control_groups_of(engine.pid()),
+        };
+        Contained { running, pidfd, runtime, folder, refused: false, groups, out_of_memory: false }
+    }
+}
+
+impl NfProcess for Contained {
+    fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// What started it takes its control group away, and with that what is known.
+    fn observe_memory(&mut self) {
+        self.out_of_memory |= place::ran_out_of_memory(&self.groups);
+    }
+
+    fn out_of_memory(&self) -> bool {
+        self.out_of_memory
+    }
+
+    fn kill(&mut self) {
+        match &self.running {
+            Running::Runtime(confined) => drop(confined.kill_all()),
+            Running::Engine(engine) => engine.kill(),
+        }
+    }
+
+    /// Takes away what it leaves, too.
+    fn exit_status(&mut self) -> Option<String> {
+        let confined = match &mut self.running {
+            Running::Runtime(confined) => confined,
+            Running::Engine(engine) if engine.is_over() => {
+                self.observe_memory();
+                return Some("nothing in its container runs".into());
+            }
+            Running::Engine(_) => return None,
+        };
+        let status = match confined.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status,
+            Err(error) => return Some(error.to_string()),
+        };
+        self.observe_memory();
+        let refused = runtime::what_it_logged(&self.folder.log());
+        self.folder.remove();
+        self.refused = refused.is_some();
+        Some(match refused {
+            Some(why) => format!("{}: {why}", self.runtime.name()),
+            None => of_inside(status).to_string(),
+        })
+    }
+
+    fn refused(&self) -> bool {
+        self.refused
+    }
+
+    fn wait(&mut self, patience: Duration) {
+        match &mut self.running {
+            Running::Runtime(confined) => drop(confined.wait(patience)),
+            Running::Engine(engine) => engine.wait(patience),
+        }
+    }
+
+    fn init_pid(&self) -> Option<u64> {
+        let runtime = match &self.running {
+            Running::Runtime(confined) => confined.pid(),
+            Running::Engine(engine) => return Some(engine.pid()),
+        };
+        let own = pid_namespace(runtime);
+        let threads = std::fs::read_dir(format!("/proc/{runtime}/task")).ok()?;
+        let children = threads.flatten().filter_map(|thread| {
+            let listed = std::fs::read_to_string(thread.path().join("children")).ok()?;
+            listed
+                .split_whitespace()
+                .find_map(|pid| pid.parse().ok().filter(|pid| pid_namespace(*pid) != own))
+        });
+        children.map(u64::from).next()
+    }
+}
+
+/// How the first process inside ended, of how the runtime did: as shells say it, 128 and the signal.
+fn of_inside(status: ExitStatus) -> ExitStatus {
+    match status.code() {
+        Some(code @ 129..=192) => ExitStatus::from_raw(code - 128),
+        _ => status,
+    }
+}

@@ -1,0 +1,196 @@
+//! Container runtimes: which there are, which works, and how one is told to run a container.
+
+use crate::bundle::{Made, WITH_SOCKET};
+use crate::identity::Ids;
+use crate::place::{self, Folder};
+use crate::{config, program};
+pub use chain::RuntimeName as Runtime;
+use chain::{Rights, Terms};
+use nf_host::Command;
+use nf_host::process::{FIRST_USER, alone};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Where system programs are that are not along everybody's PATH.
+const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+/// How long a container that does nothing may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Where control groups of both versions have those of the second.
+const UNIFIED: &str = "/sys/fs/cgroup/unified";
+
+/// What there is of a runtime on this machine.
+pub trait Installed {
+    /// Its program, if it is installed.
+    fn program(self) -> Option<PathBuf>;
+
+    /// Whether containers can be made with it here, or why not. Found out by making one that does nothing, once.
+    ///
+    /// # Errors
+    ///
+    /// What it lacks, in words.
+    fn works(self) -> Result<(), String>;
+}
+
+impl Installed for Runtime {
+    fn program(self) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from));
+        let mut files = folders.map(|folder| folder.join(self.name()));
+        files.find(|file| confine::program::is_executable(file).unwrap_or(false))
+    }
+
+    fn works(self) -> Result<(), String> {
+        static KNOWN: [OnceLock<Result<(), String>>; 4] = [const { OnceLock::new() }; 4];
+        let known = Runtime::ALL.into_iter().zip(&KNOWN).find(|(runtime, _)| *runtime == self);
+        known.map_or(Ok(()), |(_, known)| known.get_or_init(|| try_out(self)).clone())
+    }
+}
+
+fn try_out(runtime: Runtime) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("containers of NFs are made by root: run as root".into());
+    }
+    let package = if runtime == Runtime::Docker { "docker.io" } else { runtime.name() };
+    let program = runtime.program().ok_or_else(|| format!("it is not installed: apt install {package}"))?;
+    let chosen = Chosen { runtime, program };
+    if runtime.is_engine() {
+        return chosen.answers();
+    }
+    let mut folder = Folder::make("probe")?;
+    let nothing = Command { program: "/bin/true".into(), ..Command::default() };
+    let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
+    let Made { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
+    let ids = Ids::new(FIRST_USER);
+    let settings =
+        config::Settings { terms: &terms, ids, group: folder.control_group(), root: folder.root() };
+    config::complete(&mut spec, &settings)?;
+    spec.save(folder.config()).map_err(|error| error.to_string())?;
+    if let Some(beside) = chosen.must_not_see() {
+        enclosure.hide(&beside).map_err(|error| error.to_string())?;
+    }
+    let [shell, words @ ..] = WITH_SOCKET;
+    let mut start = std::process::Command::new(shell);
+    start.args(words).args(chosen.run(&folder)).current_dir("/").env_clear();
+    start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let one = alone();
+    let mut confined = enclosure.spawn(start).map_err(|error| error.to_string())?;
+    drop(one);
+    let status = confined.wait(PATIENCE).map_err(|error| error.to_string())?;
+    let why = what_it_logged(&folder.log());
+    folder.remove();
+    match status {
+        None => Err(format!("a container that does nothing has not ended after {} s", PATIENCE.as_secs())),
+        Some(status) if status.success() => Ok(()),
+        Some(status) => {
+            Err(why.unwrap_or_else(|| format!("a container that does nothing ended with {status}")))
+        }
+    }
+}
+/// The runtime that starts a container.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Which.
+    pub runtime: Runtime,
+    /// Its program.
+    pub program: PathBuf,
+}
+
+impl Chosen {
+    /// The one that is asked for, or the first that works: of engines for an image by name, else of the others.
+    ///
+    /// # Errors
+    ///
+    /// When it does not work, or none does: what each lacks.
+    pub fn new(asked: Option<Runtime>, by_name: bool) -> Result<Chosen, String> {
+        if let Some(asked) = asked.filter(|asked| asked.is_engine() != by_name) {
+            let name = asked.name();
+            return Err(if by_name {
+                format!(
+                    "there is no such image file, and {name} has none by name: write its path, or another `runtime`"
+                )
+            } else {
+                format!("{name} runs images that it has, by name: load it there, or leave `runtime` out")
+            });
+        }
+        let mut lacks = vec![];
+        let able = Runtime::ALL.into_iter().filter(|runtime| runtime.is_engine() == by_name);
+        for runtime in able.filter(|runtime| asked.is_none_or(|asked| asked == *runtime)) {
+            match (runtime.works(), runtime.program()) {
+                (Ok(()), Some(program)) => return Ok(Chosen { runtime, program }),
+                (Ok(()), None) => lacks.push(format!("{}: it is not installed any more", runtime.name())),
+                (Err(why), _) => lacks.push(format!("{}: {why}", runtime.name())),
+            }
+        }
+        let what = if by_name { "nothing that has images by name" } else { "no container runtime" };
+        Err(format!("{what} works here: {}", lacks.join("; ")))
+    }
+
+    /// The words by which it runs the container of a folder.
+    pub fn run(&self, folder: &Folder) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec![self.program.clone().into()];
+        let log = match self.runtime {
+            Runtime::Runc => folder.log().into_os_string(),
+            _ => {
+                let mut log = OsString::from("file:");
+                log.push(folder.log());
+                log
+            }
+        };
+        words.extend(["--root".into(), folder.state().into(), "--log".into(), log]);
+        words.extend(["--log-format", "json", "run", "--preserve-fds", "1", "--bundle"].map(OsString::from));
+        words.extend([folder.bundle().into(), folder.id().into()]);
+        words
+    }
+
+    /// A file system that it must not see. crun refuses hierarchies of control groups beside each other, and needs
+    /// only those of version 1, where the controllers are then.
+    pub fn must_not_see(&self) -> Option<PathBuf> {
+        (self.runtime == Runtime::Crun && Chosen::sees_both_versions()).then(|| UNIFIED.into())
+    }
+
+    /// Whether control groups of both versions are there beside each other.
+    pub fn sees_both_versions() -> bool {
+        place::control_group_trees().contains(&PathBuf::from(UNIFIED))
+    }
+
+    /// The command by which an engine is asked anything.
+    pub fn command(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.program);
+        if self.runtime == Runtime::Podman {
+            // Those that work with and without systemd; crun refuses hierarchies of both versions.
+            command.args(["--cgroup-manager", "cgroupfs", "--events-backend", "none"]);
+            if Chosen::sees_both_versions()
+                && let Some(runc) = Runtime::Runc.program()
+            {
+                command.arg("--runtime").arg(runc);
+            }
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Whether an engine is there to be asked.
+    fn answers(&self) -> Result<(), String> {
+        let asked = self.command().arg("info").output().map_err(|error| error.to_string())?;
+        if asked.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&asked.stderr);
+        let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it does not answer");
+        Err(said.trim().to_string())
+    }
+}
+
+/// What a runtime complained of last, in the log that it writes.
+pub fn what_it_logged(log: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(log).ok()?;
+    let errors = text.lines().filter_map(|line| {
+        let entry: serde_json::Value = serde_json::from_str(line).ok()?;
+        let is_error = ["error", "fatal"].contains(&entry["level"].as_str()?);
+        is_error.then(|| entry["msg"].as_str().map(str::to_owned)).flatten()
+    });
+    errors.collect::<Vec<_>>().pop()
+}

@@ -1,0 +1,117 @@
+//! How an NF is welcomed: what it says of itself is looked at, and it gets its memory, rings and configuration.
+
+use crate::log;
+use crate::party::{Party as Group, Way};
+use crate::rings::{RING_CLAIMS, Rings};
+use crate::seat::{Incarnation, Seat};
+use nf::handler::MOST_HANDLERS;
+use nf::message::{
+    Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, Party, StationFacts, ToNf, Welcome,
+};
+use nf::socket::Socket;
+use port::interface::Interface;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use shm::descriptor::LAYOUT_VERSION;
+use shm::lend::Lender;
+use shm::page::Page;
+use shm::ring::RingFile;
+use std::sync::Arc;
+
+/// The characters of a name that an NF gives.
+const NAME_CHARACTERS: usize = 64;
+
+/// Looks at what an NF says of itself, makes its rings, and sends it what it works on.
+pub(crate) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<Incarnation, String> {
+    if hello.protocol != PROTOCOL {
+        return Err(format!(
+            "it speaks version {} of the attach protocol and this host version {PROTOCOL}: build it with the SDK of \
+             this release",
+            hello.protocol
+        ));
+    }
+    hello.reasons.truncate(MOST_REASONS - 1);
+    hello.counters.truncate(MOST_COUNTERS);
+    hello.handlers.retain(|handler| is_name(&handler.name));
+    hello.handlers.truncate(MOST_HANDLERS);
+    let Hello { kind, sdk, reasons, counters, .. } = &mut hello;
+    for name in [kind, sdk].into_iter().chain(reasons).chain(counters) {
+        *name = log::plain(name).chars().take(NAME_CHARACTERS).collect();
+    }
+    let memory = seat.memory.get().ok_or("there is no packet memory to share")?;
+    let holder = seat.holder().ok_or("there are too many NFs")?;
+    let rings = Rings::create(RING_CLAIMS).map_err(|error| error.to_string())?;
+    let page = Page::create().map_err(|error| error.to_string())?;
+    let [to, from, grants] = rings.rings();
+    let lender = Lender::new(to, from, holder, memory.region.number());
+    let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
+    // What an observer says of packets has no effect, so that it needs no block to say it in.
+    let lender = lender.with_metadata(hello.metadata && !seat.spec.terms.observes());
+    let (lender, party) = match &seat.party {
+        Some((party, member)) => {
+            let lender = lender.in_party(*member, party.inside(memory.quota));
+            (lender, Some((party, *member, exits(party, *member)?, party.notes(memory.region.slots())?)))
+        }
+        None => (lender, None),
+    };
+    let spec = &seat.spec;
+    let config = config_file(&spec.config)?;
+    let welcome = Welcome {
+        protocol: PROTOCOL,
+        name: spec.name.clone(),
+        layout: LAYOUT_VERSION,
+        slots: memory.region.slots(),
+        claims: RING_CLAIMS,
+        quota: memory.quota,
+        burst: spec.burst,
+        writable: !spec.terms.observes(),
+        inputs: spec.inputs.clone(),
+        outputs: spec.outputs.clone(),
+        stations: seat.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
+        config_bytes: spec.config.len(),
+        party: party.as_ref().map(|(_, member, exits, _)| Party {
+            member: *member,
+            claims: RING_CLAIMS,
+            outputs: exits.iter().map(|(way, _)| way.from.1).collect(),
+        }),
+    };
+    let for_reading = if spec.terms.observes() { Some(memory.region.for_reading()) } else { None };
+    let for_reading = for_reading.transpose().map_err(|error| error.to_string())?;
+    let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
+    let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];
+    descriptors.extend(config.as_ref().map(AsFd::as_fd));
+    if let Some((_, _, exits, notes)) = &party {
+        descriptors.push(notes.as_fd());
+        descriptors.extend(exits.iter().map(|(_, ring)| ring.as_fd()));
+    }
+    socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
+    let exits = party.map(|(_, _, exits, _)| exits).unwrap_or_default();
+    let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
+    Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+}
+
+/// What an NF is told of what is behind an interface.
+fn facts(station: &Interface) -> Option<StationFacts> {
+    let addresses = station.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
+    Some(StationFacts { mac: station.mac()?.to_string(), addresses })
+}
+
+/// Whether a handler may be called so.
+fn is_name(name: &str) -> bool {
+    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    !name.is_empty() && name.len() <= NAME_CHARACTERS && name.bytes().all(is_fine)
+}
+
+/// New rings for the ways that a member writes into.
+fn exits(party: &Group, member: u8) -> Result<Vec<(&Arc<Way>, RingFile<1>)>, String> {
+    let mine = party.ways.iter().filter(|way| way.from.0 == member);
+    let ring = |way| Ok((way, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
+    mine.map(ring).collect()
+}
+
+/// The configuration as a file in memory.
+fn config_file(config: &[u8]) -> Result<Option<OwnedFd>, String> {
+    if config.is_empty() {
+        return Ok(None);
+    }
+    shm::memfd::with(config).map(Some).map_err(|error| error.to_string())
+}

@@ -1,0 +1,617 @@
+//! The worker's side of an NF in a process of its own: lends packets, takes them back, buries.
+//!
+//! What has to do with processes is the supervisor's; the two share a [`Seat`].
+
+use crate::boundary::Boundary;
+use crate::doorbell::Doorbell;
+use crate::log::NfOutput;
+use crate::party::{Party, Way};
+use crate::process::READY_PATIENCE;
+use crate::rings::RING_CLAIMS;
+use crate::seat::{Incarnation, Seat, State};
+use chain::{Access, WhenDown, opposite_output};
+use element::nf::{Backs, Fate, NfLink};
+use nf::message::ToNf;
+use shm::Packet;
+use shm::lend::{GRANT, LendStats, Lender, Loans, Verdict};
+use shm::ring::{Action, Consumer, Culprit, Mapped};
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How long an NF is waited for in silence.
+const SAY_AFTER: Duration = Duration::from_secs(2);
+/// How long an NF may take until it gets its first packets.
+const START_PATIENCE: Duration = Duration::from_secs(21);
+/// How long the supervisor may take to end an NF: longer than its own grace.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// Bad claims after which an NF is ended.
+const MOST_BAD: u64 = 1024;
+/// Claims that are taken at a time from a ring that nobody writes any more.
+const BURST: usize = 64;
+/// Empty slots that an NF has for packets that it makes.
+const GRANTS: usize = 512;
+
+/// A way to an NF in a process of its own.
+pub struct ProcessLink {
+    seat: Arc<Seat>,
+    doorbell: Doorbell,
+    /// Set when the whole run is to end: nobody waits for NFs then.
+    interrupted: Arc<AtomicBool>,
+    current: Option<Incarnation>,
+    /// Where packets cross as copies, and how many did here.
+    boundary: Option<Arc<Mutex<Boundary>>>,
+    copied: u64,
+    /// Whether those that were lent last are.
+    shared: bool,
+    /// Packets of each way to this NF that its books know of.
+    came: Vec<u64>,
+    /// The last packets that came for it did not all find room.
+    refused: bool,
+    /// Empty slots that the NF has.
+    granted: usize,
+    /// Whether the NF was ended for what it did.
+    evicted: bool,
+    verdicts: Vec<Verdict>,
+    /// Outputs across from inputs.
+    across: Vec<Option<usize>>,
+    /// How many of the seat's findings were fetched.
+    fetched: usize,
+    /// Bad claims of processes that are gone.
+    bad: [u64; BAD.len()],
+}
+
+impl ProcessLink {
+    /// To the NF of a seat.
+    pub fn new(seat: Arc<Seat>, doorbell: Doorbell, interrupted: Arc<AtomicBool>) -> ProcessLink {
+        let (inputs, outputs) = (&seat.spec.inputs, &seat.spec.outputs);
+        let across = (0..inputs.len()).map(|input| opposite_output(inputs, outputs, input)).collect();
+        ProcessLink {
+            seat,
+            doorbell,
+            interrupted,
+            current: None,
+            boundary: None,
+            copied: 0,
+            shared: false,
+            came: vec![],
+            refused: false,
+            granted: 0,
+            evicted: false,
+            // A whole ring at a time: what is lent in a turn comes back in one.
+            verdicts: vec![Verdict::default(); RING_CLAIMS as usize],
+            across,
+            fetched: 0,
+            bad: [0; BAD.len()],
+        }
+    }
+
+    /// Says why no packets move yet.
+    fn say_that_it_waits(&self, most: Duration) {
+        let (name, seconds) = (&self.seat.spec.name, most.as_secs_f64().round());
+        let line = format!("waiting for NF `{name}`, which is not ready yet: for up to {seconds} s more");
+        match self.seat.spec.output {
+            NfOutput::Log => self.seat.log.push(format!("-- {line}")),
+            // One that nobody reads is no reason to end.
+            NfOutput::Inherit => drop(writeln!(std::io::stderr(), "millrace: {line}")),
+        }
+    }
+
+    /// Takes over what the supervisor started, and collects what is left of what ended.
+    #[cold]
+    fn take_news(&mut self, out: &mut Backs) {
+        let (came, gone) = self.seat.take_news();
+        // A process that came and went since the last look held nothing; it is still to be reported buried.
+        if let Some(mut came) = came {
+            if self.boundary.is_none() {
+                self.boundary = self.find_boundary();
+            }
+            if let Some((party, member)) = &self.seat.party {
+                party.set_rings(*member, Some(&came.rings));
+                for (number, ring) in came.exits.drain(..) {
+                    if let Some(way) = party.ways.get(usize::from(number)) {
+                        way.begin(ring, came.lender.has_metadata());
+                    }
+                }
+                self.came = entrances(party, *member).map(|way| way.came()).collect();
+            }
+            self.refused = false;
+            (self.current, self.granted, self.evicted) = (Some(came), 0, false);
+        }
+        if gone {
+            self.bury(out);
+            self.seat.report_buried();
+            self.doorbell.ring();
+        }
+    }
+
+    /// Where packets cross into the memory of the NF's group, when that has its own.
+    fn find_boundary(&self) -> Option<Arc<Mutex<Boundary>>> {
+        let memory = self.seat.memory.get()?;
+        let (copies, region) = (memory.copies.as_ref()?, &memory.region);
+        let make = || {
+            let boundary = Boundary::new(copies, region.slots(), self.seat.spec.terms.observes());
+            if memory.is_ports() { boundary.showing(region.number()) } else { boundary }
+        };
+        Some(match &self.seat.party {
+            Some((party, _)) => party.boundary(make),
+            None => Arc::new(Mutex::new(make())),
+        })
+    }
+
+    /// Collects everything that a process held that runs no more.
+    fn bury(&mut self, out: &mut Backs) {
+        let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
+        let mut returned = vec![];
+        let estate = match &self.seat.party {
+            None => current.lender.bury(&memory.loans),
+            Some((party, member)) => {
+                let mut taken = vec![];
+                entrances(party, *member).for_each(|way| way.take_over(&mut taken));
+                for way in party.ways.iter().filter(|way| way.from.0 == *member) {
+                    // What stands in a ring to one that lives is that one's.
+                    let passed = way.end(|ring| {
+                        empty(&mut current.lender, ring, way.from.1, &memory.loans, &mut returned);
+                    });
+                    current.lender.note_passed(0, passed);
+                    out.pass(usize::from(way.from.1), passed as usize);
+                }
+                party.set_rings(*member, None);
+                let others = party.others(*member, &taken, &memory.loans);
+                let has = |slot: u32| others.get(slot as usize).copied().unwrap_or_default();
+                let estate = current.lender.bury_among(&memory.loans, has);
+                party.forget(*member);
+                estate
+            }
+        };
+        let stats = current.lender.stats();
+        self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
+        self.seat.member.vitals.note(0, 0);
+        if self.seat.spec.terms.observes() {
+            let unseen = estate.untouched.iter().chain(&estate.lost).filter(|lent| !lent.granted);
+            out.miss(unseen.count());
+        }
+        let mut boundary = self.boundary.as_ref().map(|boundary| lock(boundary));
+        let mut push = |packet: &Packet, fate: Fate| {
+            let mut packet = [*packet];
+            if boundary.as_ref().is_some_and(|boundary| boundary.is_taps()) {
+                out.push(&packet[0], Fate::Unused);
+            } else if boundary.as_mut().is_none_or(|boundary| boundary.leave(&mut packet, &[fate])) {
+                out.push(&packet[0], fate);
+            }
+        };
+        let back = returned.iter().chain(&estate.returned);
+        back.for_each(|(packet, verdict)| push(packet, fate(&self.seat, verdict)));
+        let rest =
+            [(&estate.untouched, Fate::NotTaken), (&estate.held, Fate::Kept), (&estate.lost, Fate::Lost)];
+        for (lent, fate) in rest {
+            let fate = |granted| if granted { Fate::Unused } else { fate };
+            lent.iter().for_each(|lent| push(&lent.packet, fate(lent.granted)));
+        }
+    }
+
+    /// Lends packets with a number for the NF; how many of the list.
+    fn lend_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
+        let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return 0 };
+        // One that is to end gets nothing more, and gives back what it has.
+        if self.evicted || !self.seat.is_wanted() {
+            return 0;
+        }
+        let asked = list.len();
+        // What finds no room need not cross.
+        let room = if self.boundary.is_some() { current.lender.room(asked, destination) } else { Ok(asked) };
+        let Ok(room) = room else {
+            self.evict("broke its rings");
+            return 0;
+        };
+        let mut boundary = self.boundary.as_ref().map(|boundary| lock(boundary));
+        let (packets, list) = match &mut boundary {
+            Some(boundary) => boundary.cross(packets, &list[..room], &memory.loans),
+            None => (packets, list),
+        };
+        let result = current.lender.lend(&memory.loans, packets, list, destination);
+        let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
+        if destination != GRANT {
+            self.refused = lent < asked;
+            match &self.seat.party {
+                // Whoever has most of what is inside is in the way of all.
+                Some((party, _)) if lent == 0 && party.is_full() => party.note_crowded(),
+                _ if lent == 0 => self.seat.member.vitals.note_crowded(),
+                _ => {}
+            }
+        }
+        if let Some(boundary) = &mut boundary {
+            boundary.retract(lent);
+            self.copied += boundary.take_copied();
+            self.shared = boundary.has_shown();
+        }
+        drop(boundary);
+        match result {
+            Ok((_, true)) => current.lender.wake(),
+            Ok((_, false)) => {}
+            Err(_) => self.evict("broke its rings"),
+        }
+        lent
+    }
+
+    /// An NF whose indices cannot be is ended: what it does with packets is anybody's guess.
+    #[cold]
+    fn evict(&mut self, what: &str) {
+        if !std::mem::replace(&mut self.evicted, true) {
+            self.seat.evict(what.into());
+            self.doorbell.ring();
+        }
+    }
+
+    /// Follows what goes between this NF and others of its party.
+    fn follow(&mut self, out: &mut Backs) {
+        let (Some((party, member)), Some(memory)) = (self.seat.party.clone(), self.seat.memory.get()) else {
+            return;
+        };
+        let (mut went, mut is_full, mut sound) = (0, false, true);
+        for way in party.ways.iter().filter(|way| way.from.0 == member) {
+            let (current, verdicts, seat) = (&mut self.current, &mut self.verdicts, &self.seat);
+            let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
+            let turn = way.turn(|ring| {
+                let Some(current) = current else { return };
+                // Seldom: while the reader is not there.
+                out.fill(verdicts.len(), |packets, fates| {
+                    let (count, taken) =
+                        current.lender.take_from(ring, way.from.1, &memory.loans, packets, verdicts);
+                    sound &= taken.is_ok();
+                    *copied += receive(seat, boundary, &mut packets[..count], &verdicts[..count], fates);
+                });
+            });
+            if turn.passed > 0 {
+                went += turn.passed;
+                out.pass(usize::from(way.from.1), turn.passed as usize);
+            }
+            is_full |= way.pending() >= u64::from(RING_CLAIMS);
+            match turn.broken {
+                None => {}
+                Some(Culprit::Producer) => sound = false,
+                Some(Culprit::Consumer) => {
+                    if let Some(reader) = party.member(way.to.0) {
+                        reader.evict("broke its rings".into());
+                        self.doorbell.ring();
+                    }
+                }
+            }
+        }
+        let Some(current) = &mut self.current else { return };
+        let mut waiting = 0;
+        for (seen, way) in self.came.iter_mut().zip(entrances(&party, member)) {
+            // What waits here is older than what stands there.
+            if !self.refused
+                && self.seat.is_wanted()
+                && let Some((file, index)) = way.open(current.lender.has_metadata())
+            {
+                let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
+                self.seat.say(ToNf::Direct { way, input, claims, index }, file);
+                self.doorbell.ring();
+            }
+            let came = way.came();
+            current.lender.note_passed(came - std::mem::replace(seen, came), 0);
+            waiting += way.pending();
+        }
+        current.lender.note_passed(0, went);
+        let stats = current.lender.stats();
+        // One that waits for room at another has nothing to answer for.
+        let held = if is_full { 0 } else { current.lender.held() + waiting };
+        self.seat.member.vitals.note(current.lender.given_back() + stats.went, held);
+        if !sound {
+            self.evict("broke its rings");
+        }
+    }
+
+    /// Takes back what the NF gave.
+    fn take_back(&mut self, out: &mut Backs) {
+        let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
+        let (verdicts, seat, copied) = (&mut self.verdicts, &self.seat, &mut self.copied);
+        let boundary = self.boundary.as_deref();
+        let (mut granted, mut sound) = (0, true);
+        out.fill(verdicts.len(), |packets, fates| {
+            let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
+            let verdicts = &verdicts[..count];
+            granted = verdicts.iter().filter(|verdict| verdict.granted).count();
+            sound = taken.is_ok();
+            *copied += receive(seat, boundary, &mut packets[..count], verdicts, fates);
+        });
+        self.granted = self.granted.saturating_sub(granted);
+        if self.seat.party.is_none() {
+            self.seat.member.vitals.note(current.lender.given_back(), current.lender.held());
+        }
+        if current.lender.bad_claims() > MOST_BAD {
+            let what = worst(&current.lender.stats());
+            self.evict(what);
+        } else if !sound {
+            self.evict("broke its rings");
+        }
+    }
+}
+
+/// The ways to a member of a party.
+fn entrances(party: &Party, member: u8) -> impl Iterator<Item = &Arc<Way>> {
+    party.ways.iter().filter(move |way| way.to.0 == member)
+}
+
+fn lock(boundary: &Mutex<Boundary>) -> MutexGuard<'_, Boundary> {
+    boundary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Adds what became of packets that came back, which are the originals behind it; copies that were made for that.
+fn receive(
+    seat: &Seat,
+    boundary: Option<&Mutex<Boundary>>,
+    packets: &mut [Packet],
+    verdicts: &[Verdict],
+    fates: &mut Vec<Fate>,
+) -> u64 {
+    let start = fates.len();
+    fates.extend(verdicts.iter().map(|verdict| fate(seat, verdict)));
+    let Some(mut boundary) = boundary.map(lock) else { return 0 };
+    if boundary.is_taps() {
+        fates[start..].fill(Fate::Unused);
+        return 0;
+    }
+    if !boundary.leave(packets, &fates[start..]) {
+        fates.truncate(start);
+    }
+    boundary.take_copied()
+}
+
+/// Takes everything out of a ring whose writer will never write again, as far as its index can be.
+fn empty(
+    lender: &mut Lender<Mapped>,
+    ring: &mut Consumer<Mapped>,
+    output: u16,
+    loans: &Loans,
+    out: &mut Vec<(Packet, Verdict)>,
+) {
+    let (mut packets, mut verdicts) = ([Packet::EMPTY; BURST], [Verdict::default(); BURST]);
+    // No more than stands in a ring: somebody might write on.
+    for _ in 0..=RING_CLAIMS as usize / BURST {
+        let before = ring.index();
+        let (count, taken) = lender.take_from(ring, output, loans, &mut packets, &mut verdicts);
+        out.extend(packets.iter().copied().zip(verdicts).take(count));
+        if taken.is_err() || ring.index() == before {
+            return;
+        }
+    }
+}
+
+/// A kind of bad claims.
+struct Bad {
+    name: &'static str,
+    count: fn(&LendStats) -> u64,
+    /// What an NF did that made mostly such.
+    what: &'static str,
+}
+
+/// The kinds. Whether a loan that is over was once this NF's own nobody keeps.
+const BAD: [Bad; 6] = [
+    Bad { name: "out-of-range", count: |stats| stats.out_of_range, what: "claimed slots that there are not" },
+    Bad {
+        name: "stale",
+        count: |stats| stats.stale,
+        what: "claimed packets that it had given back already, or never had",
+    },
+    Bad { name: "not-held", count: |stats| stats.not_held, what: "claimed slots that others have" },
+    Bad {
+        name: "held-again",
+        count: |stats| stats.held_again,
+        what: "had packets kept that were kept already",
+    },
+    Bad {
+        name: "held-too-many",
+        count: |stats| stats.held_too_many,
+        what: "had more packets kept than it may",
+    },
+    Bad { name: "malformed", count: |stats| stats.malformed, what: "gave packets back as they cannot be" },
+];
+
+/// What an NF did that made so many bad claims.
+fn worst(stats: &LendStats) -> &'static str {
+    BAD.iter().max_by_key(|bad| (bad.count)(stats)).map_or("made bad claims", |bad| bad.what)
+}
+
+/// What becomes of a packet that an NF gave back. Drops are counted by the NF's own reason.
+#[inline]
+fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
+    let number = usize::from(verdict.destination);
+    match (verdict.action, verdict.granted) {
+        (Action::Emit, false) => Fate::Output(number),
+        (Action::Emit, true) => Fate::Made(number),
+        // What is kept does not come back.
+        (Action::Drop | Action::Hold, false) => {
+            seat.count_drop(number);
+            Fate::Dropped
+        }
+        (Action::Drop | Action::Hold, true) => Fate::Unused,
+    }
+}
+
+impl NfLink for ProcessLink {
+    fn start(&mut self) -> Result<(), String> {
+        self.seat.want(true);
+        self.doorbell.ring();
+        let start = Instant::now();
+        let (end, mut told) = (start + START_PATIENCE, false);
+        while !self.seat.has_news() {
+            if start.elapsed() > SAY_AFTER && !std::mem::replace(&mut told, true) {
+                self.say_that_it_waits(READY_PATIENCE.saturating_sub(start.elapsed()));
+            }
+            if let Some(why) = self.seat.told().failure.clone() {
+                return Err(why);
+            }
+            // One that attaches by itself comes when it comes.
+            let is_ours = self.seat.spec.command.is_some();
+            if !is_ours || self.interrupted.load(Ordering::Relaxed) || Instant::now() > end {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        // One that came and went meanwhile had no packets yet.
+        self.take_news(&mut Backs::default());
+        Ok(())
+    }
+
+    fn is_up(&self) -> bool {
+        self.current.is_some() && self.seat.is_wanted()
+    }
+
+    fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
+        self.lend_as(input as u16, packets, list)
+    }
+
+    fn grants_wanted(&self) -> usize {
+        if !self.current.as_ref().is_some_and(|current| current.hello.makes) {
+            return 0;
+        }
+        // They count against what the NF may have: half of that is for packets that come in.
+        let most = self.seat.memory.get().map_or(0, |memory| {
+            let quota = usize::try_from(memory.quota).unwrap_or(usize::MAX);
+            GRANTS.min(memory.region.slots() as usize / 8).min(quota / 2)
+        });
+        most.saturating_sub(self.granted)
+    }
+
+    fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize {
+        let granted = self.lend_as(GRANT, packets, list);
+        self.granted += granted;
+        granted
+    }
+
+    fn collect(&mut self, out: &mut Backs) {
+        if self.seat.has_news() {
+            self.take_news(out);
+        }
+        self.take_back(out);
+        if self.seat.party.is_some() {
+            self.follow(out);
+        }
+    }
+
+    fn across(&self, input: usize) -> Option<usize> {
+        self.across.get(input).copied().flatten()
+    }
+
+    fn is_bypassed(&self) -> bool {
+        self.seat.spec.terms.when_down == WhenDown::Bypass
+    }
+
+    fn observes(&self) -> bool {
+        self.seat.spec.terms.observes()
+    }
+
+    fn shares(&self) -> bool {
+        self.shared
+    }
+
+    fn let_share(&mut self, why_not: Option<String>) {
+        if self.seat.spec.terms.access == Access::Tap {
+            self.seat.told().why_copies = why_not;
+        }
+    }
+
+    fn waits_when_down(&self) -> bool {
+        self.seat.spec.terms.when_down == WhenDown::Hold && self.seat.is_wanted()
+    }
+
+    fn is_coming(&self) -> bool {
+        self.seat.is_coming()
+    }
+
+    fn stop(&mut self, out: &mut Backs) {
+        if self.seat.is_wanted() && matches!(self.seat.state(), State::Down | State::Starting) {
+            self.seat.tell(format!("NF `{}` was down when the run ended", self.seat.spec.name));
+        }
+        self.seat.want(false);
+        self.doorbell.ring();
+        let end = Instant::now() + STOP_PATIENCE;
+        while self.seat.state() != State::Stopped || self.seat.has_news() {
+            // It may wait for room in the ring.
+            self.collect(out);
+            if Instant::now() > end {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        // Should a process withstand its end, its slots are lost with it rather than used again.
+        self.collect(out);
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        let told = self.seat.told();
+        let new = told.findings.get(self.fetched..).unwrap_or_default().to_vec();
+        self.fetched = told.findings.len();
+        new
+    }
+
+    fn is_over(&self) -> bool {
+        self.seat.is_over()
+    }
+
+    fn status(&self, what: &str) -> Option<String> {
+        Some(match what {
+            "state" => self.seat.state().name().to_string(),
+            "restarts" => self.seat.restarts().to_string(),
+            "pid" => self.seat.pid().to_string(),
+            "kind" => self.seat.told().hello.kind.clone(),
+            "copied" => self.copied.to_string(),
+            "bad-claims" => {
+                let stats = self.current.as_ref().map(|current| current.lender.stats()).unwrap_or_default();
+                let all = self.bad.iter().zip(&BAD).map(|(sum, bad)| (bad, sum + (bad.count)(&stats)));
+                let some = all.filter(|(_, count)| *count > 0);
+                lines(&some.map(|(bad, count)| (bad.name.into(), count)).collect::<Vec<_>>())
+            }
+            "drops" => lines(&self.seat.drops()),
+            "counters" => lines(&self.seat.counters()),
+            "neighbours" => {
+                let [wanted, refused] =
+                    self.seat.neighbours.each_ref().map(|count| count.load(Ordering::Relaxed));
+                lines(&[("wanted".into(), wanted), ("refused".into(), refused)])
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Named numbers, a line each.
+fn lines(named: &[(String, u64)]) -> String {
+    named.iter().map(|(name, count)| format!("{name} {count}\n")).collect()
+}
+
+/// Of a chain that is not run.
+pub struct NoLink;
+
+impl NfLink for NoLink {
+    fn start(&mut self) -> Result<(), String> {
+        Err("processes of NFs are not started here".into())
+    }
+
+    fn is_up(&self) -> bool {
+        false
+    }
+
+    fn lend(&mut self, _input: usize, _packets: &[Packet], _list: &[u16]) -> usize {
+        0
+    }
+
+    fn grants_wanted(&self) -> usize {
+        0
+    }
+
+    fn grant(&mut self, _packets: &[Packet], _list: &[u16]) -> usize {
+        0
+    }
+
+    fn collect(&mut self, _out: &mut Backs) {}
+
+    fn stop(&mut self, _out: &mut Backs) {}
+
+    fn take_findings(&mut self) -> Vec<String> {
+        vec![]
+    }
+}

@@ -1,0 +1,105 @@
+//! Packet memory that NFs share.
+
+use crate::rings::RING_CLAIMS;
+use shm::ShmError;
+use shm::lend::Loans;
+use shm::pool::{PacketPool, SharedPool};
+use shm::region::{Region, RegionOptions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// Slots for each NF of a trust group that has memory of its own: two rings full, what it makes and what it keeps.
+const SLOTS_PER_NF: u32 = 4 * RING_CLAIMS;
+
+/// Where copies come from.
+pub enum Copies {
+    /// Memory of a trust group.
+    Group(Arc<SharedPool>),
+    /// The memory that ports receive into: what a tap sees.
+    Ports(Arc<dyn Fn() -> PacketPool + Send + Sync>),
+}
+
+impl Copies {
+    /// A handle for one worker.
+    pub fn worker(&self) -> PacketPool {
+        match self {
+            Copies::Group(pool) => PacketPool::Native(pool.worker()),
+            Copies::Ports(worker) => worker(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Copies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Copies::Group(_) => "Group",
+            Copies::Ports(_) => "Ports",
+        })
+    }
+}
+
+/// Packet memory that is lent out of.
+#[derive(Debug)]
+pub struct Memory {
+    /// The memory.
+    pub region: Arc<Region>,
+    /// Who holds each slot.
+    pub loans: Loans,
+    /// The last number of a holder that was given; 0 is the host.
+    holders: AtomicU16,
+    /// Packets that one NF may hold.
+    pub quota: u64,
+    /// Where copies come from, of those who get copies; `None` where NFs work on what ports receive.
+    pub copies: Option<Copies>,
+}
+
+impl Memory {
+    /// Of a region that packets lie in, shared by so many NFs.
+    pub fn new(region: Arc<Region>, nfs: usize) -> Memory {
+        let loans = Loans::new(region.slots());
+        let quota = Memory::share(region.slots(), nfs);
+        Memory { region, loans, holders: AtomicU16::new(0), quota, copies: None }
+    }
+
+    /// What each of so many NFs may hold of so many slots, and have kept once more: all of them together half.
+    pub fn share(slots: u32, nfs: usize) -> u64 {
+        let share = u64::from(slots) / (4 * nfs.max(1) as u64);
+        share.clamp(32, 4 * u64::from(RING_CLAIMS))
+    }
+
+    /// Memory of a trust group of so many NFs, of its own, which packets cross into as copies. Observers cannot write
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory.
+    pub fn of_group(nfs: usize, observers: bool, options: RegionOptions) -> Result<Memory, ShmError> {
+        let slots = SLOTS_PER_NF.saturating_mul(u32::try_from(nfs.max(1)).unwrap_or(u32::MAX));
+        let region = Region::create(RegionOptions { slots, only_for_reading: observers, ..options })?;
+        let pool = SharedPool::new(Arc::clone(&region));
+        Ok(Memory { copies: Some(Copies::Group(pool)), ..Memory::new(region, nfs) })
+    }
+
+    /// What a tap sees: the memory that ports receive into, with books of its own, because what it reads others read,
+    /// too.
+    pub fn of_tap(region: Arc<Region>, worker: Arc<dyn Fn() -> PacketPool + Send + Sync>) -> Memory {
+        Memory { copies: Some(Copies::Ports(worker)), ..Memory::new(region, 1) }
+    }
+
+    /// Whether it is what a tap sees.
+    pub fn is_ports(&self) -> bool {
+        matches!(self.copies, Some(Copies::Ports(_)))
+    }
+
+    /// With no more for each NF to hold than so many packets: originals of what is copied wait where ports receive.
+    #[must_use]
+    pub fn with_at_most(self, quota: u64) -> Memory {
+        Memory { quota: self.quota.min(quota), ..self }
+    }
+
+    /// A number for a holder that no other has; `None` when there are no more.
+    pub fn holder(&self) -> Option<u16> {
+        let next = |last: u16| last.checked_add(1);
+        self.holders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().and_then(next)
+    }
+}

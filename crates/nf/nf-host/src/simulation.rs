@@ -1,0 +1,413 @@
+//! NFs of a party, all in this process, that take, keep, give and die at random moments: the links must never lose a
+//! slot, never take one from an NF that lives, and count each packet once.
+
+use crate::handshake::welcome;
+use crate::link::ProcessLink;
+use crate::memory::Memory;
+use crate::party::{Party, Stop};
+use crate::process::Launchers;
+use crate::seat::{NfSpec, Seat};
+use crate::supervisor::Supervisor;
+use element::nf::{Backs, Fate, NfLink};
+use nf::ends::{Ends, Lent};
+use nf::message::{Hello, PROTOCOL, ToNf};
+use nf::socket::Socket;
+use nf::{Access, Attached, PartyFiles};
+use proptest::prelude::*;
+use shm::page::Page;
+use shm::pool::{Pool, SharedPool};
+use shm::ring::{Action, Cells, Mapped, RingFile};
+use shm::{HugePages, NativePool, Packet, PacketBytesMut, Region, RegionOptions};
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+const MEMBERS: usize = 3;
+const SLOTS: u32 = 2048;
+
+/// Ways of a chain there and back.
+const WAYS: [(Stop, Stop); 4] = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Packets come to an NF from elsewhere.
+    Lend { member: usize, count: usize },
+    /// The worker's turn for an NF.
+    Collect { member: usize },
+    /// An NF takes packets; it keeps so many.
+    Work { member: usize, keeps: usize, shows: bool, drops: bool },
+    /// It gives what it kept.
+    Give { member: usize, holds: bool },
+    /// It listens to the host.
+    Listen { member: usize },
+    /// It ends, and another takes its place.
+    Die { member: usize },
+    /// It has packets in work, and ends before it shows what it gave.
+    Rip { member: usize },
+    /// Somebody writes something into memory that NFs share with the host.
+    Scribble { member: usize, at: usize, value: u32 },
+}
+
+struct Nf {
+    ends: Ends,
+    ours: Socket,
+    kept: Vec<(u16, Lent)>,
+    /// What it shares: the rings with the host, and those that it writes for others.
+    rings: Vec<Mapped>,
+    notes: Page,
+}
+
+struct Lane {
+    seat: Arc<Seat>,
+    link: ProcessLink,
+    nf: Option<Nf>,
+    /// Packets in, out, passed on, dropped, lost, by the element's books; those of the next are added there.
+    held: i64,
+}
+
+struct Chain {
+    lanes: Vec<Lane>,
+    pool: NativePool,
+    region: Arc<Region>,
+    party: Arc<Party>,
+    /// Slots that some NF has.
+    out: Vec<bool>,
+    emitted: u64,
+    lost: u64,
+    passed: u64,
+    /// Somebody scribbled: NFs may lose what they have, and be ended.
+    hostile: bool,
+    _supervisor: Supervisor,
+}
+
+impl Chain {
+    fn new() -> Chain {
+        let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
+        let shared = SharedPool::new(Region::create(options).expect("memory"));
+        let supervisor = Supervisor::start(Launchers::default()).expect("a thread");
+        let party = Arc::new(Party::new(MEMBERS, &WAYS));
+        let memory = Arc::new(OnceLock::new());
+        assert!(memory.set(Memory::new(Arc::clone(shared.region()), MEMBERS)).is_ok());
+        let lane = |member: usize| {
+            let names = || vec!["0".to_string(), "1".into()];
+            let spec = NfSpec {
+                name: format!("nf{member}"),
+                inputs: names(),
+                outputs: names(),
+                burst: 32,
+                ..NfSpec::default()
+            };
+            let seat = Seat::new(spec, 0, member as u32, Arc::clone(&memory));
+            let seat = Arc::new(seat.in_party(Arc::clone(&party), member as u8));
+            seat.want(true);
+            let link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
+            Lane { seat, link, nf: None, held: 0 }
+        };
+        let lanes = (0..MEMBERS).map(lane).collect();
+        let mut chain = Chain {
+            lanes,
+            pool: shared.worker(),
+            region: Arc::clone(shared.region()),
+            party: Arc::clone(&party),
+            out: vec![false; SLOTS as usize],
+            emitted: 0,
+            lost: 0,
+            passed: 0,
+            hostile: false,
+            _supervisor: supervisor,
+        };
+        (0..MEMBERS).for_each(|member| chain.start(member));
+        chain
+    }
+
+    /// Starts an NF as its process would, and has the link take it over.
+    fn start(&mut self, member: usize) {
+        let lane = &mut self.lanes[member];
+        let (ours, theirs) = Socket::pair().expect("a socket");
+        let hello = Hello { protocol: PROTOCOL, kind: "simulated".into(), ..Hello::default() };
+        let incarnation = welcome(&lane.seat, &ours, hello).expect("welcome");
+        let (message, files) =
+            theirs.receive::<ToNf>(Duration::ZERO).expect("a message").expect("a message now");
+        let ToNf::Welcome(welcome) = message else { panic!("{message:?}") };
+        let mut files = files.into_iter();
+        let mut next = || files.next().expect("a descriptor");
+        let region = Region::attach(next(), welcome.slots, true).expect("memory");
+        let rings = RingFile::open(next(), welcome.claims).expect("rings");
+        let page = Page::open(next()).expect("a page");
+        let party = welcome.party.as_ref().expect("a party");
+        let notes = next();
+        let shared_notes = notes.try_clone().expect("a descriptor");
+        let [notes, shared_notes] =
+            [notes, shared_notes].map(|file| Page::open_for(file, welcome.slots as usize).expect("notes"));
+        let mut shared: Vec<Mapped> = rings.rings().into();
+        let mut ring = |output: &u16| {
+            let file: RingFile<1> = RingFile::open(next(), party.claims).expect("a ring");
+            shared.extend(file.rings());
+            (*output, file)
+        };
+        let outputs = party.outputs.iter().map(&mut ring).collect();
+        let files = Some(PartyFiles { member: party.member, notes, outputs });
+        let attached = Attached {
+            socket: theirs,
+            welcome,
+            region,
+            rings,
+            page,
+            config: vec![],
+            makes: false,
+            metadata: false,
+            reasons: 1,
+            counters: 0,
+            party: files,
+        };
+        let ends = Ends::new(attached);
+        lane.nf = Some(Nf { ends, ours, kept: vec![], rings: shared, notes: shared_notes });
+        lane.seat.hand_over(incarnation);
+        self.collect(member);
+    }
+
+    /// What the worker does in its turn: takes back, and sends on.
+    fn collect(&mut self, member: usize) {
+        let mut backs = Backs::default();
+        self.lanes[member].link.collect(&mut backs);
+        self.settle(member, &backs);
+        let lane = &self.lanes[member];
+        for (message, file) in lane.seat.take_to_say() {
+            // Nobody listens where the process has just ended.
+            let _ = lane.nf.as_ref().map(|nf| nf.ours.send(&message, &[file.as_fd()]));
+        }
+    }
+
+    /// What the supervisor does: ends who is to be ended.
+    fn supervise(&mut self) {
+        for member in 0..MEMBERS {
+            if let Some(why) = self.lanes[member].seat.take_eviction() {
+                assert!(self.hostile, "NF {member} {why}");
+                self.step(Step::Die { member });
+            }
+        }
+    }
+
+    fn settle(&mut self, member: usize, backs: &Backs) {
+        for &(output, count) in backs.passed() {
+            self.lanes[member].held -= count as i64;
+            let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output as u16)).expect("a way");
+            self.lanes[usize::from(way.1.0)].held += count as i64;
+            self.passed += count as u64;
+        }
+        for (fate, packets) in backs.runs() {
+            for packet in packets {
+                let slot = packet.slot() as usize;
+                assert!(std::mem::replace(&mut self.out[slot], false), "slot {slot} came back twice");
+                for lane in &self.lanes {
+                    let kept = lane.nf.iter().flat_map(|nf| &nf.kept);
+                    let mine = kept.filter(|(_, lent)| lent.slot as usize == slot).count();
+                    assert!(
+                        self.hostile || mine == 0,
+                        "slot {slot} came back as {fate:?} from {member}, and an NF has it"
+                    );
+                }
+            }
+            self.lanes[member].held -= packets.len() as i64;
+            match fate {
+                Fate::Output(output) => {
+                    self.emitted += packets.len() as u64;
+                    let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output as u16));
+                    // Not where it was to go: then it leaves the chain here.
+                    let next = way.map(|(_, to)| (usize::from(to.0), usize::from(to.1)));
+                    self.lend(next, packets);
+                }
+                _ => {
+                    self.lost += packets.len() as u64;
+                    self.pool.free_all(packets);
+                }
+            }
+        }
+    }
+
+    /// Lends packets to an NF, and frees what it has no room for.
+    fn lend(&mut self, to: Option<(usize, usize)>, packets: &[Packet]) {
+        let list: Vec<u16> = (0..packets.len() as u16).collect();
+        let lent = to.map_or(0, |(member, input)| {
+            let lent = self.lanes[member].link.lend(input, packets, &list);
+            self.lanes[member].held += lent as i64;
+            lent
+        });
+        packets[..lent].iter().for_each(|packet| self.out[packet.slot() as usize] = true);
+        self.pool.free_all(&packets[lent..]);
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Lend { member, count } => {
+                let mut packets = [Packet::EMPTY; 64];
+                let made = self.pool.alloc(&mut packets[..count]);
+                for packet in &mut packets[..made] {
+                    assert!(packet.put(60));
+                    assert!(PacketBytesMut::new(packet).copy_in(0, &[7; 60]));
+                }
+                self.lend(Some((member, member.min(1))), &packets[..made]);
+            }
+            Step::Collect { member } => {
+                self.collect(member);
+                self.supervise();
+            }
+            Step::Scribble { member, at, value } => {
+                self.hostile = true;
+                let Some(nf) = &mut self.lanes[member].nf else { return };
+                let ring = &nf.rings[at % nf.rings.len()];
+                let entry = ring.entry((at / 8) as u32);
+                match at % 7 {
+                    0 => ring.tail().store(value, Relaxed),
+                    1 => ring.head().store(value, Relaxed),
+                    2 => ring.taken().store(value, Relaxed),
+                    3 => ring.tail().store(ring.tail().load(Relaxed).wrapping_add(value % 70), Relaxed),
+                    4 => entry[0].store(u64::from(value % SLOTS) | 1 << (32 + value % 4), Relaxed),
+                    5 => entry[1].store(u64::from(value) << (at % 32), Relaxed),
+                    _ => nf.notes.store(value as usize % SLOTS as usize, u64::from(value) * 0x1_0001),
+                }
+            }
+            Step::Work { member, keeps, shows, drops } => {
+                let Some(nf) = &mut self.lanes[member].nf else { return };
+                let mut came = vec![];
+                nf.ends.fetch_lent(|input, lent| came.push((input, lent)));
+                for (at, (input, lent)) in came.into_iter().enumerate() {
+                    if at < keeps {
+                        nf.kept.push((input, lent));
+                    } else {
+                        give(&mut nf.ends, input, &lent, drops && at % 5 == 0);
+                    }
+                }
+                if shows {
+                    nf.ends.flush();
+                }
+            }
+            Step::Give { member, holds } => {
+                let Some(nf) = &mut self.lanes[member].nf else { return };
+                for (input, lent) in std::mem::take(&mut nf.kept) {
+                    if holds && nf.ends.hold(&lent) {
+                        nf.kept.push((input, lent));
+                    } else {
+                        give(&mut nf.ends, input, &lent, false);
+                    }
+                }
+            }
+            Step::Listen { member } => {
+                let Some(nf) = &mut self.lanes[member].nf else { return };
+                nf.ends.listen();
+            }
+            Step::Rip { member } => {
+                self.step(Step::Work { member, keeps: 9, shows: false, drops: true });
+                self.step(Step::Die { member });
+            }
+            Step::Die { member } => {
+                if self.lanes[member].nf.take().is_some() {
+                    self.lanes[member].seat.report_gone();
+                    self.collect(member);
+                    assert!(self.lanes[member].seat.is_buried());
+                    self.start(member);
+                }
+            }
+        }
+    }
+
+    /// Everybody gives back what it has: then nothing is left anywhere.
+    fn end(mut self) {
+        for _ in 0..if self.hostile { 20 } else { 200 } {
+            for member in 0..MEMBERS {
+                self.step(Step::Listen { member });
+                self.step(Step::Give { member, holds: false });
+                self.step(Step::Work { member, keeps: 0, shows: true, drops: true });
+                self.collect(member);
+            }
+        }
+        for member in 0..MEMBERS {
+            let nf = self.lanes[member].nf.take();
+            assert!(nf.is_some_and(|nf| nf.kept.is_empty()));
+            let _ = self.lanes[member].seat.take_eviction();
+            self.lanes[member].seat.report_gone();
+            self.collect(member);
+        }
+        (0..MEMBERS).for_each(|member| self.collect(member));
+        assert!(self.out.iter().all(|out| !out), "slots are with NFs that there are no more");
+        assert_eq!(self.pool.available(), self.pool.capacity(), "slots are missing");
+        if self.hostile {
+            return;
+        }
+        let held: Vec<i64> = self.lanes.iter().map(|lane| lane.held).collect();
+        assert_eq!(held, [0; MEMBERS], "the books do not balance");
+        for lane in &self.lanes {
+            assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{}", lane.seat.spec.name);
+        }
+        assert!(self.party.ways.iter().all(|way| way.pending() == 0));
+        assert_eq!(self.region.slots(), SLOTS);
+    }
+}
+
+/// Gives a packet out of the interface across.
+fn give(ends: &mut Ends, input: u16, lent: &Lent, drops: bool) {
+    let (action, output) = if drops { (Action::Drop, 0) } else { (Action::Emit, 1 - input.min(1)) };
+    ends.give_lent(lent, action, output);
+}
+
+fn steps(hostile: bool) -> impl Strategy<Value = Vec<Step>> {
+    let member = 0..MEMBERS;
+    let scribble = (member.clone(), any::<usize>(), any::<u32>())
+        .prop_map(|(member, at, value)| Step::Scribble { member, at, value });
+    let step = prop_oneof![
+        u32::from(hostile) => scribble,
+        6 => (member.clone(), 1..64usize).prop_map(|(member, count)| Step::Lend { member: member & 2, count }),
+        8 => member.clone().prop_map(|member| Step::Collect { member }),
+        9 => (member.clone(), 0..70usize, any::<bool>(), any::<bool>())
+            .prop_map(|(member, keeps, shows, drops)| Step::Work { member, keeps: keeps % 9, shows, drops }),
+        2 => (member.clone(), any::<bool>()).prop_map(|(member, first)| Step::Give {
+            member,
+            holds: first && member == 1
+        }),
+        3 => member.clone().prop_map(|member| Step::Listen { member }),
+        1 => member.clone().prop_map(|member| Step::Die { member }),
+        1 => member.prop_map(|member| Step::Rip { member }),
+    ];
+    proptest::collection::vec(step, 1..400)
+}
+
+#[test]
+fn packets_go_from_nf_to_nf() {
+    let mut chain = Chain::new();
+    for _ in 0..50 {
+        chain.step(Step::Lend { member: 0, count: 32 });
+        for member in 0..MEMBERS {
+            chain.step(Step::Listen { member });
+            chain.step(Step::Work { member, keeps: 0, shows: true, drops: false });
+            chain.collect(member);
+        }
+    }
+    // There, past each NF but the last, whose packets leave the chain.
+    assert!(chain.passed > 40 * 32 * 2, "{} packets passed", chain.passed);
+    assert!(chain.emitted > 40 * 32 && chain.lost == 0, "{} {}", chain.emitted, chain.lost);
+    chain.end();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_or_taken_from_the_living(steps in steps(false)) {
+        let mut chain = Chain::new();
+        for step in steps {
+            chain.step(step);
+        }
+        chain.end();
+    }
+
+    #[test]
+    fn no_slot_is_lost_whatever_anybody_writes(steps in steps(true)) {
+        let mut chain = Chain::new();
+        for step in steps {
+            chain.step(step);
+        }
+        chain.end();
+    }
+}
