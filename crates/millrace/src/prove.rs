@@ -5,7 +5,7 @@ use anyhow::Context;
 use host::Assembly;
 use host::fused::{Cut, Made, Stretch};
 use host::node::Node;
-use ir::Program;
+use ir::Verified;
 use packet::field::{self, Base};
 use prove::{Counterexample, Leaves, Limits, Part, Proof, Seen};
 use serde::Serialize;
@@ -85,10 +85,10 @@ fn held<T>(
     stretch: &Stretch,
     nodes: &[Node],
     cuts: &[Cut],
-    made: &Program,
+    made: &Verified,
     with: impl FnOnce(&prove::Stretch<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let programs: Vec<Arc<ir::Verified>> = stretch
+    let programs: Vec<Arc<Verified>> = stretch
         .parts
         .iter()
         .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))

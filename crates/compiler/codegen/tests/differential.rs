@@ -78,8 +78,8 @@ unsafe impl Table for BoxTable {
     }
 }
 
-fn verified(program: &Program) -> Arc<Verified> {
-    Arc::new(Verified::new(program.clone()).expect("a valid program"))
+fn shared(program: &Verified) -> Arc<Verified> {
+    Arc::new(program.clone())
 }
 
 /// Bytes, header offsets, annotations and type of a packet.
@@ -134,7 +134,7 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
 }
 
 /// A program made from a string of choices: some checks, then instructions, branches and a lookup.
-fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
+fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
     let outputs: usize = if choices.len() % 4 == 1 { 1 } else { 3 };
     let mut f = Builder::new("Random", outputs);
     let short = f.drop_block("short");
@@ -288,11 +288,11 @@ proptest! {
         }
         let program = program(&choices);
         let parsed = ir::text::parse(&ir::text::print(&program)).expect("own text");
-        prop_assert_eq!(&parsed, &program);
+        prop_assert_eq!(&parsed, &*program);
         let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&verified(&program)).expect("compiles");
+        let id = builder.add(&shared(&program)).expect("compiles");
         let native = Engine::Native(builder.finish().expect("memory").compiled(id));
-        let expected = run(&program, &Engine::Evaluator(verified(&program)), &frames, refuse_odd);
+        let expected = run(&program, &Engine::Evaluator(shared(&program)), &frames, refuse_odd);
         prop_assert_eq!(run(&program, &native, &frames, refuse_odd), expected);
     }
 }
@@ -301,7 +301,7 @@ proptest! {
 const WORDS: u16 = 64;
 
 /// Changes each word as a checksum over a number that changes from `old` to `new`, always the same.
-fn step(old: u64, new: u64, bits: u8) -> Program {
+fn step(old: u64, new: u64, bits: u8) -> Verified {
     let mut f = Builder::new("Step", 1);
     let short = f.drop_block("short");
     f.need(Base::Data, usize::from(2 * WORDS), short);
@@ -325,13 +325,13 @@ fn constant_changes_of_every_checksum() {
     for (old, new, bits) in narrow.into_iter().chain(wide.map(|(old, new)| (old, new, 32))) {
         let program = step(old, new, bits);
         let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&verified(&program)).expect("compiles");
+        let id = builder.add(&shared(&program)).expect("compiles");
         let native = Engine::Native(builder.finish().expect("memory").compiled(id));
         for batch in 0..4u16 {
             let frame =
                 |frame: u16| (0..WORDS).flat_map(move |n| ((batch * 256 + frame) * WORDS + n).to_be_bytes());
             let frames: Vec<Vec<u8>> = (0..256).map(|at| frame(at).collect()).collect();
-            let expected = run(&program, &Engine::Evaluator(verified(&program)), &frames, false);
+            let expected = run(&program, &Engine::Evaluator(shared(&program)), &frames, false);
             assert_eq!(run(&program, &native, &frames, false), expected, "{old:#x} to {new:#x}, {bits} bits");
         }
     }
@@ -347,7 +347,7 @@ enum Skip {
 
 /// A frame's first byte says how much of it to keep, after a question whether it has as much; between the
 /// two, bytes may be taken off its front, or the question left out on one way.
-fn cut(pull: bool, skip: Skip) -> Program {
+fn cut(pull: bool, skip: Skip) -> Verified {
     let mut f = Builder::new("Cut", 1);
     let short = f.drop_block("short");
     f.need(Base::Data, 2, short);
@@ -393,9 +393,9 @@ fn what_was_asked_holds_no_longer_than_the_packet_stays_as_it_was() {
     for (pull, skip) in skips.into_iter().flat_map(|skip| [(false, skip), (true, skip)]) {
         let program = cut(pull, skip);
         let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&verified(&program)).expect("compiles");
+        let id = builder.add(&shared(&program)).expect("compiles");
         let native = Engine::Native(builder.finish().expect("memory").compiled(id));
-        let expected = run(&program, &Engine::Evaluator(verified(&program)), &frames, false);
+        let expected = run(&program, &Engine::Evaluator(shared(&program)), &frames, false);
         assert_eq!(run(&program, &native, &frames, false), expected, "pull {pull}, skip {skip:?}");
     }
 }
@@ -407,7 +407,7 @@ fn a_list_names_packets_of_the_vector_only() {
     f.emit(0);
     let program = f.finish().expect("a valid program");
     let mut builder = CodeBuilder::new().expect("this machine");
-    let id = builder.add(&verified(&program)).expect("compiles");
+    let id = builder.add(&shared(&program)).expect("compiles");
     let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
     let (mut packets, mut tables) = ([Packet::EMPTY; 2], ());
     let mut state = State { cells: &mut [], tables: &mut tables, now_ns: 0 };
@@ -427,7 +427,7 @@ fn run_on(table: impl Table + 'static, cells: &mut [u64]) {
     f.emit(0);
     let program = f.finish().expect("a valid program");
     let mut builder = CodeBuilder::new().expect("this machine");
-    let id = builder.add(&verified(&program)).expect("compiles");
+    let id = builder.add(&shared(&program)).expect("compiles");
     let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
     let mut packets = [Packet::EMPTY];
     let mut tables: Vec<Box<dyn Table>> = vec![Box::new(table)];

@@ -5,7 +5,8 @@
 //! [`Builder::finish`] hands the program to the verifier.
 
 use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
-use crate::verify::{VerifyError, verify};
+use crate::verified::Verified;
+use crate::verify::VerifyError;
 use packet::anno::Anno;
 use packet::field::{Base, Field};
 
@@ -302,7 +303,7 @@ impl Builder {
     ///
     /// # Errors
     /// What the verifier found: a mistake of the element's author, not of a user.
-    pub fn finish(self) -> Result<Program, VerifyError> {
+    pub fn finish(self) -> Result<Verified, VerifyError> {
         let mut program = self.program;
         for &block in &program.topological_order() {
             if !self.ended[block.index()] {
@@ -310,8 +311,7 @@ impl Builder {
             }
         }
         remove_unreachable(&mut program);
-        verify(&program)?;
-        Ok(program)
+        Verified::new(program)
     }
 }
 

@@ -465,9 +465,14 @@ impl Program {
     /// Blocks in an order where each stands before those that may follow it; those that no entry
     /// reaches are left out. In a program with a cycle the order is arbitrary.
     pub fn topological_order(&self) -> Vec<BlockId> {
+        self.order_from(&self.entries)
+    }
+
+    /// The same for the blocks that some entries reach.
+    pub fn order_from(&self, entries: &[BlockId]) -> Vec<BlockId> {
         let mut seen = vec![false; self.blocks.len()];
         let mut postorder = Vec::with_capacity(self.blocks.len());
-        for &entry in self.entries.iter().rev() {
+        for &entry in entries.iter().rev() {
             if seen[entry.index()] {
                 continue;
             }

@@ -5,7 +5,9 @@
 //! reasons, slow paths and tables are numbered by element here, whatever the linker made of them.
 
 use crate::stretch::Stretch;
+use ir::Verified;
 use ir::program::{Block, BlockId, Inst, Program, Term, Value};
+use ir::verify::VerifyError;
 use std::collections::HashMap;
 
 /// Numbers of what belongs to an element: the elements' one after the other.
@@ -79,7 +81,10 @@ struct Composer<'a> {
 }
 
 /// The elements of a stretch, one after the other.
-pub fn compose(stretch: &Stretch<'_>, numbers: &Numbering) -> Program {
+///
+/// # Errors
+/// When that breaks the IR's invariants: a bug.
+pub fn compose(stretch: &Stretch<'_>, numbers: &Numbering) -> Result<Verified, VerifyError> {
     let parts = &stretch.parts;
     let program = Program {
         name: "elements".into(),
@@ -111,7 +116,7 @@ pub fn compose(stretch: &Stretch<'_>, numbers: &Numbering) -> Program {
         let block = composer.block(part, parts[part].program.block(from));
         composer.program.blocks[to.index()] = block;
     }
-    composer.program
+    Verified::new(composer.program)
 }
 
 impl Composer<'_> {
@@ -207,8 +212,11 @@ impl Composer<'_> {
 
 /// The fused program with outputs, reasons, slow paths and tables by their elements' numbers; `None` where
 /// the linker's lists do not say whose they are.
-pub fn renumber(stretch: &Stretch<'_>, numbers: &Numbering) -> Option<Program> {
-    let (linked, mut program) = (stretch.linked, stretch.made.clone());
+///
+/// # Errors
+/// When that breaks the IR's invariants: a bug.
+pub fn renumber(stretch: &Stretch<'_>, numbers: &Numbering) -> Option<Result<Verified, VerifyError>> {
+    let (linked, mut program) = (stretch.linked, stretch.made.clone().into_program());
     let own = |list: &[(usize, usize)], numbers: &Numbers, at: u16| -> Option<u16> {
         list.get(usize::from(at)).map(|&of| numbers.number(of) as u16)
     };
@@ -241,5 +249,5 @@ pub fn renumber(stretch: &Stretch<'_>, numbers: &Numbering) -> Option<Program> {
     program.reasons = (0..numbers.reasons.count()).map(|at| format!("reason{at}")).collect();
     program.slow = (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect();
     program.tables = stretch.parts.iter().flat_map(|part| part.program.tables.clone()).collect();
-    Some(program)
+    Some(Verified::new(program))
 }

@@ -159,12 +159,11 @@ pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError
     let start = Instant::now();
     let until = start + limits.time;
     let numbers = Numbering::of(stretch);
-    let reference = compose(stretch, &numbers);
-    ir::verify::verify(&reference)
+    let reference = compose(stretch, &numbers)
         .map_err(|error| ProveError::Broken(format!("the elements as one: {error}")))?;
     let made = renumber(stretch, &numbers)
-        .ok_or_else(|| ProveError::Broken("the fused program has an exit or table of no element".into()))?;
-    ir::verify::verify(&made).map_err(|error| ProveError::Broken(format!("the fused program: {error}")))?;
+        .ok_or_else(|| ProveError::Broken("the fused program has an exit or table of no element".into()))?
+        .map_err(|error| ProveError::Broken(format!("the fused program: {error}")))?;
     let options =
         Options { settled_cells: Some(stretch.cells), max_ways: limits.classes, ..Options::default() };
     let mut elements = Classes::of(&reference, &options);

@@ -6,7 +6,7 @@ use crate::stretch::Stretch;
 use crate::tables::{Call, TestTables};
 use codegen::{Burst, CodeBuilder, CodegenError, Engine, Exits, Scratch};
 use ir::eval::{Exit, State};
-use ir::{Table, Tables, Verified};
+use ir::{Table, Tables};
 use packet::access::Access;
 use packet::anno::ANNO_BYTES;
 use shm::bytes::{PacketBytes, PacketBytesMut};
@@ -107,11 +107,7 @@ impl<'a> Runs<'a> {
     /// When no machine code can be made.
     pub fn new(stretch: &'a Stretch<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
         let mut builder = CodeBuilder::new()?;
-        let broken = |error: ir::verify::VerifyError| CodegenError::Compile {
-            program: stretch.made.name.clone(),
-            what: error.to_string(),
-        };
-        let id = builder.add(&Arc::new(Verified::new(stretch.made.clone()).map_err(broken)?))?;
+        let id = builder.add(&Arc::new(stretch.made.clone()))?;
         let engine = Engine::Native(builder.finish()?.compiled(id));
         let region = Region::create(RegionOptions::slots(64))
             .map_err(|error| CodegenError::Machine(format!("no memory for packets: {error}")))?;

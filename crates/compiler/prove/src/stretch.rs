@@ -1,6 +1,6 @@
 //! What is proven: elements, and the program that is to do the same.
 
-use ir::Program;
+use ir::Verified;
 use synth::link::{Linked, Part};
 
 /// A stretch: its elements, and what is said to do the same.
@@ -12,7 +12,7 @@ pub struct Stretch<'a> {
     /// What the linker says of the fused program's outputs, reasons, slow paths and tables.
     pub linked: &'a Linked,
     /// The fused program.
-    pub made: &'a Program,
+    pub made: &'a Verified,
     /// What cells hold: the elements' one after the other, and those that count wires.
     pub cells: &'a [u64],
     /// Wires that a cell counts: element and output, in the order of the cells.

@@ -1,7 +1,7 @@
 //! Small stretches, written by hand: what is equal, what is not, and faults of the linker.
 
-use ir::Builder;
 use ir::program::{BinOp, Inst, Program};
+use ir::{Builder, Verified};
 use packet::field::{self, Base, Field};
 use prove::{Leaves, Limits, Part, Proof, Stretch, prove};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use synth::link::{Linked, link};
 use synth::optimize::optimize;
 
 /// Parts packets by the first byte: two ports, and a drop.
-fn sorter() -> Program {
+fn sorter() -> Verified {
     let mut f = Builder::new("Sorter", 2);
     let (short, odd) = (f.drop_block("short"), f.drop_block("odd"));
     f.need(Base::Data, 20, short);
@@ -28,7 +28,7 @@ fn sorter() -> Program {
 }
 
 /// Counts, writes one byte, and looks it up.
-fn worker(number: u64) -> Program {
+fn worker(number: u64) -> Verified {
     let mut f = Builder::new("Worker", 1);
     let (short, unknown) = (f.drop_block("short"), f.drop_block("unknown"));
     let (count, table) = (f.cell("count", 0), f.table("known", 1, 16));
@@ -47,8 +47,12 @@ fn worker(number: u64) -> Program {
     f.finish().expect("a program")
 }
 
+fn verified(program: Program) -> Verified {
+    Verified::new(program).expect("a valid program")
+}
+
 struct Setup {
-    programs: Vec<Program>,
+    programs: Vec<Verified>,
     next: Vec<Vec<Option<(usize, usize)>>>,
 }
 
@@ -71,7 +75,7 @@ impl Setup {
         link("stretch", &self.parts(), &[(0, 0)]).expect("it can be linked")
     }
 
-    fn prove(&self, linked: &Linked, made: &Program, limits: &Limits) -> Proof {
+    fn prove(&self, linked: &Linked, made: &Verified, limits: &Limits) -> Proof {
         let counted = linked.flow.counted.iter().map(|wire| linked.flow.wires[*wire].from).collect();
         let cells = vec![0; made.cells.len()];
         let stretch =
@@ -85,7 +89,7 @@ fn linked_and_optimised_programs_are_equal() {
     let setup = Setup::new();
     let linked = setup.linked();
     assert!(!linked.flow.counted.is_empty(), "ways meet again");
-    for made in [linked.program.clone().into_program(), optimize(&linked.program)] {
+    for made in [linked.program.clone(), optimize(&linked.program).expect("a valid program")] {
         let proof = setup.prove(&linked, &made, &Limits::default());
         assert!(proof.is_equal(), "{:?}", proof.comparison);
         assert_eq!(proof.tried.missed, 0);
@@ -125,7 +129,7 @@ fn faults_of_the_linker_are_found() {
                     *cell = 0;
                 }
             }
-            linked.program = ir::Verified::new(program).expect("a valid program");
+            linked.program = verified(program);
         }),
     ];
     for (what, fault) in faults {
@@ -165,7 +169,7 @@ fn a_needle_is_found_by_both() {
     let setup = Setup { programs: vec![through], next: vec![vec![None, None]] };
     let mut linked = setup.linked();
     linked.outputs = vec![(0, 0), (0, 1)];
-    let needle = Program { cells: linked.program.cells.clone(), ..needle };
+    let needle = verified(Program { cells: linked.program.cells.clone(), ..needle.into_program() });
     for limits in
         [Limits { packets: 0, ..Limits::default() }, Limits { symbolic: false, ..Limits::default() }]
     {
@@ -200,12 +204,12 @@ fn checksum_updates_are_compared_with_all_carries() {
     };
     let setup = Setup { programs: vec![update([true, false])], next: vec![vec![None]] };
     let linked = setup.linked();
-    let other = Program { name: "stretch".into(), ..update([false, true]) };
+    let other = verified(Program { name: "stretch".into(), ..update([false, true]).into_program() });
     let short = Limits { time: Duration::from_secs(2), ..Limits::default() };
     let proof = setup.prove(&linked, &other, &short);
     assert!(proof.differs.is_none());
     assert_eq!(proof.is_equal(), proof.comparison.open.is_empty(), "{:?}", proof.comparison);
-    let twice = Program { name: "stretch".into(), ..update([true, true]) };
+    let twice = verified(Program { name: "stretch".into(), ..update([true, true]).into_program() });
     let proof = setup.prove(&linked, &twice, &Limits { packets: 0, ..Limits::default() });
     assert!(proof.differs.is_some());
 }

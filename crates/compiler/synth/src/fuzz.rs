@@ -3,7 +3,7 @@
 
 use ir::eval::{Exit, State, run};
 use ir::program::TableDecl;
-use ir::{Created, Lasting, Lease, Program, Table, Tables, text, verify};
+use ir::{Created, Lasting, Lease, Program, Table, Tables, Verified, text};
 use packet::anno::ANNO_BYTES;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
@@ -222,11 +222,9 @@ fn once(calls: Vec<Call>) -> Vec<Call> {
 ///
 /// # Panics
 /// When the two differ in what can be seen, or the result does not verify.
-pub fn compare(program: &Program, known: &Known, samples: &[Sample]) -> (Program, Report) {
-    let (optimized, report) = optimize_with(program, known);
-    if let Err(error) = verify::verify(&optimized) {
-        panic!("{error}:\n{}\nof\n{}", text::print(&optimized), text::print(program));
-    }
+pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verified, Report) {
+    let (optimized, report) = optimize_with(program, known)
+        .unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(program)));
     let (mut before, mut after) = (Runner::new(program), Runner::new(&optimized));
     for (at, sample) in samples.iter().enumerate() {
         for input in 0..program.entries.len().min(4) {
@@ -297,9 +295,10 @@ pub fn fuzz_optimize(data: &[u8]) {
     let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (source, bytes) = data.split_at(at);
     let Ok(program) = text::parse(&String::from_utf8_lossy(source)) else { return };
-    if program.blocks.len() > MOST_BLOCKS || verify::verify(&program).is_err() {
+    if program.blocks.len() > MOST_BLOCKS {
         return;
     }
+    let Ok(program) = Verified::new(program) else { return };
     let sample = sample(bytes.get(1..).unwrap_or_default());
     compare(&program, &Known::default(), &[sample.clone(), sample]);
 }

@@ -23,7 +23,7 @@ pub struct Part<'a> {
     /// Its name, which reasons and slow paths of the whole begin with.
     pub name: &'a str,
     /// Its program.
-    pub program: &'a Program,
+    pub program: &'a Verified,
     /// For each output port, the part and its input where packets go on; `None` where the wire leaves the
     /// stretch.
     pub next: Vec<Option<(usize, usize)>>,
@@ -306,7 +306,7 @@ fn renumber(block: &mut Block, base: Base) {
 }
 
 /// Takes out blocks that no entry reaches: inputs of parts that nothing leads to.
-fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
+pub(crate) fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
     let order = program.topological_order();
     let mut place = vec![BlockId(u32::MAX); program.blocks.len()];
     for (at, block) in order.iter().enumerate() {

@@ -1,71 +1,36 @@
 //! Programs of real elements, one behind the other, before and after they are optimised.
 
-use click::config::NameTable;
-use diag::{Diagnostics, SourceMap, Spanned};
-use element::configure::{Configure, Direction, Scope, Services, Shape};
-use ir::{BlockId, Inst, Program, Term, Value};
+use element::testing::configured;
+use element::{Class, Shape};
+use ir::{BlockId, Inst, Program, Term, Value, Verified};
 use packet::field::{IP_DST, IP_SRC, IP_SUM, IP_TTL, L4_PORTS};
 use proptest::prelude::*;
-use std::any::Any;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use synth::optimize::{Counts, Delta, Known, Report};
 use synth::{Sample, compare};
 
-/// A host that has nothing.
-struct Nothing;
+struct Elements;
 
-impl Services for Nothing {
-    fn open_port(&mut self, name: &str, _direction: Direction) -> Result<Box<dyn port::Port>, String> {
-        Err(format!("there is no port `{name}`"))
-    }
-
-    fn path(&self, name: &Path) -> PathBuf {
-        name.to_path_buf()
-    }
-
-    fn shared_any(
-        &mut self,
-        _scope: Scope,
-        _key: &str,
-        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
-    ) -> Arc<dyn Any + Send + Sync> {
-        make()
-    }
-
-    fn element(&self, _from: &str, _name: &str) -> Option<(String, &'static str)> {
-        None
+impl element::testing::Library for Elements {
+    fn find(name: &str) -> Option<&'static Class> {
+        element::find(elements::CLASSES, name)
     }
 }
 
 /// The program of an element.
-fn program(class: &str, config: &str, outputs: usize) -> Program {
-    let class = element::find(elements::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
-    let mut map = SourceMap::new();
-    let source = map.add("test.click", config);
-    let config = Spanned::verbatim(config, map.whole(source));
-    let (names, mut diags) = (NameTable::new(), Diagnostics::new());
+fn program(class: &str, config: &str, outputs: usize) -> Verified {
     let shape = Shape { inputs: 1, outputs };
-    let mut cx = Configure {
-        name: "e",
-        config: &config,
-        span: config.span,
-        shape,
-        worker: 0,
-        workers: 1,
-        names: &names.scoped("e"),
-        diags: &mut diags,
-        services: &mut Nothing,
-    };
-    let element = (class.make)(&mut cx);
-    assert!(!diags.has_errors(), "{}", diags.render_short(&map));
-    element.expect("an element").lower(shape).expect("a program").expect("a valid one")
+    configured::<Elements>(class, config, shape).lower(shape).expect("a program").expect("a valid one")
 }
 
 /// One behind the other: output 0 leads to the next one's input 0, other outputs leave the whole.
-fn link(parts: &[Program]) -> Program {
-    let mut all =
-        Program { name: "Chain".into(), reasons: vec![], slow: vec![], cells: vec![], ..parts[0].clone() };
+fn link(parts: &[Verified]) -> Verified {
+    let mut all = Program {
+        name: "Chain".into(),
+        reasons: vec![],
+        slow: vec![],
+        cells: vec![],
+        ..parts[0].clone().into_program()
+    };
     (all.tables, all.blocks, all.outputs) = (vec![], vec![], 2);
     let mut starts = vec![];
     let mut values = 0;
@@ -75,7 +40,7 @@ fn link(parts: &[Program]) -> Program {
             (starts[starts.len() - 1], all.reasons.len() as u16, all.slow.len() as u16);
         let (cells, tables) = (all.cells.len() as u16, all.tables.len() as u16);
         // Ports by number: 0 goes on, all others do not exist.
-        let mut part = part.clone();
+        let mut part = part.clone().into_program();
         for at in 0..part.blocks.len() {
             if let Term::EmitTo(port, els) = part.blocks[at].term {
                 let out = BlockId(part.blocks.len() as u32);
@@ -119,8 +84,7 @@ fn link(parts: &[Program]) -> Program {
     all.entries.truncate(1);
     all.entries[0] = number[all.entries[0].index()];
     all.blocks = blocks;
-    ir::verify::verify(&all).expect("a valid chain");
-    all
+    Verified::new(all).expect("a valid chain")
 }
 
 /// Gives values and cells numbers of their own.
@@ -164,7 +128,7 @@ fn shift(block: &mut ir::Block, values: u32, cells: u16) {
 }
 
 /// A router as the benchmarks have them, without its lookup where it is told so.
-fn router(number: usize, lookup: bool) -> Vec<Program> {
+fn router(number: usize, lookup: bool) -> Vec<Verified> {
     let mut parts = vec![program("CheckIPHeader", "OFFSET 14", 1)];
     if lookup {
         let routes = format!("198.18.0.0/18 192.0.{number}.1 0, 10.0.0.0/8 192.0.{number}.2 0, 0.0.0.0/0 0");
@@ -210,7 +174,7 @@ fn stores(program: &Program, field: packet::field::Field) -> usize {
     insts.filter(|(_, inst)| matches!(inst, Inst::Store(found, _) if *found == field)).count()
 }
 
-fn optimized(parts: &[Program], samples: &[Sample]) -> (Program, Report) {
+fn optimized(parts: &[Verified], samples: &[Sample]) -> (Verified, Report) {
     let chain = link(parts);
     let known = known(&chain);
     compare(&chain, &known, samples)
@@ -219,7 +183,7 @@ fn optimized(parts: &[Program], samples: &[Sample]) -> (Program, Report) {
 #[test]
 fn ten_routers_read_once_and_write_once() {
     let one = optimized(&router(0, false), &samples()).1;
-    let parts: Vec<Program> = (0..10).flat_map(|number| router(number, false)).collect();
+    let parts: Vec<Verified> = (0..10).flat_map(|number| router(number, false)).collect();
     let (program, report) = optimized(&parts, &samples());
     let text = ir::text::print(&program);
     let most = |counts: &Counts| (counts.loads, counts.checks, counts.sums, counts.updates);
@@ -233,7 +197,7 @@ fn ten_routers_read_once_and_write_once() {
 
 #[test]
 fn ten_routers_with_lookups_check_once() {
-    let parts: Vec<Program> = (0..10).flat_map(|number| router(number, true)).collect();
+    let parts: Vec<Verified> = (0..10).flat_map(|number| router(number, true)).collect();
     let (program, report) = optimized(&parts, &samples());
     let text = ir::text::print(&program);
     assert_eq!(report.packet_after.lookups, 10);
@@ -268,8 +232,7 @@ fn what_a_table_promises_of_its_deltas_is_believed() {
     let others = [Delta { word: 1, ..right }, Delta { new: (8, 4), ..right }, Delta { at: 14, ..right }];
     let sums = |delta: Delta| {
         let known = Known { deltas: vec![delta], ..known(&chain) };
-        let (program, report) = synth::optimize::optimize_with(&chain, &known);
-        ir::verify::verify(&program).expect("a valid program");
+        let (_, report) = synth::optimize::optimize_with(&chain, &known).expect("a valid program");
         report.packet_after.sums
     };
     assert_eq!(sums(right), 1);
@@ -292,9 +255,9 @@ fn ten_rewriters_ask_once_what_a_packet_is() {
 /// Seconds that optimising takes on the machine of whoever runs this; far more than on any that is meant.
 const MOST_SECONDS: f64 = 3.0;
 
-fn is_fast(what: &str, chain: &Program) {
+fn is_fast(what: &str, chain: &Verified) {
     let start = std::time::Instant::now();
-    let (_, report) = synth::optimize::optimize_with(chain, &known(chain));
+    let (_, report) = synth::optimize::optimize_with(chain, &known(chain)).expect("a valid program");
     let seconds = start.elapsed().as_secs_f64();
     println!("{what}: {} blocks in {seconds:.3} s, {report:?}", chain.blocks.len());
     assert!(seconds < MOST_SECONDS, "{what}: {seconds} s");
@@ -302,9 +265,9 @@ fn is_fast(what: &str, chain: &Program) {
 
 #[test]
 fn twenty_thousand_blocks_take_no_time() {
-    let routers: Vec<Program> = (0..10).flat_map(|number| router(number, true)).collect();
+    let routers: Vec<Verified> = (0..10).flat_map(|number| router(number, true)).collect();
     let ten = link(&routers).blocks.len();
-    let many: Vec<Program> = routers.iter().cycle().take(routers.len() * (20_000 / ten)).cloned().collect();
+    let many: Vec<Verified> = routers.iter().cycle().take(routers.len() * (20_000 / ten)).cloned().collect();
     is_fast("routers", &link(&many));
 }
 
@@ -331,7 +294,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
     #[test]
     fn chains_of_elements_do_what_they_did(which in prop::collection::vec(0..9usize, 1..7)) {
-        let parts: Vec<Program> = which.iter().map(|which| match which {
+        let parts: Vec<Verified> = which.iter().map(|which| match which {
             0 => program("CheckIPHeader", "OFFSET 14, BADSRC 10.0.0.3 10.0.0.4", 1),
             1 => program("CheckIPHeader", "14", 2),
             2 => program("DecIPTTL", "", 2),

@@ -200,7 +200,7 @@ fn make_node(
         services,
     };
     let element = (class.make)(&mut cx)?;
-    let lowered = match element.lower(shape).map(|lowered| lowered.and_then(Verified::new)) {
+    let lowered = match element.lower(shape) {
         None => None,
         Some(Ok(program)) => Some(program),
         Some(Err(error)) => panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name),

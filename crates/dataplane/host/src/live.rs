@@ -129,7 +129,7 @@ impl Live {
         let source = map.add(format!("{}.config", live.name), config);
         let spanned = Spanned::verbatim(config, map.whole(source));
         let mut services = Late { folder: &self.folder, shared: SharedState::new(), worker: 0 };
-        let mut made: Vec<(Box<dyn Element>, Program)> = vec![];
+        let mut made: Vec<(Box<dyn Element>, Verified)> = vec![];
         for worker in 0..self.workers {
             services.worker = worker;
             let mut cx = Configure {
@@ -159,9 +159,7 @@ impl Live {
         }
         // The programs of all workers are alike.
         let Some((_, program)) = made.first() else { return Ok(vec![]) };
-        let program = Verified::new(program.clone())
-            .map_err(|error| format!("{}: its program is invalid: {error}", live.name))?;
-        let program = Arc::new(program);
+        let program = Arc::new(program.clone());
         let engine = self.engine(&program).map_err(|error| error.to_string())?;
         let own_reasons = program.reasons.len();
         let replacement = |(element, _)| Replacement {

@@ -6,7 +6,7 @@ use crate::steering::Spread;
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use ir::verify::VerifyError;
-use ir::{Program, Table};
+use ir::{Table, Verified};
 use table::acl::RuleList;
 
 /// What a task did.
@@ -30,7 +30,7 @@ pub enum Progress {
 pub trait Element: Send {
     /// What a transparent element does to a packet. Called once; the program's state cells belong to
     /// the host and are handed to [`Element::read`] and [`Element::write`].
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         None
     }
 

@@ -238,8 +238,8 @@ impl Instance {
         let program = element.lower(shape).map(|lowered| lowered.expect("a valid program"));
         let engine = program.map(|program| {
             let parsed = ir::text::parse(&ir::text::print(&program)).expect("its own text");
-            assert_eq!(parsed, program, "the text form keeps the program");
-            let program = Arc::new(Verified::new(program).expect("a valid program"));
+            assert_eq!(parsed, *program, "the text form keeps the program");
+            let program = Arc::new(program);
             if !native {
                 return (Arc::clone(&program), Engine::Evaluator(program));
             }
@@ -273,7 +273,7 @@ impl Instance {
     fn renew(&mut self, element: Box<dyn Element>) {
         self.finish();
         let program = element.lower(self.shape).map(|lowered| lowered.expect("a valid program"));
-        assert!(program.as_ref() == self.engine.as_ref().map(|(program, _)| &***program), "another program");
+        assert!(program.as_ref() == self.engine.as_ref().map(|(program, _)| &**program), "another program");
         self.element = element;
         self.cells = program.iter().flat_map(|program| program.cells.iter().map(|c| c.init)).collect();
         let host = &mut self.host;

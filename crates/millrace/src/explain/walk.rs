@@ -209,15 +209,13 @@ impl<'a> Walker<'a> {
         let name = nodes[node].name.clone();
         let Some(lowered) = &nodes[node].lowered else { return Ok(()) };
         let program = std::sync::Arc::clone(&lowered.program);
-        // Named for the reader.
-        let mut shown = ir::Program { entries: program.entries.clone(), ..(**program).clone() };
-        shown.entries = shown.entries.get(input).map(|entry| vec![*entry]).unwrap_or_default();
         let from_port = held.packet.mac == held.packet.data()
             && [held.packet.net, held.packet.trans] == [shm::descriptor::NO_HEADER; 2];
         let names = [name.clone()];
         let origins = vec![0; program.blocks.len()];
         let settled = nodes[node].first_cells.clone();
         let options = Options {
+            entries: Some(&[input]),
             origins: &origins,
             names: &names,
             frames: from_port,
@@ -225,14 +223,14 @@ impl<'a> Walker<'a> {
             max_ways: 2_000,
             ..Options::default()
         };
-        let classes = Classes::of(&shown, &options);
+        let classes = Classes::of(&program, &options);
         let of: Vec<(usize, usize)> = (0..program.tables.len()).map(|table| (node, table)).collect();
         let mut tables = PartTables { nodes, of };
         let cells = &mut self.cells.0[node];
         let why = classes
             .classes
             .iter()
-            .find_map(|class| why(class, &classes, &shown, &names, &held, cells, &mut tables));
+            .find_map(|class| why(class, &classes, &program, &names, &held, cells, &mut tables));
         let mut state = State { cells, tables: &mut tables, now_ns: NOW_NS };
         let exit = ir::eval::run(&program, input, &mut held.packet, held.buffer.as_mut_slice(), &mut state)?;
         let why = why.filter(|why| why.exit == exit);

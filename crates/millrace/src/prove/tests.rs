@@ -5,6 +5,7 @@ use super::{cells, held};
 use crate::check;
 use host::Assembly;
 use host::fused::{Made, Wanted};
+use ir::Verified;
 use ir::program::{BinOp, Block, Inst, Program, Term, Value};
 use packet::field;
 use prove::{Limits, Proof};
@@ -44,12 +45,12 @@ impl Chain {
     }
 
     /// The fused program of a stretch as it is run.
-    fn made(&self, stretch: usize) -> Program {
+    fn made(&self, stretch: usize) -> Verified {
         let of = &self.0.stretches[0][stretch];
-        (**Made::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program).clone()
+        Verified::clone(&Made::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program)
     }
 
-    fn prove(&self, stretch: usize, program: &Program, limits: &Limits) -> Proof {
+    fn prove(&self, stretch: usize, program: &Verified, limits: &Limits) -> Proof {
         let of = &self.0.stretches[0][stretch];
         let proof = held(of, &self.0.graphs[0], &self.0.cuts, program, |of| Ok(prove::prove(of, limits)?));
         proof.expect("machine code")
@@ -73,12 +74,12 @@ fn is_found(example: &str, what: &str, plant: impl Fn(&mut Program) -> bool) {
     let chain = Chain::of(example);
     let mut planted = false;
     for stretch in 0..chain.0.stretches[0].len() {
-        let mut program = chain.made(stretch);
+        let mut program = chain.made(stretch).into_program();
         if !plant(&mut program) {
             continue;
         }
         planted = true;
-        ir::verify::verify(&program).expect("a fault that nobody sees before it runs");
+        let program = Verified::new(program).expect("a fault that nobody sees before it runs");
         let proof = chain.prove(stretch, &program, &by_classes());
         assert!(proof.differs.is_some(), "{what}: the classes do not show it: {:?}", proof.comparison);
         let proof = chain.prove(stretch, &program, &by_packets());
@@ -143,9 +144,8 @@ fn a_wrong_order_is_found() {
                 let mut program = linked.clone().into_program();
                 program.blocks[block].insts.swap(place - 1, place);
                 let few = Limits { packets: 3, ..by_packets() };
-                if ir::verify::verify(&program).is_err()
-                    || chain.prove(stretch, &program, &few).differs.is_none()
-                {
+                let Ok(program) = Verified::new(program) else { continue };
+                if chain.prove(stretch, &program, &few).differs.is_none() {
                     continue;
                 }
                 let proof = chain.prove(stretch, &program, &by_classes());
@@ -288,7 +288,7 @@ fn a_stale_constant_of_a_cell_is_found() {
                 stale[cell] ^= 1;
                 let made = Made::of(&stretch.linked.program, &stale);
                 // Cells that programs write are not part of the configuration.
-                if **made.program == program {
+                if **made.program == *program {
                     continue;
                 }
                 tried += 1;
@@ -323,13 +323,14 @@ fn a_wrong_egress_is_found() {
 #[test]
 fn a_counterexample_can_be_read() {
     let chain = Chain::of(BALANCER);
-    let mut program = chain.made(0);
+    let mut program = chain.made(0).into_program();
     let outputs = program.outputs;
     for block in &mut program.blocks {
         if let Term::Emit(port) = &mut block.term {
             *port = (*port + 1) % outputs;
         }
     }
+    let program = Verified::new(program).expect("a valid program");
     let (of, nodes) = (&chain.0.stretches[0][0], &chain.0.graphs[0]);
     let shown = held(of, nodes, &chain.0.cuts, &program, |of| {
         Ok(super::shown(of, &prove::prove(of, &limits())?, &limits()))
@@ -392,9 +393,10 @@ fn random_faults_are_told_from_changes_that_do_nothing() {
         let mut rng = Pcg64::seed_from_u64(seed);
         let mut left = 4;
         for _ in 0..200 {
-            let mut program = original.clone();
+            let mut program = original.clone().into_program();
             mutate(&mut program, &mut rng);
-            if program == original || ir::verify::verify(&program).is_err() {
+            let Ok(program) = Verified::new(program) else { continue };
+            if program == original {
                 continue;
             }
             let proof = chain.prove(0, &program, &by_classes());

@@ -2,7 +2,9 @@
 
 use host::fused::Stretch;
 use host::node::Node;
+use ir::Verified;
 use serde::Serialize;
+use std::sync::Arc;
 use std::time::Instant;
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Numbers, Show};
@@ -31,8 +33,8 @@ pub struct Walked {
 
 /// The classes of some entries.
 pub struct Group {
-    /// The linked program with these entries only, and with names that say whose things are.
-    pub program: ir::Program,
+    /// The linked program, with names that say whose things are.
+    pub program: Arc<Verified>,
     /// The entries, as numbers of the stretch's.
     pub entries: Vec<usize>,
     /// The classes.
@@ -110,6 +112,8 @@ impl Walked {
         for (table, (part, _)) in program.tables.iter_mut().zip(&linked.tables) {
             table.name = format!("{}.{}", names[*part], table.name);
         }
+        // Names mean nothing to the verifier.
+        let program = Arc::new(Verified::new(program).unwrap_or_else(|_| linked.program.clone()));
         let entries: Vec<(usize, usize)> = stretch.entries().collect();
         let (fed, others): (Vec<usize>, Vec<usize>) =
             (0..entries.len()).partition(|at| is_fed_by_port(nodes, entries[*at]));
@@ -118,9 +122,8 @@ impl Walked {
             if of.is_empty() {
                 continue;
             }
-            let mut program = program.clone();
-            program.entries = of.iter().map(|entry| linked.program.entries[*entry]).collect();
             let options = Options {
+                entries: Some(&of),
                 origins: &linked.origins,
                 names: &names,
                 frames,
@@ -129,7 +132,7 @@ impl Walked {
                 ..Options::default()
             };
             let classes = Classes::of(&program, &options);
-            groups.push(Group { program, entries: of, classes });
+            groups.push(Group { program: Arc::clone(&program), entries: of, classes });
         }
         let enters = entries.iter().map(|(node, port)| format!("[{port}]{}", nodes[*node].name));
         let targets = linked.outputs.iter().map(|&(part, port)| {

@@ -40,7 +40,7 @@ mod writes;
 use expr::Pool;
 use facts::Facts;
 use filter::Filter;
-use ir::Program;
+use ir::Verified;
 use simplify::Maker;
 use state::State;
 
@@ -84,17 +84,17 @@ pub struct Classes {
 
 impl Classes {
     /// Walks all ways through a program.
-    pub fn of(program: &Program, options: &Options<'_>) -> Classes {
+    pub fn of(program: &Verified, options: &Options<'_>) -> Classes {
         Classes::among(Pool::default(), program, options)
     }
 
     /// The same with the expressions of another program's walk, so that those of both can be compared.
-    pub fn among(pool: Pool, program: &Program, options: &Options<'_>) -> Classes {
+    pub fn among(pool: Pool, program: &Verified, options: &Options<'_>) -> Classes {
         let mut walker = walk::Walker::new(program, options);
         walker.pool = pool;
         walker.pool.relations = options.relations.to_vec();
         let mut classes = vec![];
-        for entry in 0..program.entries.len() {
+        for entry in 0..walker.entries.len() {
             walker.walk(entry);
             let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options.max_ways_apart);
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 /// What a walk is told.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
+    /// Entries to walk from, by their numbers: classes name an entry by its place in this list. `None`: all.
+    pub entries: Option<&'a [usize]>,
     /// Of each block, the number of the element that it is from.
     pub origins: &'a [usize],
     /// The elements' names.
@@ -34,6 +36,7 @@ pub struct Options<'a> {
 impl Default for Options<'_> {
     fn default() -> Self {
         Options {
+            entries: None,
             origins: &[],
             names: &[],
             frames: false,

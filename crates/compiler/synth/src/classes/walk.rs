@@ -21,6 +21,9 @@ pub(super) struct Walker<'a> {
     pub program: &'a Program,
     pub options: &'a Options<'a>,
     pub pool: super::expr::Pool,
+    /// The first blocks of the entries that are walked.
+    pub entries: Vec<BlockId>,
+    order: Vec<BlockId>,
     pub done: Vec<Done>,
     pub left: Vec<Left>,
     /// Whether a cell is written by the program.
@@ -54,7 +57,11 @@ fn live_in(program: &Program, order: &[BlockId]) -> Vec<Vec<Value>> {
 
 impl<'a> Walker<'a> {
     pub fn new(program: &'a Program, options: &'a Options<'a>) -> Walker<'a> {
-        let order = program.topological_order();
+        let entries: Vec<BlockId> = match options.entries {
+            Some(some) => some.iter().filter_map(|entry| program.entries.get(*entry).copied()).collect(),
+            None => program.entries.clone(),
+        };
+        let order = program.order_from(&entries);
         let mut position = vec![0; program.blocks.len()];
         order.iter().enumerate().for_each(|(at, block)| position[block.index()] = at);
         let mut written = vec![false; program.cells.len()];
@@ -74,12 +81,14 @@ impl<'a> Walker<'a> {
             pending: BTreeMap::new(),
             position,
             at: 0,
+            entries,
+            order,
         }
     }
 
     /// Walks all paths from an entry.
     pub fn walk(&mut self, entry: usize) {
-        let Some(&start) = self.program.entries.get(entry) else { return };
+        let Some(&start) = self.entries.get(entry) else { return };
         let facts = Facts::default();
         let mut make = Maker { pool: &mut self.pool, facts: &facts };
         let state = State::entry(&mut make, self.options.frames);
@@ -94,9 +103,8 @@ impl<'a> Walker<'a> {
             ways: 1,
         };
         self.pending.insert(self.position[start.index()], vec![path]);
-        let order = self.program.topological_order();
         while let Some((at, paths)) = self.pending.pop_first() {
-            let Some(&block) = order.get(at) else { continue };
+            let Some(&block) = self.order.get(at) else { continue };
             self.at = block.index();
             let mut paths = super::merge::arriving(&self.pool, paths, self.options.max_ways_apart);
             let room = self.options.max_ways.saturating_sub(self.done.len());

@@ -4,7 +4,7 @@ use packet::field;
 use proptest::prelude::*;
 
 /// Packets whose time to live is above 1 leave by port 0, less one; others by port 1.
-fn ttl() -> Program {
+fn ttl() -> Verified {
     let mut f = Builder::new("Ttl", 2);
     let short = f.drop_block("short");
     f.need(field::IP_TTL.base, 20, short);
@@ -21,7 +21,7 @@ fn ttl() -> Program {
 }
 
 /// Counts packets, and sends them by the port that a cell says.
-fn switch(outputs: usize) -> Program {
+fn switch(outputs: usize) -> Verified {
     let mut f = Builder::new("Switch", outputs);
     let off = f.drop_block("off");
     let (count, port) = (f.cell("count", 0), f.cell("port", 0));
@@ -32,7 +32,7 @@ fn switch(outputs: usize) -> Program {
     f.finish().expect("valid")
 }
 
-fn part<'a>(name: &'a str, program: &'a Program, next: &[Option<(usize, usize)>]) -> Part<'a> {
+fn part<'a>(name: &'a str, program: &'a Verified, next: &[Option<(usize, usize)>]) -> Part<'a> {
     Part { name, program, next: next.to_vec() }
 }
 

@@ -4,7 +4,7 @@
 //! [`optimize`] keeps, for every packet: its exit; its bytes, annotations, header bases and type where
 //! somebody gets it (out of a port or on a slow path; after a drop nobody sees it); cells and records;
 //! and the lookups in each table with their keys and arguments, but for one that is repeated with
-//! nothing made in between. It takes and gives programs that [`ir::verify`] accepts.
+//! nothing made in between. The result is verified.
 //!
 //! Each round walks forwards (`forward`: what is known, is not done again), backwards (`dead`: what
 //! nobody sees, is not done) and over the graph (`shape`). The work of a round is proportional to the
@@ -35,20 +35,27 @@ pub(crate) mod tests;
 pub use known::{Delta, Known};
 pub use report::{Counts, Report};
 
-use ir::Program;
+use ir::Verified;
+use ir::verify::VerifyError;
 
 /// Rounds change less and less.
 const MOST_ROUNDS: usize = 6;
 
 /// The same program with less to do.
-pub fn optimize(program: &Program) -> Program {
-    optimize_with(program, &Known::default()).0
+///
+/// # Errors
+/// When the result breaks the IR's invariants: a bug.
+pub fn optimize(program: &Verified) -> Result<Verified, VerifyError> {
+    optimize_with(program, &Known::default()).map(|(program, _)| program)
 }
 
 /// The same with what else is known, and what became of the program.
-pub fn optimize_with(program: &Program, known: &Known) -> (Program, Report) {
+///
+/// # Errors
+/// When the result breaks the IR's invariants: a bug.
+pub fn optimize_with(program: &Verified, known: &Known) -> Result<(Verified, Report), VerifyError> {
     let (before, packet_before) = (Counts::of(program), Counts::at_most(program));
-    let mut now = program.clone();
+    let mut now = program.clone().into_program();
     let mut rounds = 0;
     while rounds < MOST_ROUNDS {
         rounds += 1;
@@ -62,5 +69,5 @@ pub fn optimize_with(program: &Program, known: &Known) -> (Program, Report) {
         now = next;
     }
     let (after, packet_after) = (Counts::of(&now), Counts::at_most(&now));
-    (now, Report { before, after, packet_before, packet_after, rounds })
+    Ok((Verified::new(now)?, Report { before, after, packet_before, packet_after, rounds }))
 }

@@ -8,7 +8,7 @@ use super::sum::Sums;
 use super::term::{Is, Refusal, Seen, Source};
 use ir::eval::{Buffer, Exit, State};
 use ir::program::{BlockId, Matching};
-use ir::{BinOp, Inst, Lasting, Program, Term};
+use ir::{BinOp, Inst, Lasting, Program, Term, Verified};
 use shm::descriptor::Packet;
 
 /// A packet's way.
@@ -69,7 +69,7 @@ struct Walk<'a, 's, B: ?Sized> {
 
 impl Follower {
     /// One for a program.
-    pub fn new(program: &Program) -> Follower {
+    pub fn new(program: &Verified) -> Follower {
         Follower { values: vec![Seen::same(0); program.value_count()], ..Follower::default() }
     }
 
@@ -80,7 +80,7 @@ impl Follower {
     /// Where there is no template for it, now or ever.
     pub fn follow<B: Buffer + ?Sized>(
         &mut self,
-        program: &Program,
+        program: &Verified,
         input: usize,
         layout: Layout,
         packet: &Packet,

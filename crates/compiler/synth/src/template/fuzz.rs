@@ -4,7 +4,7 @@ use super::{Follower, KEY_WORDS, Layout, Leases, entry, program};
 use crate::fuzz::{All, Noting, Runner, Sample, Seen};
 use ir::eval::{Exit, State, run};
 use ir::program::TableDecl;
-use ir::{Program, Table, text};
+use ir::{Program, Table, Verified, text};
 use shm::descriptor::Packet;
 
 /// Where the key is taken from: as in Ethernet, without options.
@@ -27,7 +27,7 @@ pub struct Tried {
 ///
 /// # Panics
 /// When they differ, or a packet that may not take the template is changed.
-pub fn compare_templates(whole: &Program, first: &Sample, others: &[Sample]) -> Tried {
+pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) -> Tried {
     let mut tried = Tried::default();
     for input in 0..whole.entries.len().min(4) {
         let mut runner = Runner::new(whole);
@@ -47,7 +47,8 @@ pub fn compare_templates(whole: &Program, first: &Sample, others: &[Sample]) -> 
         let templates = [(input, followed.template)];
         let front = program(whole, &layouts, &templates, bytes, Leases { renew_ns: 500, end_ns: 1000 });
         let front = front.unwrap_or_else(|error| panic!("{error} of\n{}", text::print(whole)));
-        let front = crate::optimize::optimize(&front);
+        let front = crate::optimize::optimize(&front)
+            .unwrap_or_else(|error| panic!("{error}: the optimised\n{}", text::print(&front)));
         let Some(key) = LAYOUT.read(&packet, buffer.as_slice(), input) else { continue };
         let mut entries = entries(&front.tables[0], &key);
         let record = entries.lookup(&key).expect("just made");

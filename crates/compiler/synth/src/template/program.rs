@@ -5,8 +5,8 @@ use super::key::{KEY_WORDS, Layout};
 use super::model::Template;
 use ir::eval::Exit;
 use ir::program::{Block, BlockId, Matching, Program, TableDecl, Term, Value};
-use ir::verify::{VerifyError, verify};
-use ir::{BinOp, Inst};
+use ir::verify::VerifyError;
+use ir::{BinOp, Inst, Verified};
 use packet::field::Base;
 
 /// For how long entries are good, nanoseconds.
@@ -42,12 +42,12 @@ struct Writer<'a> {
 /// # Errors
 /// When it breaks the IR's invariants: a bug.
 pub fn program(
-    whole: &Program,
+    whole: &Verified,
     layouts: &[Option<Layout>],
     templates: &[(usize, Template)],
     entry_bytes: usize,
     leases: Leases,
-) -> Result<Program, VerifyError> {
+) -> Result<Verified, VerifyError> {
     let entries = TableDecl {
         name: "flows".into(),
         key_words: KEY_WORDS as u8,
@@ -75,8 +75,7 @@ pub fn program(
         let entry = writer.input(input, &own);
         writer.program.entries.push(entry);
     }
-    verify(&writer.program)?;
-    Ok(writer.program)
+    Verified::new(writer.program)
 }
 
 impl Writer<'_> {

@@ -452,7 +452,7 @@ impl Cache {
                 what: error.to_string(),
             };
             let plain = program(&whole, &layouts, &templates, entry_bytes, leases).map_err(failed)?;
-            let program = Arc::new(Verified::new(synth::optimize::optimize(&plain)).map_err(failed)?);
+            let program = Arc::new(synth::optimize::optimize(&plain).map_err(failed)?);
             let knows = templates.len();
             if is_evaluated {
                 return Ok(Front { engine: Engine::Evaluator(program), knows });

@@ -49,10 +49,9 @@ impl Made {
     pub fn of(linked: &Verified, cells: &[u64]) -> Made {
         let config = config_cells(linked, cells);
         let known = Known { cells: config.clone(), ..Known::default() };
-        let (program, report) = optimize_with(linked, &known);
-        let program = Verified::new(program).unwrap_or_else(|error| {
+        let (program, report) = optimize_with(linked, &known).unwrap_or_else(|error| {
             tracing::error!("a bug: the optimised program is wrong ({error}); the stretch runs without");
-            linked.clone()
+            (linked.clone(), Report::default())
         });
         let program = Arc::new(program);
         Made { engine: Engine::Evaluator(Arc::clone(&program)), program, report, config: Some(config) }

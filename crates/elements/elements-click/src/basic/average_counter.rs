@@ -8,7 +8,7 @@ use element::handler::Handler;
 use element::value::no_such_handler;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -46,7 +46,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for AverageCounter {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("AverageCounter", shape.outputs);
         let (count, bytes) = (f.cell("count", 0), f.cell("byte_count", 0));
         let (first, last) = (f.cell("first_ns", 0), f.cell("last_ns", 0));

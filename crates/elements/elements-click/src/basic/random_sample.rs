@@ -9,7 +9,7 @@ use element::random;
 use element::value::{fixed_point_text, no_such_handler, written};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -77,7 +77,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for RandomSample {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("RandomSample", shape.outputs);
         let drops = f.cell("drops", 0);
         let probability = f.cell("sampling_prob", u64::from(self.probability));

@@ -8,7 +8,7 @@ use element::work::Work;
 use elements::ip::header::{from_network, transport_offset};
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
@@ -65,7 +65,7 @@ fn finish(packet: &Packet) -> Option<()> {
 }
 
 impl Element for Responder {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("ICMPPingResponder", shape.outputs);
         let (other, zero_sum) = (f.bad_block(1, "not-echo-request"), f.block());
         let full = f.slow_path("zero-sum");

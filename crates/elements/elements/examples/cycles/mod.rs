@@ -67,7 +67,7 @@ impl Running {
         let element = configured::<Elements>(class, config, shape);
         let program = element.lower(shape).expect("transparent").expect("valid");
         let mut builder = CodeBuilder::new().expect("this machine");
-        let program = ir::Verified::new(program).expect("valid").into();
+        let program = std::sync::Arc::new(program);
         let id = builder.add(&program).expect("compiles");
         let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
         let cells = program.cells.iter().map(|cell| cell.init).collect();

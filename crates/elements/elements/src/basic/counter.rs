@@ -11,7 +11,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -78,7 +78,7 @@ impl Element for Counter {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Counter", shape.outputs);
         let [count_call, byte_call] = self.calls();
         let cells = [

@@ -5,7 +5,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{Builder, Program};
+use ir::{Builder, Verified};
 
 /// The class.
 pub const NULL: Class = Class {
@@ -63,7 +63,7 @@ fn make_align(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Null {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Null", shape.outputs);
         f.emit(0);
         Some(f.finish())

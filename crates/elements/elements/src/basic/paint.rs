@@ -7,7 +7,7 @@ use element::element::Element;
 use element::handler::Handler;
 use element::value::{byte_anno, no_such_handler, written};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::anno::{self, Anno};
 
 /// The class.
@@ -45,7 +45,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Paint {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Paint", shape.outputs);
         // The colour is a state cell, since the handler changes it while packets flow.
         let color = f.cell("color", u64::from(self.color));

@@ -11,7 +11,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::anno::{self, Anno};
 
 /// The class.
@@ -97,7 +97,7 @@ impl Element for PaintSwitch {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("PaintSwitch", shape.outputs);
         let all = f.block();
         let none = f.drop_block("no-output");
@@ -162,7 +162,7 @@ impl Element for Colored {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(if self.tee { "PaintTee" } else { "CheckPaint" }, shape.outputs);
         let painted = self.is_painted(&mut f);
         if self.tee {

@@ -7,7 +7,7 @@ use element::element::Element;
 use element::random;
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::field::{Base, Field};
 use shm::chain::SEGMENT_BYTES;
 
@@ -127,7 +127,7 @@ fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
 }
 
 impl Element for Spread {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let outputs = shape.outputs as u64;
         let mut f = Builder::new("Spread", shape.outputs);
         let none = f.drop_block("no-output");

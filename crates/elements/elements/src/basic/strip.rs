@@ -8,7 +8,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::field::Base;
 use shm::descriptor::{BUF_BYTES, NO_HEADER};
 
@@ -84,7 +84,7 @@ impl Element for Strip {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Strip", shape.outputs);
         let length = f.constant(u64::from(self.length));
         f.act(Inst::Pull(length));
@@ -106,7 +106,7 @@ fn make_unstrip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Unstrip {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Unstrip", shape.outputs);
         let cramped = f.block();
         f.room(usize::from(self.length), cramped);
@@ -148,7 +148,7 @@ impl Element for StripToNetworkHeader {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StripToNetworkHeader", shape.outputs);
         let before = f.block();
         let offset = f.value(Inst::Offset(Base::Net));

@@ -7,7 +7,7 @@ use element::element::Element;
 use element::handler::Handler;
 use element::value::{no_such_handler, written};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 
 /// The class.
 pub const SWITCH: Class = Class {
@@ -69,7 +69,7 @@ fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Switch {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Switch", shape.outputs);
         let off = f.drop_block(OFF);
         // A negative number is a large one here, and no output.
@@ -109,7 +109,7 @@ fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for StaticSwitch {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StaticSwitch", shape.outputs);
         f.emit_or_drop(usize::try_from(self.output).unwrap_or(usize::MAX), OFF);
         Some(f.finish())

@@ -8,7 +8,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::anno::EXTRA_LENGTH;
 
 /// The class.
@@ -50,7 +50,7 @@ impl Element for Truncate {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Truncate", shape.outputs);
         let (short, chain) = (f.block(), f.block());
         let most = f.constant(u64::from(self.length));

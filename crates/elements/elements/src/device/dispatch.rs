@@ -14,7 +14,7 @@ use element::handler::Handler;
 use element::vector::Batch;
 use element::work::Work;
 use ir::verify::VerifyError;
-use ir::{Builder, LIST_CAPACITY, Program};
+use ir::{Builder, LIST_CAPACITY, Verified};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Dispatch {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         if self.policies.sets().iter().any(|set| set.count_ones() > 1) {
             return None;
         }

@@ -5,7 +5,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Inst, Program, Term};
+use ir::{BlockId, Builder, Inst, Term, Verified};
 use shm::descriptor::NO_PORT;
 
 /// The class.
@@ -69,7 +69,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for OriginSwitch {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("OriginSwitch", shape.outputs);
         let start = f.here();
         let mut exits: Vec<(u64, BlockId)> = vec![];

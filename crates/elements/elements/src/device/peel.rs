@@ -12,7 +12,7 @@ use element::handler::Handler;
 use element::value::no_such_handler;
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Inst, Program, Term};
+use ir::{BlockId, Builder, Inst, Term, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -152,7 +152,7 @@ struct Ways {
 }
 
 impl Element for Peel {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Peel", shape.outputs);
         let truncated = f.drop_block("truncated");
         let malformed = f.drop_block("malformed");

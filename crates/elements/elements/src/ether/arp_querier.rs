@@ -22,7 +22,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Table, Term};
+use ir::{Builder, Inst, Table, Term, Verified};
 use packet::Access;
 use packet::anno;
 use shm::Packet;
@@ -295,7 +295,7 @@ impl ArpQuerier {
 }
 
 impl Element for ArpQuerier {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("ARPQuerier", shape.outputs);
         let header = self.header([0; 6]);
         let table = f.table("resolved", 1, RECORD_BYTES);

@@ -6,7 +6,7 @@ use element::element::Element;
 use element::handler::Handler;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use shm::descriptor::PacketType;
 
 /// The class.
@@ -33,7 +33,7 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 struct DropBroadcasts;
 
 impl Element for DropBroadcasts {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("DropBroadcasts", shape.outputs);
         let drops = f.cell("drops", 0);
         let bad = f.block();

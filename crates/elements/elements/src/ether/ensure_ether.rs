@@ -9,7 +9,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -60,7 +60,7 @@ fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
 }
 
 impl Element for EnsureEther {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("EnsureEther", shape.outputs);
         let (unchanged, behind, stripped, replace, cramped) =
             (f.block(), f.block(), f.block(), f.block(), f.block());

@@ -10,7 +10,7 @@ use element::value::{ether_text, no_such_handler, written};
 use element::vector::Batch;
 use element::work::Work;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -49,7 +49,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for EtherEncap {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("EtherEncap", shape.outputs);
         // The header is in cells, since handlers change it while packets flow.
         let (front, back) = (f.cell("front", self.header.front()), f.cell("back", self.header.back()));

@@ -4,7 +4,7 @@ use element::class::{Class, StateScope};
 use element::configure::Shape;
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{Builder, Program};
+use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -29,7 +29,7 @@ Swaps the Ethernet source and destination address at the front of each packet.
 struct EtherMirror;
 
 impl Element for EtherMirror {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("EtherMirror", shape.outputs);
         let short = f.drop_block("short-frame");
         f.need(Base::Data, 12, short);

@@ -9,7 +9,7 @@ use element::handler::Handler;
 use element::value::{ether_text, no_such_handler, written};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -49,7 +49,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for EtherRewrite {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("EtherRewrite", shape.outputs);
         let front = f.cell("front", self.header.front());
         let back = f.cell("back", self.header.back());

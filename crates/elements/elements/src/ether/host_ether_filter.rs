@@ -9,7 +9,7 @@ use element::handler::Handler;
 use element::value::{ether_text, no_such_handler, written};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::{Base, Field};
 use shm::descriptor::PacketType;
 
@@ -57,7 +57,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for HostEtherFilter {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("HostEtherFilter", shape.outputs);
         let ours = f.cell("ether", to_number(self.address));
         let short = f.bad_block(1, "short-frame");

@@ -5,7 +5,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::Base;
 
 /// The class.
@@ -39,7 +39,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for MarkMacHeader {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkMACHeader", shape.outputs);
         let offset = f.constant(u64::from(self.offset));
         f.act(Inst::SetBase(Base::Mac, offset));

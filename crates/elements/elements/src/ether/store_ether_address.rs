@@ -10,7 +10,7 @@ use element::handler::Handler;
 use element::value::{ether_text, no_such_handler, written};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
 
@@ -73,7 +73,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for StoreEtherAddress {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StoreEtherAddress", shape.outputs);
         let short = f.bad_block(1, "short-frame");
         f.need(Base::Data, usize::from(self.offset) + 6, short);

@@ -11,7 +11,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::access::Access;
 use packet::anno;
 use packet::field::{Base, Field};
@@ -109,7 +109,7 @@ impl VlanEncap {
 }
 
 impl Element for VlanEncap {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("VLANEncap", shape.outputs);
         for (name, init) in ["vlan_tci", "native_vlan", "ethertype"].into_iter().zip(self.cells()) {
             f.cell(name, init);
@@ -243,7 +243,7 @@ impl VlanDecap {
 }
 
 impl Element for VlanDecap {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("VLANDecap", shape.outputs);
         let untagged = f.block();
         f.need(Base::Data, HEADER_BYTES + TAG_BYTES, untagged);

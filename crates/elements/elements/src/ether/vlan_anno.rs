@@ -7,7 +7,7 @@ use element::element::Element;
 use element::handler::Handler;
 use element::value::{no_such_handler, written};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::anno;
 
 /// The class.
@@ -46,7 +46,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for SetVlanAnno {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetVLANAnno", shape.outputs);
         let tci = f.cell("vlan_tci", u64::from(self.tci));
         let tci = f.value(Inst::CellLoad(tci));

@@ -14,7 +14,7 @@ use super::expr::{Expr, Headers, Test};
 use super::formula::{Formula, IP_BYTES, PORT_BYTES, unify};
 use super::graph::{Graph, To};
 use ir::verify::VerifyError;
-use ir::{BinOp, BlockId, Builder, Inst, Program, Term, Value};
+use ir::{BinOp, BlockId, Builder, Inst, Term, Value, Verified};
 use packet::field::{self, Base};
 use std::sync::Arc;
 use table::acl::RuleList;
@@ -168,7 +168,7 @@ impl Plan {
     ///
     /// # Errors
     /// What the verifier found.
-    pub fn program(&self, name: &str, outputs: usize) -> Result<Program, VerifyError> {
+    pub fn program(&self, name: &str, outputs: usize) -> Result<Verified, VerifyError> {
         let mut f = Builder::new(name, outputs);
         // The same for all rules: others may take their place while packets flow.
         f.reason("no-match");

@@ -7,7 +7,7 @@ use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
 use element::handler::Handler;
 use ir::verify::VerifyError;
-use ir::{Program, Table};
+use ir::{Table, Verified};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use table::acl::RuleList;
@@ -55,7 +55,7 @@ pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) ->
 }
 
 impl Element for Sorter {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         Some(self.plan.program(self.class, shape.outputs))
     }
 

@@ -11,7 +11,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::{BinOp, BlockId};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::Access;
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_LEN, IP_SRC};
@@ -185,7 +185,7 @@ impl Element for CheckIpHeader {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(self.class, shape.outputs);
         let bad = self.complaints.blocks(&mut f);
         let trim = f.slow_path("trim-chain");

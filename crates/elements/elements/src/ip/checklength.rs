@@ -8,7 +8,7 @@ use element::element::Element;
 use element::handler::Handler;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::anno;
 
 /// The class.
@@ -48,7 +48,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for CheckLength {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("CheckLength", shape.outputs);
         let most = f.cell("length", u64::from(self.most));
         let long = f.bad_block(1, "too-long");

@@ -10,7 +10,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::checksum::{self, Verdict};
 use packet::field::{Base, IP_LEN, IP_PROTO, TCP_HL, UDP_LEN, UDP_SUM};
 use packet::view::Ipv4;
@@ -99,7 +99,7 @@ impl Element for CheckTcp {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("CheckTCPHeader", shape.outputs);
         let bad = self.complaints.blocks(&mut f);
         f.need(Base::Net, 20, bad.of(PROTOCOL));
@@ -166,7 +166,7 @@ impl Element for CheckUdp {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("CheckUDPHeader", shape.outputs);
         let bad = self.complaints.blocks(&mut f);
         let shorter = f.slow_path("shorter-than-ip");

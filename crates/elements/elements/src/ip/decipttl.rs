@@ -7,7 +7,7 @@ use element::element::Element;
 use element::handler::Handler;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
 
 /// The class.
@@ -50,7 +50,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for DecIpTtl {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("DecIPTTL", shape.outputs);
         let drops = f.cell("drops", 0);
         // A cell, since the handler changes it while packets flow.

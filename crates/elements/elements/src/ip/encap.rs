@@ -11,7 +11,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, UDP_CHECK};
@@ -244,7 +244,7 @@ impl Encap {
 }
 
 impl Element for Encap {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(self.class, shape.outputs);
         let (address, from_anno) = match self.dst {
             Destination::Address(address) => (address, 0),

@@ -6,7 +6,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{Builder, Program};
+use ir::{Builder, Verified};
 use packet::anno;
 use packet::field::{Base, IP_SRC};
 
@@ -46,7 +46,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for FixIpSrc {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("FixIPSrc", shape.outputs);
         let (bad, done) = (f.drop_block("bad-ip-header"), f.block());
         let wanted = f.load_anno(anno::FIX_IP_SRC);

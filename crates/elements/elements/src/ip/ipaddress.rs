@@ -8,7 +8,7 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handler;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::anno::{self, Anno};
 use packet::field::{Base, Field, IP_DST, IP_SRC};
 
@@ -83,7 +83,7 @@ fn make_get(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Get {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("GetIPAddress", shape.outputs);
         let short = f.drop_block("short-packet");
         f.need(self.field.base, usize::from(self.field.end_byte()), short);
@@ -109,7 +109,7 @@ fn make_set(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Set {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetIPAddress", shape.outputs);
         let address = f.cell("addr", u64::from(self.address));
         let address = f.value(Inst::CellLoad(address));

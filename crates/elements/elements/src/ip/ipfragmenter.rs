@@ -10,7 +10,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
 use shm::Packet;
@@ -215,7 +215,7 @@ impl IpFragmenter {
 }
 
 impl Element for IpFragmenter {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPFragmenter", shape.outputs);
         let (headless, long) = (f.drop_block("no-ip-header"), f.block());
         let path = f.slow_path("long");

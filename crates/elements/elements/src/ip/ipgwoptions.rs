@@ -10,7 +10,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Program, Term};
+use ir::{Builder, Term, Verified};
 use packet::anno;
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
@@ -188,7 +188,7 @@ fn milliseconds(timestamp_ns: u64) -> u32 {
 }
 
 impl Element for GatewayOptions {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPGWOptions", shape.outputs);
         let options = f.slow_path("options");
         let (headless, plain) = (f.drop_block("no-ip-header"), f.block());

@@ -6,7 +6,7 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
-use ir::{Builder, Program, Term};
+use ir::{Builder, Term, Verified};
 use packet::anno;
 use packet::field::{Base, Field, IP_FRAG, IP_PAIR, IP_PROTO, L4_PORTS};
 
@@ -59,7 +59,7 @@ fn swap(f: &mut Builder, field: Field) -> Value {
 }
 
 impl Element for IpMirror {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPMirror", shape.outputs);
         let (bad, done) = (f.drop_block("no-ip-header"), f.block());
         f.need(Base::Net, 20, bad);

@@ -18,7 +18,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Program, Term};
+use ir::{Builder, Term, Verified};
 use packet::anno::Anno;
 use packet::field::{Base, IP_OFF};
 use shm::Packet;
@@ -208,7 +208,7 @@ impl IpReassembler {
 }
 
 impl Element for IpReassembler {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPReassembler", shape.outputs);
         let (headless, fragment) = (f.drop_block("no-ip-header"), f.block());
         let path = f.slow_path("fragments");

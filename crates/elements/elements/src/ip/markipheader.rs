@@ -6,7 +6,7 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::{Base, IP_HL};
 
 /// `MarkIPHeader`.
@@ -60,7 +60,7 @@ stands before it.
 struct Mark(u16);
 
 impl Element for Mark {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkIPHeader", shape.outputs);
         let short = f.block();
         let offset = f.constant(u64::from(self.0));
@@ -81,7 +81,7 @@ impl Element for Mark {
 struct Strip;
 
 impl Element for Strip {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StripIPHeader", shape.outputs);
         let bad = f.drop_block("no-ip-header");
         // An unset header and one before the packet's start are huge numbers.

@@ -8,7 +8,7 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handler;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::anno::Anno;
 
 /// The class.
@@ -49,7 +49,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for SetAnnoByte {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetAnnoByte", shape.outputs);
         let value = f.cell("value", u64::from(self.value));
         let value = f.value(Inst::CellLoad(value));

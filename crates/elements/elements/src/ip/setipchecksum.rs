@@ -6,7 +6,7 @@ use element::element::Element;
 use element::handler::Handler;
 use ir::program::{BinOp, BlockId};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::{Base, IP_HL, IP_SUM};
 
 macro_rules! page {
@@ -73,7 +73,7 @@ pub(super) fn compute(f: &mut Builder, bad: BlockId) {
 }
 
 impl Element for SetIpChecksum {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(self.0, shape.outputs);
         let drops = f.cell("drops", 0);
         let (bad, unmarked, bad_unmarked) = (f.block(), f.block(), f.block());

@@ -9,7 +9,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::Access;
 use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, IP_LEN, IP_OFF, TCP_HL, TCP_SUM, UDP_LEN, UDP_SUM};
@@ -70,7 +70,7 @@ struct SetTcp {
 }
 
 impl Element for SetTcp {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetTCPChecksum", shape.outputs);
         let bad = f.drop_block("bad-lengths");
         f.need(Base::Net, 20, bad);
@@ -122,7 +122,7 @@ fn set_udp(packet: &mut Packet) -> Option<()> {
 }
 
 impl Element for SetUdp {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetUDPChecksum", shape.outputs);
         let bad = f.bad_block(1, "fragment-or-short");
         let shorter = f.slow_path("shorter-than-ip");

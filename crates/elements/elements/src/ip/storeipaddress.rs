@@ -8,7 +8,7 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::program::{BinOp, BlockId, Value};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_FRAG, IP_PROTO, IP_SRC, IP_SUM, TCP_SUM, UDP_SUM};
 
@@ -62,7 +62,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for StoreIpAddress {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StoreIPAddress", shape.outputs);
         let (bad, done) = (f.bad_block(1, "out-of-range"), f.block());
         let address = match self.address {

@@ -9,7 +9,7 @@ use element::element::Element;
 use element::handler::Handler;
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::{Base, Field, IP_ECN, IP_SUM, IP_TOS};
 
 /// `SetIPDSCP`.
@@ -146,7 +146,7 @@ fn replace(f: &mut Builder, old: Value, new: Value) {
 }
 
 impl Element for Set {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(self.setter.class, shape.outputs);
         let bits = f.cell(self.setter.handler, u64::from(self.bits) << self.setter.shift);
         let bad = f.drop_block("no-ip-header");
@@ -189,7 +189,7 @@ fn make_ce(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for MarkIpCe {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkIPCE", shape.outputs);
         let drops = f.cell("drops", 0);
         let (bad, deaf, done) = (f.drop_block("no-ip-header"), f.block(), f.block());

@@ -12,7 +12,7 @@ use element::vector::Batch;
 use element::work::Work;
 use ir::program::{BinOp, BlockId};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Term};
+use ir::{Builder, Inst, Term, Verified};
 use packet::Access;
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
 use std::net::Ipv6Addr;
@@ -100,7 +100,7 @@ impl Element for CheckIp6Header {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("CheckIP6Header", shape.outputs);
         let bad = self.complaints.blocks(&mut f);
         let trim = f.slow_path("trim-chain");

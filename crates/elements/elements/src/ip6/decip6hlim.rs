@@ -6,7 +6,7 @@ use element::element::Element;
 use element::handler::Handler;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::{Base, IP6_HLIM};
 
 /// The class.
@@ -34,7 +34,7 @@ output 1; usually an ICMP6Error stands there.
 struct DecIp6Hlim;
 
 impl Element for DecIp6Hlim {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("DecIP6HLIM", shape.outputs);
         let drops = f.cell("drops", 0);
         let (headless, expired) = (f.drop_block("no-ip6-header"), f.block());

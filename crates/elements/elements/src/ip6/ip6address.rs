@@ -9,7 +9,7 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Program};
+use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 use std::net::Ipv6Addr;
 
@@ -91,7 +91,7 @@ header. No checksum is updated.
 struct Get(u16);
 
 impl Element for Get {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("GetIP6Address", shape.outputs);
         let short = f.drop_block("short-packet");
         f.need(Base::Data, usize::from(self.0) + 16, short);
@@ -106,7 +106,7 @@ impl Element for Get {
 struct Set(Ipv6Addr);
 
 impl Element for Set {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetIP6Address", shape.outputs);
         let (high, low) = halves(self.0);
         let (high, low) = (f.constant(high), f.constant(low));
@@ -141,7 +141,7 @@ fn make_store(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Store {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StoreIP6Address", shape.outputs);
         let (bad, done) = (f.bad_block(1, "out-of-range"), f.block());
         let (high, low) = match self.address {

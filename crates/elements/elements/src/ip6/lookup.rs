@@ -10,7 +10,7 @@ use element::element::Element;
 use element::handler::Handler;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Table, Term};
+use ir::{Builder, Inst, Table, Term, Verified};
 use std::net::Ipv6Addr;
 
 /// The class.
@@ -94,7 +94,7 @@ impl Lookup {
 }
 
 impl Element for Lookup {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("LookupIP6Route", shape.outputs);
         let table = f.table("routes", 2, RECORD_BYTES);
         let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));

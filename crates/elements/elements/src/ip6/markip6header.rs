@@ -5,7 +5,7 @@ use element::class::{Class, StateScope};
 use element::configure::Shape;
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program};
+use ir::{Builder, Inst, Verified};
 use packet::field::Base;
 
 /// The class.
@@ -36,7 +36,7 @@ start and the transport header annotation to 40 bytes behind that. Checks nothin
 struct Mark(u16);
 
 impl Element for Mark {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkIP6Header", shape.outputs);
         let net = f.constant(u64::from(self.0));
         f.act(Inst::SetBase(Base::Net, net));

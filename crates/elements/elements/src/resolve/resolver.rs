@@ -17,7 +17,7 @@ use element::vector::{Batch, Vector};
 use element::work::Work;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Program, Term};
+use ir::{Builder, Term, Verified};
 use packet::MacAddr;
 use packet::field::{Base, Field};
 use packet::view::icmp6::NEIGHBOR_SOLICITATION;
@@ -178,7 +178,7 @@ impl Resolver {
 }
 
 impl Element for Resolver {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Resolver", shape.outputs);
         let (others, arp) = (f.block(), f.block());
         let paths = PATHS.map(|path| f.slow_path(path));

@@ -8,7 +8,7 @@
 
 use super::flow::{Kind, LINE_BYTES, at};
 use ir::verify::VerifyError;
-use ir::{BinOp, BlockId, Builder, Inst, Program, Term, Value};
+use ir::{BinOp, BlockId, Builder, Inst, Term, Value, Verified};
 use packet::anno::{self, Anno};
 use packet::field::{self, Base, Field};
 use packet::view::protocol;
@@ -69,7 +69,7 @@ struct Writer<'a> {
 ///
 /// # Errors
 /// When it does not verify.
-pub fn lower(what: &Lowering, outputs: usize) -> Result<Program, VerifyError> {
+pub fn lower(what: &Lowering, outputs: usize) -> Result<Verified, VerifyError> {
     let mut f = Builder::new(what.class, outputs);
     let table = f.table("mappings", 2, LINE_BYTES);
     let slow = f.slow_path("refused");

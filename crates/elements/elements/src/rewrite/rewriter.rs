@@ -18,7 +18,7 @@ use element::steering::Home;
 use element::vector::Batch;
 use element::work::Work;
 use ir::verify::VerifyError;
-use ir::{Program, Table};
+use ir::{Table, Verified};
 use packet::anno::{self, ANNO_BYTES, Anno};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -226,7 +226,7 @@ fn share(capacity: u32, workers: usize) -> u32 {
 }
 
 impl Element for Rewriter {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         Some(program::lower(&self.lowering, shape.outputs))
     }
 

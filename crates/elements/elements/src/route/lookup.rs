@@ -8,7 +8,7 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handler;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Program, Table, Term};
+use ir::{Builder, Inst, Table, Term, Verified};
 use packet::anno;
 use std::net::Ipv4Addr;
 
@@ -143,7 +143,7 @@ impl Lookup {
 }
 
 impl Element for Lookup {
-    fn lower(&self, shape: Shape) -> Option<Result<Program, VerifyError>> {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(self.kind.name, shape.outputs);
         let table = f.prefix_table("routes", RECORD_BYTES);
         let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));

@@ -1,35 +1,15 @@
 //! Programs of real elements, alone and one behind the other.
 
-use click::config::NameTable;
-use diag::{Diagnostics, SourceMap, Spanned};
-use element::configure::{Configure, Direction, Scope, Services, Shape};
+use element::testing::configured;
+use element::{Class, Shape};
 use ir::program::{Block, BlockId};
-use ir::{Inst, Program, Term, Value};
-use port::Port;
-use std::any::Any;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use ir::{Inst, Program, Term, Value, Verified};
 
-/// Services of a host that has nothing.
-struct Nothing;
+struct Elements;
 
-impl Services for Nothing {
-    fn open_port(&mut self, name: &str, _: Direction) -> Result<Box<dyn Port>, String> {
-        Err(format!("there is no port `{name}`"))
-    }
-    fn path(&self, name: &Path) -> PathBuf {
-        name.to_path_buf()
-    }
-    fn shared_any(
-        &mut self,
-        _: Scope,
-        _: &str,
-        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
-    ) -> Arc<dyn Any + Send + Sync> {
-        make()
-    }
-    fn element(&self, _: &str, _: &str) -> Option<(String, &'static str)> {
-        None
+impl element::testing::Library for Elements {
+    fn find(name: &str) -> Option<&'static Class> {
+        element::find(elements::CLASSES, name)
     }
 }
 
@@ -39,36 +19,19 @@ pub fn is_transparent(class: &str, config: &str) -> bool {
 }
 
 /// The program of an element with that many wired ports.
-pub fn element(class: &str, config: &str, inputs: usize, outputs: usize) -> Program {
+pub fn element(class: &str, config: &str, inputs: usize, outputs: usize) -> Verified {
     lowered(class, config, inputs, outputs).expect("a transparent element")
 }
 
-fn lowered(class: &str, config: &str, inputs: usize, outputs: usize) -> Option<Program> {
-    let found = element::find(elements::CLASSES, class).unwrap_or_else(|| panic!("no class {class}"));
-    let mut map = SourceMap::new();
-    let source = map.add("test.click", config);
-    let config = Spanned::verbatim(config, map.whole(source));
-    let (names, mut diags) = (NameTable::new(), Diagnostics::new());
+fn lowered(class: &str, config: &str, inputs: usize, outputs: usize) -> Option<Verified> {
     let shape = Shape { inputs, outputs };
-    let mut cx = Configure {
-        name: "e",
-        config: &config,
-        span: config.span,
-        shape,
-        worker: 0,
-        workers: 1,
-        names: &names.scoped("e"),
-        diags: &mut diags,
-        services: &mut Nothing,
-    };
-    let made = (found.make)(&mut cx);
-    assert!(!diags.has_errors(), "{}", diags.render_short(&map));
-    made.expect("an element").lower(shape).map(|lowered| lowered.expect("a valid program"))
+    let lowered = configured::<Elements>(class, config, shape).lower(shape);
+    lowered.map(|lowered| lowered.expect("a valid program"))
 }
 
 /// Programs one behind the other: what leaves by output 0 goes into the next one. Other outputs are the
 /// whole's. Gives the origin of each block too.
-pub fn chain(elements: &[(String, Program)]) -> (Program, Vec<usize>, Vec<String>) {
+pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<String>) {
     let mut whole = Program {
         name: "Chain".into(),
         outputs: 1,
@@ -142,8 +105,9 @@ pub fn chain(elements: &[(String, Program)]) -> (Program, Vec<usize>, Vec<String
     }
     whole.entries = vec![BlockId(starts[0])];
     let names = elements.iter().map(|(name, _)| name.clone()).collect();
-    // Blocks that no way leads to any more are no fault here.
-    (whole, origins, names)
+    // Blocks that no path leads to any more are left out.
+    let origins = crate::link::drop_unreached(&mut whole, &origins);
+    (Verified::new(whole).expect("a valid chain"), origins, names)
 }
 
 fn moved(inst: Inst, v: &impl Fn(Value) -> Value, cells: u16) -> Inst {
@@ -168,8 +132,8 @@ fn moved(inst: Inst, v: &impl Fn(Value) -> Value, cells: u16) -> Inst {
 }
 
 /// A chain of elements, each as class and configuration.
-pub fn elements(list: &[(&str, &str)]) -> (Program, Vec<usize>, Vec<String>) {
-    let programs: Vec<(String, Program)> = list
+pub fn elements(list: &[(&str, &str)]) -> (Verified, Vec<usize>, Vec<String>) {
+    let programs: Vec<(String, Verified)> = list
         .iter()
         .enumerate()
         .map(|(at, (class, config))| {

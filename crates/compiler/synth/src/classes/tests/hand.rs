@@ -2,7 +2,7 @@
 
 use super::harness::{MapTables, Sample, check};
 use crate::classes::{Classes, Options};
-use ir::{BinOp, Builder, Inst, Program, Term, Value};
+use ir::{BinOp, Builder, Inst, Term, Value, Verified};
 use packet::field::{Base, Field};
 
 /// Bytes of a frame.
@@ -25,7 +25,7 @@ fn frames() -> impl Iterator<Item = Sample> {
         .map(|(a, b)| Sample::frame(&[a, b, b, a, 9, 9, 9, 9, 9, 9]))
 }
 
-fn hold(program: &Program) -> Classes {
+fn hold(program: &Verified) -> Classes {
     let classes = Classes::of(program, &Options { max_ways_apart: 1, ..Options::default() });
     let mut tables = MapTables::of(program);
     for table in &mut tables.0 {

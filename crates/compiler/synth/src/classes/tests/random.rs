@@ -3,7 +3,7 @@
 use super::harness::{MapTables, Sample, check, check_at};
 use crate::classes::packets::World;
 use crate::classes::{Classes, Options};
-use ir::{BinOp, Builder, Inst, Program, Tables, Term, Value};
+use ir::{BinOp, Builder, Inst, Program, Tables, Term, Value, Verified};
 use packet::anno;
 use packet::field::{self, Base, Field};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use rand_pcg::Pcg64;
 use shm::descriptor::{NO_HEADER, Packet};
 
 /// A program made from a string of choices, with joins, switches, lookups and moves of headers.
-pub fn program(choices: &[(u8, u16, u8, u64)]) -> Program {
+pub fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
     let outputs: usize = if choices.len() % 4 == 1 { 1 } else { 3 };
     let mut f = Builder::new("Random", outputs);
     let short = f.drop_block("short");

@@ -6,7 +6,7 @@ use super::harness::{MapTables, Sample, check, check_at};
 use crate::classes::packets::World;
 use crate::classes::show::Text;
 use crate::classes::{Class, Classes, Exit, Options, Part, Relation};
-use ir::{Program, Tables};
+use ir::{Program, Tables, Verified};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -101,7 +101,7 @@ fn make(program: &Program, classes: &Classes, tables: &MapTables, count: usize) 
     none
 }
 
-fn walk_with(list: List<'_>, options: Options<'_>) -> (Program, Vec<String>, Classes) {
+fn walk_with(list: List<'_>, options: Options<'_>) -> (Verified, Vec<String>, Classes) {
     let (program, origins, names) = elements(list);
     let settled = init(&program);
     let options =
@@ -110,7 +110,7 @@ fn walk_with(list: List<'_>, options: Options<'_>) -> (Program, Vec<String>, Cla
     (program, names, classes)
 }
 
-fn walk(list: List<'_>) -> (Program, Classes) {
+fn walk(list: List<'_>) -> (Verified, Classes) {
     let (program, _, classes) = walk_with(list, Options::default());
     assert!(classes.left.is_empty());
     (program, classes)

@@ -32,7 +32,7 @@ fn small_programs_become_what_a_person_would_write() {
         let text = std::fs::read_to_string(&path).expect("a file");
         let (before, after) = text.split_once(BETWEEN).unwrap_or((&text, ""));
         let program = ir::text::parse(before).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        ir::verify::verify(&program).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let program = ir::Verified::new(program).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         let known = Known { mac_at_data: before.starts_with("# frames"), ..Known::default() };
         let now = ir::text::print(&compare(&program, &known, &samples()).0);
         if std::env::var_os("BLESS").is_some() {

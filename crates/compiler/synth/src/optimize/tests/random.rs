@@ -3,7 +3,7 @@
 use crate::fuzz::{Sample, compare};
 use crate::optimize::Known;
 use ir::program::BinOp;
-use ir::{BlockId, Builder, Inst, Program, Term, Value};
+use ir::{BlockId, Builder, Inst, Term, Value, Verified};
 use packet::anno;
 use packet::field::{self, Base, Field};
 use proptest::prelude::*;
@@ -397,7 +397,7 @@ impl Maker {
     }
 }
 
-pub(crate) fn program(choices: &[Choice]) -> Program {
+pub(crate) fn program(choices: &[Choice]) -> Verified {
     let mut maker = Maker::new();
     choices.iter().for_each(|choice| maker.stretch(*choice));
     maker.f.emit(0);

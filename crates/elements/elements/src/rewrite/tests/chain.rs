@@ -11,7 +11,7 @@ use element::element::Element;
 use element::vector::{Batch, Vector};
 use element::work::{Account, Host, Work};
 use ir::eval::State;
-use ir::{Program, Table, Tables};
+use ir::{Table, Tables, Verified};
 use port::Port;
 use shm::Packet;
 use shm::bytes::PacketBytes;
@@ -94,7 +94,7 @@ impl Tables for ElementTables<'_> {
 
 struct Node {
     element: Box<dyn Element>,
-    program: Option<Program>,
+    program: Option<Verified>,
     cells: Vec<u64>,
     shape: Shape,
 }
@@ -174,8 +174,7 @@ impl Chain {
                 let mut tables = ElementTables(node.element.as_mut());
                 let now_ns = worker.now_ns;
                 let mut state = State { cells: &mut node.cells, tables: &mut tables, now_ns };
-                let verified = ir::Verified::new(program.clone()).expect("a valid program");
-                let (engine, mut scratch) = (Engine::Evaluator(verified.into()), Scratch::default());
+                let (engine, mut scratch) = (Engine::Evaluator(program.clone().into()), Scratch::default());
                 let burst = codegen::Burst { input, packets: &mut packets, list: &[0] };
                 codegen::run(&engine, burst, &mut state, &mut scratch, &mut exits);
                 slow = (0..program.slow.len()).find(|path| !exits.other(*path).is_empty());
