@@ -4,6 +4,7 @@
 //! where the path continues, so that straight code reads from top to bottom. Nothing is checked here:
 //! [`Builder::finish`] hands the program to the verifier.
 
+use crate::expr::Expr;
 use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use crate::verified::Verified;
 use crate::verify::VerifyError;
@@ -212,21 +213,24 @@ impl Builder {
     }
 
     /// Goes on only where the value is not 0, else to `els`.
-    pub fn check(&mut self, condition: Value, els: BlockId) {
+    pub fn check(&mut self, condition: impl Into<Expr>, els: BlockId) {
+        let condition = self.eval(condition);
         let then = self.block();
         self.end(Term::Branch(condition, then, els));
         self.at(then);
     }
 
     /// Goes on only where the value is 0, else to `to`.
-    pub fn leave_if(&mut self, condition: Value, to: BlockId) {
+    pub fn leave_if(&mut self, condition: impl Into<Expr>, to: BlockId) {
+        let condition = self.eval(condition);
         let then = self.block();
         self.end(Term::Branch(condition, to, then));
         self.at(then);
     }
 
     /// Branches to two new blocks and returns them; neither is current.
-    pub fn branch(&mut self, condition: Value) -> (BlockId, BlockId) {
+    pub fn branch(&mut self, condition: impl Into<Expr>) -> (BlockId, BlockId) {
+        let condition = self.eval(condition);
         let (yes, no) = (self.block(), self.block());
         self.end(Term::Branch(condition, yes, no));
         (yes, no)
@@ -270,7 +274,8 @@ impl Builder {
     }
 
     /// Writes a field.
-    pub fn store(&mut self, field: Field, value: Value) {
+    pub fn store(&mut self, field: Field, value: impl Into<Expr>) {
+        let value = self.eval(value);
         self.act(Inst::Store(field, value));
     }
 
@@ -286,12 +291,38 @@ impl Builder {
     }
 
     /// Writes an annotation.
-    pub fn store_anno(&mut self, anno: Anno, value: Value) {
+    pub fn store_anno(&mut self, anno: Anno, value: impl Into<Expr>) {
+        let value = self.eval(value);
         self.act(Inst::StoreAnno(anno, value));
     }
 
+    /// Writes a state cell.
+    pub fn set_cell(&mut self, cell: u16, value: impl Into<Expr>) {
+        let value = self.eval(value);
+        self.act(Inst::CellStore(cell, value));
+    }
+
+    /// Adds to a state cell.
+    pub fn add_to_cell(&mut self, cell: u16, value: impl Into<Expr>) {
+        let value = self.eval(value);
+        self.act(Inst::CellAdd(cell, value));
+    }
+
+    /// Sets a header annotation to the packet's first byte plus a value.
+    pub fn set_base(&mut self, base: Base, offset: impl Into<Expr>) {
+        let offset = self.eval(offset);
+        self.act(Inst::SetBase(base, offset));
+    }
+
+    /// Takes bytes off the front.
+    pub fn pull(&mut self, bytes: impl Into<Expr>) {
+        let bytes = self.eval(bytes);
+        self.act(Inst::Pull(bytes));
+    }
+
     /// Replaces a field of 16 or 32 bits and mends a checksum field for it (RFC 1624).
-    pub fn replace(&mut self, field: Field, value: Value, checksum: Field) {
+    pub fn replace(&mut self, field: Field, value: impl Into<Expr>, checksum: Field) {
+        let value = self.eval(value);
         let old = self.load(field);
         let sum = self.load(checksum);
         let sum = self.value(Inst::CsumUpdate(sum, old, value, field.width));

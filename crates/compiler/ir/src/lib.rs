@@ -8,6 +8,7 @@
 //!
 //! - [`program`]: the data structure
 //! - [`builder`]: how elements write programs
+//! - [`expr`]: expressions, evaluated by the builder
 //! - [`text`]: printer and parser of the text form
 //! - [`verify`]: the invariants that every program must hold
 //! - [`verified`]: programs that hold them
@@ -19,6 +20,7 @@ pub mod builder;
 mod dominators;
 pub mod eval;
 pub mod exits;
+pub mod expr;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 pub mod program;
@@ -29,6 +31,7 @@ pub mod verify;
 
 pub use builder::Builder;
 pub use exits::{Exits, LIST_CAPACITY};
+pub use expr::Expr;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_text;
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};

@@ -1,0 +1,180 @@
+//! Expressions: how elements write what a program computes.
+//!
+//! `f.eval((load(IP_TTL) - 1).at_most(3))` appends a load, two constants, a subtraction and a comparison, operands before
+//! what uses them and left before right. A number stands for a constant, a [`Value`] for itself. An expression is
+//! evaluated where it is handed to the builder; used twice it is evaluated twice, so that what is needed again is kept as
+//! a value ([`Builder::eval`]).
+
+use crate::builder::Builder;
+use crate::program::{BinOp, Inst, Value};
+use packet::anno::Anno;
+use packet::field::{Base, Field};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Rem, Shl, Shr, Sub};
+
+/// What is to be computed.
+#[derive(Clone, Debug)]
+pub struct Expr(Node);
+
+#[derive(Clone, Debug)]
+enum Node {
+    /// A value that is there.
+    Value(Value),
+    /// An instruction without operands.
+    Leaf(Inst),
+    /// Reads a record: record, offset, bytes.
+    Record(Value, u16, u8),
+    Bin(BinOp, Box<(Expr, Expr)>),
+    Select(Box<(Expr, Expr, Expr)>),
+}
+
+/// A header field.
+pub fn load(field: Field) -> Expr {
+    Inst::Load(field).into()
+}
+
+/// An annotation.
+pub fn anno(anno: Anno) -> Expr {
+    Inst::LoadAnno(anno).into()
+}
+
+/// A state cell.
+pub fn cell(cell: u16) -> Expr {
+    Inst::CellLoad(cell).into()
+}
+
+/// Bytes in the packet, from its first byte.
+pub fn packet_len() -> Expr {
+    Inst::Len.into()
+}
+
+/// Offset of a base from the packet's first byte, wrapping; `u64::MAX` when the base is not set.
+pub fn offset(base: Base) -> Expr {
+    Inst::Offset(base).into()
+}
+
+/// A little-endian number of `bytes` bytes at `at` of a record.
+pub fn record(record: Value, at: u16, bytes: u8) -> Expr {
+    Expr(Node::Record(record, at, bytes))
+}
+
+/// `yes` where `condition` is not 0, else `no`. Both are evaluated.
+pub fn select(condition: impl Into<Expr>, yes: impl Into<Expr>, no: impl Into<Expr>) -> Expr {
+    Expr(Node::Select(Box::new((condition.into(), yes.into(), no.into()))))
+}
+
+impl From<Value> for Expr {
+    fn from(value: Value) -> Expr {
+        Expr(Node::Value(value))
+    }
+}
+
+impl From<u64> for Expr {
+    fn from(value: u64) -> Expr {
+        Inst::Const(value).into()
+    }
+}
+
+/// An instruction that has a result, of operands that are values.
+impl From<Inst> for Expr {
+    fn from(inst: Inst) -> Expr {
+        debug_assert!(inst.has_result());
+        Expr(Node::Leaf(inst))
+    }
+}
+
+/// What operators and comparisons are of: an expression, or a value as one.
+macro_rules! operations {
+    ($operand:ty: $($trait:ident $method:ident $op:ident),*) => {
+        $(impl<R: Into<Expr>> $trait<R> for $operand {
+            type Output = Expr;
+
+            fn $method(self, right: R) -> Expr {
+                binary(BinOp::$op, self, right)
+            }
+        })*
+
+        impl $operand {
+            /// 1 where both are equal, else 0.
+            pub fn equals(self, other: impl Into<Expr>) -> Expr {
+                binary(BinOp::Eq, self, other)
+            }
+
+            /// 1 where they are not equal, else 0.
+            pub fn differs(self, other: impl Into<Expr>) -> Expr {
+                binary(BinOp::Ne, self, other)
+            }
+
+            /// 1 where this is less, else 0.
+            pub fn less_than(self, other: impl Into<Expr>) -> Expr {
+                binary(BinOp::Lt, self, other)
+            }
+
+            /// 1 where this is not greater, else 0.
+            pub fn at_most(self, other: impl Into<Expr>) -> Expr {
+                binary(BinOp::Le, self, other)
+            }
+
+            /// The smaller one.
+            pub fn min(self, other: impl Into<Expr>) -> Expr {
+                binary(BinOp::Min, self, other)
+            }
+        }
+    };
+}
+
+operations!(Expr: Add add Add, Sub sub Sub, Mul mul Mul, Rem rem Rem, BitAnd bitand And, BitOr bitor Or,
+            BitXor bitxor Xor, Shl shl Shl, Shr shr Shr);
+operations!(Value: Add add Add, Sub sub Sub, Mul mul Mul, Rem rem Rem, BitAnd bitand And, BitOr bitor Or,
+            BitXor bitxor Xor, Shl shl Shl, Shr shr Shr);
+
+fn binary(op: BinOp, left: impl Into<Expr>, right: impl Into<Expr>) -> Expr {
+    Expr(Node::Bin(op, Box::new((left.into(), right.into()))))
+}
+
+impl Builder {
+    /// Appends what computes an expression to the current block, and gives its value.
+    pub fn eval(&mut self, expr: impl Into<Expr>) -> Value {
+        match expr.into().0 {
+            Node::Value(value) => value,
+            Node::Leaf(inst) => self.value(inst),
+            Node::Record(record, at, bytes) => self.value(Inst::RecLoad(record, at, bytes)),
+            Node::Bin(op, operands) => {
+                let (left, right) = *operands;
+                let (left, right) = (self.eval(left), self.eval(right));
+                self.value(Inst::Bin(op, left, right))
+            }
+            Node::Select(operands) => {
+                let (condition, yes, no) = *operands;
+                let (condition, yes, no) = (self.eval(condition), self.eval(yes), self.eval(no));
+                self.value(Inst::Select(condition, yes, no))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::print;
+    use packet::field::IP_TTL;
+
+    #[test]
+    fn operands_stand_before_what_uses_them_and_left_before_right() {
+        let mut f = Builder::new("Expression", 1);
+        let counter = f.cell("counter", 0);
+        let els = f.drop_block("short");
+        f.need(Base::Net, 20, els);
+        let ttl = f.eval(load(IP_TTL));
+        f.set_cell(counter, select((ttl - 1).at_most(3), cell(counter) + 1, ttl & 7));
+        f.emit(0);
+        let text = print(&f.finish().expect("a valid program"));
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let start = lines.iter().position(|line| line.contains("load")).expect("a load");
+        let shown = lines[start..start + 10].join("\n");
+        assert_eq!(
+            shown,
+            "v0 = load ip.ttl\nv1 = const 1\nv2 = sub v0 v1\nv3 = const 3\nv4 = le v2 v3\nv5 = cell_load 0\n\
+             v6 = const 1\nv7 = add v5 v6\nv8 = const 7\nv9 = and v0 v8"
+        );
+    }
+}
