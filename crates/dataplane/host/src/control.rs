@@ -148,10 +148,10 @@ impl Worker {
     }
 
     /// Reads a handler of a node of this worker.
-    pub(crate) fn read_here(&self, node: usize, handler: &str) -> Result<String, String> {
-        let this = self.nodes.get(node).ok_or("there is no such element")?;
-        let value =
-            this.element.as_ref().and_then(|element| element.read(handler, &self.cells[this.cells.clone()]));
+    pub(crate) fn read_here(&mut self, node: usize, handler: &str) -> Result<String, String> {
+        let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
+        let handlers = this.element.as_mut().map(|element| element.handlers()).unwrap_or_default();
+        let value = handlers.read(handler, &self.cells[this.cells.clone()]);
         let own = || match handler {
             "name" => Some(this.name.clone()),
             "class" => Some(this.class.name.to_string()),
@@ -161,7 +161,7 @@ impl Worker {
                 let config =
                     if self.exchange.as_ref().is_some_and(|it| it.is_live(node)) { "rw" } else { "r" };
                 let mut text = format!("name\tr\nclass\tr\nconfig\t{config}\nhandlers\tr");
-                for handler in this.element.as_ref().map_or(&[][..], |element| element.handlers()) {
+                for handler in handlers.list() {
                     let access = match handler.access {
                         HandlerAccess::Read => "r",
                         HandlerAccess::Write => "w",
@@ -191,7 +191,7 @@ impl Worker {
         }
         let this = self.nodes.get_mut(node).ok_or("there is no such element")?;
         let element = this.element.as_mut().ok_or("an element cannot write its own handlers")?;
-        let written = element.write(handler, value, &mut self.cells[this.cells.clone()]);
+        let written = element.handlers().write(handler, value, &mut self.cells[this.cells.clone()]);
         self.follow_cells();
         written
     }

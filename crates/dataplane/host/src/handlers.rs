@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::worker::Worker;
 use element::Merge;
 use nf_host::handlers::{LastWords, NfHandler, NfHandlers};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub struct Handlers {
 /// Those of an element.
 struct ElementHandlers {
     name: String,
-    merges: Vec<(&'static str, Merge)>,
+    merges: Vec<(Cow<'static, str>, Merge)>,
 }
 
 /// Where a handler is.
@@ -49,18 +50,18 @@ fn split(name: &str) -> Result<(&str, &str), String> {
 impl Handlers {
     /// Of a graph whose workers have these mailboxes, and of NFs in processes.
     pub(crate) fn new(
-        graph: &[Node],
+        graph: &mut [Node],
         mailboxes: Vec<Arc<Mailbox>>,
         exchange: Arc<Exchange>,
         nfs: NfHandlers,
     ) -> Handlers {
-        let of = |node: &Node| ElementHandlers {
-            name: node.name.clone(),
-            merges: node.element.as_ref().map_or(vec![], |element| {
-                element.handlers().iter().map(|handler| (handler.name, handler.merge)).collect()
-            }),
+        let of = |node: &mut Node| {
+            let handlers = node.element.as_mut().map(|element| element.handlers().list());
+            let merges =
+                handlers.into_iter().flatten().map(|handler| (handler.name, handler.merge)).collect();
+            ElementHandlers { name: node.name.clone(), merges }
         };
-        Handlers { mailboxes, elements: graph.iter().map(of).collect(), exchange, nfs }
+        Handlers { mailboxes, elements: graph.iter_mut().map(of).collect(), exchange, nfs }
     }
 
     fn find(&self, element: &str, handler: &str) -> Result<Place<'_>, String> {
@@ -140,12 +141,12 @@ impl Handlers {
     }
 
     /// Reads a handler of workers that have ended, with how several values are made one.
-    pub(crate) fn read_ended(&self, workers: &[Worker], name: &str) -> Result<(Merge, String), String> {
+    pub(crate) fn read_ended(&self, workers: &mut [Worker], name: &str) -> Result<(Merge, String), String> {
         let (element, handler) = split(name)?;
         let Place::Here(node) = self.find(element, handler)? else {
             return Err(format!("NF `{}` has ended: its handlers are there while it is up", nf_of(element)));
         };
-        let values = workers.iter().map(|worker| worker.read_here(node, handler));
+        let values = workers.iter_mut().map(|worker| worker.read_here(node, handler));
         Ok(self.as_one(node, element, handler, &values.collect::<Result<Vec<String>, String>>()?))
     }
 

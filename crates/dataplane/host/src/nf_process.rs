@@ -263,7 +263,7 @@ pub fn serve(
         std::thread::sleep(TURN);
     }
     running.stop();
-    let outcome = running.wait();
+    let mut outcome = running.wait();
     for call in last.into_iter().chain(std::iter::from_fn(next_call)) {
         answer(
             &call,

@@ -91,7 +91,7 @@ impl Outcome {
     ///
     /// # Errors
     /// A sentence that says why not.
-    pub fn read(&self, name: &str) -> Result<String, String> {
+    pub fn read(&mut self, name: &str) -> Result<String, String> {
         match self.last.get(name) {
             Some(said) => said.clone(),
             None => self.read_here(name).map(|(_, text)| text),
@@ -99,8 +99,8 @@ impl Outcome {
     }
 
     /// The same of this process's own elements, with how several values are made one.
-    pub(crate) fn read_here(&self, name: &str) -> Result<(element::Merge, String), String> {
-        self.handlers.read_ended(&self.workers, name)
+    pub(crate) fn read_here(&mut self, name: &str) -> Result<(element::Merge, String), String> {
+        self.handlers.read_ended(&mut self.workers, name)
     }
 }
 
@@ -132,7 +132,7 @@ impl Running {
     /// # Errors
     /// When a thread cannot be made.
     pub fn start(
-        assembly: Assembly,
+        mut assembly: Assembly,
         plan: &Plan,
         mut pool: impl FnMut(usize) -> PacketPool,
     ) -> std::io::Result<Running> {
@@ -145,8 +145,12 @@ impl Running {
         let rings: Vec<_> = (0..workers).map(|_| Arc::new(ArrayQueue::new(packets))).collect();
         let mailboxes: Vec<Arc<Mailbox>> = assembly.graphs.iter().map(|_| Arc::default()).collect();
         let exchange = Arc::new(Exchange::new(assembly.live, mailboxes.clone()));
-        let handlers =
-            Handlers::new(&assembly.graphs[0], mailboxes.clone(), Arc::clone(&exchange), plan.nfs.clone());
+        let handlers = Handlers::new(
+            &mut assembly.graphs[0],
+            mailboxes.clone(),
+            Arc::clone(&exchange),
+            plan.nfs.clone(),
+        );
         let (mut threads, mut pulses, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
         let graphs = assembly.graphs.into_iter().zip(assembly.stretches).zip(mailboxes);
         for (number, ((nodes, stretches), mailbox)) in graphs.enumerate() {

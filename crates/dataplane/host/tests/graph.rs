@@ -237,7 +237,7 @@ fn red_finds_its_queues_and_keeps_them_short() {
         // Pulled out of the queue.
         ("q :: Queue(1000) -> red :: RED(500, 600, 1) -> Unqueue", false),
     ] {
-        let (_, outcome) =
+        let (_, mut outcome) =
             run(&format!("FromDevice(in) -> {red} -> Discard;"), &frames(10), 400, &Options::default());
         assert_eq!(outcome.read("red.queues").as_deref(), Ok("q"));
         let node = outcome.report.nodes.iter().find(|node| node.name == "red").expect("there");

@@ -2,9 +2,10 @@
 
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
+use element::element::Element;
+use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
-use element::{Element, Handler};
 use host::fused::Wanted;
 use host::registry::KnownClasses;
 use host::running::{Outcome, Plan, Running};
@@ -306,21 +307,17 @@ fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
 struct Faulty;
 
 impl Element for Faulty {
-    fn handlers(&self) -> &'static [Handler] {
-        const HANDLERS: &[Handler] = &[Handler::read_write("faulty")];
-        HANDLERS
+    fn handlers(&mut self) -> Handlers<'_> {
+        const HANDLERS: &[Row<Faulty>] = &[Row::read_write(
+            "faulty",
+            |_, _| panic!("faulty cannot be read"),
+            |_, value, _| panic!("faulty cannot be {value}"),
+        )];
+        Handlers::of(self, HANDLERS)
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         batch.list().iter().for_each(|index| batch.emit(*index, 0));
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        panic!("{handler} cannot be read");
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        panic!("{handler} cannot be {value}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an element does.
 
 use crate::configure::Shape;
-use crate::handler::Handler;
+use crate::handler::Handlers;
 use crate::steering::Spread;
 use crate::vector::{Batch, Vector};
 use crate::work::Work;
@@ -28,8 +28,7 @@ pub enum Progress {
 /// [`Element::task`], as its processing code says.
 #[expect(unused_variables, reason = "defaults do nothing with what they get")]
 pub trait Element: Send {
-    /// What a transparent element does to a packet. Called once; the program's state cells belong to
-    /// the host and are handed to [`Element::read`] and [`Element::write`].
+    /// What a transparent element does to a packet. Called once.
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         None
     }
@@ -105,22 +104,10 @@ pub trait Element: Send {
         false
     }
 
-    /// The handlers that it has beyond those that every element has (`name`, `class`, `config`, …).
-    fn handlers(&self) -> &'static [Handler] {
-        &[]
-    }
-
-    /// The value of a handler; `None` when there is no such value. Without a line end.
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        None
-    }
-
-    /// Sets a handler.
-    ///
-    /// # Errors
-    /// A sentence that says what was expected.
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        Err(format!("there is no write handler `{handler}`"))
+    /// The handlers that it has beyond those that every element has (`name`, `class`, `config`, …). The program's state
+    /// cells belong to the host, which hands them in.
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::default()
     }
 
     /// What it found worth telling the user, such as a capture that ends in the middle of a frame. Each

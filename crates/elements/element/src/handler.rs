@@ -1,4 +1,28 @@
 //! Handlers: values of an element that can be read and written from outside.
+//!
+//! An element names each of its handlers once, in a table of [`Row`]s:
+//!
+//! ```
+//! use element::handler::{Handlers, Row};
+//!
+//! struct Paint(u8);
+//!
+//! const HANDLERS: &[Row<Paint>] = &[
+//!     Row::read_write("color", |paint, _| Some(paint.0.to_string()), |paint, value, _| {
+//!         paint.0 = value.parse().map_err(|_| "a color from 0 to 255 is expected")?;
+//!         Ok(())
+//!     }),
+//! ];
+//!
+//! let mut paint = Paint(1);
+//! let mut handlers = Handlers::of(&mut paint, HANDLERS);
+//! handlers.write("color", "7", &mut [])?;
+//! assert_eq!(handlers.read("color", &[]), Some("7".to_string()));
+//! # Ok::<(), String>(())
+//! ```
+
+use crate::value::no_such_handler;
+use std::borrow::Cow;
 
 /// What can be done with a handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,45 +50,270 @@ pub enum Merge {
     Named,
 }
 
-/// A handler of a class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What others know of a handler.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Handler {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What can be done with it.
     pub access: Access,
     /// How values of several workers become one.
     pub merge: Merge,
 }
 
-impl Handler {
-    /// A read handler whose numbers are added up over the workers.
-    pub const fn sum(name: &'static str) -> Handler {
-        Handler { name, access: Access::Read, merge: Merge::Sum }
+/// Reads a value of a `T`, whose program has these state cells; `None` when there is no such value now.
+pub type Read<T> = fn(&T, cells: &[u64]) -> Option<String>;
+/// The same of a handler that is asked with an argument behind its name.
+pub type Ask<T> = fn(&T, argument: &str) -> Option<String>;
+/// Writes a value; a sentence that says what was expected where it is none.
+pub type Write<T> = fn(&mut T, value: &str, cells: &mut [u64]) -> Result<(), String>;
+
+/// Reads and writes values that are told apart by numbers.
+struct Numbered<T> {
+    count: fn(&T) -> usize,
+    read: fn(&T, number: usize) -> Option<String>,
+    write: fn(&mut T, number: usize, value: &str, cells: &mut [u64]) -> Result<(), String>,
+}
+
+// Not derived: that would ask the same of `T`.
+impl<T> Clone for Numbered<T> {
+    fn clone(&self) -> Numbered<T> {
+        *self
+    }
+}
+impl<T> Copy for Numbered<T> {}
+
+/// A handler of a `T`: its name, how the values of several workers become one, and what reads and writes it.
+pub struct Row<T> {
+    name: &'static str,
+    merge: Merge,
+    read: Option<Read<T>>,
+    ask: Option<Ask<T>>,
+    write: Option<Write<T>>,
+    numbered: Option<Numbered<T>>,
+}
+
+impl<T> Clone for Row<T> {
+    fn clone(&self) -> Row<T> {
+        *self
+    }
+}
+impl<T> Copy for Row<T> {}
+
+impl<T> Row<T> {
+    /// A value that is read.
+    pub const fn merged(name: &'static str, merge: Merge, read: Read<T>) -> Row<T> {
+        Row { read: Some(read), ..Row::none(name, merge) }
     }
 
-    /// A read handler that is the same at all workers.
-    pub const fn read(name: &'static str) -> Handler {
-        Handler { name, access: Access::Read, merge: Merge::First }
+    /// A value that is the same at all workers.
+    pub const fn read(name: &'static str, read: Read<T>) -> Row<T> {
+        Row::merged(name, Merge::First, read)
     }
 
-    /// A read handler whose texts follow each other.
-    pub const fn concat(name: &'static str) -> Handler {
-        Handler { name, access: Access::Read, merge: Merge::Concat }
+    /// A number that is added up over the workers.
+    pub const fn sum(name: &'static str, read: Read<T>) -> Row<T> {
+        Row::merged(name, Merge::Sum, read)
     }
 
-    /// A read handler of lines with a name and a number each, which are added up over the workers by name.
-    pub const fn named(name: &'static str) -> Handler {
-        Handler { name, access: Access::Read, merge: Merge::Named }
+    /// Texts that follow each other.
+    pub const fn concat(name: &'static str, read: Read<T>) -> Row<T> {
+        Row::merged(name, Merge::Concat, read)
     }
 
-    /// A write handler.
-    pub const fn write(name: &'static str) -> Handler {
-        Handler { name, access: Access::Write, merge: Merge::First }
+    /// Lines of a name and a number each, which are added up over the workers by name.
+    pub const fn named(name: &'static str, read: Read<T>) -> Row<T> {
+        Row::merged(name, Merge::Named, read)
     }
 
-    /// A handler for both.
-    pub const fn read_write(name: &'static str) -> Handler {
-        Handler { name, access: Access::ReadWrite, merge: Merge::First }
+    /// A value that is written only.
+    pub const fn write(name: &'static str, write: Write<T>) -> Row<T> {
+        Row { write: Some(write), ..Row::none(name, Merge::First) }
+    }
+
+    /// A value that is the same at all workers, and is written, too.
+    pub const fn read_write(name: &'static str, read: Read<T>, write: Write<T>) -> Row<T> {
+        Row::read(name, read).or_write(write)
+    }
+
+    /// A question: what is read behind the name and a blank.
+    pub const fn ask(name: &'static str, ask: Ask<T>) -> Row<T> {
+        Row { ask: Some(ask), ..Row::none(name, Merge::First) }
+    }
+
+    /// What is read under all names that no other row has. They are not listed.
+    pub const fn others(ask: Ask<T>) -> Row<T> {
+        Row::ask("", ask)
+    }
+
+    /// As many handlers as `count` says, for reading and writing: the name with a number behind it, from 0 on.
+    pub const fn numbered(
+        name: &'static str,
+        count: fn(&T) -> usize,
+        read: fn(&T, number: usize) -> Option<String>,
+        write: fn(&mut T, number: usize, value: &str, cells: &mut [u64]) -> Result<(), String>,
+    ) -> Row<T> {
+        Row { numbered: Some(Numbered { count, read, write }), ..Row::none(name, Merge::First) }
+    }
+
+    const fn none(name: &'static str, merge: Merge) -> Row<T> {
+        Row { name, merge, read: None, ask: None, write: None, numbered: None }
+    }
+
+    /// The same, written too.
+    pub const fn or_write(self, write: Write<T>) -> Row<T> {
+        Row { write: Some(write), ..self }
+    }
+
+    /// The handlers of this row, for a list.
+    fn list(&self, of: &T) -> Vec<Handler> {
+        let Row { name, merge, .. } = *self;
+        if let Some(numbered) = self.numbered {
+            let numbers = 0..(numbered.count)(of);
+            let handler =
+                |number| Handler { name: format!("{name}{number}").into(), access: Access::ReadWrite, merge };
+            return numbers.map(handler).collect();
+        }
+        let reads = self.read.is_some() || self.ask.is_some();
+        let access = match (reads, self.write.is_some()) {
+            (_, false) => Access::Read,
+            (false, true) => Access::Write,
+            (true, true) => Access::ReadWrite,
+        };
+        let listed = !name.is_empty();
+        listed.then(|| Handler { name: name.into(), access, merge }).into_iter().collect()
+    }
+
+    /// The values of this row that are told apart by numbers, and the number in a handler's name.
+    fn by_number(&self, of: &T, handler: &str) -> Option<(Numbered<T>, usize)> {
+        let numbered = self.numbered?;
+        let number = handler.strip_prefix(self.name)?.parse().ok()?;
+        (number < (numbered.count)(of)).then_some((numbered, number))
+    }
+}
+
+/// The handlers of an element, or of a part of it: to be listed, read and written.
+#[derive(Default)]
+pub struct Handlers<'a>(Option<Box<dyn Bound + 'a>>);
+
+/// A table together with what its rows read and write.
+trait Bound {
+    fn list(&self) -> Vec<Handler>;
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String>;
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String>;
+}
+
+struct Table<'a, T: 'static>(&'a mut T, &'static [Row<T>]);
+
+impl<T: 'static> Bound for Table<'_, T> {
+    fn list(&self) -> Vec<Handler> {
+        self.1.iter().flat_map(|row| row.list(self.0)).collect()
+    }
+
+    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        let Table(of, rows) = self;
+        if let Some(read) = rows.iter().filter(|row| row.name == handler).find_map(|row| row.read) {
+            return read(of, cells);
+        }
+        if let Some((numbered, number)) = rows.iter().find_map(|row| row.by_number(of, handler)) {
+            return (numbered.read)(of, number);
+        }
+        let (name, argument) = handler.split_once(char::is_whitespace).unwrap_or(("", handler));
+        rows.iter().filter(|row| row.name == name).find_map(|row| row.ask)?(of, argument)
+    }
+
+    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        let Table(of, rows) = self;
+        if let Some(write) = rows.iter().filter(|row| row.name == handler).find_map(|row| row.write) {
+            return write(of, value, cells);
+        }
+        match rows.iter().find_map(|row| row.by_number(of, handler)) {
+            Some((numbered, number)) => (numbered.write)(of, number, value, cells),
+            None => no_such_handler(handler),
+        }
+    }
+}
+
+impl<'a> Handlers<'a> {
+    /// Those in `rows`, of `of`.
+    pub fn of<T: 'static>(of: &'a mut T, rows: &'static [Row<T>]) -> Handlers<'a> {
+        Handlers(Some(Box::new(Table(of, rows))))
+    }
+
+    /// Which there are.
+    pub fn list(&self) -> Vec<Handler> {
+        self.0.as_ref().map(|bound| bound.list()).unwrap_or_default()
+    }
+
+    /// The value of a handler, without a line end; `None` when there is no such value.
+    pub fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+        self.0.as_ref()?.read(handler, cells)
+    }
+
+    /// Sets a handler.
+    ///
+    /// # Errors
+    /// A sentence that says what was expected.
+    pub fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        match &mut self.0 {
+            Some(bound) => bound.write(handler, value, cells),
+            None => no_such_handler(handler),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Lamps(Vec<u8>);
+
+    const HANDLERS: &[Row<Lamps>] = &[
+        Row::sum("count", |lamps, _| Some(lamps.0.len().to_string())),
+        Row::numbered(
+            "lamp",
+            |lamps| lamps.0.len(),
+            |lamps, number| Some(lamps.0[number].to_string()),
+            |lamps, number, value, _| {
+                lamps.0[number] = value.parse().map_err(|_| "a brightness is expected")?;
+                Ok(())
+            },
+        ),
+        Row::write("off", |lamps, _, _| {
+            lamps.0.fill(0);
+            Ok(())
+        }),
+        Row::ask("brighter", |lamps, than| {
+            let than = than.parse::<u8>().ok()?;
+            Some(lamps.0.iter().filter(|lamp| **lamp > than).count().to_string())
+        }),
+        Row::others(|lamps, name| (name == "hidden").then(|| format!("{:?}", lamps.0))),
+    ];
+
+    #[test]
+    fn a_table_is_listed_read_and_written() {
+        let mut lamps = Lamps(vec![3, 4]);
+        let mut handlers = Handlers::of(&mut lamps, HANDLERS);
+        let list = handlers.list();
+        let list: Vec<_> = list.iter().map(|handler| (&*handler.name, handler.access)).collect();
+        let (read, write, both) = (Access::Read, Access::Write, Access::ReadWrite);
+        assert_eq!(
+            list,
+            [("count", read), ("lamp0", both), ("lamp1", both), ("off", write), ("brighter", read)]
+        );
+        handlers.write("lamp1", "9", &mut []).unwrap();
+        assert_eq!(handlers.write("lamp1", "x", &mut []), Err("a brightness is expected".to_string()));
+        let no_such = |name: &str| Err(format!("there is no write handler `{name}`"));
+        for name in ["lamp2", "lamp", "count", "hidden", ""] {
+            assert_eq!(handlers.write(name, "1", &mut []), no_such(name));
+        }
+        let read = |name: &str| handlers.read(name, &[]);
+        assert_eq!([read("count"), read("lamp0"), read("lamp1")], ["2", "3", "9"].map(|it| Some(it.into())));
+        assert_eq!([read("brighter 3"), read("hidden")], ["1", "[3, 9]"].map(|it| Some(it.into())));
+        for name in ["lamp2", "lamp", "off", "brighter", "brighter x", "darker 3", ""] {
+            assert_eq!(read(name), None, "{name}");
+        }
+        handlers.write("off", "", &mut []).unwrap();
+        assert_eq!(handlers.read("hidden", &[]), Some("[0, 0]".into()));
     }
 }

@@ -31,6 +31,6 @@ pub mod testing;
 pub use class::{Class, StateScope, find};
 pub use configure::{Configure, Scope, Services, Shape};
 pub use element::{Element, Progress};
-pub use handler::{Access as HandlerAccess, Handler, Merge};
+pub use handler::{Access as HandlerAccess, Handler, Handlers, Merge};
 pub use vector::{Batch, Vector};
 pub use work::{Host, Work};

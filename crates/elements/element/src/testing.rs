@@ -618,21 +618,21 @@ impl<L: Library> Rig<L> {
     /// Reads every handler that can be read.
     pub fn read_all(&mut self) {
         self.both(|instance| {
-            let handlers = instance.element.handlers().iter();
-            let read = handlers.filter(|handler| handler.access != Access::Write);
-            read.map(|handler| instance.element.read(handler.name, &instance.cells)).collect::<Vec<_>>()
+            let handlers = instance.element.handlers();
+            let list = handlers.list().into_iter().filter(|handler| handler.access != Access::Write);
+            list.map(|handler| handlers.read(&handler.name, &instance.cells)).collect::<Vec<_>>()
         });
     }
 
     /// Reads a handler; panics where there is none.
     pub fn read(&mut self, handler: &str) -> String {
-        self.both(|instance| instance.element.read(handler, &instance.cells))
+        self.both(|instance| instance.element.handlers().read(handler, &instance.cells))
             .unwrap_or_else(|| panic!("no read handler {handler}"))
     }
 
     /// Writes a handler.
     pub fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        self.both(|instance| instance.element.write(handler, value, &mut instance.cells))
+        self.both(|instance| instance.element.handlers().write(handler, value, &mut instance.cells))
     }
 
     /// Does something with the tables of that number.

@@ -20,6 +20,34 @@ pub fn no_such_handler<T>(handler: &str) -> Result<T, String> {
     Err(format!("there is no write handler `{handler}`"))
 }
 
+/// Puts a text that was written to a handler into the value that it sets.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub fn set<T>(
+    place: &mut T,
+    value: &str,
+    parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+) -> Result<(), String> {
+    *place = written(value, parser)?;
+    Ok(())
+}
+
+/// The number in one of a program's state cells, as a handler's value; `None` where the program has no such cell.
+pub fn cell_text(cells: &[u64], cell: u16) -> Option<String> {
+    cells.get(usize::from(cell)).map(u64::to_string)
+}
+
+/// Writes a number into one of a program's state cells.
+///
+/// # Errors
+/// Where the program has no such cell.
+pub fn set_cell(cells: &mut [u64], cell: u16, number: impl Into<u64>) -> Result<(), String> {
+    *cells.get_mut(usize::from(cell)).ok_or_else(|| format!("the program has no cell {cell}"))? =
+        number.into();
+    Ok(())
+}
+
 /// Reads the name or offset of an annotation of one byte.
 pub fn byte_anno(text: &Spanned, names: &dyn Names) -> Parsed<Anno> {
     match anno::from_name(text.as_str()) {

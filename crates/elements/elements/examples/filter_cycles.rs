@@ -123,6 +123,7 @@ fn main() {
         let label = format!("{} ({})", rules.rsplit('/').next().unwrap_or(""), set.len());
         let mut running = filter(&config(&set));
         measure(&label, &mut running, &keys);
-        println!("    {}", running.0.element.read("program", &[]).unwrap_or_default().replace('\n', "; "));
+        let program = running.0.element.handlers().read("program", &[]).unwrap_or_default();
+        println!("    {}", program.replace('\n', "; "));
     }
 }

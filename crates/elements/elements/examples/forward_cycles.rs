@@ -99,10 +99,10 @@ fn main() {
     let mut by_handler = Running::new("RadixIPLookup", "", 4);
     let commands: Vec<String> = lines.iter().map(|line| format!("add {line}")).collect();
     let start = Instant::now();
-    by_handler.element.write("ctrl", &commands.join("\n"), &mut []).expect("routes");
+    by_handler.element.handlers().write("ctrl", &commands.join("\n"), &mut []).expect("routes");
     println!("{} routes by ctrl: {:.2} s", lines.len(), start.elapsed().as_secs_f64());
     let start = Instant::now();
-    let table = by_handler.element.read("table", &[]).map_or(0, |table| table.lines().count());
+    let table = by_handler.element.handlers().read("table", &[]).map_or(0, |table| table.lines().count());
     println!("table of {table} lines: {:.2} s", start.elapsed().as_secs_f64());
     let networks: Vec<u32> = four
         .filter_map(|line| line.split_once('/')?.0.parse::<std::net::Ipv4Addr>().ok().map(u32::from))

@@ -352,7 +352,7 @@ impl Platform for Desk {
         let name = handler.to_string();
         let ended = self.ask(move |owner| {
             let chain = owner.chain()?;
-            match (&chain.launched.running, &chain.outcome) {
+            match (&chain.launched.running, &mut chain.outcome) {
                 (Some(running), _) => Ok(Err(Arc::clone(running.handlers()))),
                 (None, Some(outcome)) => Ok(Ok(outcome.read(&name))),
                 (None, None) => Err(no_chain()),

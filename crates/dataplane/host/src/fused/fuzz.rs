@@ -309,10 +309,10 @@ fn run(setup: &Setup, fused: Wanted, evaluator: bool, cache: FlowCache) -> Optio
     let pool = SharedPool::new(region);
     let plan = Plan { burst: setup.burst, clock, print: |_| {}, ..Plan::default() };
     let running = Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker()));
-    let outcome = running.expect("threads").wait();
+    let mut outcome = running.expect("threads").wait();
     assert!(outcome.is_sound(), "{}\n{:?}", setup.text, outcome.report.unbalanced().collect::<Vec<_>>());
     let hits = outcome.workers[0].stretches.iter().map(|stretch| stretch.cache_counts().hits).sum();
-    Some((Seen { sent: sent(&ends), books: books(&outcome), handlers: handlers(&outcome) }, hits))
+    Some((Seen { sent: sent(&ends), books: books(&outcome), handlers: handlers(&mut outcome) }, hits))
 }
 
 fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
@@ -329,16 +329,17 @@ fn books(outcome: &Outcome) -> Vec<Book> {
     nodes.map(|node| (node.name.clone(), node.input, node.outputs.clone(), node.dropped.clone())).collect()
 }
 
-fn handlers(outcome: &Outcome) -> Vec<(String, Result<String, String>)> {
-    let mut all = vec![];
-    for node in &outcome.workers[0].nodes {
-        for handler in node.element.as_ref().map_or(&[][..], |element| element.handlers()) {
-            let name = format!("{}.{}", node.name, handler.name);
-            let value = outcome.read(&name).map(|value| without_ages(&value));
-            all.push((name, value));
-        }
+fn handlers(outcome: &mut Outcome) -> Vec<(String, Result<String, String>)> {
+    let mut names = vec![];
+    for node in &mut outcome.workers[0].nodes {
+        let handlers = node.element.as_mut().map(|element| element.handlers().list());
+        names.extend(handlers.into_iter().flatten().map(|handler| format!("{}.{}", node.name, handler.name)));
     }
-    all
+    let value = |name: String| {
+        let value = outcome.read(&name).map(|value| without_ages(&value));
+        (name, value)
+    };
+    names.into_iter().map(value).collect()
 }
 
 /// Lines of mappings end with the seconds that they have left, which may lag with a flow cache.

@@ -4,8 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::no_such_handler;
+use element::handler::{Handlers, Merge, Row};
+use element::value::cell_text;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -34,6 +34,9 @@ Passes packets unchanged, counts them, and gives their average rate from the fir
 
 /// Times shorter than this count as this long, as in Click, whose clock goes by milliseconds.
 const SHORTEST_NS: u64 = 1_000_000;
+/// The first of its program's cells.
+const COUNT: u16 = 0;
+const BYTES: u16 = 1;
 
 struct AverageCounter {
     ignore_ns: u64,
@@ -73,40 +76,35 @@ impl Element for AverageCounter {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::sum("count"),
-                Handler::sum("byte_count"),
-                Handler::sum("rate"),
-                Handler::sum("byte_rate"),
-                Handler::sum("bit_rate"),
-                Handler { merge: element::handler::Merge::Max, ..Handler::read("time") },
-                Handler::write("reset"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        let [count, bytes, first_ns, last_ns] = *cells.first_chunk()?;
-        let time_ns = last_ns.saturating_sub(first_ns).saturating_sub(self.ignore_ns).max(SHORTEST_NS);
-        let seconds = time_ns as f64 / 1e9;
-        match handler {
-            "count" => Some(count.to_string()),
-            "byte_count" => Some(bytes.to_string()),
-            "rate" => Some((count as f64 / seconds).to_string()),
-            "byte_rate" => Some((bytes as f64 / seconds).to_string()),
-            "bit_rate" => Some((bytes as f64 * 8.0 / seconds).to_string()),
-            "time" => Some(seconds.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, _value: &str, cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "reset" => cells.fill(0),
-            _ => return no_such_handler(handler),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+impl AverageCounter {
+    /// The time that counts, in seconds.
+    fn seconds(&self, cells: &[u64]) -> Option<f64> {
+        let [_, _, first_ns, last_ns] = *cells.first_chunk()?;
+        let time_ns = last_ns.saturating_sub(first_ns).saturating_sub(self.ignore_ns).max(SHORTEST_NS);
+        Some(time_ns as f64 / 1e9)
+    }
+
+    /// So many times what a cell counts, a second.
+    fn rate(&self, cells: &[u64], cell: u16, times: f64) -> Option<String> {
+        let count = *cells.get(usize::from(cell))? as f64;
+        Some((count * times / self.seconds(cells)?).to_string())
+    }
+}
+
+const HANDLERS: &[Row<AverageCounter>] = &[
+    Row::sum("count", |_, cells| cell_text(cells, COUNT)),
+    Row::sum("byte_count", |_, cells| cell_text(cells, BYTES)),
+    Row::sum("rate", |counter, cells| counter.rate(cells, COUNT, 1.0)),
+    Row::sum("byte_rate", |counter, cells| counter.rate(cells, BYTES, 1.0)),
+    Row::sum("bit_rate", |counter, cells| counter.rate(cells, BYTES, 8.0)),
+    Row::merged("time", Merge::Max, |counter, cells| Some(counter.seconds(cells)?.to_string())),
+    Row::write("reset", |_, _, cells| {
+        cells.fill(0);
+        Ok(())
+    }),
+];

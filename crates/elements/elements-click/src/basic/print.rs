@@ -1,12 +1,12 @@
 //! `Print`: prints packets.
 
-use super::printer::{Contents, HANDLERS, Layout};
+use super::printer::{Contents, Layout};
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{no_such_handler, time_text, written};
+use element::handler::{Handlers, Row};
+use element::value::{set, time_text};
 use element::vector::Batch;
 use element::work::Work;
 use packet::Access;
@@ -117,19 +117,13 @@ impl Element for Print {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        HANDLERS
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == "active").then(|| self.active.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        if handler != "active" {
-            return no_such_handler(handler);
-        }
-        self.active = written(value, parse::bool)?;
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Print>] = &[Row::read_write(
+    "active",
+    |print, _| Some(print.active.to_string()),
+    |print, value, _| set(&mut print.active, value, parse::bool),
+)];

@@ -3,16 +3,12 @@
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::configure::{Configure, Scope};
-use element::handler::Handler;
 use element::work::Work;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The handlers of elements that print.
-pub(crate) const HANDLERS: &[Handler] = &[Handler::read_write("active")];
 
 /// A file that the printers of all workers write to, or why there is none.
 struct Shared(Mutex<Result<BufWriter<File>, String>>);

@@ -4,9 +4,9 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::random;
-use element::value::{fixed_point_text, no_such_handler, written};
+use element::value::{cell_text, fixed_point_text, set_cell, written};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -101,43 +101,36 @@ impl Element for RandomSample {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read_write("sampling_prob"),
-                Handler::read_write("drop_prob"),
-                Handler::read_write("active"),
-                Handler::sum("drops"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        let cell = |number: u16| cells.get(usize::from(number)).copied();
-        match handler {
-            "sampling_prob" => cell(PROBABILITY).map(|probability| fixed_point_text(probability, SHIFT)),
-            "drop_prob" => {
-                let probability = cell(PROBABILITY)?;
-                Some(fixed_point_text(u64::from(ONE).saturating_sub(probability), SHIFT))
-            }
-            "active" => cell(ACTIVE).map(|active| (active != 0).to_string()),
-            "drops" => cell(DROPS).map(|drops| drops.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let [_, probability, active, ..] = cells else { return no_such_handler(handler) };
-        if handler == "active" {
-            *active = u64::from(written(value, parse::bool)?);
-            return Ok(());
-        }
-        if !matches!(handler, "sampling_prob" | "drop_prob") {
-            return no_such_handler(handler);
-        }
-        let number = written(value, parse::fixed_point(SHIFT))?;
-        let rest = ONE.checked_sub(number).ok_or("a number between 0.0 and 1.0 is expected")?;
-        *probability = u64::from(if handler == "drop_prob" { rest } else { number });
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+/// A probability and what it lacks to 1.
+fn probability(value: &str) -> Result<(u32, u32), String> {
+    let number = written(value, parse::fixed_point(SHIFT))?;
+    let rest = ONE.checked_sub(number).ok_or("a number between 0.0 and 1.0 is expected")?;
+    Ok((number, rest))
+}
+
+const HANDLERS: &[Row<RandomSample>] = &[
+    Row::read_write(
+        "sampling_prob",
+        |_, cells| Some(fixed_point_text(*cells.get(usize::from(PROBABILITY))?, SHIFT)),
+        |_, value, cells| set_cell(cells, PROBABILITY, probability(value)?.0),
+    ),
+    Row::read_write(
+        "drop_prob",
+        |_, cells| {
+            let probability = *cells.get(usize::from(PROBABILITY))?;
+            Some(fixed_point_text(u64::from(ONE).saturating_sub(probability), SHIFT))
+        },
+        |_, value, cells| set_cell(cells, PROBABILITY, probability(value)?.1),
+    ),
+    Row::read_write(
+        "active",
+        |_, cells| Some((*cells.get(usize::from(ACTIVE))? != 0).to_string()),
+        |_, value, cells| set_cell(cells, ACTIVE, written(value, parse::bool)?),
+    ),
+    Row::sum("drops", |_, cells| cell_text(cells, DROPS)),
+];

@@ -6,8 +6,8 @@ use click::config::{Args, parse};
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::{Element, Progress};
-use element::handler::Handler;
-use element::value::{no_such_handler, time_text, written};
+use element::handler::{Handlers, Row};
+use element::value::{set, time_text, written};
 use element::vector::Vector;
 use element::work::Work;
 use elements::basic::handler_call::HandlerCall;
@@ -235,73 +235,88 @@ impl Element for Source {
         if count > 0 { Progress::Worked } else { Progress::Idle }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        macro_rules! handlers {
-            ($($own:literal),*) => {
-                &[
-                    $(Handler::read_write($own),)*
-                    Handler::read_write("data"),
-                    Handler::read_write("limit"),
-                    Handler::read_write("active"),
-                    Handler::sum("count"),
-                    Handler::write("reset"),
-                ]
-            };
-        }
-        const INFINITE: &[Handler] = handlers!("burst", "burstsize", "length", "datasize");
-        const RATED: &[Handler] = handlers!("rate", "length", "datasize");
-        const TIMED: &[Handler] = handlers!("interval");
-        match self.pace {
+    fn handlers(&mut self) -> Handlers<'_> {
+        let rows = match self.pace {
             Pace::Always(_) => INFINITE,
             Pace::Rate(_) => RATED,
             Pace::Every { .. } => TIMED,
+        };
+        Handlers::of(self, rows)
+    }
+}
+
+impl Pace {
+    /// The burst, the rate or the interval.
+    fn text(&self) -> String {
+        match self {
+            Pace::Always(burst) => burst.map_or_else(String::new, |burst| burst.to_string()),
+            Pace::Rate(bucket) => bucket.rate_per_s().to_string(),
+            Pace::Every { interval_ns, .. } => time_text(*interval_ns),
         }
     }
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match (handler, &self.pace) {
-            ("data", _) => Some(self.data.text()),
-            ("limit", _) => Some(self.limit.to_string()),
-            ("active", _) => Some(self.active.to_string()),
-            ("count", _) => Some(self.count.to_string()),
-            ("length" | "datasize", Pace::Always(_) | Pace::Rate(_)) => Some(self.data.length_text()),
-            ("burst" | "burstsize", Pace::Always(burst)) => {
-                Some(burst.map_or_else(String::new, |burst| burst.to_string()))
-            }
-            ("rate", Pace::Rate(bucket)) => Some(bucket.rate_per_s().to_string()),
-            ("interval", Pace::Every { interval_ns, .. }) => Some(time_text(*interval_ns)),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match (handler, &mut self.pace) {
-            ("data", _) => self.data.set_text(value),
-            ("limit", _) => (self.limit, self.ended) = (written(value, parse::i64)?, false),
-            ("active", _) => self.active = written(value, parse::bool)?,
-            ("reset", pace) => {
-                (self.count, self.ended) = (0, false);
-                if let Pace::Rate(bucket) = pace {
-                    bucket.set_level(1);
-                }
-            }
-            ("length" | "datasize", Pace::Always(_) | Pace::Rate(_)) => self.data.set_length(value)?,
-            ("burst" | "burstsize", Pace::Always(burst)) => {
-                *burst = Some(written(value, parse::int_in(1..=1 << 30))? as usize);
-            }
-            ("rate", Pace::Rate(bucket)) => {
+    /// Sets the same.
+    fn write(&mut self, value: &str) -> Result<(), String> {
+        match self {
+            Pace::Always(burst) => *burst = Some(written(value, parse::int_in(1..=1 << 30))? as usize),
+            Pace::Rate(bucket) => {
                 let rate = written(value, parse::u64)?;
                 bucket.adjust(rate, rated_burst(rate));
             }
-            ("interval", Pace::Every { interval_ns, .. }) => {
-                let new = written(value, parse::seconds_ns)?;
-                if new == 0 {
-                    return Err("an interval longer than 0 is expected".into());
-                }
-                *interval_ns = new;
-            }
-            _ => return no_such_handler(handler),
+            Pace::Every { interval_ns, .. } => match written(value, parse::seconds_ns)? {
+                0 => return Err("an interval longer than 0 is expected".into()),
+                new => *interval_ns = new,
+            },
         }
         Ok(())
     }
 }
+
+impl Source {
+    fn reset(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        (self.count, self.ended) = (0, false);
+        if let Pace::Rate(bucket) = &mut self.pace {
+            bucket.set_level(1);
+        }
+        Ok(())
+    }
+}
+
+const fn pace(name: &'static str) -> Row<Source> {
+    Row::read_write(name, |source, _| Some(source.pace.text()), |source, value, _| source.pace.write(value))
+}
+
+const fn length(name: &'static str) -> Row<Source> {
+    Row::read_write(
+        name,
+        |source, _| Some(source.data.length_text()),
+        |source, value, _| source.data.set_length(value),
+    )
+}
+
+/// The handlers of one class, and behind them those of all.
+macro_rules! rows {
+    ($($own:expr),*) => {
+        &[
+            $($own,)*
+            Row::read_write("data", |source, _| Some(source.data.text()), |source, value, _| {
+                source.data.set_text(value);
+                Ok(())
+            }),
+            Row::read_write("limit", |source, _| Some(source.limit.to_string()), |source, value, _| {
+                (source.limit, source.ended) = (written(value, parse::i64)?, false);
+                Ok(())
+            }),
+            Row::read_write("active", |source, _| Some(source.active.to_string()), |source, value, _| {
+                set(&mut source.active, value, parse::bool)
+            }),
+            Row::sum("count", |source, _| Some(source.count.to_string())),
+            Row::write("reset", Source::reset),
+        ]
+    };
+}
+
+const INFINITE: &[Row<Source>] =
+    rows![pace("burst"), pace("burstsize"), length("length"), length("datasize")];
+const RATED: &[Row<Source>] = rows![pace("rate"), length("length"), length("datasize")];
+const TIMED: &[Row<Source>] = rows![pace("interval")];

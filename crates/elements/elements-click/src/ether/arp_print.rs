@@ -1,12 +1,12 @@
 //! `ARPPrint`: tells of ARP packets.
 
-use crate::basic::printer::{HANDLERS, Outlet};
+use crate::basic::printer::Outlet;
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{ether_text, no_such_handler, time_text, written};
+use element::handler::{Handlers, Row};
+use element::value::{ether_text, set, time_text};
 use element::vector::Batch;
 use element::work::Work;
 use elements::ether::header::{HEADER_BYTES, TYPE_IP};
@@ -157,19 +157,13 @@ impl Element for ArpPrint {
         self.outlet.take_findings()
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        HANDLERS
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == "active").then(|| self.active.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        if handler != "active" {
-            return no_such_handler(handler);
-        }
-        self.active = written(value, parse::bool)?;
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<ArpPrint>] = &[Row::read_write(
+    "active",
+    |print, _| Some(print.active.to_string()),
+    |print, value, _| set(&mut print.active, value, parse::bool),
+)];

@@ -6,7 +6,7 @@ use diag::{Spanned, did_you_mean};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use elements::io::files::{self, FLUSH_NS};
@@ -346,24 +346,8 @@ impl Element for ToDump {
         self.settle(work);
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read("filename"), Handler::sum("count"), Handler::write("reset_counts")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "filename" => Some(self.shown.clone()),
-            "count" => Some(self.count.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "reset_counts" => self.count = 0,
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -374,3 +358,12 @@ impl Element for ToDump {
         self.writer.as_ref().map(|_| (self.shown.clone(), self.stats))
     }
 }
+
+const HANDLERS: &[Row<ToDump>] = &[
+    Row::read("filename", |dump, _| Some(dump.shown.clone())),
+    Row::sum("count", |dump, _| Some(dump.count.to_string())),
+    Row::write("reset_counts", |dump, _, _| {
+        dump.count = 0;
+        Ok(())
+    }),
+];

@@ -4,8 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::{Element, Progress};
-use element::handler::Handler;
-use element::value::{no_such_handler, time_text, written};
+use element::handler::{Handlers, Row};
+use element::value::{set, time_text};
 use element::vector::Vector;
 use element::work::Work;
 use shm::Packet;
@@ -127,19 +127,13 @@ impl Element for Delay {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("delay")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == "delay").then(|| time_text(self.delay_ns))
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        if handler != "delay" {
-            return no_such_handler(handler);
-        }
-        self.delay_ns = written(value, parse::seconds_ns)?;
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Delay>] = &[Row::read_write(
+    "delay",
+    |delay, _| Some(time_text(delay.delay_ns)),
+    |delay, value, _| set(&mut delay.delay_ns, value, parse::seconds_ns),
+)];

@@ -5,8 +5,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::{Element, Progress};
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::set;
 use element::vector::Vector;
 use element::work::Work;
 
@@ -96,28 +96,27 @@ impl Element for RatedUnqueue {
         if count > 0 { Progress::Worked } else { Progress::Idle }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("rate"), Handler::read_write("active"), Handler::concat("calls")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "rate" => Some(self.limit.rate_text()),
-            "active" => Some(self.active.to_string()),
-            "calls" => Some(format!(
-                "{} calls to run_task()\n{} empty runs\n{} pushes\n{} failed pulls\n{} packets",
-                self.runs, self.empty_runs, self.pushes, self.failed_pulls, self.packets
-            )),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "rate" => self.limit.set_rate(value)?,
-            "active" => self.active = written(value, parse::bool)?,
-            _ => return no_such_handler(handler),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<RatedUnqueue>] = &[
+    Row::read_write(
+        "rate",
+        |unqueue, _| Some(unqueue.limit.rate_text()),
+        |unqueue, value, _| unqueue.limit.set_rate(value),
+    ),
+    Row::read_write(
+        "active",
+        |unqueue, _| Some(unqueue.active.to_string()),
+        |unqueue, value, _| set(&mut unqueue.active, value, parse::bool),
+    ),
+    Row::concat("calls", |unqueue, _| {
+        let RatedUnqueue { runs, empty_runs, pushes, failed_pulls, packets, .. } = unqueue;
+        Some(format!(
+            "{runs} calls to run_task()\n{empty_runs} empty runs\n{pushes} pushes\n{failed_pulls} failed pulls\n\
+             {packets} packets"
+        ))
+    }),
+];

@@ -9,9 +9,9 @@ use click::config::{parse, split_words};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope};
 use element::element::Element;
-use element::handler::{Handler, Merge};
+use element::handler::{Handlers, Row};
 use element::random;
-use element::value::{fixed_point_text, no_such_handler, written};
+use element::value::{fixed_point_text, written};
 use element::vector::Batch;
 use element::work::Work;
 use elements::queue::length::QueueLength;
@@ -211,47 +211,44 @@ impl Element for Red {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read_write("min_thresh"),
-                Handler::read_write("max_thresh"),
-                Handler::read_write("max_p"),
-                Handler::sum("drops"),
-                Handler::sum("avg_queue_size"),
-                Handler::read("queues"),
-                Handler { merge: Merge::Concat, ..Handler::read("stats") },
-            ]
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
+}
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        let average = || format!("{:.3}", self.marks.average);
-        match handler {
-            "min_thresh" => Some(self.min_thresh.to_string()),
-            "max_thresh" => Some(self.max_thresh.to_string()),
-            "max_p" => Some(fixed_point_text(self.max_p.into(), SHIFT)),
-            "drops" => Some(self.drops.to_string()),
-            "avg_queue_size" => Some(average()),
-            "queues" => Some(self.names.join("\n")),
-            "stats" => {
-                let (length, drops) = (self.length(), self.drops);
-                Some(format!("{length} current queue\n{} avg queue\n{drops} drops", average()))
-            }
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        let (mut min_thresh, mut max_thresh, mut max_p) = (self.min_thresh, self.max_thresh, self.max_p);
-        match handler {
-            "min_thresh" => min_thresh = written(value, parse::u32)?,
-            "max_thresh" => max_thresh = written(value, parse::u32)?,
-            "max_p" => max_p = written(value, parse::fixed_point(SHIFT))?,
-            _ => return no_such_handler(handler),
-        }
+impl Red {
+    fn set(&mut self, min_thresh: u32, max_thresh: u32, max_p: u32) -> Result<(), String> {
         check(min_thresh, max_thresh, max_p)?;
         (self.min_thresh, self.max_thresh, self.max_p) = (min_thresh, max_thresh, max_p);
         Ok(())
     }
+
+    fn average_text(&self) -> String {
+        format!("{:.3}", self.marks.average)
+    }
 }
+
+const HANDLERS: &[Row<Red>] = &[
+    Row::read_write(
+        "min_thresh",
+        |red, _| Some(red.min_thresh.to_string()),
+        |red, value, _| red.set(written(value, parse::u32)?, red.max_thresh, red.max_p),
+    ),
+    Row::read_write(
+        "max_thresh",
+        |red, _| Some(red.max_thresh.to_string()),
+        |red, value, _| red.set(red.min_thresh, written(value, parse::u32)?, red.max_p),
+    ),
+    Row::read_write(
+        "max_p",
+        |red, _| Some(fixed_point_text(red.max_p.into(), SHIFT)),
+        |red, value, _| red.set(red.min_thresh, red.max_thresh, written(value, parse::fixed_point(SHIFT))?),
+    ),
+    Row::sum("drops", |red, _| Some(red.drops.to_string())),
+    Row::sum("avg_queue_size", |red, _| Some(red.average_text())),
+    Row::read("queues", |red, _| Some(red.names.join("\n"))),
+    Row::concat("stats", |red, _| {
+        let (length, average, drops) = (red.length(), red.average_text(), red.drops);
+        Some(format!("{length} current queue\n{average} avg queue\n{drops} drops"))
+    }),
+];

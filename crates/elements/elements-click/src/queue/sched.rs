@@ -4,8 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::written;
 use element::vector::Vector;
 use element::work::Work;
 
@@ -112,25 +112,6 @@ impl Element for Prio {
 /// What one ticket costs.
 const STRIDE1: u64 = 1 << 16;
 const MOST_TICKETS: i64 = STRIDE1 as i64;
-/// Handlers need names that are there from the start.
-const TICKETS: &[Handler] = &[
-    Handler::read_write("tickets0"),
-    Handler::read_write("tickets1"),
-    Handler::read_write("tickets2"),
-    Handler::read_write("tickets3"),
-    Handler::read_write("tickets4"),
-    Handler::read_write("tickets5"),
-    Handler::read_write("tickets6"),
-    Handler::read_write("tickets7"),
-    Handler::read_write("tickets8"),
-    Handler::read_write("tickets9"),
-    Handler::read_write("tickets10"),
-    Handler::read_write("tickets11"),
-    Handler::read_write("tickets12"),
-    Handler::read_write("tickets13"),
-    Handler::read_write("tickets14"),
-    Handler::read_write("tickets15"),
-];
 
 struct Client {
     tickets: u64,
@@ -189,21 +170,18 @@ impl Element for Stride {
         (0..most).take_while(|_| self.pull_one(into, work)).count()
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        TICKETS.get(..self.clients.len()).unwrap_or(TICKETS)
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        let input: usize = handler.strip_prefix("tickets")?.parse().ok()?;
-        self.clients.get(input).map(|client| client.tickets.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        let input = handler.strip_prefix("tickets").and_then(|input| input.parse::<usize>().ok());
-        let Some(client) = input.and_then(|input| self.clients.get_mut(input)) else {
-            return no_such_handler(handler);
-        };
-        client.tickets = written(value, parse::int_in(0..=MOST_TICKETS))? as u64;
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Stride>] = &[Row::numbered(
+    "tickets",
+    |stride| stride.clients.len(),
+    |stride, input| Some(stride.clients.get(input)?.tickets.to_string()),
+    |stride, input, value, _| {
+        let tickets = written(value, parse::int_in(0..=MOST_TICKETS))? as u64;
+        stride.clients.get_mut(input).into_iter().for_each(|client| client.tickets = tickets);
+        Ok(())
+    },
+)];

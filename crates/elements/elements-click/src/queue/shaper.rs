@@ -4,8 +4,7 @@ use super::limits::{Limit, Unit};
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
-use element::value::no_such_handler;
+use element::handler::{Handlers, Row};
 use element::vector::Vector;
 use element::work::Work;
 
@@ -72,20 +71,19 @@ impl Element for Shaper {
         self.limit.pull(most.min(into.room()), into, work).0
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("rate"), Handler::write("reset")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == "rate").then(|| self.limit.rate_text())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "rate" => self.limit.set_rate(value)?,
-            "reset" => self.limit.reset(),
-            _ => return no_such_handler(handler),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Shaper>] = &[
+    Row::read_write(
+        "rate",
+        |shaper, _| Some(shaper.limit.rate_text()),
+        |shaper, value, _| shaper.limit.set_rate(value),
+    ),
+    Row::write("reset", |shaper, _, _| {
+        shaper.limit.reset();
+        Ok(())
+    }),
+];

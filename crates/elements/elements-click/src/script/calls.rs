@@ -140,32 +140,34 @@ impl Interpreter {
                 self.jumps += 1;
                 Ok(())
             }
-            (true, handler @ ("step" | "goto" | "set"), _) => self.control(handler, value),
+            (true, "step", _) => self.write_step(value),
+            (true, "goto", _) => self.go_to(value),
+            (true, "set", _) => self.write_set(value),
             (false, "run", Some(_)) => self.read_handler(name, value, work).map(|_| ()),
             _ => work.write_handler(name, value),
         }
     }
 
-    /// Writes one of the handlers that steer this script.
+    /// Writes the handler `step`.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
-    pub fn control(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        let value = value.trim();
-        match handler {
-            "step" if value.is_empty() || value == "router" => self.step(1),
-            "step" => self.step(value.parse().map_err(|_| "a number of steps is expected")?),
-            "goto" => self.go_to(value)?,
-            "run" => self.restart(value),
-            "set" => {
-                let (name, value) = shift(value);
-                if !self.set(&name, value) {
-                    return Err(format!("the script uses no variable `{name}`"));
-                }
-            }
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
+    /// When that is no number.
+    pub fn write_step(&mut self, value: &str) -> Result<(), String> {
+        self.step(match value.trim() {
+            "" | "router" => 1,
+            steps => steps.parse().map_err(|_| "a number of steps is expected")?,
+        });
         Ok(())
+    }
+
+    /// Writes the handler `set`.
+    ///
+    /// # Errors
+    /// When the script has no such variable.
+    pub fn write_set(&mut self, value: &str) -> Result<(), String> {
+        let (name, value) = shift(value.trim());
+        let is_set = self.set(&name, value);
+        is_set.then_some(()).ok_or_else(|| format!("the script uses no variable `{name}`"))
     }
 
     /// Another script (or this one), by a name as seen from this one, with its full name.

@@ -19,7 +19,7 @@ use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope, Shape};
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use interpreter::{Interpreter, Outcome, Scripts};
@@ -292,20 +292,38 @@ impl Element for Script {
         });
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::write("step"), Handler::write("goto"), Handler::write("run"), Handler::write("set")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        self.with(|script| script.exported(handler).map(str::to_string))?
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        self.with(|script| script.control(handler, value))
-            .unwrap_or_else(|| Err("the script is running".into()))
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
         self.with(Interpreter::take_findings).unwrap_or_default()
     }
 }
+
+impl Script {
+    /// Writes one of the handlers that steer it.
+    fn steer(
+        &self,
+        how: fn(&mut Interpreter, &str) -> Result<(), String>,
+        value: &str,
+    ) -> Result<(), String> {
+        self.with(|script| how(script, value)).unwrap_or_else(|| Err("the script is running".into()))
+    }
+}
+
+const HANDLERS: &[Row<Script>] = &[
+    Row::write("step", |script, value, _| script.steer(Interpreter::write_step, value)),
+    Row::write("goto", |script, value, _| script.steer(Interpreter::go_to, value)),
+    Row::write("run", |script, value, _| {
+        script.steer(
+            |script, args| {
+                script.restart(args.trim());
+                Ok(())
+            },
+            value,
+        )
+    }),
+    Row::write("set", |script, value, _| script.steer(Interpreter::write_set, value)),
+    Row::others(|script, name| script.with(|script| script.exported(name).map(str::to_string))?),
+];

@@ -327,7 +327,7 @@ fn scripts_that_call_each_other_in_a_circle_are_told() {
     let mut endless = world.make(&SCRIPT, "c", "print $(d.run), print 1").unwrap();
     let _d = world.make(&SCRIPT, "d", "TYPE PASSIVE, label l, goto l").unwrap();
     let mut rig = Rig::new("Script", "", 0, 0);
-    a.write("run", "", &mut []).unwrap();
+    a.handlers().write("run", "", &mut []).unwrap();
     a.fire(&mut Work::new(rig.host(), 0));
     assert!(b.take_findings()[0].contains("`a` is running"));
     endless.start(&mut Work::new(rig.host(), 0));

@@ -5,8 +5,8 @@ use super::rate::{self, Average, SCALE};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{fixed_point_text, no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{cell_text, fixed_point_text, written};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -142,58 +142,50 @@ impl Element for Counter {
         self.now_ns = now_ns;
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::sum("count"),
-                Handler::sum("byte_count"),
-                Handler::sum("rate"),
-                Handler::sum("byte_rate"),
-                Handler::sum("bit_rate"),
-                Handler::read_write("count_call"),
-                Handler::write("byte_count_call"),
-                Handler::write("reset_counts"),
-                Handler::write("reset"),
-            ]
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
+    }
+}
+
+impl Counter {
+    fn rate(&self, cells: &[u64], average: Average, scale: u32) -> Option<String> {
+        let epoch = *cells.get(usize::from(EPOCH))?;
+        Some(fixed_point_text(average.rate(cells, epoch, self.now_ns)?, scale))
     }
 
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        let cell = |number: u16| cells.get(usize::from(number)).copied();
-        let rate = |average: Average| average.rate(cells, cell(EPOCH)?, self.now_ns);
-        match handler {
-            "count" => cell(COUNT).map(|count| count.to_string()),
-            "byte_count" => cell(BYTES).map(|bytes| bytes.to_string()),
-            "rate" => Some(fixed_point_text(rate(PACKET_RATE)?, SCALE)),
-            "byte_rate" => Some(fixed_point_text(rate(BYTE_RATE)?, SCALE)),
-            "bit_rate" => Some(fixed_point_text(rate(BYTE_RATE)?, SCALE - 3)),
-            "count_call" => {
-                let trigger = self.count_call.as_ref().filter(|trigger| trigger.call.is_some());
-                Some(trigger.map_or_else(String::new, |trigger| trigger.at.to_string()))
-            }
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let [_, _, _, count_call, byte_call, ..] = cells else { return no_such_handler(handler) };
-        match handler {
-            "reset_counts" | "reset" => {
-                cells.fill(0);
-                cells.iter_mut().skip(COUNT_CALL.into()).zip(self.calls()).for_each(|(cell, at)| *cell = at);
-            }
-            "count_call" => {
-                let trigger = written(value, Trigger::parse)?;
-                *count_call = trigger.at;
-                self.count_call = Some(trigger);
-            }
-            "byte_count_call" => {
-                let trigger = written(value, Trigger::parse)?;
-                *byte_call = trigger.at;
-                self.byte_call = Some(trigger);
-            }
-            _ => return no_such_handler(handler),
-        }
+    /// Counts from zero again, and calls what was given as arguments.
+    fn reset(&mut self, _value: &str, cells: &mut [u64]) -> Result<(), String> {
+        cells.fill(0);
+        cells.iter_mut().skip(COUNT_CALL.into()).zip(self.calls()).for_each(|(cell, at)| *cell = at);
         Ok(())
     }
 }
+
+/// A new trigger, in the cell that says when it is due, too.
+fn set(value: &str, cells: &mut [u64], cell: u16, trigger: &mut Option<Trigger>) -> Result<(), String> {
+    let new = written(value, Trigger::parse)?;
+    cells.iter_mut().skip(cell.into()).take(1).for_each(|cell| *cell = new.at);
+    *trigger = Some(new);
+    Ok(())
+}
+
+const HANDLERS: &[Row<Counter>] = &[
+    Row::sum("count", |_, cells| cell_text(cells, COUNT)),
+    Row::sum("byte_count", |_, cells| cell_text(cells, BYTES)),
+    Row::sum("rate", |counter, cells| counter.rate(cells, PACKET_RATE, SCALE)),
+    Row::sum("byte_rate", |counter, cells| counter.rate(cells, BYTE_RATE, SCALE)),
+    Row::sum("bit_rate", |counter, cells| counter.rate(cells, BYTE_RATE, SCALE - 3)),
+    Row::read_write(
+        "count_call",
+        |counter, _| {
+            let trigger = counter.count_call.as_ref().filter(|trigger| trigger.call.is_some());
+            Some(trigger.map_or_else(String::new, |trigger| trigger.at.to_string()))
+        },
+        |counter, value, cells| set(value, cells, COUNT_CALL, &mut counter.count_call),
+    ),
+    Row::write("byte_count_call", |counter, value, cells| {
+        set(value, cells, BYTE_CALL, &mut counter.byte_call)
+    }),
+    Row::write("reset_counts", Counter::reset),
+    Row::write("reset", Counter::reset),
+];

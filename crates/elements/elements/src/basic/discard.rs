@@ -4,7 +4,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::Vector;
 use element::work::Work;
 use ir::verify::VerifyError;
@@ -81,27 +81,24 @@ impl Element for Discard {
         if pulled > 0 { Progress::Worked } else { Progress::Idle }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::sum("count"), Handler::write("reset_counts"), Handler::read_write("active")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        match handler {
-            "count" => Some((self.pulled + cells.first().unwrap_or(&0)).to_string()),
-            "active" => Some(self.active.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "reset_counts" => {
-                self.pulled = 0;
-                cells.fill(0);
-            }
-            "active" => self.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?,
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Discard>] = &[
+    Row::sum("count", |discard, cells| Some((discard.pulled + cells.first().unwrap_or(&0)).to_string())),
+    Row::write("reset_counts", |discard, _, cells| {
+        discard.pulled = 0;
+        cells.fill(0);
+        Ok(())
+    }),
+    Row::read_write(
+        "active",
+        |discard, _| Some(discard.active.to_string()),
+        |discard, value, _| {
+            discard.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?;
+            Ok(())
+        },
+    ),
+];

@@ -4,8 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{byte_anno, no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{byte_anno, cell_text, set_cell, written};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
 use packet::anno::{self, Anno};
@@ -55,19 +55,13 @@ impl Element for Paint {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("color")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        (handler == "color").then(|| cells.first().map(u64::to_string))?
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "color") = (cells.first_mut(), handler) else {
-            return no_such_handler(handler);
-        };
-        *cell = u64::from(written(value, parse::u8)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Paint>] = &[Row::read_write(
+    "color",
+    |_, cells| cell_text(cells, 0),
+    |_, value, cells| set_cell(cells, 0, written(value, parse::u8)?),
+)];

@@ -5,8 +5,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{byte_anno, no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{byte_anno, cell_text, set_cell, written};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::{BinOp, Value};
@@ -122,12 +122,8 @@ impl Element for PaintSwitch {
         self.copier.send_to_all(batch, batch.list(), 0..last, last, work);
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Copier::HANDLER] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        self.copier.read(handler)
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(&mut self.copier, Copier::HANDLERS)
     }
 }
 
@@ -187,22 +183,17 @@ impl Element for Colored {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const PLAIN: &[Handler] = &[Handler::read_write("color")];
-        const TEE: &[Handler] = &[Handler::read_write("color"), Copier::HANDLER];
-        if self.tee { TEE } else { PLAIN }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        match handler {
-            "color" => cells.first().map(u64::to_string),
-            _ => self.copier.read(handler).filter(|_| self.tee),
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "color") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
-        *cell = u64::from(written(value, parse::u8)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, if self.tee { HANDLERS } else { &HANDLERS[..1] })
     }
 }
+
+/// Those of `PaintTee`; `CheckPaint` has the first.
+const HANDLERS: &[Row<Colored>] = &[
+    Row::read_write(
+        "color",
+        |_, cells| cell_text(cells, 0),
+        |_, value, cells| set_cell(cells, 0, written(value, parse::u8)?),
+    ),
+    Row::sum("copy_failures", |colored, _| Some(colored.copier.failures().to_string())),
+];

@@ -4,8 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::written;
 use element::vector::Vector;
 use element::work::Work;
 
@@ -85,20 +85,17 @@ impl Element for PullSwitch {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        if self.settable { const { &[Handler::read_write("switch")] } } else { &[] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (self.settable && handler == "switch").then(|| self.input.to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        if !self.settable || handler != "switch" {
-            return no_such_handler(handler);
-        }
-        let input = written(value, parse::i32)?;
-        self.input = if i64::from(input) >= self.inputs as i64 { -1 } else { input };
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        if self.settable { Handlers::of(self, HANDLERS) } else { Handlers::default() }
     }
 }
+
+const HANDLERS: &[Row<PullSwitch>] = &[Row::read_write(
+    "switch",
+    |switch, _| Some(switch.input.to_string()),
+    |switch, value, _| {
+        let input = written(value, parse::i32)?;
+        switch.input = if i64::from(input) >= switch.inputs as i64 { -1 } else { input };
+        Ok(())
+    },
+)];

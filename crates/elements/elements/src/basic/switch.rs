@@ -4,8 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{set_cell, written};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Term, Verified};
 
@@ -79,22 +79,19 @@ impl Element for Switch {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("switch")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        let output = cells.first().filter(|_| handler == "switch")?;
-        Some((*output as i64).to_string())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "switch") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
-        let output = i64::from(written(value, parse::i32)?);
-        *cell = if output >= self.outputs as i64 { u64::MAX } else { output as u64 };
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Switch>] = &[Row::read_write(
+    "switch",
+    |_, cells| Some((*cells.first()? as i64).to_string()),
+    |switch, value, cells| {
+        let output = i64::from(written(value, parse::i32)?);
+        set_cell(cells, 0, if output >= switch.outputs as i64 { u64::MAX } else { output as u64 })
+    },
+)];
 
 struct StaticSwitch {
     output: i32,

@@ -4,7 +4,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use shm::Packet;
@@ -85,11 +85,12 @@ impl Copier {
     }
 
     /// The handler of elements that copy.
-    pub(crate) const HANDLER: Handler = Handler::sum("copy_failures");
+    pub(crate) const HANDLERS: &[Row<Copier>] =
+        &[Row::sum("copy_failures", |copier, _| Some(copier.failures.to_string()))];
 
-    /// Its value.
-    pub(crate) fn read(&self, handler: &str) -> Option<String> {
-        (handler == "copy_failures").then(|| self.failures.to_string())
+    /// Packets that could not be copied.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures
     }
 }
 
@@ -132,11 +133,7 @@ impl Element for Tee {
         count
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Copier::HANDLER] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        self.copier.read(handler)
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(&mut self.copier, Copier::HANDLERS)
     }
 }

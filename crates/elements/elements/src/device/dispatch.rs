@@ -10,7 +10,7 @@ use click::config::unquote;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
 use ir::verify::VerifyError;
@@ -132,14 +132,12 @@ impl Element for Dispatch {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read("program"), Copier::HANDLER] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "program" => Some(self.policies.describe()),
-            _ => self.copier.read(handler),
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Dispatch>] = &[
+    Row::read("program", |dispatch, _| Some(dispatch.policies.describe())),
+    Row::sum("copy_failures", |dispatch, _| Some(dispatch.copier.failures().to_string())),
+];

@@ -8,8 +8,7 @@ use diag::{Diagnostic, Spanned, did_you_mean};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::no_such_handler;
+use element::handler::{Handlers, Row};
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
 use ir::{BlockId, Builder, Inst, Term, Verified};
@@ -186,22 +185,8 @@ impl Element for Peel {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::named("peeled")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        if handler != "peeled" {
-            return None;
-        }
-        let name =
-            |layer: &Layer| LAYERS.iter().find(|(_, known)| known == layer).map_or("", |(name, _)| name);
-        let lines = self.layers.iter().zip(cells).map(|(layer, count)| format!("{} {count}", name(layer)));
-        Some(lines.collect::<Vec<_>>().join("\n"))
-    }
-
-    fn write(&mut self, handler: &str, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        no_such_handler(handler)
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
 
@@ -438,3 +423,9 @@ fn geneve(f: &mut Builder, carried: &Carried, ways: Ways) {
     let kind = f.load(trans(10, 2));
     uncover(f, carried, header, kind, ways);
 }
+
+const HANDLERS: &[Row<Peel>] = &[Row::named("peeled", |peel, cells| {
+    let name = |layer: &Layer| LAYERS.iter().find(|(_, known)| known == layer).map_or("", |(name, _)| name);
+    let lines = peel.layers.iter().zip(cells).map(|(layer, count)| format!("{} {count}", name(layer)));
+    Some(lines.collect::<Vec<_>>().join("\n"))
+})];

@@ -16,8 +16,8 @@ use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::written;
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -357,57 +357,69 @@ impl Element for ArpQuerier {
         self.waiting.drop_all(STOPPED, &self.neighbours, work);
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read("table"),
-                Handler::read("stats"),
-                Handler::read("count"),
-                Handler::read("length"),
-                Handler::read("queries"),
-                Handler::read("responses"),
-                Handler::read("drops"),
-                Handler::read_write("ipaddr"),
-                Handler::read_write("broadcast"),
-                Handler::write("insert"),
-                Handler::write("delete"),
-                Handler::write("clear"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        let count = |count: &AtomicU64| count.load(Relaxed);
-        let drops = || count(&self.common.drops) + count(&self.neighbours.drops);
-        match handler {
-            "stats" => {
-                let queries = count(&self.common.queries);
-                Some(format!("{} packets killed\n{queries} ARP queries sent", drops()))
-            }
-            "queries" => Some(count(&self.common.queries).to_string()),
-            "responses" => Some(count(&self.common.responses).to_string()),
-            "drops" => Some(drops().to_string()),
-            "ipaddr" => Some(Ipv4Addr::from(self.common.ip.load(Relaxed)).to_string()),
-            "broadcast" => Some(Ipv4Addr::from(self.common.broadcast.load(Relaxed)).to_string()),
-            _ => self.neighbours.read(handler, self.now_ns),
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "ipaddr" => self.common.ip.store(written(value, parse::ip4)?.into(), Relaxed),
-            "broadcast" => self.common.broadcast.store(written(value, parse::ip4)?.into(), Relaxed),
-            _ => {
-                let answer = self.neighbours.write(handler, value, self.now_ns);
-                answer.unwrap_or_else(|| no_such_handler(handler))?;
-                if handler == "clear" {
-                    for counter in [&self.common.queries, &self.common.responses, &self.common.drops] {
-                        counter.store(0, Relaxed);
-                    }
-                }
-                self.resolved.follow(&self.neighbours, self.now_ns, self.poll_ns);
-            }
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+impl ArpQuerier {
+    fn drops(&self) -> u64 {
+        self.common.drops.load(Relaxed) + self.neighbours.drops.load(Relaxed)
+    }
+
+    /// Changes the table, as a handler was told to.
+    fn change(&mut self, how: impl FnOnce(&Neighbours, u64) -> Result<(), String>) -> Result<(), String> {
+        how(&self.neighbours, self.now_ns)?;
+        self.resolved.follow(&self.neighbours, self.now_ns, self.poll_ns);
+        Ok(())
+    }
+
+    fn clear(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        for counter in [&self.common.queries, &self.common.responses, &self.common.drops] {
+            counter.store(0, Relaxed);
+        }
+        self.change(|neighbours, _| {
+            neighbours.clear();
+            Ok(())
+        })
+    }
+}
+
+fn address_text(address: &AtomicU32) -> Option<String> {
+    Some(Ipv4Addr::from(address.load(Relaxed)).to_string())
+}
+
+fn set_address(address: &AtomicU32, value: &str) -> Result<(), String> {
+    address.store(written(value, parse::ip4)?.into(), Relaxed);
+    Ok(())
+}
+
+const HANDLERS: &[Row<ArpQuerier>] = &[
+    Row::read("table", |querier, _| Some(querier.neighbours.text(querier.now_ns))),
+    Row::read("stats", |querier, _| {
+        let (drops, queries) = (querier.drops(), querier.common.queries.load(Relaxed));
+        Some(format!("{drops} packets killed\n{queries} ARP queries sent"))
+    }),
+    Row::read("count", |querier, _| Some(querier.neighbours.count().to_string())),
+    Row::read("length", |querier, _| Some(querier.neighbours.waiting.load(Relaxed).to_string())),
+    Row::read("queries", |querier, _| Some(querier.common.queries.load(Relaxed).to_string())),
+    Row::read("responses", |querier, _| Some(querier.common.responses.load(Relaxed).to_string())),
+    Row::read("drops", |querier, _| Some(querier.drops().to_string())),
+    Row::read_write(
+        "ipaddr",
+        |querier, _| address_text(&querier.common.ip),
+        |querier, value, _| set_address(&querier.common.ip, value),
+    ),
+    Row::read_write(
+        "broadcast",
+        |querier, _| address_text(&querier.common.broadcast),
+        |querier, value, _| set_address(&querier.common.broadcast, value),
+    ),
+    Row::write("insert", |querier, value, _| {
+        querier.change(|neighbours, now_ns| neighbours.insert_written(value, now_ns))
+    }),
+    Row::write("delete", |querier, value, _| {
+        querier.change(|neighbours, now_ns| neighbours.delete_written(value, now_ns))
+    }),
+    Row::write("clear", ArpQuerier::clear),
+];

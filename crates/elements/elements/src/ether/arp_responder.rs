@@ -1,13 +1,13 @@
 //! `ARPResponder`: answers ARP requests.
 
 use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
-use click::config::{Ip4Prefix, Names, NoNames, Parsed, parse, split_words};
-use diag::{Diagnostic, Span, Spanned};
+use click::config::{Ip4Prefix, Names, Parsed, parse, split_words};
+use diag::{Diagnostic, Spanned};
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{ether_text, no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{ether_text, written};
 use element::vector::Batch;
 use element::work::Work;
 use packet::Access;
@@ -129,33 +129,34 @@ impl Element for ArpResponder {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read("table"), Handler::write("add"), Handler::write("remove")] }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
+}
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
+impl ArpResponder {
+    fn table(&self, _cells: &[u64]) -> Option<String> {
         let line = |entry: &Entry| {
             let prefix = Ip4Prefix { address: entry.network.into(), mask: entry.mask.into() };
             format!("{prefix} {}", ether_text(entry.mac))
         };
-        (handler == "table").then(|| self.entries.iter().map(line).collect::<Vec<_>>().join("\n"))
+        Some(self.entries.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "add" => {
-                let text = Spanned::derived(value.trim(), Span::NONE);
-                let new = entries(&text, &NoNames).map_err(|mistake| mistake.message)?;
-                self.add(new);
-            }
-            "remove" => {
-                let prefix = written(value, parse::ip4_or_prefix)?;
-                let (network, mask) = (u32::from(prefix.network()), u32::from(prefix.mask));
-                let at = self.entries.iter().position(|entry| (entry.network, entry.mask) == (network, mask));
-                self.entries.remove(at.ok_or_else(|| format!("{prefix} not found"))?);
-            }
-            _ => return no_such_handler(handler),
-        }
+    fn remove(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        let prefix = written(value, parse::ip4_or_prefix)?;
+        let (network, mask) = (u32::from(prefix.network()), u32::from(prefix.mask));
+        let at = self.entries.iter().position(|entry| (entry.network, entry.mask) == (network, mask));
+        self.entries.remove(at.ok_or_else(|| format!("{prefix} not found"))?);
         Ok(())
     }
 }
+
+const HANDLERS: &[Row<ArpResponder>] = &[
+    Row::read("table", ArpResponder::table),
+    Row::write("add", |responder, value, _| {
+        responder.add(written(value, entries)?);
+        Ok(())
+    }),
+    Row::write("remove", ArpResponder::remove),
+];

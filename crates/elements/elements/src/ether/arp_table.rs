@@ -4,8 +4,7 @@ use super::neighbours::{Limits, Neighbours};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::no_such_handler;
+use element::handler::{Handlers, Row};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -62,28 +61,20 @@ impl Element for ArpTable {
         self.neighbours.tick(now_ns);
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read("table"),
-                Handler::read("drops"),
-                Handler::read("count"),
-                Handler::read("length"),
-                Handler::write("insert"),
-                Handler::write("delete"),
-                Handler::write("clear"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "drops" => Some(self.neighbours.drops.load(Relaxed).to_string()),
-            _ => self.neighbours.read(handler, self.now_ns),
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        self.neighbours.write(handler, value, self.now_ns).unwrap_or_else(|| no_such_handler(handler))
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<ArpTable>] = &[
+    Row::read("table", |table, _| Some(table.neighbours.text(table.now_ns))),
+    Row::read("drops", |table, _| Some(table.neighbours.drops.load(Relaxed).to_string())),
+    Row::read("count", |table, _| Some(table.neighbours.count().to_string())),
+    Row::read("length", |table, _| Some(table.neighbours.waiting.load(Relaxed).to_string())),
+    Row::write("insert", |table, value, _| table.neighbours.insert_written(value, table.now_ns)),
+    Row::write("delete", |table, value, _| table.neighbours.delete_written(value, table.now_ns)),
+    Row::write("clear", |table, _, _| {
+        table.neighbours.clear();
+        Ok(())
+    }),
+];

@@ -5,8 +5,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{ether_text, no_such_handler, written};
+use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
 use ir::verify::VerifyError;
@@ -77,37 +76,8 @@ impl Element for EtherEncap {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read_write("src"),
-                Handler::read_write("dst"),
-                Handler::read_write("ethertype"),
-                Handler::read_write("etht"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "src" => Some(ether_text(self.header.src)),
-            "dst" => Some(ether_text(self.header.dst)),
-            "ethertype" | "etht" => Some(self.header.ethertype.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "src" => self.header.src = written(value, parse::ether)?,
-            "dst" => self.header.dst = written(value, parse::ether)?,
-            "ethertype" | "etht" => self.header.ethertype = written(value, parse::u16)?,
-            _ => return no_such_handler(handler),
-        }
-        if let [front, back, ..] = cells {
-            (*front, *back) = (self.header.front(), self.header.back());
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(&mut self.header, EtherHeader::HANDLERS)
     }
 }
 

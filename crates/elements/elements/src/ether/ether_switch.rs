@@ -8,8 +8,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope};
 use element::element::Element;
-use element::handler::{Handler, Merge};
-use element::value::{ether_text, no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{ether_text, set};
 use element::vector::Batch;
 use element::work::Work;
 use ir::LIST_CAPACITY;
@@ -163,36 +163,28 @@ impl Element for EtherSwitch {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler { merge: Merge::First, ..Handler::read("table") },
-                Handler::read_write("timeout"),
-                Copier::HANDLER,
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "table" => {
-                let lans = self.lock();
-                let mut lines: Vec<([u8; 6], usize)> =
-                    lans.seen.iter().map(|(address, seen)| (*address, seen.port)).collect();
-                lines.sort_unstable();
-                let line = |(address, port): ([u8; 6], usize)| format!("{} {port}", ether_text(address));
-                Some(lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
-            }
-            "timeout" => Some((self.lock().timeout_ns as f64 / 1e9).to_string()),
-            _ => self.copier.read(handler),
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "timeout" => self.lock().timeout_ns = written(value, parse::seconds_ns)?,
-            _ => return no_such_handler(handler),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+impl EtherSwitch {
+    fn table(&self, _cells: &[u64]) -> Option<String> {
+        let lans = self.lock();
+        let mut lines: Vec<([u8; 6], usize)> =
+            lans.seen.iter().map(|(address, seen)| (*address, seen.port)).collect();
+        lines.sort_unstable();
+        let line = |(address, port): ([u8; 6], usize)| format!("{} {port}", ether_text(address));
+        Some(lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+const HANDLERS: &[Row<EtherSwitch>] = &[
+    Row::read("table", EtherSwitch::table),
+    Row::read_write(
+        "timeout",
+        |switch, _| Some((switch.lock().timeout_ns as f64 / 1e9).to_string()),
+        |switch, value, _| set(&mut switch.lock().timeout_ns, value, parse::seconds_ns),
+    ),
+    Row::sum("copy_failures", |switch, _| Some(switch.copier.failures().to_string())),
+];

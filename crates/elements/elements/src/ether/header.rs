@@ -1,5 +1,8 @@
 //! The Ethernet header as two numbers, so that a program writes it by two stores.
 
+use click::config::parse;
+use element::handler::Row;
+use element::value::{ether_text, set, set_cell, written};
 use ir::program::Value;
 use ir::{Builder, Inst};
 use packet::access::Access;
@@ -65,6 +68,54 @@ impl EtherHeader {
         packet.net = packet.data() + HEADER_BYTES as u16;
         PacketBytesMut::new(packet).copy_in(0, &self.bytes())
     }
+}
+
+impl EtherHeader {
+    /// Puts what a handler changed into the program's cells: [`EtherHeader::front`] and [`EtherHeader::back`].
+    fn store(self, cells: &mut [u64]) -> Result<(), String> {
+        if let [front, back, ..] = cells {
+            (*front, *back) = (self.front(), self.back());
+        }
+        Ok(())
+    }
+
+    fn set_type(&mut self, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        set(&mut self.ethertype, value, parse::u16)?;
+        self.store(cells)
+    }
+
+    /// The addresses, as handlers of elements that have a header.
+    pub(super) const ADDRESSES: &[Row<EtherHeader>] = Self::HANDLERS.split_at(2).0;
+    /// The addresses, and the type by both its names.
+    pub(super) const HANDLERS: &[Row<EtherHeader>] = &[
+        Row::read_write(
+            "src",
+            |header, _| Some(ether_text(header.src)),
+            |header, value, cells| {
+                set(&mut header.src, value, parse::ether)?;
+                header.store(cells)
+            },
+        ),
+        Row::read_write(
+            "dst",
+            |header, _| Some(ether_text(header.dst)),
+            |header, value, cells| {
+                set(&mut header.dst, value, parse::ether)?;
+                header.store(cells)
+            },
+        ),
+        Row::read_write("ethertype", |header, _| Some(header.ethertype.to_string()), EtherHeader::set_type),
+        Row::read_write("etht", |header, _| Some(header.ethertype.to_string()), EtherHeader::set_type),
+    ];
+}
+
+/// The handler of an element that has an address in its program's first cell.
+pub(super) const fn address<T>(name: &'static str) -> Row<T> {
+    Row::read_write(
+        name,
+        |_, cells| Some(ether_text(from_number(*cells.first()?))),
+        |_, value, cells| set_cell(cells, 0, to_number(written(value, parse::ether)?)),
+    )
 }
 
 /// Puts a header before the packet, in a program that has shown the headroom to be free.

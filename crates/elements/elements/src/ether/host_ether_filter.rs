@@ -1,12 +1,11 @@
 //! `HostEtherFilter`: drops frames for others.
 
-use super::header::{from_number, to_number};
+use super::header::{self, to_number};
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{ether_text, no_such_handler, written};
+use element::handler::{Handlers, Row};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -95,17 +94,9 @@ impl Element for HostEtherFilter {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("ether")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        (handler == "ether").then(|| cells.first().map(|cell| ether_text(from_number(*cell))))?
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "ether") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
-        *cell = to_number(written(value, parse::ether)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<HostEtherFilter>] = &[header::address("ether")];

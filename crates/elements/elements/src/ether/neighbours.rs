@@ -307,27 +307,19 @@ impl Neighbours {
         entries.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// The handlers that tables and queriers have in common.
-    pub(super) fn read(&self, handler: &str, now_ns: u64) -> Option<String> {
-        match handler {
-            "table" => Some(self.text(now_ns)),
-            "count" => Some(self.lock().entries.len().to_string()),
-            "length" => Some(self.waiting.load(Relaxed).to_string()),
-            _ => None,
-        }
+    /// How many entries there are.
+    pub(super) fn count(&self) -> usize {
+        self.lock().entries.len()
     }
 
-    /// The same; `None` for other handlers.
-    pub(super) fn write(&self, handler: &str, value: &str, now_ns: u64) -> Option<Result<(), String>> {
-        match handler {
-            "insert" => Some(mapping(value).map(|(ip, mac)| self.insert(ip, mac, now_ns))),
-            "delete" => Some(written(value, parse::ip4).map(|ip| self.delete(ip.into(), now_ns))),
-            "clear" => {
-                self.clear();
-                Some(Ok(()))
-            }
-            _ => None,
-        }
+    /// Notes `IP ETH`, as it was written to a handler.
+    pub(super) fn insert_written(&self, value: &str, now_ns: u64) -> Result<(), String> {
+        mapping(value).map(|(ip, mac)| self.insert(ip, mac, now_ns))
+    }
+
+    /// Forgets `IP`, as it was written to a handler.
+    pub(super) fn delete_written(&self, value: &str, now_ns: u64) -> Result<(), String> {
+        written(value, parse::ip4).map(|ip| self.delete(ip.into(), now_ns))
     }
 }
 

@@ -1,13 +1,12 @@
 //! `StoreEtherAddress`: writes an address into packets.
 
-use super::header::{from_number, to_number};
+use super::header::{self, to_number};
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{ether_text, no_such_handler, written};
+use element::handler::{Handlers, Row};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -96,17 +95,9 @@ impl Element for StoreEtherAddress {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("addr")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        (handler == "addr").then(|| cells.first().map(|cell| ether_text(from_number(*cell))))?
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "addr") = (cells.first_mut(), handler) else { return no_such_handler(handler) };
-        *cell = to_number(written(value, parse::ether)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<StoreEtherAddress>] = &[header::address("addr")];

@@ -5,8 +5,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{set, written};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -173,52 +173,71 @@ impl Element for VlanEncap {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read_write("vlan_tci"),
-                Handler::read_write("vlan_id"),
-                Handler::read_write("vlan_pcp"),
-                Handler::read_write("native_vlan"),
-                Handler::read_write("ethertype"),
-            ]
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
+}
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        let tci = self.tci.unwrap_or(0);
-        match handler {
-            "vlan_tci" => Some(self.tci.map_or_else(|| "ANNO".to_string(), |tci| tci.to_string())),
-            "vlan_id" => Some((tci & 0xfff).to_string()),
-            "vlan_pcp" => Some((tci >> 13).to_string()),
-            "native_vlan" => Some(self.native.map_or_else(|| "-1".to_string(), |native| native.to_string())),
-            "ethertype" => Some(self.ethertype.to_string()),
-            _ => None,
-        }
-    }
+/// A tag with another identifier.
+pub(super) fn with_id(tci: u16, value: &str) -> Result<u16, String> {
+    Ok(tci & !0xfff | written(value, parse::int_in(0..=0xfff))? as u16)
+}
 
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        match (handler, self.tci) {
-            ("native_vlan", _) => self.native = native_vlan(written(value, parse::int_in(-1..=0xfff))?),
-            ("ethertype", _) => self.ethertype = written(value, parse::u16)?,
-            ("vlan_tci" | "vlan_id" | "vlan_pcp", None) => {
-                return Err("the tag comes from the annotation".into());
-            }
-            ("vlan_tci", _) => self.tci = Some(written(value, parse::u16)?),
-            ("vlan_id", Some(tci)) => {
-                let id = written(value, parse::int_in(0..=0xfff))? as u16;
-                self.tci = Some(tci & !0xfff | id);
-            }
-            ("vlan_pcp", Some(tci)) => {
-                let pcp = written(value, parse::int_in(0..=7))? as u16;
-                self.tci = Some(tci & 0x1fff | pcp << 13);
-            }
-            _ => return no_such_handler(handler),
-        }
+/// A tag with another priority.
+pub(super) fn with_pcp(tci: u16, value: &str) -> Result<u16, String> {
+    Ok(tci & 0x1fff | (written(value, parse::int_in(0..=7))? as u16) << 13)
+}
+
+impl VlanEncap {
+    /// Puts what a handler changed into the program's cells.
+    fn store(&self, cells: &mut [u64]) -> Result<(), String> {
         cells.iter_mut().zip(self.cells()).for_each(|(cell, value)| *cell = value);
         Ok(())
     }
+
+    fn set_tci(
+        &mut self,
+        cells: &mut [u64],
+        new: impl FnOnce(u16) -> Result<u16, String>,
+    ) -> Result<(), String> {
+        self.tci = Some(new(self.tci.ok_or("the tag comes from the annotation")?)?);
+        self.store(cells)
+    }
 }
+
+const HANDLERS: &[Row<VlanEncap>] = &[
+    Row::read_write(
+        "vlan_tci",
+        |encap, _| Some(encap.tci.map_or_else(|| "ANNO".to_string(), |tci| tci.to_string())),
+        |encap, value, cells| encap.set_tci(cells, |_| written(value, parse::u16)),
+    ),
+    Row::read_write(
+        "vlan_id",
+        |encap, _| Some((encap.tci.unwrap_or(0) & 0xfff).to_string()),
+        |encap, value, cells| encap.set_tci(cells, |tci| with_id(tci, value)),
+    ),
+    Row::read_write(
+        "vlan_pcp",
+        |encap, _| Some((encap.tci.unwrap_or(0) >> 13).to_string()),
+        |encap, value, cells| encap.set_tci(cells, |tci| with_pcp(tci, value)),
+    ),
+    Row::read_write(
+        "native_vlan",
+        |encap, _| Some(encap.native.map_or_else(|| "-1".to_string(), |native| native.to_string())),
+        |encap, value, cells| {
+            encap.native = native_vlan(written(value, parse::int_in(-1..=0xfff))?);
+            encap.store(cells)
+        },
+    ),
+    Row::read_write(
+        "ethertype",
+        |encap, _| Some(encap.ethertype.to_string()),
+        |encap, value, cells| {
+            set(&mut encap.ethertype, value, parse::u16)?;
+            encap.store(cells)
+        },
+    ),
+];
 
 struct VlanDecap {
     anno: bool,

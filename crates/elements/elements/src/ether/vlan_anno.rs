@@ -1,11 +1,12 @@
 //! `SetVLANAnno`: sets the VLAN annotation.
 
+use super::vlan::{with_id, with_pcp};
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{cell_text, set_cell, written};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
 use packet::anno;
@@ -55,34 +56,31 @@ impl Element for SetVlanAnno {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read_write("vlan_tci"),
-                Handler::read_write("vlan_id"),
-                Handler::read_write("vlan_pcp"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        let tci = cells.first()?;
-        match handler {
-            "vlan_tci" => Some(tci.to_string()),
-            "vlan_id" => Some((tci & 0xfff).to_string()),
-            "vlan_pcp" => Some((tci >> 13).to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let Some(cell) = cells.first_mut() else { return no_such_handler(handler) };
-        *cell = match handler {
-            "vlan_tci" => u64::from(written(value, parse::u16)?),
-            "vlan_id" => *cell & !0xfff | written(value, parse::int_in(0..=0xfff))? as u64,
-            "vlan_pcp" => *cell & 0x1fff | (written(value, parse::int_in(0..=7))? as u64) << 13,
-            _ => return no_such_handler(handler),
-        };
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+/// Changes the tag in the program's cell.
+fn change(cells: &mut [u64], new: impl FnOnce(u16) -> Result<u16, String>) -> Result<(), String> {
+    let tci = *cells.first().unwrap_or(&0) as u16;
+    set_cell(cells, 0, new(tci)?)
+}
+
+const HANDLERS: &[Row<SetVlanAnno>] = &[
+    Row::read_write(
+        "vlan_tci",
+        |_, cells| cell_text(cells, 0),
+        |_, value, cells| set_cell(cells, 0, written(value, parse::u16)?),
+    ),
+    Row::read_write(
+        "vlan_id",
+        |_, cells| Some((cells.first()? & 0xfff).to_string()),
+        |_, value, cells| change(cells, |tci| with_id(tci, value)),
+    ),
+    Row::read_write(
+        "vlan_pcp",
+        |_, cells| Some((cells.first()? >> 13).to_string()),
+        |_, value, cells| change(cells, |tci| with_pcp(tci, value)),
+    ),
+];

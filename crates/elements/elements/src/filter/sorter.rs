@@ -5,7 +5,7 @@ use super::expr::Expr;
 use super::plan::Plan;
 use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use ir::verify::VerifyError;
 use ir::{Table, Verified};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -67,11 +67,9 @@ impl Element for Sorter {
         self.plan.first_match()
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read("program")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == "program").then(|| self.plan.describe())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Sorter>] = &[Row::read("program", |sorter, _| Some(sorter.plan.describe()))];

@@ -6,7 +6,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::steering::{Owners, Spread};
 use element::vector::Vector;
 use element::work::Work;
@@ -206,35 +206,8 @@ impl Element for FromDevice {
         Progress::Worked
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::sum("count"),
-                Handler::sum("byte_count"),
-                Handler::read("encap"),
-                Handler::read_write("active"),
-                Handler::write("reset_counts"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "count" => Some(self.count.to_string()),
-            "byte_count" => Some(self.byte_count.to_string()),
-            "encap" => Some(link_type::name(self.port.info().link_type)),
-            "active" => Some(self.active.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "reset_counts" => (self.count, self.byte_count) = (0, 0),
-            "active" => self.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?,
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -245,3 +218,21 @@ impl Element for FromDevice {
         Some((self.port.name().to_string(), self.port.stats()))
     }
 }
+
+const HANDLERS: &[Row<FromDevice>] = &[
+    Row::sum("count", |device, _| Some(device.count.to_string())),
+    Row::sum("byte_count", |device, _| Some(device.byte_count.to_string())),
+    Row::read("encap", |device, _| Some(link_type::name(device.port.info().link_type))),
+    Row::read_write(
+        "active",
+        |device, _| Some(device.active.to_string()),
+        |device, value, _| {
+            device.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?;
+            Ok(())
+        },
+    ),
+    Row::write("reset_counts", |device, _, _| {
+        (device.count, device.byte_count) = (0, 0);
+        Ok(())
+    }),
+];

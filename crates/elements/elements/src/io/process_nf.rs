@@ -5,7 +5,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::nf::{Backs, Fate, NfLink};
 use element::vector::{Batch, Vector};
 use element::work::Work;
@@ -446,31 +446,8 @@ impl Element for ProcessNf {
         !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const HANDLERS: &[Handler] = &[
-            Handler::concat("state"),
-            Handler::sum("restarts"),
-            Handler::concat("pid"),
-            Handler::read("kind"),
-            Handler::named("drops"),
-            Handler::named("counters"),
-            Handler::named("bad-claims"),
-            Handler::named("neighbours"),
-            Handler::sum("bypassed"),
-            Handler::sum("passed"),
-            Handler::sum("copied"),
-            Handler::sum("missed"),
-        ];
-        HANDLERS
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "bypassed" => Some(self.bypassed.to_string()),
-            "passed" => Some(self.passed.to_string()),
-            "missed" => Some(self.missed.to_string()),
-            other => self.link.status(other),
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -479,3 +456,18 @@ impl Element for ProcessNf {
         findings
     }
 }
+
+const HANDLERS: &[Row<ProcessNf>] = &[
+    Row::concat("state", |nf, _| nf.link.status("state")),
+    Row::sum("restarts", |nf, _| nf.link.status("restarts")),
+    Row::concat("pid", |nf, _| nf.link.status("pid")),
+    Row::read("kind", |nf, _| nf.link.status("kind")),
+    Row::named("drops", |nf, _| nf.link.status("drops")),
+    Row::named("counters", |nf, _| nf.link.status("counters")),
+    Row::named("bad-claims", |nf, _| nf.link.status("bad-claims")),
+    Row::named("neighbours", |nf, _| nf.link.status("neighbours")),
+    Row::sum("bypassed", |nf, _| Some(nf.bypassed.to_string())),
+    Row::sum("passed", |nf, _| Some(nf.passed.to_string())),
+    Row::sum("copied", |nf, _| nf.link.status("copied")),
+    Row::sum("missed", |nf, _| Some(nf.missed.to_string())),
+];

@@ -6,7 +6,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use port::{Port, PortStats};
@@ -162,24 +162,8 @@ impl Element for ToDevice {
         let _ = self.port.flush();
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::sum("count"), Handler::sum("byte_count"), Handler::write("reset_counts")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "count" => Some(self.count.to_string()),
-            "byte_count" => Some(self.byte_count.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "reset_counts" => (self.count, self.byte_count) = (0, 0),
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -193,3 +177,12 @@ impl Element for ToDevice {
         Some((self.port.name().to_string(), self.port.stats()))
     }
 }
+
+const HANDLERS: &[Row<ToDevice>] = &[
+    Row::sum("count", |device, _| Some(device.count.to_string())),
+    Row::sum("byte_count", |device, _| Some(device.byte_count.to_string())),
+    Row::write("reset_counts", |device, _, _| {
+        (device.count, device.byte_count) = (0, 0);
+        Ok(())
+    }),
+];

@@ -4,7 +4,7 @@ use super::complaint::{Complaints, Reason};
 use super::header::{from_network, transport_offset};
 use element::class::{Class, StateScope};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
 use packet::Access;
@@ -102,11 +102,7 @@ impl Element for CheckIcmp {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
+    fn handlers(&mut self) -> Handlers<'_> {
         self.complaints.handlers()
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        self.complaints.read(handler, cells)
     }
 }

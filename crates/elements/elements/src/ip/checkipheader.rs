@@ -6,7 +6,7 @@ use click::config::{Args, Ip4Prefix, parse};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::{BinOp, BlockId};
@@ -256,11 +256,7 @@ impl Element for CheckIpHeader {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
+    fn handlers(&mut self) -> Handlers<'_> {
         self.complaints.handlers()
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        self.complaints.read(handler, cells)
     }
 }

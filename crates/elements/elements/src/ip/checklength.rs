@@ -1,11 +1,11 @@
 //! `CheckLength`: sorts out long packets.
 
-use super::value;
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::{cell_text, set_cell, written};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -64,19 +64,13 @@ impl Element for CheckLength {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("length")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        (handler == "length").then(|| cells.first().map(u64::to_string))?
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "length") = (cells.first_mut(), handler) else {
-            return Err(format!("there is no write handler `{handler}`"));
-        };
-        *cell = u64::from(value::read(value, parse::u32)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<CheckLength>] = &[Row::read_write(
+    "length",
+    |_, cells| cell_text(cells, 0),
+    |_, value, cells| set_cell(cells, 0, written(value, parse::u32)?),
+)];

@@ -5,7 +5,7 @@ use super::header::{from_network, transport_offset};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -138,12 +138,8 @@ impl Element for CheckTcp {
         debug_assert!(told, "slow path {path}");
     }
 
-    fn handlers(&self) -> &'static [Handler] {
+    fn handlers(&mut self) -> Handlers<'_> {
         self.complaints.handlers()
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        self.complaints.read(handler, cells)
     }
 }
 
@@ -221,11 +217,7 @@ impl Element for CheckUdp {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
+    fn handlers(&mut self) -> Handlers<'_> {
         self.complaints.handlers()
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        self.complaints.read(handler, cells)
     }
 }

@@ -5,7 +5,7 @@
 //! an element's own ([`element::Element::reasons`]), in the same order.
 
 use click::config::{Args, parse};
-use element::handler::{Handler, Merge};
+use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BlockId;
@@ -34,11 +34,6 @@ pub struct Complaints {
     /// Bad packets that the element's own code found, by reason: its program cannot count them.
     pub found: Vec<u64>,
 }
-
-/// The handler that every element with complaints has.
-const DROPS: Handler = Handler::sum("drops");
-/// The one that `DETAILS` adds.
-const DETAILS: Handler = Handler { merge: Merge::Concat, ..Handler::read("drop_details") };
 
 /// Blocks for bad packets, by reason.
 pub struct BadBlocks(Vec<BlockId>);
@@ -115,27 +110,27 @@ impl Complaints {
     }
 
     /// The handlers.
-    pub fn handlers(&self) -> &'static [Handler] {
-        const PLAIN: &[Handler] = &[DROPS];
-        const DETAILED: &[Handler] = &[DROPS, self::DETAILS];
-        if self.details { DETAILED } else { PLAIN }
+    pub fn handlers(&mut self) -> Handlers<'_> {
+        let rows = if self.details { DETAILED } else { PLAIN };
+        Handlers::of(self, rows)
     }
 
-    /// The value of a handler.
-    pub fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
+    /// Bad packets, by reason.
+    fn counts(&self, cells: &[u64]) -> impl Iterator<Item = u64> {
         // An opaque element has no cells.
-        let cell = |reason: usize| cells.get(reason).copied().unwrap_or(0);
-        let counts: Vec<u64> =
-            self.found.iter().enumerate().map(|(reason, found)| found + cell(reason)).collect();
-        match handler {
-            "drops" => Some(counts.iter().sum::<u64>().to_string()),
-            "drop_details" if self.details => {
-                let lines = counts.iter().zip(self.reasons);
-                let lines: Vec<String> =
-                    lines.map(|(count, reason)| format!("{count}\t{}", reason.text)).collect();
-                Some(lines.join("\n"))
-            }
-            _ => None,
-        }
+        let cells = cells.iter().copied().chain(std::iter::repeat(0));
+        self.found.iter().zip(cells).map(|(found, counted)| found + counted)
+    }
+
+    fn details(&self, cells: &[u64]) -> Option<String> {
+        let lines = self.counts(cells).zip(self.reasons);
+        let lines: Vec<String> = lines.map(|(count, reason)| format!("{count}\t{}", reason.text)).collect();
+        Some(lines.join("\n"))
     }
 }
+
+/// The handler that every element with complaints has.
+const PLAIN: &[Row<Complaints>] =
+    &[Row::sum("drops", |complaints, cells| Some(complaints.counts(cells).sum::<u64>().to_string()))];
+/// With the one that `DETAILS` adds.
+const DETAILED: &[Row<Complaints>] = &[PLAIN[0], Row::concat("drop_details", Complaints::details)];

@@ -4,7 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::{cell_text, set_cell, written};
 use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -87,23 +88,16 @@ impl Element for DecIpTtl {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::sum("drops"), Handler::read_write("active")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        match handler {
-            "drops" => cells.get(usize::from(DROPS)).map(u64::to_string),
-            "active" => cells.get(usize::from(ACTIVE)).map(|active| (*active != 0).to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "active") = (cells.get_mut(usize::from(ACTIVE)), handler) else {
-            return Err(format!("there is no write handler `{handler}`"));
-        };
-        *cell = u64::from(super::value::boolean(value)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<DecIpTtl>] = &[
+    Row::sum("drops", |_, cells| cell_text(cells, DROPS)),
+    Row::read_write(
+        "active",
+        |_, cells| cells.get(usize::from(ACTIVE)).map(|active| (*active != 0).to_string()),
+        |_, value, cells| set_cell(cells, ACTIVE, written(value, parse::bool)?),
+    ),
+];

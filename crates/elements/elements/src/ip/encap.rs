@@ -6,7 +6,8 @@ use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::{set, set_cell, written};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -201,6 +202,14 @@ impl Encap {
         u64::from(self.ttl) << 8 | u64::from(self.protocol)
     }
 
+    fn dst_text(&self) -> String {
+        match self.dst {
+            Destination::Address(address) => value::show_address(address.into()),
+            Destination::Annotation if self.udp.is_some() => "0.0.0.0".to_string(),
+            Destination::Annotation => "DST_ANNO".to_string(),
+        }
+    }
+
     /// Does what the program does, for a packet whose bytes have to be moved first.
     fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
         let bytes = self.header_bytes();
@@ -328,60 +337,54 @@ impl Element for Encap {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const IP: &[Handler] = &[Handler::read_write("src"), Handler::read_write("dst")];
-        const UDP: &[Handler] = &[IP[0], IP[1], Handler::read_write("sport"), Handler::read_write("dport")];
-        if self.udp.is_some() { UDP } else { IP }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        Some(match (handler, self.udp) {
-            ("src", _) => value::show_address(u64::from(self.src)),
-            ("dst", udp) => match self.dst {
-                Destination::Address(address) => value::show_address(u64::from(address)),
-                Destination::Annotation if udp.is_some() => "0.0.0.0".to_string(),
-                Destination::Annotation => "DST_ANNO".to_string(),
-            },
-            ("sport", Some(udp)) => udp.sport.to_string(),
-            ("dport", Some(udp)) => udp.dport.to_string(),
-            _ => return None,
-        })
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let mut set = |cell: u16, value: u64| {
-            if let Some(cell) = cells.get_mut(usize::from(cell)) {
-                *cell = value;
-            }
-        };
-        match (handler, &mut self.udp) {
-            ("src", _) => {
-                self.src = value::address(value)?;
-                set(SRC, u64::from(self.src));
-            }
-            ("dst", _) => {
-                self.dst = value::read(value, destination)?;
-                match self.dst {
-                    Destination::Address(address) => {
-                        set(DST, u64::from(address));
-                        set(FROM_ANNO, 0);
-                    }
-                    Destination::Annotation => set(FROM_ANNO, 1),
-                }
-            }
-            ("sport", Some(udp)) => {
-                udp.sport = value::read(value, parse::udp_port)?;
-                set(SPORT, u64::from(udp.sport));
-            }
-            ("dport", Some(udp)) => {
-                udp.dport = value::read(value, parse::udp_port)?;
-                set(DPORT, u64::from(udp.dport));
-            }
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        let rows = if self.udp.is_some() { UDP_HANDLERS } else { IP_HANDLERS };
+        Handlers::of(self, rows)
     }
 }
+
+/// A new port, in its cell, too.
+fn set_port(value: &str, cells: &mut [u64], cell: u16, port: Option<&mut u16>) -> Result<(), String> {
+    let new = written(value, parse::udp_port)?;
+    port.into_iter().for_each(|port| *port = new);
+    set_cell(cells, cell, new)
+}
+
+const IP_HANDLERS: &[Row<Encap>] = &[
+    Row::read_write(
+        "src",
+        |encap, _| Some(value::show_address(encap.src.into())),
+        |encap, value, cells| {
+            set(&mut encap.src, value, value::address)?;
+            set_cell(cells, SRC, encap.src)
+        },
+    ),
+    Row::read_write(
+        "dst",
+        |encap, _| Some(encap.dst_text()),
+        |encap, value, cells| {
+            set(&mut encap.dst, value, destination)?;
+            if let Destination::Address(address) = encap.dst {
+                set_cell(cells, DST, address)?;
+            }
+            set_cell(cells, FROM_ANNO, encap.dst == Destination::Annotation)
+        },
+    ),
+];
+const UDP_HANDLERS: &[Row<Encap>] = &[
+    IP_HANDLERS[0],
+    IP_HANDLERS[1],
+    Row::read_write(
+        "sport",
+        |encap, _| Some(encap.udp?.sport.to_string()),
+        |encap, value, cells| set_port(value, cells, SPORT, encap.udp.as_mut().map(|udp| &mut udp.sport)),
+    ),
+    Row::read_write(
+        "dport",
+        |encap, _| Some(encap.udp?.dport.to_string()),
+        |encap, value, cells| set_port(value, cells, DPORT, encap.udp.as_mut().map(|udp| &mut udp.dport)),
+    ),
+];
 
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,13 @@
 
 use super::header::from_network;
 use super::icmpname;
-use super::value;
+use super::value::address;
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::set;
 use element::vector::Batch;
 use element::work::Work;
 use packet::anno::{self, ANNO_BYTES, Anno};
@@ -305,26 +306,25 @@ impl Element for IcmpError {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("src"), Handler::read_write("mtu"), Handler::read_write("pmtu")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        Some(match handler {
-            "src" => Ipv4Addr::from(self.src).to_string(),
-            "mtu" => self.mtu.to_string(),
-            "pmtu" => self.pmtu.to_string(),
-            _ => return None,
-        })
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "src" => self.src = value::address(value)?,
-            "mtu" => self.mtu = value::read(value, parse::u32)?,
-            "pmtu" => self.pmtu = value::read(value, parse::u16)?,
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<IcmpError>] = &[
+    Row::read_write(
+        "src",
+        |error, _| Some(Ipv4Addr::from(error.src).to_string()),
+        |error, value, _| set(&mut error.src, value, address),
+    ),
+    Row::read_write(
+        "mtu",
+        |error, _| Some(error.mtu.to_string()),
+        |error, value, _| set(&mut error.mtu, value, parse::u32),
+    ),
+    Row::read_write(
+        "pmtu",
+        |error, _| Some(error.pmtu.to_string()),
+        |error, value, _| set(&mut error.pmtu, value, parse::u16),
+    ),
+];

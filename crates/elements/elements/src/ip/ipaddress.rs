@@ -6,7 +6,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::{set_cell, written};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
 use packet::anno::{self, Anno};
@@ -118,19 +119,13 @@ impl Element for Set {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read_write("addr")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        (handler == "addr").then(|| cells.first().map(|address| value::show_address(*address)))?
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "addr") = (cells.first_mut(), handler) else {
-            return Err(format!("there is no write handler `{handler}`"));
-        };
-        *cell = u64::from(value::address(value)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<Set>] = &[Row::read_write(
+    "addr",
+    |_, cells| cells.first().map(|address| value::show_address(*address)),
+    |_, value, cells| set_cell(cells, 0, written(value, value::address)?),
+)];

@@ -5,7 +5,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -258,15 +258,12 @@ impl Element for IpFragmenter {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::sum("drops"), Handler::sum("fragments")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "drops" => Some(self.drops.to_string()),
-            "fragments" => Some(self.fragments.to_string()),
-            _ => None,
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<IpFragmenter>] = &[
+    Row::sum("drops", |fragmenter, _| Some(fragmenter.drops.to_string())),
+    Row::sum("fragments", |fragmenter, _| Some(fragmenter.fragments.to_string())),
+];

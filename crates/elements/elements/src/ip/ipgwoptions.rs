@@ -5,7 +5,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Shape;
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -220,11 +220,9 @@ impl Element for GatewayOptions {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::sum("drops")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == "drops").then(|| self.drops.to_string())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<GatewayOptions>] = &[Row::sum("drops", |options, _| Some(options.drops.to_string()))];

@@ -13,7 +13,7 @@ use datagram::{Datagram, Fragment, Key};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::{Handler, Merge};
+use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::BinOp;
@@ -264,14 +264,13 @@ impl Element for IpReassembler {
         self.used_bytes = 0;
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler { merge: Merge::Concat, ..Handler::read("dump") }] }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
+}
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        if handler != "dump" {
-            return None;
-        }
+impl IpReassembler {
+    fn dump(&self, _cells: &[u64]) -> Option<String> {
         let mut text = format!(
             "frags seen total:    {}\ngood reassemblies:   {}\nfailed reassemblies: {}\n\
              bad fragments seen:  {}\ncached chunk data:",
@@ -287,3 +286,5 @@ impl Element for IpReassembler {
         Some(text)
     }
 }
+
+const HANDLERS: &[Row<IpReassembler>] = &[Row::concat("dump", IpReassembler::dump)];

@@ -1,12 +1,12 @@
 //! `SetAnnoByte`: sets a byte of the annotations.
 
 use super::argument::annotation;
-use super::value;
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::{cell_text, set_cell, written};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
 use packet::anno::Anno;
@@ -58,23 +58,16 @@ impl Element for SetAnnoByte {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read("anno"), Handler::read_write("value")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        match handler {
-            "anno" => Some(self.anno.offset.to_string()),
-            "value" => cells.first().map(u64::to_string),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        let (Some(cell), "value") = (cells.first_mut(), handler) else {
-            return Err(format!("there is no write handler `{handler}`"));
-        };
-        *cell = u64::from(value::read(value, parse::u8)?);
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<SetAnnoByte>] = &[
+    Row::read("anno", |set, _| Some(set.anno.offset.to_string())),
+    Row::read_write(
+        "value",
+        |_, cells| cell_text(cells, 0),
+        |_, value, cells| set_cell(cells, 0, written(value, parse::u8)?),
+    ),
+];

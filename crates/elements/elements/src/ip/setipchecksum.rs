@@ -3,7 +3,8 @@
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::cell_text;
 use ir::program::{BinOp, BlockId};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -100,11 +101,9 @@ impl Element for SetIpChecksum {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::sum("drops")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        (handler == "drops").then(|| cells.first().map(u64::to_string))?
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<SetIpChecksum>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

@@ -1,12 +1,12 @@
 //! `SetIPDSCP`, `SetIPECN`, `MarkIPCE`: the second byte of the IP header.
 
-use super::value;
 use click::config::{Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::{cell_text, set_cell, written};
 use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
@@ -80,7 +80,7 @@ struct Setter {
     class: &'static str,
     argument: &'static str,
     handler: &'static str,
-    handlers: &'static [Handler],
+    handlers: &'static [Row<Set>],
     /// Bits of the byte that stay.
     keep: u64,
     shift: u64,
@@ -91,7 +91,7 @@ static SET_DSCP: Setter = Setter {
     class: "SetIPDSCP",
     argument: "DSCP",
     handler: "dscp",
-    handlers: &[Handler::read_write("dscp")],
+    handlers: &[row("dscp")],
     keep: 3,
     shift: 2,
     parse: |text, names| parse::int_in(0..=63)(text, names).map(|dscp| dscp as u8),
@@ -101,7 +101,7 @@ static SET_ECN: Setter = Setter {
     class: "SetIPECN",
     argument: "ECN",
     handler: "ecn",
-    handlers: &[Handler::read_write("ecn")],
+    handlers: &[row("ecn")],
     keep: 0xfc,
     shift: 0,
     parse: ecn,
@@ -160,22 +160,21 @@ impl Element for Set {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        self.setter.handlers
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, self.setter.handlers)
     }
+}
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == self.setter.handler).then(|| self.text.clone())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        match cells.first_mut().filter(|_| handler == self.setter.handler) {
-            Some(cell) => *cell = u64::from(value::read(value, self.setter.parse)?) << self.setter.shift,
-            None => return Err(format!("there is no write handler `{handler}`")),
-        }
+impl Set {
+    fn set(&mut self, value: &str, cells: &mut [u64]) -> Result<(), String> {
+        set_cell(cells, 0, u64::from(written(value, self.setter.parse)?) << self.setter.shift)?;
         self.text = value.trim().to_string();
         Ok(())
     }
+}
+
+const fn row(name: &'static str) -> Row<Set> {
+    Row::read_write(name, |set, _| Some(set.text.clone()), Set::set)
 }
 
 struct MarkIpCe {
@@ -213,11 +212,9 @@ impl Element for MarkIpCe {
         Some(f.finish())
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::sum("drops")] }
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        (handler == "drops").then(|| cells.first().map(u64::to_string))?
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+const HANDLERS: &[Row<MarkIpCe>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

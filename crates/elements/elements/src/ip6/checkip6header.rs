@@ -7,7 +7,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
 use ir::program::{BinOp, BlockId};
@@ -146,11 +146,7 @@ impl Element for CheckIp6Header {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
+    fn handlers(&mut self) -> Handlers<'_> {
         self.complaints.handlers()
-    }
-
-    fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
-        self.complaints.read(handler, cells)
     }
 }

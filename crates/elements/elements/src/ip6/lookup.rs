@@ -3,11 +3,11 @@
 use super::address;
 use super::line::{self, Network};
 use super::table::{HIGH, LOW, PORT, RECORD_BYTES, Routes};
-use crate::ip::value;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::written;
 use ir::program::BinOp;
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Table, Term, Verified};
@@ -77,7 +77,7 @@ fn show((address, len): Network) -> String {
 
 impl Lookup {
     fn add(&mut self, text: &str) -> Result<(), String> {
-        let (network, hop) = value::read(text, line::route(self.outputs))?;
+        let (network, hop) = written(text, line::route(self.outputs))?;
         if self.routes.exact(network).is_some() {
             return Err(format!("there is a route for {}", show(network)));
         }
@@ -85,7 +85,7 @@ impl Lookup {
     }
 
     fn remove(&mut self, text: &str) -> Result<(), String> {
-        let network = value::read(text, line::network)?;
+        let network = written(text, line::network)?;
         match self.routes.remove(network) {
             Some(_) => Ok(()),
             None => Err(format!("there is no route for {}", show(network))),
@@ -115,26 +115,26 @@ impl Element for Lookup {
         (index == 0).then_some(&mut self.routes as &mut dyn Table)
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::read("table"), Handler::write("add"), Handler::write("remove"), Handler::write("ctrl")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        (handler == "table").then(|| self.routes.dump())
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "add" => self.add(value),
-            "remove" => self.remove(value),
-            "ctrl" => value.lines().map(str::trim).filter(|line| !line.is_empty()).try_for_each(|line| {
-                match line.split_once(char::is_whitespace) {
-                    Some(("add", route)) => self.add(route),
-                    Some(("remove", prefix)) => self.remove(prefix),
-                    _ => Err("bad command, should be `add` or `remove`".to_string()),
-                }
-            }),
-            _ => Err(format!("there is no write handler `{handler}`")),
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+impl Lookup {
+    fn control(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        value.lines().map(str::trim).filter(|line| !line.is_empty()).try_for_each(|line| {
+            match line.split_once(char::is_whitespace) {
+                Some(("add", route)) => self.add(route),
+                Some(("remove", prefix)) => self.remove(prefix),
+                _ => Err("bad command, should be `add` or `remove`".to_string()),
+            }
+        })
+    }
+}
+
+const HANDLERS: &[Row<Lookup>] = &[
+    Row::read("table", |lookup, _| Some(lookup.routes.dump())),
+    Row::write("add", |lookup, route, _| lookup.add(route)),
+    Row::write("remove", |lookup, prefix, _| lookup.remove(prefix)),
+    Row::write("ctrl", Lookup::control),
+];

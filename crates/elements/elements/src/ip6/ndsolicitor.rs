@@ -6,7 +6,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::{Handler, Merge};
+use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
 use packet::MacAddr;
@@ -247,28 +247,27 @@ impl Element for Solicitor {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler { merge: Merge::Concat, ..Handler::read("table") }, Handler::concat("stats")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "table" => {
-                let mut lines: Vec<String> = self
-                    .neighbors
-                    .iter()
-                    .map(|(address, entry)| {
-                        let station = entry.station.unwrap_or(MacAddr([0; 6]));
-                        format!("{address} {} {station}", u8::from(entry.station.is_some()))
-                    })
-                    .collect();
-                lines.sort_unstable();
-                Some(lines.join("\n"))
-            }
-            "stats" => {
-                Some(format!("{} packets killed\n{} ND Solicitation Message sent", self.killed, self.queries))
-            }
-            _ => None,
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+impl Solicitor {
+    fn table(&self, _cells: &[u64]) -> Option<String> {
+        let lines = self.neighbors.iter().map(|(address, entry)| {
+            let station = entry.station.unwrap_or(MacAddr([0; 6]));
+            format!("{address} {} {station}", u8::from(entry.station.is_some()))
+        });
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort_unstable();
+        Some(lines.join("\n"))
+    }
+}
+
+const HANDLERS: &[Row<Solicitor>] = &[
+    Row::concat("table", Solicitor::table),
+    Row::concat("stats", |solicitor, _| {
+        let Solicitor { killed, queries, .. } = solicitor;
+        Some(format!("{killed} packets killed\n{queries} ND Solicitation Message sent"))
+    }),
+];

@@ -9,8 +9,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope};
 use element::element::Element;
-use element::handler::{Handler, Merge};
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Merge, Row};
+use element::value::written;
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use shm::Packet;
@@ -230,46 +230,40 @@ impl Element for Queue {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::sum("length"),
-                Handler { merge: Merge::Max, ..Handler::read("highwater_length") },
-                Handler::sum("drops"),
-                Handler::read_write("capacity"),
-                Handler::write("reset_counts"),
-                Handler::write("reset"),
-            ]
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
+}
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "length" => Some(self.length().to_string()),
-            "highwater_length" => Some(self.highwater.to_string()),
-            "drops" => Some(self.drops.to_string()),
-            "capacity" => Some(self.capacity.to_string()),
-            _ => None,
+impl Queue {
+    fn set_capacity(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        self.capacity = written(value, parse::int_in(0..=MOST))? as usize;
+        self.ring.reserve(self.capacity.saturating_sub(self.ring.len()));
+        // Those that no longer fit: the newest, or the oldest, as when one comes that does not.
+        let excess = self.length().saturating_sub(self.capacity);
+        if self.full == Full::DropNew {
+            self.ring.rotate_right(excess);
         }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "reset_counts" => (self.drops, self.highwater) = (0, self.length()),
-            "reset" => self.doomed = self.ring.len(),
-            "capacity" => {
-                self.capacity = written(value, parse::int_in(0..=MOST))? as usize;
-                self.ring.reserve(self.capacity.saturating_sub(self.ring.len()));
-                // Those that no longer fit: the newest, or the oldest, as when one comes that does not.
-                let excess = self.length().saturating_sub(self.capacity);
-                if self.full == Full::DropNew {
-                    self.ring.rotate_right(excess);
-                }
-                self.doomed += excess;
-            }
-            _ => return no_such_handler(handler),
-        }
+        self.doomed += excess;
         self.published.set(self.length());
         Ok(())
     }
+
+    fn reset(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        self.doomed = self.ring.len();
+        self.published.set(0);
+        Ok(())
+    }
 }
+
+const HANDLERS: &[Row<Queue>] = &[
+    Row::sum("length", |queue, _| Some(queue.length().to_string())),
+    Row::merged("highwater_length", Merge::Max, |queue, _| Some(queue.highwater.to_string())),
+    Row::sum("drops", |queue, _| Some(queue.drops.to_string())),
+    Row::read_write("capacity", |queue, _| Some(queue.capacity.to_string()), Queue::set_capacity),
+    Row::write("reset_counts", |queue, _, _| {
+        (queue.drops, queue.highwater) = (0, queue.length());
+        Ok(())
+    }),
+    Row::write("reset", Queue::reset),
+];

@@ -4,8 +4,8 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::{Element, Progress};
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::{set, written};
 use element::vector::Vector;
 use element::work::Work;
 
@@ -76,37 +76,38 @@ impl Element for Unqueue {
         if pulled > 0 { Progress::Worked } else { Progress::Idle }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::sum("count"),
-                Handler::read_write("active"),
-                Handler::read_write("burst"),
-                Handler::read_write("limit"),
-                Handler::write("reset_counts"),
-                Handler::write("reset"),
-            ]
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
+}
 
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "count" => Some(self.count.to_string()),
-            "active" => Some(self.active.to_string()),
-            "burst" => Some(self.burst.map_or_else(String::new, |burst| burst.to_string())),
-            "limit" => Some(self.limit.to_string()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "reset_counts" | "reset" => self.count = 0,
-            "active" => self.active = written(value, parse::bool)?,
-            "burst" => self.burst = Some(written(value, parse::i32)?),
-            "limit" => self.limit = written(value, parse::i64)?,
-            _ => return no_such_handler(handler),
-        }
+impl Unqueue {
+    fn reset(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        self.count = 0;
         Ok(())
     }
 }
+
+const HANDLERS: &[Row<Unqueue>] = &[
+    Row::sum("count", |unqueue, _| Some(unqueue.count.to_string())),
+    Row::read_write(
+        "active",
+        |unqueue, _| Some(unqueue.active.to_string()),
+        |unqueue, value, _| set(&mut unqueue.active, value, parse::bool),
+    ),
+    Row::read_write(
+        "burst",
+        |unqueue, _| Some(unqueue.burst.map_or_else(String::new, |burst| burst.to_string())),
+        |unqueue, value, _| {
+            unqueue.burst = Some(written(value, parse::i32)?);
+            Ok(())
+        },
+    ),
+    Row::read_write(
+        "limit",
+        |unqueue, _| Some(unqueue.limit.to_string()),
+        |unqueue, value, _| set(&mut unqueue.limit, value, parse::i64),
+    ),
+    Row::write("reset_counts", Unqueue::reset),
+    Row::write("reset", Unqueue::reset),
+];

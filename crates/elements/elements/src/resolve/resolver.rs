@@ -11,8 +11,8 @@ use diag::{Diagnostic, Spanned};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope, Shape};
 use element::element::{Element, Progress};
-use element::handler::Handler;
-use element::value::{no_such_handler, written};
+use element::handler::{Handlers, Row};
+use element::value::written;
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use ir::program::BinOp;
@@ -24,7 +24,7 @@ use packet::view::icmp6::NEIGHBOR_SOLICITATION;
 use packet::view::nd::{OVERRIDE, ROUTER};
 use packet::view::{ethernet, protocol};
 use port::interface::table::Ask;
-use port::interface::{Address, Interface};
+use port::interface::{Address, Counters, Interface};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -250,84 +250,79 @@ impl Element for Resolver {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read("table"),
-                Handler::read("count"),
-                Handler::read("queries"),
-                Handler::read("answers"),
-                Handler::read("responses"),
-                Handler::read("stats"),
-                Handler::read("stations"),
-                Handler::write("resolve"),
-                Handler::write("insert"),
-                Handler::write("delete"),
-                Handler::write("clear"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        let counters = &self.station.counters;
-        let number = |counter: &AtomicU64| Some(counter.load(Relaxed).to_string());
-        match handler {
-            "table" => Some(self.station.with_table(|table| table.text())),
-            "count" => Some(self.station.with_table(|table| table.count()).to_string()),
-            "queries" => number(&counters.queries),
-            "answers" => number(&counters.answers),
-            "responses" => number(&counters.heard),
-            "stats" => {
-                let (failures, evicted) = self.station.with_table(|table| table.failures());
-                let lines = [
-                    ("queries", counters.queries.load(Relaxed)),
-                    ("answers", counters.answers.load(Relaxed)),
-                    ("responses", counters.heard.load(Relaxed)),
-                    ("missed", counters.missed.load(Relaxed)),
-                    ("conflicts", counters.conflicts.load(Relaxed)),
-                    ("no-buffer", counters.no_buffer.load(Relaxed)),
-                    ("failures", failures),
-                    ("evicted", evicted),
-                ];
-                Some(lines.map(|(name, count)| format!("{name} {count}")).join("\n"))
-            }
-            "stations" => {
-                let own = self.station.addresses().iter().map(|own| format!("{own} {}", self.mac));
-                Some(own.collect::<Vec<_>>().join("\n"))
-            }
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        let ip = |text: &str| {
-            text.trim().parse::<IpAddr>().map_err(|_| format!("`{}` is no IP address", text.trim()))
-        };
-        if !self.keeps_table {
-            return Ok(());
-        }
-        match handler {
-            "resolve" => self.station.pin(ip(value)?).map_err(|refusal| refusal.to_string()),
-            "insert" => {
-                let (neighbour, mac) = value
-                    .trim()
-                    .split_once(char::is_whitespace)
-                    .ok_or("expected an IP address and an Ethernet address")?;
-                let mac = MacAddr(written(mac, parse::ether)?);
-                if !mac.is_station() {
-                    return Err(format!("{mac} is the Ethernet address of no single station"));
-                }
-                self.station.insert(ip(neighbour)?, mac).map_err(|refusal| refusal.to_string())
-            }
-            "delete" => {
-                let ip = ip(value)?;
-                if self.station.delete(ip) { Ok(()) } else { Err(format!("{ip} is not in the table")) }
-            }
-            "clear" => {
-                self.station.with_table(|table| table.clear());
-                Ok(())
-            }
-            _ => no_such_handler(handler),
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+impl Resolver {
+    fn counter(&self, of: fn(&Counters) -> &AtomicU64) -> Option<String> {
+        Some(of(&self.station.counters).load(Relaxed).to_string())
+    }
+
+    fn stats(&self) -> String {
+        let counters = &self.station.counters;
+        let (failures, evicted) = self.station.with_table(|table| table.failures());
+        let lines = [
+            ("queries", counters.queries.load(Relaxed)),
+            ("answers", counters.answers.load(Relaxed)),
+            ("responses", counters.heard.load(Relaxed)),
+            ("missed", counters.missed.load(Relaxed)),
+            ("conflicts", counters.conflicts.load(Relaxed)),
+            ("no-buffer", counters.no_buffer.load(Relaxed)),
+            ("failures", failures),
+            ("evicted", evicted),
+        ];
+        lines.map(|(name, count)| format!("{name} {count}")).join("\n")
+    }
+
+    /// Changes the table, once for all workers.
+    fn change(&self, by: impl FnOnce(&Interface) -> Result<(), String>) -> Result<(), String> {
+        if self.keeps_table { by(&self.station) } else { Ok(()) }
+    }
+}
+
+fn ip(text: &str) -> Result<IpAddr, String> {
+    text.trim().parse().map_err(|_| format!("`{}` is no IP address", text.trim()))
+}
+
+fn insert(station: &Interface, value: &str) -> Result<(), String> {
+    let (neighbour, mac) = value
+        .trim()
+        .split_once(char::is_whitespace)
+        .ok_or("expected an IP address and an Ethernet address")?;
+    let mac = MacAddr(written(mac, parse::ether)?);
+    if !mac.is_station() {
+        return Err(format!("{mac} is the Ethernet address of no single station"));
+    }
+    station.insert(ip(neighbour)?, mac).map_err(|refusal| refusal.to_string())
+}
+
+const HANDLERS: &[Row<Resolver>] = &[
+    Row::read("table", |resolver, _| Some(resolver.station.with_table(|table| table.text()))),
+    Row::read("count", |resolver, _| Some(resolver.station.with_table(|table| table.count()).to_string())),
+    Row::read("queries", |resolver, _| resolver.counter(|counters| &counters.queries)),
+    Row::read("answers", |resolver, _| resolver.counter(|counters| &counters.answers)),
+    Row::read("responses", |resolver, _| resolver.counter(|counters| &counters.heard)),
+    Row::read("stats", |resolver, _| Some(resolver.stats())),
+    Row::read("stations", |resolver, _| {
+        let own = resolver.station.addresses().iter().map(|own| format!("{own} {}", resolver.mac));
+        Some(own.collect::<Vec<_>>().join("\n"))
+    }),
+    Row::write("resolve", |resolver, value, _| {
+        resolver.change(|station| station.pin(ip(value)?).map_err(|refusal| refusal.to_string()))
+    }),
+    Row::write("insert", |resolver, value, _| resolver.change(|station| insert(station, value))),
+    Row::write("delete", |resolver, value, _| {
+        resolver.change(|station| {
+            let ip = ip(value)?;
+            if station.delete(ip) { Ok(()) } else { Err(format!("{ip} is not in the table")) }
+        })
+    }),
+    Row::write("clear", |resolver, _, _| {
+        resolver.change(|station| {
+            station.with_table(|table| table.clear());
+            Ok(())
+        })
+    }),
+];

@@ -4,40 +4,7 @@ use super::flavor::Flavor;
 use super::flow::Kind;
 use super::{page, rewriter};
 use element::class::{Class, StateScope};
-use element::handler::{Handler, Merge};
 use packet::view::protocol::{DCCP, ICMP, TCP, UDP};
-
-macro_rules! handlers {
-    ($($table:expr),*) => {
-        &[
-            $($table,)*
-            Handler::sum("table_size"),
-            Handler::sum("nmappings"),
-            Handler::sum("mapping_failures"),
-            Handler::sum("size"),
-            Handler::sum("evictions"),
-            Handler::concat("patterns"),
-            Handler { merge: Merge::Sum, ..Handler::read_write("capacity") },
-            Handler::write("clear"),
-            Handler::read_write("pattern0"),
-            Handler::read_write("pattern1"),
-            Handler::read_write("pattern2"),
-            Handler::read_write("pattern3"),
-            Handler::read_write("pattern4"),
-            Handler::read_write("pattern5"),
-            Handler::read_write("pattern6"),
-            Handler::read_write("pattern7"),
-            Handler::read_write("pattern8"),
-            Handler::read_write("pattern9"),
-            Handler::read_write("pattern10"),
-            Handler::read_write("pattern11"),
-            Handler::read_write("pattern12"),
-            Handler::read_write("pattern13"),
-            Handler::read_write("pattern14"),
-            Handler::read_write("pattern15"),
-        ]
-    };
-}
 
 const IP: Flavor = Flavor {
     class: "IPRewriter",
@@ -48,13 +15,6 @@ const IP: Flavor = Flavor {
     has_udp_timeouts: true,
     has_dst_anno: true,
     timeout_s: 300,
-    handlers: handlers![
-        Handler::concat("tcp_table"),
-        Handler::concat("udp_table"),
-        Handler::concat("tcp_mappings"),
-        Handler::concat("udp_mappings"),
-        Handler::concat("tcp_lookup")
-    ],
 };
 
 const TCP_ONLY: Flavor = Flavor {
@@ -62,17 +22,11 @@ const TCP_ONLY: Flavor = Flavor {
     protocols: &[TCP],
     other_protocol: "not-tcp",
     has_udp_timeouts: false,
-    handlers: handlers![Handler::concat("table"), Handler::concat("mappings"), Handler::concat("lookup")],
     ..IP
 };
 
-const UDP_MOSTLY: Flavor = Flavor {
-    class: "UDPRewriter",
-    protocols: &[TCP, UDP, DCCP],
-    has_tcp_timeouts: false,
-    handlers: handlers![Handler::concat("table"), Handler::concat("mappings")],
-    ..IP
-};
+const UDP_MOSTLY: Flavor =
+    Flavor { class: "UDPRewriter", protocols: &[TCP, UDP, DCCP], has_tcp_timeouts: false, ..IP };
 
 const PING: Flavor = Flavor {
     class: "ICMPPingRewriter",

@@ -5,7 +5,6 @@ use super::input::Spec;
 use super::reader::Mistake;
 use super::timeouts::Timeouts;
 use diag::Span;
-use element::handler::Handler;
 
 /// What tells the classes apart.
 #[derive(Debug)]
@@ -26,23 +25,12 @@ pub struct Flavor {
     pub has_dst_anno: bool,
     /// Timeout of what is not TCP, in seconds.
     pub(super) timeout_s: u64,
-    /// Its handlers, those of patterns last.
-    pub(super) handlers: &'static [Handler],
 }
-
-/// Inputs whose specification has a handler of its own.
-const PATTERN_HANDLERS: usize = 16;
 
 impl Flavor {
     /// Its timeouts when nothing is said.
     pub fn timeouts(&self) -> Timeouts {
         Timeouts::new(self.has_tcp_timeouts, self.timeout_s)
-    }
-
-    /// The handlers of an element with that many inputs.
-    pub fn handlers(&self, inputs: usize) -> &'static [Handler] {
-        let beyond = PATTERN_HANDLERS.saturating_sub(inputs);
-        self.handlers.get(..self.handlers.len() - beyond).unwrap_or(self.handlers)
     }
 
     /// Refuses patterns that the class cannot apply.

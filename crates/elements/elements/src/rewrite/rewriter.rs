@@ -4,7 +4,7 @@ use super::flavor::Flavor;
 use super::flow::Kind;
 use super::free::Random;
 use super::input::{self, Spec};
-use super::mappings::{Budget, DEFAULT_CAPACITY, Mappings, REFUSALS, Settings};
+use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Settings};
 use super::program::{self, Lowering};
 use super::reader::SpecReader;
 use super::table::SharedMappings;
@@ -13,13 +13,14 @@ use click::config::{Names, NoNames, parse};
 use diag::{SourceMap, Spanned};
 use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::steering::Home;
 use element::vector::Batch;
 use element::work::Work;
 use ir::verify::VerifyError;
 use ir::{Table, Verified};
 use packet::anno::{self, ANNO_BYTES, Anno};
+use packet::view::protocol::{TCP, UDP};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -256,33 +257,54 @@ impl Element for Rewriter {
         self.mappings.with(|mappings| mappings.tick(now_ns));
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        self.flavor.handlers(self.lowering.passes.len())
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        self.mappings.with(|mappings| mappings.read(handler, self.flavor))?
-    }
-
-    fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "clear" => {
-                self.mappings.with(|mappings| mappings.clear(None));
-                return Ok(());
-            }
-            "capacity" => {
-                let limit = value.split_whitespace().next().and_then(|number| number.parse::<u32>().ok());
-                let limit = limit.filter(|&limit| limit > 0).ok_or("a number of mappings is expected")?;
-                let limit = share(limit, self.worker.1);
-                self.mappings.with(|mappings| mappings.set_capacity(limit));
-                return Ok(());
-            }
-            _ => {}
-        }
-        let number = handler.strip_prefix("pattern").and_then(|number| number.parse::<usize>().ok());
-        let Some(number) = number.filter(|number| *number < self.lowering.passes.len()) else {
-            return Err(format!("there is no write handler `{handler}`"));
+    fn handlers(&mut self) -> Handlers<'_> {
+        let rows = match (self.flavor.has_tcp_timeouts, self.flavor.has_udp_timeouts) {
+            (true, true) => BY_PROTOCOL,
+            (true, false) => TCP_ONLY,
+            (false, _) => OTHERS,
         };
+        Handlers::of(self, rows)
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.findings)
+    }
+}
+
+impl Rewriter {
+    fn text<T: ToString>(&self, of: impl FnOnce(&mut Mappings) -> T) -> Option<String> {
+        self.mappings.with(of).map(|value| value.to_string())
+    }
+
+    fn sum(&self, of: fn(&Input) -> u64) -> Option<String> {
+        self.text(|mappings| mappings.inputs.iter().map(of).sum::<u64>())
+    }
+
+    fn count(&self, _cells: &[u64]) -> Option<String> {
+        self.sum(|input| input.count.into())
+    }
+
+    fn table(&self, protocol: Option<u8>) -> Option<String> {
+        self.text(|mappings| mappings.show(protocol))
+    }
+
+    fn look_up(&self, flow: &str) -> Option<String> {
+        self.mappings.with(|mappings| mappings.look_up(flow))?
+    }
+
+    fn capacity(&self, _cells: &[u64]) -> Option<String> {
+        self.text(|mappings| mappings.budget.limit.load(Relaxed))
+    }
+
+    fn set_capacity(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        let limit = value.split_whitespace().next().and_then(|number| number.parse::<u32>().ok());
+        let limit = limit.filter(|&limit| limit > 0).ok_or("a number of mappings is expected")?;
+        let limit = share(limit, self.worker.1);
+        self.mappings.with(|mappings| mappings.set_capacity(limit));
+        Ok(())
+    }
+
+    fn set_pattern(&mut self, number: usize, value: &str, cells: &mut [u64]) -> Result<(), String> {
         let mut map = SourceMap::new();
         let source = map.add("handler", value);
         let text = Spanned::verbatim(value, map.whole(source));
@@ -300,10 +322,49 @@ impl Element for Rewriter {
         self.mappings.with(|mappings| mappings.set_spec(number, spec));
         Ok(())
     }
-
-    fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
-    }
 }
 
 const _: () = assert!(ANNO_BYTES <= 256);
+
+/// Handlers of a class of its own, and those of all of them.
+macro_rules! handlers {
+    ($($own:expr),*) => {
+        &[
+            $($own,)*
+            Row::sum("table_size", Rewriter::count),
+            Row::sum("nmappings", Rewriter::count),
+            Row::sum("mapping_failures", |rewriter, _| rewriter.sum(|input| input.failures)),
+            Row::sum("size", |rewriter, _| rewriter.text(|mappings| mappings.budget.used.load(Relaxed))),
+            Row::sum("evictions", |rewriter, _| rewriter.text(|mappings| mappings.evicted)),
+            Row::concat("patterns", |rewriter, _| rewriter.text(|mappings| mappings.show_inputs())),
+            Row::sum("capacity", Rewriter::capacity).or_write(Rewriter::set_capacity),
+            Row::write("clear", |rewriter, _, _| {
+                rewriter.mappings.with(|mappings| mappings.clear(None));
+                Ok(())
+            }),
+            Row::numbered(
+                "pattern",
+                |rewriter| rewriter.lowering.passes.len(),
+                |rewriter, input| rewriter.mappings.with(|mappings| mappings.show_input(input))?,
+                Rewriter::set_pattern,
+            ),
+        ]
+    };
+}
+
+const BY_PROTOCOL: &[Row<Rewriter>] = handlers![
+    Row::concat("tcp_table", |rewriter, _| rewriter.table(Some(TCP))),
+    Row::concat("udp_table", |rewriter, _| rewriter.table(Some(UDP))),
+    Row::concat("tcp_mappings", |rewriter, _| rewriter.table(Some(TCP))),
+    Row::concat("udp_mappings", |rewriter, _| rewriter.table(Some(UDP))),
+    Row::ask("tcp_lookup", Rewriter::look_up)
+];
+const TCP_ONLY: &[Row<Rewriter>] = handlers![
+    Row::concat("table", |rewriter, _| rewriter.table(None)),
+    Row::concat("mappings", |rewriter, _| rewriter.table(None)),
+    Row::ask("lookup", Rewriter::look_up)
+];
+const OTHERS: &[Row<Rewriter>] = handlers![
+    Row::concat("table", |rewriter, _| rewriter.table(None)),
+    Row::concat("mappings", |rewriter, _| rewriter.table(None))
+];

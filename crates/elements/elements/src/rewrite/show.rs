@@ -1,6 +1,5 @@
 //! What handlers show of mappings, and what they change.
 
-use super::flavor::Flavor;
 use super::flow::{FlowId, Kind, LINE_BYTES, at};
 use super::input::Spec;
 use super::mappings::Mappings;
@@ -12,37 +11,20 @@ use std::sync::atomic::Ordering::Relaxed;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Mappings {
-    /// The value of a read handler.
-    pub(super) fn read(&self, handler: &str, flavor: &Flavor) -> Option<String> {
-        let (name, parameter) = handler.split_once(' ').unwrap_or((handler, ""));
-        let by_protocol = flavor.has_tcp_timeouts && flavor.has_udp_timeouts;
-        let sum = |of: fn(&super::mappings::Input) -> u64| -> String {
-            self.inputs.iter().map(of).sum::<u64>().to_string()
-        };
-        Some(match name {
-            "table_size" | "nmappings" => sum(|input| u64::from(input.count)),
-            "mapping_failures" => sum(|input| input.failures),
-            "size" => self.budget.used.load(Relaxed).to_string(),
-            "capacity" => self.budget.limit.load(Relaxed).to_string(),
-            "evictions" => self.evicted.to_string(),
-            "patterns" => (0..self.inputs.len()).filter_map(|input| self.show_input(input)).collect(),
-            "tcp_table" | "tcp_mappings" if by_protocol => self.show(Some(protocol::TCP)),
-            "udp_table" | "udp_mappings" if by_protocol => self.show(Some(protocol::UDP)),
-            "table" | "mappings" if !by_protocol => self.show(None),
-            "tcp_lookup" if by_protocol => self.look_up(parameter)?,
-            "lookup" if flavor.has_tcp_timeouts && !by_protocol => self.look_up(parameter)?,
-            _ => self.show_input(name.strip_prefix("pattern")?.parse().ok()?)?,
-        })
+    /// The specifications of all inputs.
+    pub(super) fn show_inputs(&self) -> String {
+        (0..self.inputs.len()).filter_map(|input| self.show_input(input)).collect()
     }
 
-    fn show_input(&self, number: usize) -> Option<String> {
+    /// That of one, with the number of its mappings.
+    pub(super) fn show_input(&self, number: usize) -> Option<String> {
         let input = self.inputs.get(number)?;
         let count = if input.count > 0 { format!(" [{}]", input.count) } else { String::new() };
         Some(format!("{}{count}\n", input.spec.show()))
     }
 
     /// All mappings, in both directions, a line each.
-    fn show(&self, protocol: Option<u8>) -> String {
+    pub(super) fn show(&self, protocol: Option<u8>) -> String {
         let mut text = String::new();
         for record in self.flows.iter() {
             let age = self.age(record);
@@ -92,7 +74,7 @@ impl Mappings {
 
     /// `saddr sport daddr dport` of a TCP flow to the same of what it becomes; empty when there is no
     /// mapping. `None` when that is not what stands there.
-    fn look_up(&self, parameter: &str) -> Option<String> {
+    pub(super) fn look_up(&self, parameter: &str) -> Option<String> {
         let words: Vec<&str> = parameter.split_whitespace().collect();
         let [src, sport, dst, dport] = words.as_slice() else { return None };
         let address = |word: &str| word.parse::<Ipv4Addr>().ok().map(u32::from);

@@ -1,28 +1,7 @@
 //! The classes of IPv4 route lookup: Click's names for one table.
 
-use super::lookup::{Kind, make};
+use super::lookup::{CHANGING, FIXED, FLUSHING, Kind, make};
 use element::class::{Class, StateScope};
-use element::handler::Handler;
-
-const READ: [Handler; 2] = [Handler::read("table"), Handler::read("lookup")];
-const FIXED: &[Handler] = &READ;
-const CHANGING: &[Handler] = &[
-    READ[0],
-    READ[1],
-    Handler::write("add"),
-    Handler::write("set"),
-    Handler::write("remove"),
-    Handler::write("ctrl"),
-];
-const FLUSHING: &[Handler] = &[
-    READ[0],
-    READ[1],
-    Handler::write("add"),
-    Handler::write("set"),
-    Handler::write("remove"),
-    Handler::write("ctrl"),
-    Handler::write("flush"),
-];
 
 macro_rules! page {
     ($name:literal, $about:literal, $handlers:literal) => {

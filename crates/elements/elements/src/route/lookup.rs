@@ -6,19 +6,18 @@ use click::config::{NoNames, parse};
 use diag::{Span, Spanned};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Table, Term, Verified};
 use packet::anno;
 use std::net::Ipv4Addr;
 
 /// What sets a class apart from the others.
-#[derive(Debug)]
 pub struct Kind {
     /// The class.
     pub name: &'static str,
     /// Its handlers: a class without `add` has a fixed table.
-    pub handlers: &'static [Handler],
+    pub handlers: &'static [Row<Lookup>],
     /// Whether Click calls the class deprecated.
     pub deprecated: bool,
 }
@@ -26,7 +25,8 @@ pub struct Kind {
 /// A table may have a million routes, all written for something else.
 const MOST_MISTAKES: usize = 100;
 
-struct Lookup {
+/// The element.
+pub struct Lookup {
     kind: &'static Kind,
     routes: Routes,
     outputs: usize,
@@ -99,6 +99,10 @@ impl Lookup {
         Ok((line, old.map_err(|error| error.to_string())?))
     }
 
+    fn change(&mut self, command: Command, text: &str) -> Result<(), String> {
+        self.command(command, &Spanned::derived(text.trim(), self.span)).map(drop)
+    }
+
     /// All commands of a text, one a line, or none of them.
     fn control(&mut self, text: &str) -> Result<(), String> {
         let mut done = vec![];
@@ -164,30 +168,22 @@ impl Element for Lookup {
         (index == 0).then_some(&mut self.routes as &mut dyn Table)
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        self.kind.handlers
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler.split_once(char::is_whitespace) {
-            Some(("lookup", address)) => self.find(address),
-            None if handler == "table" => Some(self.routes.dump()),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        if !self.kind.handlers.iter().any(|known| known.name == handler) {
-            return Err(format!("there is no write handler `{handler}`"));
-        }
-        let command = match handler {
-            "add" => Command::Add,
-            "set" => Command::Set,
-            "remove" => Command::Remove,
-            "ctrl" => return self.control(value),
-            "flush" => return self.routes.flush().map_err(|error| error.to_string()),
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        };
-        self.command(command, &Spanned::derived(value.trim(), self.span)).map(drop)
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, self.kind.handlers)
     }
 }
+
+/// The handlers of a table that can be flushed.
+pub const FLUSHING: &[Row<Lookup>] = &[
+    Row::read("table", |lookup, _| Some(lookup.routes.dump())),
+    Row::ask("lookup", Lookup::find),
+    Row::write("add", |lookup, route, _| lookup.change(Command::Add, route)),
+    Row::write("set", |lookup, route, _| lookup.change(Command::Set, route)),
+    Row::write("remove", |lookup, route, _| lookup.change(Command::Remove, route)),
+    Row::write("ctrl", |lookup, commands, _| lookup.control(commands)),
+    Row::write("flush", |lookup, _, _| lookup.routes.flush().map_err(|error| error.to_string())),
+];
+/// Of one that can be changed: all but the last.
+pub const CHANGING: &[Row<Lookup>] = FLUSHING.split_at(6).0;
+/// Of one that can only be read.
+pub const FIXED: &[Row<Lookup>] = FLUSHING.split_at(2).0;

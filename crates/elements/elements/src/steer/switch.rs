@@ -6,7 +6,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::steering::keys;
 use element::vector::Batch;
 use element::work::Work;
@@ -154,20 +154,20 @@ impl Element for Steer {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::named("packets"), Handler::named("buckets"), Handler::sum("moves")] }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        let each = |count: &dyn Fn(usize) -> u64| {
-            let line = |instance: usize| format!("{}.{} {}\n", self.nf, instance + 1, count(instance));
-            Some((0..self.count).map(line).collect())
-        };
-        match handler {
-            "packets" => each(&|instance| self.packets[instance]),
-            "buckets" => each(&|instance| self.buckets.count(instance) as u64),
-            "moves" => Some(self.moves.to_string()),
-            _ => None,
-        }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 }
+
+impl Steer {
+    fn each(&self, count: impl Fn(usize) -> u64) -> Option<String> {
+        let line = |instance: usize| format!("{}.{} {}\n", self.nf, instance + 1, count(instance));
+        Some((0..self.count).map(line).collect())
+    }
+}
+
+const HANDLERS: &[Row<Steer>] = &[
+    Row::named("packets", |steer, _| steer.each(|instance| steer.packets[instance])),
+    Row::named("buckets", |steer, _| steer.each(|instance| steer.buckets.count(instance) as u64)),
+    Row::sum("moves", |steer, _| Some(steer.moves.to_string())),
+];

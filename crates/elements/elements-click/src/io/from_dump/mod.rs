@@ -9,7 +9,8 @@ use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
-use element::handler::{Access, Handler, Merge};
+use element::handler::{Handlers, Row};
+use element::value::written;
 use element::vector::Vector;
 use element::work::Work;
 use elements::io::files;
@@ -327,7 +328,8 @@ impl FromDump {
                 work.stop();
             }
             AtEnd::WriteOwn(handler, value) => {
-                if let Err(message) = self.write(&handler, &value, &mut []) {
+                let done = self.handlers().write(&handler, &value, &mut []);
+                if let Err(message) = done {
                     self.findings.push(format!("END_CALL {handler}: {message}"));
                 }
             }
@@ -399,67 +401,8 @@ impl Element for FromDump {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::sum("count"),
-                Handler::write("reset_counts"),
-                Handler::read("sampling_prob"),
-                Handler::read_write("active"),
-                Handler::read("encap"),
-                Handler::read("filename"),
-                Handler::read("filesize"),
-                Handler::read_write("filepos"),
-                Handler { name: "packet_filepos", access: Access::Read, merge: Merge::First },
-                Handler::write("extend_interval"),
-                Handler::write("reset_timing"),
-                Handler::write("stop"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        let number = |number: Option<u64>| number.map_or_else(|| "-".to_string(), |n| n.to_string());
-        let source = self.source.as_ref();
-        match handler {
-            "count" => Some(self.count.to_string()),
-            "sampling_prob" => Some(self.sampler.text()),
-            "active" => Some(self.active.to_string()),
-            "encap" => Some(link_type::name(self.link_type)),
-            "filename" => Some(self.shown.clone()),
-            "filesize" => Some(number(source.and_then(Source::file_bytes))),
-            "filepos" => Some(number(source.and_then(|source| source.places().0))),
-            "packet_filepos" => Some(number(source.and_then(|source| source.places().1))),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        let value = Spanned::derived(value.trim(), diag::Span::NONE);
-        match handler {
-            "reset_counts" => self.count = 0,
-            "active" => {
-                self.active =
-                    parse::bool(&value, &NoNames).map_err(|_| "`true` or `false` is expected".to_string())?;
-            }
-            "filepos" => {
-                let at = parse::u64(&value, &NoNames).map_err(|_| "a place in bytes is expected")?;
-                let source = self.source.as_mut().ok_or("another worker reads the file")?;
-                source.seek(at)?;
-            }
-            "extend_interval" => {
-                let by_ns = parse::seconds_ns(&value, &NoNames).map_err(|_| "a time is expected")?;
-                self.window.extend(by_ns);
-                self.active = true;
-            }
-            "reset_timing" => {
-                self.window.reset();
-                self.pace.iter_mut().for_each(Pace::reset);
-            }
-            "stop" => (self.active, self.stop_asked) = (false, true),
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -470,3 +413,52 @@ impl Element for FromDump {
         self.source.as_ref().map(|_| (self.shown.clone(), self.stats))
     }
 }
+
+impl FromDump {
+    /// A number about the file; `-` where it is not known.
+    fn number(&self, of: fn(&Source) -> Option<u64>) -> Option<String> {
+        let number = self.source.as_ref().and_then(of);
+        Some(number.map_or_else(|| "-".to_string(), |number| number.to_string()))
+    }
+
+    fn seek(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        let at = written(value, parse::u64).map_err(|_| "a place in bytes is expected")?;
+        self.source.as_mut().ok_or("another worker reads the file")?.seek(at)
+    }
+}
+
+const HANDLERS: &[Row<FromDump>] = &[
+    Row::sum("count", |dump, _| Some(dump.count.to_string())),
+    Row::write("reset_counts", |dump, _, _| {
+        dump.count = 0;
+        Ok(())
+    }),
+    Row::read("sampling_prob", |dump, _| Some(dump.sampler.text())),
+    Row::read_write(
+        "active",
+        |dump, _| Some(dump.active.to_string()),
+        |dump, value, _| {
+            dump.active = written(value, parse::bool).map_err(|_| "`true` or `false` is expected")?;
+            Ok(())
+        },
+    ),
+    Row::read("encap", |dump, _| Some(link_type::name(dump.link_type))),
+    Row::read("filename", |dump, _| Some(dump.shown.clone())),
+    Row::read("filesize", |dump, _| dump.number(Source::file_bytes)),
+    Row::read_write("filepos", |dump, _| dump.number(|source| source.places().0), FromDump::seek),
+    Row::read("packet_filepos", |dump, _| dump.number(|source| source.places().1)),
+    Row::write("extend_interval", |dump, value, _| {
+        dump.window.extend(written(value, parse::seconds_ns).map_err(|_| "a time is expected")?);
+        dump.active = true;
+        Ok(())
+    }),
+    Row::write("reset_timing", |dump, _, _| {
+        dump.window.reset();
+        dump.pace.iter_mut().for_each(Pace::reset);
+        Ok(())
+    }),
+    Row::write("stop", |dump, _, _| {
+        (dump.active, dump.stop_asked) = (false, true);
+        Ok(())
+    }),
+];

@@ -10,7 +10,8 @@ use diag::{Diagnostic, Span, Spanned};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
+use element::value::written;
 use element::vector::Vector;
 use element::work::Work;
 use elements::io::files;
@@ -444,46 +445,8 @@ impl Element for FromSummary {
         }
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const {
-            &[
-                Handler::read("sampling_prob"),
-                Handler::read_write("active"),
-                Handler::read("encap"),
-                Handler::read("filename"),
-                Handler::read("filesize"),
-                Handler::read("filepos"),
-                Handler::write("stop"),
-            ]
-        }
-    }
-
-    fn read(&self, handler: &str, _cells: &[u64]) -> Option<String> {
-        match handler {
-            "sampling_prob" => Some(self.sampler.text()),
-            "active" => Some(self.active.to_string()),
-            "encap" => Some("IP".into()),
-            "filename" => Some(self.shown.clone()),
-            "filesize" => {
-                let file = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
-                Some(file.filter(|file| file.is_file()).map_or("-".into(), |file| file.len().to_string()))
-            }
-            "filepos" => Some(self.lines.as_ref().map_or("-".into(), |lines| lines.position().to_string())),
-            _ => None,
-        }
-    }
-
-    fn write(&mut self, handler: &str, value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        match handler {
-            "active" => {
-                let value = Spanned::derived(value.trim(), Span::NONE);
-                self.active =
-                    parse::bool(&value, &NoNames).map_err(|_| "`true` or `false` is expected".to_string())?;
-            }
-            "stop" => (self.active, self.stop_asked) = (false, true),
-            _ => return Err(format!("there is no write handler `{handler}`")),
-        }
-        Ok(())
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -494,3 +457,32 @@ impl Element for FromSummary {
         self.path.as_ref().map(|_| (self.shown.clone(), self.stats))
     }
 }
+
+impl FromSummary {
+    fn file_size(&self, _cells: &[u64]) -> Option<String> {
+        let file = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        Some(file.filter(|file| file.is_file()).map_or("-".into(), |file| file.len().to_string()))
+    }
+}
+
+const HANDLERS: &[Row<FromSummary>] = &[
+    Row::read("sampling_prob", |dump, _| Some(dump.sampler.text())),
+    Row::read_write(
+        "active",
+        |dump, _| Some(dump.active.to_string()),
+        |dump, value, _| {
+            dump.active = written(value, parse::bool).map_err(|_| "`true` or `false` is expected")?;
+            Ok(())
+        },
+    ),
+    Row::read("encap", |_, _| Some("IP".into())),
+    Row::read("filename", |dump, _| Some(dump.shown.clone())),
+    Row::read("filesize", FromSummary::file_size),
+    Row::read("filepos", |dump, _| {
+        Some(dump.lines.as_ref().map_or("-".into(), |lines| lines.position().to_string()))
+    }),
+    Row::write("stop", |dump, _, _| {
+        (dump.active, dump.stop_asked) = (false, true);
+        Ok(())
+    }),
+];

@@ -8,7 +8,7 @@ use click::config::{parse, quote};
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
-use element::handler::Handler;
+use element::handler::{Handlers, Row};
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use elements::io::files::{self, FLUSH_NS};
@@ -337,16 +337,8 @@ impl Element for ToSummary {
         self.flush();
     }
 
-    fn handlers(&self) -> &'static [Handler] {
-        const { &[Handler::write("flush")] }
-    }
-
-    fn write(&mut self, handler: &str, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        if handler != "flush" {
-            return Err(format!("there is no write handler `{handler}`"));
-        }
-        self.flush();
-        if self.failed { Err(format!("{} cannot be written", self.shown)) } else { Ok(()) }
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -357,6 +349,11 @@ impl Element for ToSummary {
         self.file.as_ref().map(|_| (self.shown.clone(), self.stats))
     }
 }
+
+const HANDLERS: &[Row<ToSummary>] = &[Row::write("flush", |dump, _, _| {
+    dump.flush();
+    if dump.failed { Err(format!("{} cannot be written", dump.shown)) } else { Ok(()) }
+})];
 
 #[cfg(test)]
 mod tests {

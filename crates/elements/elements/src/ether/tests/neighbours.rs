@@ -56,7 +56,7 @@ fn the_oldest_entry_makes_room() {
     let known: Vec<bool> = (1..=3).map(|ip| neighbours.known(ip, 4 * SECOND).is_some()).collect();
     assert_eq!(known, [false, true, true]);
     neighbours.tick(1_000 * SECOND);
-    assert_eq!(neighbours.read("count", 0).unwrap(), "0");
+    assert_eq!(neighbours.count(), 0);
 }
 
 #[derive(Clone, Debug)]

@@ -214,9 +214,9 @@ impl Chain {
     }
 
     /// A read handler.
-    pub fn read(&self, name: &str, handler: &str) -> String {
-        let node = &self.nodes[name];
-        node.element.read(handler, &node.cells).expect("a handler")
+    pub fn read(&mut self, name: &str, handler: &str) -> String {
+        let node = self.nodes.get_mut(name).expect("an element");
+        node.element.handlers().read(handler, &node.cells).expect("a handler")
     }
 
     /// What an element found worth telling.
