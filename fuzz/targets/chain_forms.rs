@@ -3,5 +3,5 @@
 
 // args: -max_len=1024
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    host::fused::fuzz_forms(data);
+    host::fuzz::fuzz_forms(data);
 });

@@ -2,11 +2,11 @@
 
 use crate::console;
 use anyhow::Context;
+use chain::FusedElements;
 use chain::{Chain, Define, Sources};
 use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
 use host::Assembly;
-use host::fused::Wanted;
 use host::ports::Ports;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -87,7 +87,7 @@ pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyho
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {
-        assemble_dry(&chain, true, Wanted::Nothing, &mut diags)?;
+        assemble_dry(&chain, true, FusedElements::Nothing, &mut diags)?;
     }
     Ok(Loaded { map, diags, chain, sources })
 }
@@ -96,7 +96,7 @@ pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyho
 pub fn assemble_dry(
     chain: &Chain,
     evaluator: bool,
-    fused: Wanted,
+    fused: FusedElements,
     diags: &mut Diagnostics,
 ) -> anyhow::Result<Option<Assembly>> {
     let options =
@@ -116,7 +116,7 @@ pub fn assemble_dry(
 pub fn dry(path: &Path, defines: &[String]) -> anyhow::Result<Result<(), String>> {
     let mut loaded = load(path, defines)?;
     if let Some(chain) = &loaded.chain {
-        assemble_dry(chain, true, Wanted::Nothing, &mut loaded.diags)?;
+        assemble_dry(chain, true, FusedElements::Nothing, &mut loaded.diags)?;
     }
     let wrong = loaded.diags.has_errors();
     Ok(if wrong { Err(loaded.diags.render(&loaded.map, false)) } else { Ok(()) })
@@ -140,7 +140,7 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let mut loaded = load(&args.chain, &args.defines)?;
     let assembly = match &loaded.chain {
-        Some(chain) => assemble_dry(chain, !args.programs, Wanted::Nothing, &mut loaded.diags)?,
+        Some(chain) => assemble_dry(chain, !args.programs, FusedElements::Nothing, &mut loaded.diags)?,
         None => None,
     };
     show(&loaded.map, &loaded.diags, args.short);
@@ -164,7 +164,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
                     "\n# {} :: {}\n{}",
                     node.name,
                     node.class.name,
-                    host::node::program_text(lowered)
+                    worker::graph::program_text(lowered)
                 );
             }
         }

@@ -5,14 +5,14 @@ use anyhow::{Context, bail};
 use control::api::{Cache, Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
 use host::brief::{self, Brief};
-use host::fused::FlowCache;
 use host::ports::Ports;
 use host::running::{Plan, Running};
-use host::worker::Clock;
 use host::{Assembly, Options, assemble};
 use nf_host::NfOutput;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use worker::clock::Clock;
+use worker::region::FlowCache;
 
 /// Why nothing runs.
 pub struct Mistakes {
@@ -73,7 +73,7 @@ pub fn prepare(
         folder: chain.folder.clone(),
     };
     let memory = shm::region::RegionOptions::slots(order.slots);
-    let burst = order.burst.map(usize::from).or(chain.burst).unwrap_or(host::worker::DEFAULT_BURST);
+    let burst = order.burst.map(usize::from).or(chain.burst).unwrap_or(worker::DEFAULT_BURST);
     let brief = Brief {
         chain: order.chain.clone(),
         defines: order.defines.clone(),

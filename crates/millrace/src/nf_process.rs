@@ -2,9 +2,9 @@
 
 use crate::check;
 use anyhow::{Context, anyhow, bail};
+use chain::FusedElements;
 use clap::Args;
 use host::brief::Brief;
-use host::fused::Wanted;
 use host::nf_process::serve;
 use nf::ends::Ends;
 use nf::message::FromNf;
@@ -44,7 +44,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     let nf = nf.ok_or_else(|| anyhow!("{} has no NF `{}` in a process", brief.chain.display(), args.nf))?;
     let options = host::Options {
         evaluator: brief.evaluator,
-        fused: if brief.fused { Wanted::All } else { Wanted::Nothing },
+        fused: if brief.fused { FusedElements::All } else { FusedElements::Nothing },
         cache: brief.cache,
         folder: chain.folder.clone(),
         ..host::Options::default()

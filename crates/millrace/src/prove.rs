@@ -3,8 +3,6 @@
 use crate::text;
 use anyhow::Context;
 use host::Assembly;
-use host::fused::{Cut, Made, Stretch};
-use host::node::Node;
 use ir::Verified;
 use packet::field::{self, Base};
 use prove::{Counterexample, Leaves, Limits, Part, Proof, Seen};
@@ -14,6 +12,8 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use worker::graph::Node;
+use worker::region::{Cut, Made, Stretch};
 
 /// What is said of a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

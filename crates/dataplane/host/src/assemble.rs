@@ -3,12 +3,10 @@
 //! All mistakes are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
 //! transparent elements are compiled once; equal programs share their code.
 
-use crate::fused::{self, Cut, FlowCache, How, Stretch, Wanted};
-use crate::live::Live;
-use crate::node::{Books, End, Lowered, Node, Pulled};
 use crate::packages;
 use crate::registry::{self, KnownClasses};
-use crate::services::{Neighbours, PortOpener, SharedState, WorkerServices};
+use crate::services::{Neighbours, PortOpener, WorkerServices};
+use chain::FusedElements;
 use click::config::NameTable;
 use click::flow::{self, Processing};
 use click::{ElementId, Graph};
@@ -19,6 +17,11 @@ use ir::{Program, Verified};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use worker::counters::Books;
+use worker::exchange::Live;
+use worker::exchange::SharedState;
+use worker::graph::{End, Lowered, Node, Pulled};
+use worker::region::{self, Cut, FlowCache, How, Stretch};
 
 /// How a chain is to be run.
 #[derive(Clone, Debug)]
@@ -28,7 +31,7 @@ pub struct Options {
     /// Run programs by the evaluator instead of as machine code.
     pub evaluator: bool,
     /// Which elements are to run as a part of a stretch where they can; those that are not named do not.
-    pub fused: Wanted,
+    pub fused: FusedElements,
     /// Whether with a flow cache.
     pub cache: FlowCache,
     /// Folder that file names in the configuration are relative to.
@@ -40,7 +43,7 @@ impl Default for Options {
         Options {
             workers: 1,
             evaluator: false,
-            fused: Wanted::Nothing,
+            fused: FusedElements::Nothing,
             cache: FlowCache::Auto,
             folder: PathBuf::from("."),
         }
@@ -289,12 +292,12 @@ fn note_writers(graph: &Graph, nodes: &mut [Node]) {
 /// Makes the stretches of each graph, the same in all.
 fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> Result<(Vec<Vec<Stretch>>, Vec<Cut>), AssembleError> {
     // Where nothing is wanted now, all may be later.
-    let is_wanted = options.fused != Wanted::Nothing;
-    let which = if is_wanted { &options.fused } else { &Wanted::All };
+    let is_wanted = options.fused != FusedElements::Nothing;
+    let which = if is_wanted { &options.fused } else { &FusedElements::All };
     let how = How { is_wanted, is_evaluated: options.evaluator, cache: options.cache };
     let none = |graphs: &[Vec<Node>]| (graphs.iter().map(|_| vec![]).collect(), vec![]);
     let Some(first) = graphs.first() else { return Ok(none(graphs)) };
-    let (found, cuts) = fused::find(first, which, options.workers.max(1));
+    let (found, cuts) = region::find(first, which, options.workers.max(1));
     let mut all = vec![];
     for nodes in graphs.iter_mut() {
         let stretches = found.iter().enumerate();

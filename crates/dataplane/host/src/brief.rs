@@ -1,11 +1,11 @@
 //! What the process of an NF that is a Click configuration is told, and how processes of NFs are started.
 
-use crate::fused::FlowCache;
 use crate::ports::Starter;
 use chain::{Body, ProcessNf, Sources};
 use nf_host::{Command, NfOutput, NfSpec};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use worker::region::FlowCache;
 
 /// The first argument of this program where it is to be the process of an NF.
 pub const SUBCOMMAND: &str = "nf-process";

@@ -3,15 +3,15 @@
 //! A name is `ELEMENT.HANDLER`. Elements of an NF are called `NF/ELEMENT` wherever that runs. Whoever reads or writes
 //! waits for the answer, and is no packet thread.
 
-use crate::control::Mailbox;
-use crate::live::Exchange;
-use crate::node::Node;
-use crate::worker::Worker;
 use element::Merge;
 use nf_host::handlers::{LastWords, NfHandler, NfHandlers};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use worker::Worker;
+use worker::exchange::Exchange;
+use worker::graph::Node;
+use worker::mailbox::Mailbox;
 
 /// The handlers.
 pub struct Handlers {

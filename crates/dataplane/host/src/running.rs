@@ -1,13 +1,7 @@
 //! A chain that runs: its threads, handlers, and what is told at the end.
 
 use crate::assemble::Assembly;
-use crate::control::Mailbox;
-use crate::fused::{CacheCounts, FormWanted};
 use crate::handlers::{Asked, Handlers, Last};
-use crate::live::Exchange;
-use crate::probe::Probes;
-use crate::report::{Ledger, PortReport, Report};
-use crate::worker::{Clock, Finish, Pulse, Worker};
 use chain::device_direction;
 use crossbeam_queue::ArrayQueue;
 use element::configure::Direction;
@@ -17,6 +11,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
+use worker::Worker;
+use worker::clock::Clock;
+use worker::exchange::Exchange;
+use worker::mailbox::Mailbox;
+use worker::profile::Probes;
+use worker::quiescence::{Finish, Pulse};
+use worker::region::{CacheCounts, FormWanted};
+use worker::report::{Ledger, PortReport, Report};
 
 /// Packets that wait to be taken over by another worker, at least.
 const HANDOFF_PACKETS: usize = 1024;
@@ -44,7 +46,7 @@ pub struct Plan {
 impl Default for Plan {
     fn default() -> Plan {
         Plan {
-            burst: crate::worker::DEFAULT_BURST,
+            burst: worker::DEFAULT_BURST,
             polls: false,
             clock: Clock::real(),
             cores: vec![],

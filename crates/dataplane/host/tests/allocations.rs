@@ -6,11 +6,11 @@
 //! configuration and shows where the first memory was asked for.
 #![expect(unsafe_code, reason = "an allocator")]
 
+use chain::FusedElements;
 use chain::Sources;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
 use host::brief::{self, Brief};
-use host::fused::{FlowCache, Wanted};
 use host::running::{Plan, Running};
 use host::{Options, PortOpener, assemble};
 use nf_host::NfOutput;
@@ -28,6 +28,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use worker::region::FlowCache;
 
 /// The system's allocator, with a count.
 struct Counting;
@@ -224,7 +225,7 @@ impl PortOpener for Ports {
 }
 
 /// What a case is run with.
-fn options(folder: &Path, fused: Wanted) -> Options {
+fn options(folder: &Path, fused: FusedElements) -> Options {
     Options { fused, cache: FlowCache::Auto, folder: folder.to_path_buf(), ..Options::default() }
 }
 
@@ -255,7 +256,7 @@ fn measure(class: &str, text: &str, options: &Options, warm_up: Duration) -> Res
     if !outcome.is_sound() {
         return Err("the books do not balance".into());
     }
-    if options.fused == Wanted::All && outcome.workers[0].stretches.is_empty() {
+    if options.fused == FusedElements::All && outcome.workers[0].stretches.is_empty() {
         return Err("nothing was fused".into());
     }
     found
@@ -527,7 +528,7 @@ fn no_element_allocates_in_steady_state() {
     let mut failures = String::new();
     for (class, text) in CASES.iter().filter(|(class, _)| only.as_deref().is_none_or(|only| only == *class)) {
         let text = text.replace("FOLDER", &folder.path().display().to_string());
-        match measure(class, &text, &options(folder.path(), Wanted::Nothing), WINDOW) {
+        match measure(class, &text, &options(folder.path(), FusedElements::Nothing), WINDOW) {
             Ok(None) => {}
             Ok(Some(found)) => writeln!(failures, "\n{class}: {text}\n{found}").expect("a string"),
             Err(why) => writeln!(failures, "\n{class}: {text}\nnot counted: {why}").expect("a string"),
@@ -545,7 +546,7 @@ fn a_fused_region_allocates_nothing() {
             -> f :: IPFilter(deny dst port 7, allow all) -> t :: RadixIPLookup(10.0.0.0/8 0, 0/0 1)
             -> DecIPTTL -> n :: Counter -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2) -> ToDevice(out);
         c[1] -> d :: Discard; r[1] -> d; t[1] -> d;";
-    let options = Options { cache: FlowCache::Off, ..options(Path::new("."), Wanted::All) };
+    let options = Options { cache: FlowCache::Off, ..options(Path::new("."), FusedElements::All) };
     let found = measure("Counter", text, &options, WINDOW).unwrap_or_else(|why| panic!("{why}"));
     assert!(found.is_none(), "{}", found.unwrap_or_default());
 }

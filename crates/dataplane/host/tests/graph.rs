@@ -1,8 +1,8 @@
 //! Chains through the whole engine: a configuration, packets in, packets out, books that balance.
 
+use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use host::fused::Wanted;
 use host::running::{Plan, Running};
 use host::{Assembly, Options, Outcome, PortOpener, assemble};
 use port::Port;
@@ -122,7 +122,7 @@ fn a_stretch_follows_its_handlers_while_packets_flow() {
     for evaluator in [false, true] {
         let frames = Arc::new(FrameSet::new(frames(8)).expect("frames"));
         let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
-        let options = Options { evaluator, fused: Wanted::All, ..Options::default() };
+        let options = Options { evaluator, fused: FusedElements::All, ..Options::default() };
         let text = "FromDevice(in) -> Paint(1) -> s :: Switch(0) -> a :: Counter -> d :: Discard;
             s[1] -> b :: Counter -> p :: Paint(3) -> d;";
         let assembly = build(text, &mut ports, &options).expect("a valid configuration");
@@ -283,15 +283,15 @@ fn rules(count: usize, action: &str) -> String {
 #[test]
 fn rules_are_exchanged_while_packets_flow() {
     for (evaluator, fused, count) in [
-        (false, Wanted::All, 3),
-        (false, Wanted::All, 300),
-        (false, Wanted::Nothing, 300),
-        (true, Wanted::All, 300),
+        (false, FusedElements::All, 3),
+        (false, FusedElements::All, 300),
+        (false, FusedElements::Nothing, 300),
+        (true, FusedElements::All, 300),
     ] {
         let told = format!("evaluator {evaluator}, {count} rules, {fused:?}");
         let frames = Arc::new(udp_frames());
         let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
-        let is_fused = fused != Wanted::Nothing;
+        let is_fused = fused != FusedElements::Nothing;
         let options = Options { workers: 2, evaluator, fused, ..Options::default() };
         let text = format!(
             "FromDevice(in) -> Strip(14) -> CheckIPHeader -> f :: IPFilter({}) -> a :: Counter -> d :: Discard;
@@ -352,7 +352,7 @@ fn rules_are_exchanged_while_packets_flow() {
 fn other_rules_in_a_table_need_no_other_program() {
     let frames = Arc::new(udp_frames());
     let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
-    let options = Options { fused: Wanted::All, ..Options::default() };
+    let options = Options { fused: FusedElements::All, ..Options::default() };
     let text = format!(
         "FromDevice(in) -> Strip(14) -> CheckIPHeader -> f :: IPFilter({}) -> a :: Counter -> d :: Discard;",
         rules(300, "allow")

@@ -1,9 +1,8 @@
 //! Probes on a chain that runs: every element has its cycles, packets flow on as before.
 
+use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use host::fused::Wanted;
-use host::probe::{Stage, StageCycles};
 use host::running::{Plan, Running};
 use host::{Options, PortOpener, assemble};
 use port::Port;
@@ -13,6 +12,7 @@ use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use worker::profile::{Stage, StageCycles};
 
 struct Generator(Arc<FrameSet>);
 
@@ -22,7 +22,7 @@ impl PortOpener for Generator {
     }
 }
 
-fn start(text: &str, fused: Wanted) -> Running {
+fn start(text: &str, fused: FusedElements) -> Running {
     let mut map = SourceMap::new();
     let source = map.add("test.click", text);
     let mut diags = Diagnostics::new();
@@ -84,12 +84,12 @@ fn end(running: Running) {
 
 #[test]
 fn every_element_has_its_cycles_pushed_or_pulled() {
-    if host::clock::ticks().is_none() {
+    if worker::clock::ticks().is_none() {
         return;
     }
     let text = "f :: FromDevice(in) -> c :: Counter -> q :: Queue(512) -> p :: Paint(3) -> u :: Unqueue
                 -> s :: Strip(14) -> d :: Discard;";
-    let running = start(text, Wanted::Nothing);
+    let running = start(text, FusedElements::Nothing);
     assert!(
         !running.probes()[0].is_on() && running.probes()[0].stages().iter().all(|stage| stage.readings == 0)
     );
@@ -111,12 +111,12 @@ fn every_element_has_its_cycles_pushed_or_pulled() {
 
 #[test]
 fn a_fused_stretch_is_one_stage() {
-    if host::clock::ticks().is_none() {
+    if worker::clock::ticks().is_none() {
         return;
     }
     let running = start(
         "f :: FromDevice(in) -> c :: Counter -> p :: Paint(3) -> s :: Strip(14) -> d :: Discard;",
-        Wanted::All,
+        FusedElements::All,
     );
     wait_for(|| running.fused().0 == 1);
     let stages = probe(&running, 20_000);

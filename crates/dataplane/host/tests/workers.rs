@@ -1,15 +1,14 @@
 //! Several workers: both directions of a flow meet the same state, whoever receives its packets.
 
+use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
-use host::fused::Wanted;
 use host::registry::KnownClasses;
 use host::running::{Outcome, Plan, Running};
-use host::worker::Worker;
 use host::{Options, PortOpener, assemble};
 use packet::access::Access;
 use port::{Moved, Port, PortInfo, PortStats};
@@ -19,6 +18,7 @@ use shm::{Packet, PacketBytes, PacketBytesMut};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use worker::Worker;
 
 type Frames = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
@@ -167,7 +167,7 @@ fn round_trip(
     text: &str,
     protocol: u8,
     workers: usize,
-    fused: Wanted,
+    fused: FusedElements,
     in_order: bool,
 ) -> (Vec<Vec<u8>>, Vec<u64>) {
     let mut ports = Lines::default();
@@ -228,7 +228,7 @@ fn both_directions_of_a_flow_meet_one_state() {
     ];
     for (protocol, chain) in chains {
         for (workers, fused, in_order) in
-            [(2, Wanted::Nothing, true), (3, Wanted::All, true), (3, Wanted::All, false)]
+            [(2, FusedElements::Nothing, true), (3, FusedElements::All, true), (3, FusedElements::All, false)]
         {
             let (back, shares) = round_trip(&format!("{WAYS} {chain};"), protocol, workers, fused, in_order);
             let told = format!("{workers} workers: {chain}");
@@ -286,7 +286,7 @@ fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
     for (text, shares_flows, is_spread) in
         [(counted, true, false), (counted, false, true), (kept, true, true)]
     {
-        for fused in [Wanted::Nothing, Wanted::All] {
+        for fused in [FusedElements::Nothing, FusedElements::All] {
             let (frames, back) = (frames(17), Frames::default());
             let all = frames.len() as u64;
             let mut ports = Lines { ends: true, shares_flows, ..Lines::default() };

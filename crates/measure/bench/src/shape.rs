@@ -1,8 +1,8 @@
 //! How a chain runs that is measured.
 
 use chain::ExecutionMode;
-use host::fused::FlowCache;
 use std::str::FromStr;
+use worker::region::FlowCache;
 
 /// How the NFs of this process run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,14 +1,15 @@
 //! What a chain and its NFs look like from outside.
 
 use control::api::{Element, FlowCache, Instance, Log, NfStatus, Stats};
-use host::fused::CacheCounts;
+use host::Outcome;
 use host::running::Running;
-use host::{NodeReport, Outcome, Report};
 use nf_host::Seat;
 use nf_host::log::LogLines;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+use worker::region::CacheCounts;
+use worker::report::{NodeReport, Report};
 
 /// The accounts of a chain that runs, or of one that has ended.
 pub fn stats(

@@ -7,14 +7,14 @@ use crate::check::{self, Loaded};
 use crate::text;
 use anyhow::{Context, bail};
 use chain::Chain;
+use chain::FusedElements;
 use clap::Args;
-use host::fused::Wanted;
-use host::node::Node;
 use packet::{Held, Which, which};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use walk::{Hop, Walk, Walker};
+use worker::graph::Node;
 
 /// Says what a chain that has just started does to one packet, and which element decides each step: element by
 /// element, and fused. Runs nothing.
@@ -110,7 +110,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let mut loaded = check::load(&args.chain, &args.defines)?;
     let mut forms = vec![];
-    for form in [Wanted::Nothing, Wanted::All] {
+    for form in [FusedElements::Nothing, FusedElements::All] {
         if let Some(chain) = loaded.chain.as_ref().filter(|_| !loaded.diags.has_errors()) {
             // Each form has its own state, as fresh as the other's.
             forms.extend(check::assemble_dry(chain, true, form, &mut loaded.diags)?);

@@ -64,7 +64,7 @@ pub struct Walk {
 
 /// Tables of elements, which own them.
 struct PartTables<'a> {
-    nodes: &'a mut [host::node::Node],
+    nodes: &'a mut [worker::graph::Node],
     /// For each table of the program, the node and the table's number there.
     of: Vec<(usize, usize)>,
 }
@@ -256,7 +256,7 @@ impl<'a> Walker<'a> {
     }
 
     /// A stretch.
-    fn through_stretch(&mut self, entry: host::fused::Entry, mut held: Held) -> anyhow::Result<()> {
+    fn through_stretch(&mut self, entry: worker::graph::RegionEntry, mut held: Held) -> anyhow::Result<()> {
         let stretch = &self.assembly.stretches[0][entry.stretch];
         let (linked, parts) = (std::sync::Arc::clone(&stretch.linked), stretch.parts.clone());
         let program = std::sync::Arc::clone(&stretch.made.program);

@@ -3,8 +3,8 @@
 
 use super::{cells, held};
 use crate::check;
+use chain::FusedElements;
 use host::Assembly;
-use host::fused::{Made, Wanted};
 use ir::Verified;
 use ir::program::{BinOp, Block, Inst, Program, Term, Value};
 use packet::field;
@@ -13,6 +13,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::path::PathBuf;
 use std::time::Duration;
+use worker::region::Made;
 
 const BALANCER: &str = "nat-firewall-balancer/chain.toml";
 const ROUTER: &str = "router/chain.toml";
@@ -40,7 +41,8 @@ impl Chain {
         }
         let mut loaded = check::load(&path, &[]).expect("an example");
         let chain = loaded.chain.as_ref().expect("without mistakes");
-        let assembly = check::assemble_dry(chain, true, Wanted::All, &mut loaded.diags).expect("assembled");
+        let assembly =
+            check::assemble_dry(chain, true, FusedElements::All, &mut loaded.diags).expect("assembled");
         Chain(assembly.expect("without mistakes"))
     }
 

@@ -106,7 +106,7 @@ fn ports(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     writeln!(out, "{rows}\n")
 }
 
-fn speed(out: &mut String, report: &host::Report) -> std::fmt::Result {
+fn speed(out: &mut String, report: &worker::report::Report) -> std::fmt::Result {
     let packets = report.received();
     if packets == 0 || report.busy_s <= 0.0 {
         return Ok(());
@@ -125,7 +125,7 @@ fn speed(out: &mut String, report: &host::Report) -> std::fmt::Result {
     let worked_s = all_s - report.waited_s;
     // What looking for packets in vain costs between two of them would be most of the figure.
     let mostly_waited = worked_s < all_s / 2.0;
-    match host::clock::cycles_per_ns().filter(|_| !mostly_waited) {
+    match worker::clock::cycles_per_ns().filter(|_| !mostly_waited) {
         Some(per_ns) => {
             let cycles = worked_s * 1e9 * per_ns / packets as f64;
             writeln!(out, ", {cycles:.0} cycles a packet (TSC {:.3} GHz), ports included", per_ns)

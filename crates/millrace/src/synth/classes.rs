@@ -1,7 +1,5 @@
 //! The traffic classes of a stretch, in its user's names.
 
-use host::fused::Stretch;
-use host::node::Node;
 use ir::Verified;
 use serde::Serialize;
 use std::sync::Arc;
@@ -9,6 +7,8 @@ use std::time::Instant;
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Numbers, Show};
 use synth::classes::{Class, Classes, Exit, Options};
+use worker::graph::Node;
+use worker::region::Stretch;
 
 /// Classes that deliver frames: the MAC header is where the packet starts, no other is known.
 const PORTS: [&str; 2] = ["FromDevice", "FromDPDKDevice"];

@@ -15,10 +15,10 @@ use super::conditions::{
 };
 use chain::Chain;
 use host::Assembly;
-use host::node::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use synth::classes::show::Asked;
+use worker::graph::Node;
 
 /// Patterns of one front.
 const MOST_PATTERNS: usize = 500;

@@ -9,17 +9,17 @@ mod svg;
 
 use crate::{check, prove, text};
 use anyhow::Context;
+use chain::FusedElements;
 use clap::Args;
 use classes::Walked;
 use codegen::{CodeBuilder, Listed};
 use host::Assembly;
-use host::fused::Wanted;
-use host::node::Node;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use stretch::{Sizes, StretchShown};
+use worker::graph::Node;
 
 /// Shows what becomes of a chain when it runs fused: which elements run as one function, and the classes of
 /// traffic that it tells apart. Runs nothing.
@@ -115,7 +115,7 @@ struct Synthesis {
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
     let mut loaded = check::load(&args.chain, &args.defines)?;
     let assembly = match &loaded.chain {
-        Some(chain) => check::assemble_dry(chain, true, Wanted::All, &mut loaded.diags)?,
+        Some(chain) => check::assemble_dry(chain, true, FusedElements::All, &mut loaded.diags)?,
         None => None,
     };
     check::show(&loaded.map, &loaded.diags, false);

@@ -20,12 +20,12 @@ use super::classes::{ClassShown, is_fed_by_port};
 use chain::{Chain, device_name};
 use class::{Said, Switch};
 use host::Assembly;
-use host::node::Node;
 use matches::{Match, crossed};
 use ports::PortTables;
 use rule::{OF_CLASS, OF_LIST, Rule};
 use std::fmt::Write;
 use table::acl::{FiveTuple, RuleList};
+use worker::graph::Node;
 
 /// What leads to the server's port has this much more than what leads to the network's, or a multiple of it.
 const SERVER: usize = 100;

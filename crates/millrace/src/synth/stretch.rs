@@ -3,13 +3,13 @@
 use super::classes::{ClassShown, Walked};
 use codegen::CodeBuilder;
 use element::StateScope;
-use host::fused::{Cut, Made, Stretch};
-use host::node::Node;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use synth::classes::show::Numbers;
 use synth::optimize::Counts;
+use worker::graph::Node;
+use worker::region::{Cut, Made, Stretch};
 
 /// A stretch.
 #[derive(Debug, Serialize)]

@@ -4,10 +4,10 @@
 use super::classes::ClassShown;
 use super::stretch::StretchShown;
 use host::Assembly;
-use host::fused::{Cut, Stretch};
-use host::node::Node;
 use maud::{Markup, PreEscaped, html};
 use std::collections::BTreeSet;
+use worker::graph::Node;
+use worker::region::{Cut, Stretch};
 
 /// Classes that are drawn.
 const MOST_CLASSES: usize = 80;

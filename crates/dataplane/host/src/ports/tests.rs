@@ -274,7 +274,8 @@ fn a_click_file_runs_from_capture_to_capture() {
         let outcome = fixture.run(workers);
         let frames: Vec<Vec<u8>> = (0..100).map(frame).collect();
         assert_eq!(read_capture(&fixture.path("out.pcap")), frames);
-        let total = |pick: fn(&crate::report::PortReport) -> u64| outcome.ports.iter().map(pick).sum::<u64>();
+        let total =
+            |pick: fn(&worker::report::PortReport) -> u64| outcome.ports.iter().map(pick).sum::<u64>();
         assert_eq!((total(|port| port.received.0), total(|port| port.sent.0)), (100, 100));
     }
 }

@@ -1,6 +1,6 @@
 //! Where a chain's cycles go, stage by stage: table I of NetVM, for any chain.
 //!
-//! The chain runs in a closed loop, with and without probes ([`host::probe`]) in turn, in one run: same memory, same
+//! The chain runs in a closed loop, with and without probes ([`worker::profile`]) in turn, in one run: same memory, same
 //! tables. What the probes cost is found out by reading the counter again and again, and subtracted from each stage by
 //! its readings. The stages then have to add up to what the chain costs without probes; how far they do not is told.
 //!
@@ -16,12 +16,12 @@ use crate::start::{RunOptions, failed};
 use crate::stats::Spread;
 use crate::trial::again;
 use crate::trial::closed::{self, ClosedLoop, Window};
-use host::NodeReport;
-use host::probe::{Probes, Stage, StageCycles};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use traffic::SizeMix;
+use worker::profile::{Probes, Stage, StageCycles};
+use worker::report::NodeReport;
 
 /// How far the sum of the stages may be from the chain without probes, as a share of it.
 pub const BORNE: f64 = 0.15;
@@ -258,7 +258,7 @@ impl Breakdown {
 /// # Errors
 /// When the machine has no time stamp counter, the chain has mistakes, or no packets come.
 pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, BenchError> {
-    let Some(cycles_per_ns) = host::clock::cycles_per_ns() else {
+    let Some(cycles_per_ns) = worker::clock::cycles_per_ns() else {
         return Err(failed("this machine has no time stamp counter; measure with `bench throughput`"));
     };
     let mut chain = ClosedLoop::start(path, &options.run)?;

@@ -241,7 +241,7 @@ fn restarts(chain: &LiveChain, seat: &Seat, repeats: usize) -> Result<Vec<Took>,
         let first_s = match seat.spec.terms.observes() {
             true => None,
             false => {
-                let count = |report: &host::Report| out_of(report, &element);
+                let count = |report: &worker::report::Report| out_of(report, &element);
                 Some(chain.await_growth(&format!("NF `{name}`"), before, start, count)?)
             }
         };

@@ -14,7 +14,6 @@ use crate::shape::Shape;
 use crate::start::failed;
 use chain::TrafficDecl;
 use diag::{Diagnostics, SourceMap};
-use host::Report;
 use host::brief::{self, Brief};
 use host::ports::Ports;
 use host::running::{Plan, Running};
@@ -26,6 +25,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traffic::TrafficSpec;
+use worker::report::Report;
 
 /// Frames that wait at a port whose frames arrive at a set rate, at most.
 const RING: u64 = 1_024;
@@ -60,7 +60,7 @@ pub struct Setting {
 impl Default for Setting {
     fn default() -> Setting {
         Setting {
-            burst: host::worker::DEFAULT_BURST,
+            burst: worker::DEFAULT_BURST,
             core: None,
             slots: 16_384,
             shape: None,

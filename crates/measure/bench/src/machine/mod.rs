@@ -45,7 +45,7 @@ impl Machine {
         Machine {
             processor: field(&cpuinfo, "model name").unwrap_or("unknown").to_string(),
             cores: cores(field(&status, "Cpus_allowed_list").unwrap_or("0")),
-            tsc_ghz: host::clock::cycles_per_ns().unwrap_or(0.0),
+            tsc_ghz: worker::clock::cycles_per_ns().unwrap_or(0.0),
             kernel: kernel.trim().to_string(),
             free_huge_mib: free.trim().parse::<u64>().unwrap_or(0) * 2,
             load: load.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0),

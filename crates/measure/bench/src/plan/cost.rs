@@ -13,7 +13,7 @@
 
 use serde::Serialize;
 
-/// A worker that finds nothing for about this long sleeps ([`host::worker`]): 200 turns of spinning, 200 of yielding.
+/// A worker that finds nothing for about this long sleeps ([`worker`]): 200 turns of spinning, 200 of yielding.
 const SLEEPS_AFTER_NS: f64 = 100_000.0;
 /// What a packet waits for one that sleeps, on average: half of the shortest sleep, and the timer slack of Linux
 /// (`PR_SET_TIMERSLACK` in prctl(2)).

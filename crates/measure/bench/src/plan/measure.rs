@@ -54,7 +54,7 @@ pub struct Measured {
 /// # Errors
 /// When the chain has mistakes or no made-up traffic, or no packets come.
 pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, BenchError> {
-    let Some(cycles_per_ns) = host::clock::cycles_per_ns() else {
+    let Some(cycles_per_ns) = worker::clock::cycles_per_ns() else {
         return Err(failed("this machine has no time stamp counter"));
     };
     let mut first = ClosedLoop::start(path, run)?;

@@ -130,7 +130,7 @@ impl ClosedLoop {
                 return Err(failed(format!("{received} packets in {PATIENCE:?}")));
             }
         }
-        let down = |node: &host::NodeReport| {
+        let down = |node: &worker::report::NodeReport| {
             node.class == PROCESS_DOWN.0
                 && node.outputs.iter().sum::<u64>() == 0
                 && node.dropped.iter().any(|(reason, _)| reason == PROCESS_DOWN.1)

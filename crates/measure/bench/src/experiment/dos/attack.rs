@@ -8,10 +8,11 @@ use crate::experiment::script::Script;
 use crate::load::pace::Pace;
 use crate::start::failed;
 use container::runtime::Runtime;
-use host::{Report, Running};
+use host::Running;
 use nf_host::State;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use worker::report::Report;
 
 /// Who is attacked; some of the normal flows go there, too.
 const VICTIM: &str = "198.18.0.80";

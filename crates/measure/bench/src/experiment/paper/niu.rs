@@ -9,8 +9,8 @@ use crate::figure::{Axis, Figure, Series, Skipped};
 use crate::load::{Batching, Offer, UnderTest};
 use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
-use host::probe::Stage;
 use std::time::{Duration, Instant};
+use worker::profile::Stage;
 
 pub const BASELINE: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 2 and table 1";
 pub const BOTTLENECK: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figures 3 and 4, table 2";
@@ -222,7 +222,7 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
 /// The share of the time in which the packet thread had packets.
 fn busy(lab: &Lab, form: Form, size: u16) -> Result<(f64, bool), BenchError> {
     let cycles_per_ns =
-        host::clock::cycles_per_ns().ok_or_else(|| failed("this machine has no time stamp counter"))?;
+        worker::clock::cycles_per_ns().ok_or_else(|| failed("this machine has no time stamp counter"))?;
     let path = lab.row(&[Nf::L3], form)?;
     let mut chain = trial::open(&path, &lab.run_options(form, size), Batching::Adaptive)?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();

@@ -6,12 +6,11 @@
 //! packets that left by different ports of an element and met again the order is not told, so elements
 //! that go by the order of packets stand in front of all branches.
 
-use super::{FlowCache, Wanted};
 use crate::assemble::{Options, assemble};
 use crate::registry::KnownClasses;
 use crate::running::{Outcome, Plan, Running};
 use crate::services::PortOpener;
-use crate::worker::Clock;
+use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
 use packet::checksum;
@@ -24,6 +23,8 @@ use shm::region::{Region, RegionOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use worker::clock::Clock;
+use worker::region::FlowCache;
 
 /// Elements of one output. None puts bytes in front of a packet that it does not write.
 const THROUGH: &[&str] = &[
@@ -290,7 +291,7 @@ struct Setup {
     step_ns: u64,
 }
 
-fn run(setup: &Setup, fused: Wanted, evaluator: bool, cache: FlowCache) -> Option<(Seen, u64)> {
+fn run(setup: &Setup, fused: FusedElements, evaluator: bool, cache: FlowCache) -> Option<(Seen, u64)> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("fuzz.click", setup.text.as_str());
     let ast = click::parse(&mut map, source, &mut diags);
@@ -299,7 +300,7 @@ fn run(setup: &Setup, fused: Wanted, evaluator: bool, cache: FlowCache) -> Optio
     let now_ns: Arc<AtomicU64> = Arc::new(5_000_000_000.into());
     let clock = Clock::Manual(Arc::clone(&now_ns));
     let mut ends = Ends { frames, passes: 8, now_ns, step_ns: setup.step_ns, sent: BTreeMap::new() };
-    let is_fused = fused != Wanted::Nothing;
+    let is_fused = fused != FusedElements::Nothing;
     let options = Options { fused, evaluator, cache, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}\n{}", setup.text, diags.render_short(&map)));
@@ -351,9 +352,9 @@ fn without_ages(value: &str) -> String {
 /// Runs a chain that its scripts change while packets flow, every flow of a few again and again: what its
 /// handlers say at the end, and how many packets the flow cache decided.
 #[cfg(test)]
-pub(super) fn run_changing(
+pub(crate) fn run_changing(
     text: &str,
-    fused: Wanted,
+    fused: FusedElements,
     evaluator: bool,
     cache: FlowCache,
 ) -> (Vec<String>, u64) {
@@ -388,12 +389,12 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
     // So much that records are due to be renewed, and never that they are over.
     let step_ns = [0, 0, 10_000_000, 100_000_000, 250_000_000][choices.byte() % 5];
     let setup = Setup { text, frames, burst, step_ns };
-    let modular = run(&setup, Wanted::Nothing, true, FlowCache::Off);
+    let modular = run(&setup, FusedElements::Nothing, true, FlowCache::Off);
     let mut all_hits = 0;
     for (evaluator, cache) in
         [(true, FlowCache::Off), (false, FlowCache::Off), (true, FlowCache::Eager), (false, FlowCache::Eager)]
     {
-        let fused = run(&setup, Wanted::All, evaluator, cache);
+        let fused = run(&setup, FusedElements::All, evaluator, cache);
         let (Some((modular, _)), Some((fused, hits))) = (&modular, &fused) else { continue };
         all_hits += hits;
         let told = format!("evaluator {evaluator}, flow cache {cache:?}, bursts of {burst}:\n{}", setup.text);
@@ -410,3 +411,6 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
     }
     all_hits
 }
+
+#[cfg(test)]
+mod tests;

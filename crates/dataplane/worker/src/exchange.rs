@@ -3,11 +3,10 @@
 //! Writing the handler `config` of an element that keeps no state makes another element of its class, on the thread of
 //! who writes, with program and tables; workers take it in between two bursts. Until then packets meet the old one.
 //! Nothing else is made anew, but for the stretch that the element is a part of, and that only where its program is
-//! another one ([`crate::fused`]): tables of other rules come without a new program.
+//! another one ([`crate::region`]): tables of other rules come without a new program.
 
-use crate::control::Mailbox;
-use crate::node::{Lowered, Node};
-use crate::services::SharedState;
+use crate::graph::{Lowered, Node};
+use crate::mailbox::{Mailbox, Replacement};
 use click::config::NameTable;
 use codegen::{CodeBuilder, Engine};
 use diag::{Diagnostics, SourceMap, Spanned};
@@ -16,6 +15,7 @@ use element::{Class, Configure, Element, Scope, Services, Shape, StateScope};
 use ir::{Program, Verified};
 use port::Port;
 use std::any::Any;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -23,6 +23,9 @@ use std::time::Duration;
 
 /// How long a worker may take from burst to burst: it is broken when it takes longer.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// State that elements share, of a whole chain: by its worker, where it is one's, and by its key.
+pub type SharedState = HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>;
 
 /// What it takes to make elements of a chain again.
 pub struct Live {
@@ -42,15 +45,8 @@ struct LiveElement {
     program: Arc<Verified>,
 }
 
-/// An element for the place of another.
-pub struct Replacement {
-    pub(crate) config: String,
-    pub(crate) element: Box<dyn Element>,
-    pub(crate) lowered: Lowered,
-}
-
 /// Exchanges elements at all workers.
-pub(crate) struct Exchange {
+pub struct Exchange {
     live: Arc<Live>,
     mailboxes: Vec<Arc<Mailbox>>,
     /// One exchange at a time: all workers end up with the same.
@@ -90,13 +86,7 @@ impl Services for Late<'_> {
 
 impl Live {
     /// For a graph whose elements stand in `folder` under these names.
-    pub(crate) fn new(
-        nodes: &[Node],
-        names: NameTable,
-        folder: &Path,
-        workers: usize,
-        evaluator: bool,
-    ) -> Live {
+    pub fn new(nodes: &[Node], names: NameTable, folder: &Path, workers: usize, evaluator: bool) -> Live {
         let live = |node: &Node| {
             let program = Arc::clone(&node.lowered.as_ref()?.program);
             let can = node.class.state == StateScope::None && !program.entries.is_empty() && !node.has_task;

@@ -1,6 +1,7 @@
 //! What went where: the books of all workers, added up.
 
-use crate::node::Books;
+use crate::counters::Books;
+use crate::graph::Node;
 use element::work::Account;
 use port::PortStats;
 use serde::Serialize;
@@ -137,7 +138,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Of these graphs, which are alike.
-    pub fn new(graphs: &[Vec<crate::node::Node>]) -> Ledger {
+    pub fn new(graphs: &[Vec<Node>]) -> Ledger {
         let mut nodes: Vec<(String, String, Vec<Arc<Books>>)> = vec![];
         for graph in graphs {
             for (at, node) in graph.iter().enumerate() {

@@ -9,16 +9,15 @@
 //!
 //! Without probes nothing of this runs. The loop of a worker exists twice, and the one without has no trace of it
 //! ([`crate::worker`]). Packets that are pushed find their way here by a look that every burst has taken before there
-//! were probes: whether an element has a detour ([`crate::node::Node::has_detour`]).
+//! were probes: whether an element has a detour ([`crate::graph::Node::has_detour`]).
 //!
 //! The processor may still be at the end of one stage when it reads the counter for the next: what lies within a hundred
 //! cycles of a reading may be charged to the neighbour. Figures of stages are as good as that, divided by the burst.
 
 use crate::clock;
-use crate::fused::Stretch;
-use crate::node::{Count, Node, Pulled};
-use crate::worker::Worker;
-use shm::Packet;
+use crate::counters::Count;
+use crate::graph::Node;
+use crate::region::Stretch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -56,8 +55,8 @@ pub struct StageCycles {
 /// The probes of a worker, for who switches and reads them.
 #[derive(Debug, Default)]
 pub struct Probes {
-    wanted: AtomicBool,
-    is_on: AtomicBool,
+    pub(crate) wanted: AtomicBool,
+    pub(crate) is_on: AtomicBool,
     nodes: usize,
     /// The elements of each stretch.
     programs: Vec<Vec<usize>>,
@@ -114,12 +113,12 @@ impl Probes {
     }
 }
 
-const TURN: usize = 0;
-const WAITING: usize = 1;
+pub(crate) const TURN: usize = 0;
+pub(crate) const WAITING: usize = 1;
 const FIRST: usize = 2;
 
 /// Where a stage's counts stand.
-fn place(nodes: usize, stage: Stage) -> usize {
+pub(crate) fn place(nodes: usize, stage: Stage) -> usize {
     match stage {
         Stage::Turn => TURN,
         Stage::Waiting => WAITING,
@@ -148,14 +147,14 @@ pub(crate) struct Probe {
     told: Arc<Probes>,
     last: u64,
     /// The place of the stage that it is at.
-    at: usize,
+    pub(crate) at: usize,
     /// Cycles that are an interruption.
     longest: u64,
 }
 
 impl Probe {
     /// Begins, and finds out what a reading costs.
-    fn new(told: &Arc<Probes>) -> Probe {
+    pub(crate) fn new(told: &Arc<Probes>) -> Probe {
         let longest = (clock::cycles_per_ns().unwrap_or(1.0) * INTERRUPTION_NS) as u64;
         let mut cost = f64::INFINITY;
         for _ in 0..CALIBRATION.1 {
@@ -179,7 +178,7 @@ impl Probe {
 
     /// Goes on to a stage; the one before.
     #[inline(never)]
-    fn switch(&mut self, to: usize) -> usize {
+    pub(crate) fn switch(&mut self, to: usize) -> usize {
         let now = ticks();
         let passed = now.saturating_sub(self.last);
         self.last = now;
@@ -191,79 +190,6 @@ impl Probe {
             }
         }
         std::mem::replace(&mut self.at, to)
-    }
-}
-
-impl Worker {
-    /// Takes probes, or puts them away, as is wanted. Between bursts only.
-    pub(crate) fn follow_probes(&mut self) {
-        let is_wanted = self.probes.wanted.load(Ordering::Relaxed);
-        if is_wanted == self.probe.is_some() {
-            return;
-        }
-        self.probe = is_wanted.then(|| Box::new(Probe::new(&self.probes)));
-        for node in &mut self.nodes {
-            node.has_detour = node.elsewhere || is_wanted;
-            node.pulled = if is_wanted { Pulled::Probed } else { Pulled::of(node.answers_pull) };
-        }
-        self.probes.is_on.store(is_wanted, Ordering::Release);
-    }
-
-    /// A turn begins.
-    pub(crate) fn probe_turn(&mut self) {
-        self.probe_switch(TURN);
-    }
-
-    /// A turn in which nothing was done ends.
-    pub(crate) fn probe_idle(&mut self) {
-        if let Some(probe) = &mut self.probe {
-            probe.at = WAITING;
-        }
-    }
-
-    /// An element's task or timer begins; the stage before.
-    pub(crate) fn probe_task(&mut self, node: usize) -> usize {
-        self.probe_switch(place(self.nodes.len(), Stage::Task(node)))
-    }
-
-    /// It has ended, and the stage before goes on.
-    pub(crate) fn probe_task_end(&mut self, before: usize, found_nothing: bool) {
-        if found_nothing {
-            self.probe_idle();
-        }
-        self.probe_switch(before);
-    }
-
-    fn probe_switch(&mut self, to: usize) -> usize {
-        self.probe.as_mut().map_or(TURN, |probe| probe.switch(to))
-    }
-
-    /// Packets that come in by an input of a node, with a look at the counter before and behind.
-    pub(crate) fn push_probed(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
-        let stage = match self.fused_entry(node, input) {
-            Some(entry) => Stage::Program(entry.stretch),
-            None => Stage::Element(node),
-        };
-        let before = self.probe_switch(place(self.nodes.len(), stage));
-        self.enter(node, input, packets, list);
-        self.probe_switch(before);
-    }
-
-    /// The same for packets that are pulled out of a port of a node.
-    pub(crate) fn pull_probed(
-        &mut self,
-        node: usize,
-        port: usize,
-        most: usize,
-        into: &mut element::Vector,
-    ) -> usize {
-        let before = self.probe_switch(place(self.nodes.len(), Stage::Element(node)));
-        let count = match self.nodes[node].answers_pull {
-            true => self.answer_pull(node, port, most, into),
-            false => self.pull_through(node, port, most, into),
-        };
-        self.probe_switch(before);
-        count
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finding stretches in a graph.
 
-use super::Wanted;
-use crate::node::Node;
+use crate::graph::Node;
+use chain::FusedElements;
 use element::StateScope;
 
 /// A wire between two elements with programs that leaves their stretch and enters it again, because it
@@ -15,7 +15,7 @@ pub struct Cut {
 }
 
 /// The stretches among the elements that are wanted, each as its nodes, and where loops are cut.
-pub fn find(nodes: &[Node], wanted: &Wanted, workers: usize) -> (Vec<Vec<usize>>, Vec<Cut>) {
+pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> (Vec<Vec<usize>>, Vec<Cut>) {
     let can: Vec<bool> =
         nodes.iter().enumerate().map(|(at, node)| wanted.has(at) && can_be_part(node, workers)).collect();
     let mut before: Vec<Vec<usize>> = vec![vec![]; nodes.len()];

@@ -1,7 +1,8 @@
-use super::fuzz::run_changing;
-use super::{FlowCache, Wanted, fuzz_forms};
+use super::{fuzz_forms, run_changing};
+use chain::FusedElements;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use worker::region::FlowCache;
 
 /// How many chains; `MILLRACE_CHAINS` says otherwise.
 fn cases() -> u32 {
@@ -90,9 +91,9 @@ fn nothing_is_remembered_that_has_changed() {
          write f.config '{first}');"
     );
     for text in CHANGING.iter().copied().chain([table.as_str()]) {
-        let (wanted, _) = run_changing(text, Wanted::Nothing, true, FlowCache::Off);
+        let (wanted, _) = run_changing(text, FusedElements::Nothing, true, FlowCache::Off);
         for evaluator in [true, false] {
-            let (found, hits) = run_changing(text, Wanted::All, evaluator, FlowCache::Eager);
+            let (found, hits) = run_changing(text, FusedElements::All, evaluator, FlowCache::Eager);
             assert_eq!(wanted, found, "{text}");
             assert!(hits > 10, "{hits} packets by the flow cache: {text}");
         }

@@ -1,61 +1,14 @@
-//! An element in a worker's graph, and its books.
+//! An element in a worker's graph, where its packets go, and how its program is run.
 //!
-//! Invariant, for each node whenever no burst is under way: packets in + received + made =
-//! out + dropped + sent + merged + held, where held is what was kept less what was released. The books
-//! are written by the worker alone and read by anybody.
+//! What goes in and out of it is counted in [`crate::counters`].
 
-use crate::fused::Entry;
+use crate::counters::Books;
 use element::steering::Spread;
 use element::work::Account;
 use element::{Class, Element};
 use ir::Verified;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A counter that one thread writes and others read.
-#[derive(Debug, Default)]
-pub struct Count(AtomicU64);
-
-impl Count {
-    /// Adds; only the owning worker may.
-    #[inline]
-    pub fn add(&self, count: usize) {
-        // A plain load and store: there is one writer, and a locked add would cost twenty cycles.
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(count as u64), Ordering::Relaxed);
-    }
-
-    /// The value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// What went in and out of a node.
-#[derive(Debug, Default)]
-pub struct Books {
-    /// Packets that came in, all inputs.
-    pub input: Count,
-    /// By [`Account`].
-    pub accounts: [Count; 6],
-    /// Packets that left, by port.
-    pub outputs: Vec<Count>,
-    /// Packets dropped, by reason.
-    pub dropped: Vec<Count>,
-    /// Names of the reasons.
-    pub reasons: Vec<String>,
-    /// Packets handed over to the worker that owns the element's state.
-    pub handed_over: Count,
-}
-
-impl Books {
-    /// Packets that the node keeps now. Below 0 for a moment where NFs pass packets on by themselves: that one gave a
-    /// packet back may be known before that it came from another.
-    pub fn held(&self) -> i64 {
-        let account = |account: Account| self.accounts[account as usize].get();
-        account(Account::Held).wrapping_sub(account(Account::Released)) as i64
-    }
-}
 
 /// One end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +17,15 @@ pub struct End {
     pub node: usize,
     /// Its port.
     pub port: usize,
+}
+
+/// Where packets enter a stretch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionEntry {
+    /// The stretch, by its number.
+    pub stretch: usize,
+    /// The input of its program.
+    pub input: usize,
 }
 
 /// How a node's program is run.
@@ -111,7 +73,7 @@ pub struct Node {
     /// Where they lie among the worker's.
     pub cells: Range<usize>,
     /// For each input at which packets enter a stretch, where.
-    pub entries: Vec<Option<Entry>>,
+    pub entries: Vec<Option<RegionEntry>>,
     /// Where packets pushed out of each output go.
     pub outputs: Vec<Option<End>>,
     /// Where packets for each input are pulled from; `None` for push inputs.

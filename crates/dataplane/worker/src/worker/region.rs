@@ -1,9 +1,8 @@
 //! A burst's way through a stretch, and its books.
 
-use super::Entry;
-use super::cache::{Cache, CacheCounts};
-use crate::node::Node;
-use crate::worker::Worker;
+use super::Worker;
+use crate::graph::{Node, RegionEntry};
+use crate::region::{Cache, CacheCounts};
 use codegen::{Burst, Exits};
 use ir::eval::State;
 use ir::{LIST_CAPACITY, Table, Tables};
@@ -26,7 +25,7 @@ impl Tables for PartTables<'_> {
 
 impl Worker {
     /// Packets that enter a stretch; their arrival at the first element is in its books already.
-    pub(crate) fn push_fused(&mut self, entry: Entry, packets: &mut [Packet], list: &[u16]) {
+    pub(crate) fn push_fused(&mut self, entry: RegionEntry, packets: &mut [Packet], list: &[u16]) {
         let stretch = &mut self.stretches[entry.stretch];
         let (part, _) = stretch.inputs[entry.input];
         stretch.balance[part] = stretch.balance[part].wrapping_add(list.len() as u64);
@@ -53,7 +52,7 @@ impl Worker {
     /// Has packets take a stretch's program; the port, where all leave by one and no list is written.
     fn pass_whole(
         &mut self,
-        entry: Entry,
+        entry: RegionEntry,
         packets: &mut [Packet],
         list: &[u16],
         exits: &mut Exits,
@@ -71,7 +70,7 @@ impl Worker {
     /// The same for who have a flow cache in front of it.
     fn pass_cached(
         &mut self,
-        entry: Entry,
+        entry: RegionEntry,
         cache: &mut Cache,
         packets: &mut [Packet],
         list: &[u16],

@@ -4,28 +4,14 @@
 //! time does housekeeping and answers requests from other threads. A worker that finds nothing to do
 //! for a while yields its core, then sleeps for short times.
 //!
-//! The loop exists twice: with probes ([`crate::probe`]) and, compiled without them, for all other times.
+//! The loop exists twice: with probes ([`crate::profile`]) and, compiled without them, for all other times.
 
-use crate::control::Mailbox;
-use crate::forward::{Handed, Outbox};
-use crate::fused::{CacheCounts, FormWanted, Stretch};
-use crate::live::Exchange;
-use crate::node::Node;
-use crate::probe::{Probe, Probes};
-use codegen::{Exits, Scratch};
-use crossbeam_queue::ArrayQueue;
-use element::{Progress, Vector, Work};
-use shm::pool::PacketPool;
+use super::Worker;
+use element::Progress;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-/// Packets that are worked on at a time unless the user says otherwise. What a hop between elements costs
-/// is shared by so many; their descriptors and headers still fit the first-level cache twice over. A burst
-/// never waits to be full.
-pub const DEFAULT_BURST: usize = 64;
 /// Turns without work before the worker yields its core.
 const SPIN_TURNS: u32 = 200;
 /// Turns without work before it sleeps.
@@ -40,151 +26,6 @@ const TICK_NS: u64 = 1_000_000;
 const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
 /// The same in time slept.
 const GIVE_UP_SLEPT: Duration = Duration::from_millis(200);
-
-/// The time of a run.
-#[derive(Clone)]
-pub enum Clock {
-    /// The machine's.
-    Real {
-        /// When the run started.
-        start: Instant,
-        /// The same moment in nanoseconds since the epoch.
-        epoch_ns: u64,
-    },
-    /// Set by a test or a replay.
-    Manual(Arc<AtomicU64>),
-}
-
-impl Clock {
-    /// The machine's clock from now on.
-    pub fn real() -> Clock {
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Clock::Real { start: Instant::now(), epoch_ns: epoch.as_nanos() as u64 }
-    }
-
-    fn now_ns(&self) -> u64 {
-        match self {
-            Clock::Real { start, epoch_ns } => epoch_ns + start.elapsed().as_nanos() as u64,
-            Clock::Manual(now) => now.load(Ordering::Relaxed),
-        }
-    }
-}
-
-/// How far a worker is, for who watches it.
-#[derive(Debug, Default)]
-pub struct Pulse {
-    /// Turns that did something.
-    pub busy_turns: AtomicU64,
-    /// Whether the loop has ended.
-    pub ended: AtomicBool,
-    /// Nanoseconds from the first to the last turn that did something.
-    pub busy_ns: AtomicU64,
-    /// How much of that passed in turns that did nothing.
-    pub waited_ns: AtomicU64,
-    /// Stretches that run as one program now.
-    pub fused: AtomicUsize,
-    /// What their flow caches have done.
-    pub cache: Mutex<CacheCounts>,
-}
-
-/// How many workers of a run have nothing left to do. A worker stays until all have: another one may
-/// still hand packets over.
-#[derive(Debug)]
-pub struct Finish {
-    /// Workers of the run.
-    workers: usize,
-    /// Those that have nothing left to do.
-    done: AtomicUsize,
-    /// How often one of them got something to do again.
-    woken: AtomicUsize,
-    /// Packets on their way from worker to worker, until who took them is through with them.
-    under_way: AtomicUsize,
-}
-
-impl Finish {
-    /// For so many workers.
-    pub fn new(workers: usize) -> Finish {
-        let none = || AtomicUsize::new(0);
-        Finish { workers, done: none(), woken: none(), under_way: none() }
-    }
-
-    /// Says that so many packets are about to be handed over.
-    pub(crate) fn hand(&self, packets: usize) {
-        self.under_way.fetch_add(packets, Ordering::AcqRel);
-    }
-
-    /// Says that so many of them were taken, and went as far as they go; or were not handed over after all.
-    pub(crate) fn take(&self, packets: usize) {
-        self.under_way.fetch_sub(packets, Ordering::AcqRel);
-    }
-
-    /// Whether nobody has anything left to do, and nobody will.
-    fn is_over(&self) -> bool {
-        // All are done at one moment at which nothing is under way: nobody has been woken in between.
-        let woken = self.woken.load(Ordering::Acquire);
-        self.done.load(Ordering::Acquire) >= self.workers
-            && self.under_way.load(Ordering::Acquire) == 0
-            && self.woken.load(Ordering::Acquire) == woken
-    }
-}
-
-/// A packet thread's own graph and everything it works with.
-pub struct Worker {
-    /// Which one.
-    pub number: usize,
-    /// The graph.
-    pub nodes: Vec<Node>,
-    /// The state cells of all programs.
-    pub cells: Vec<u64>,
-    /// Stretches of elements that run as one program.
-    pub stretches: Vec<Stretch>,
-    /// The packet pool.
-    pub pool: PacketPool,
-    /// Packets to work on at a time.
-    pub burst: usize,
-    /// Whether it looks for packets without ever sleeping.
-    pub polls: bool,
-    /// The run's clock.
-    pub clock: Clock,
-    /// The burst's time.
-    pub now_ns: u64,
-    /// Requests from other threads.
-    pub mailbox: Arc<Mailbox>,
-    /// Gives elements other configurations.
-    pub(crate) exchange: Option<Arc<Exchange>>,
-    /// Packets for the worker that owns state of [`element::StateScope::OneWorker`], the first one.
-    pub home: Arc<ArrayQueue<Handed>>,
-    /// For each worker, what sources of others have received for it.
-    pub rings: Vec<Arc<ArrayQueue<Handed>>>,
-    /// Set when any worker wants the run to end.
-    pub stop: Arc<AtomicBool>,
-    /// How many workers have nothing left to do.
-    pub finish: Arc<Finish>,
-    /// How far it is.
-    pub pulse: Arc<Pulse>,
-    /// The form that is wanted.
-    pub form: Arc<FormWanted>,
-    /// Lines that elements print.
-    pub print: fn(&str),
-    pub(crate) scratch: Scratch,
-    #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
-    pub(crate) exits: Vec<Box<Exits>>,
-    pub(crate) vectors: Vec<Vector>,
-    pub(crate) outbox: Outbox,
-    pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
-    pub(crate) fire_at: Vec<u64>,
-    pub(crate) depth: usize,
-    /// Whether sources are to wait for a turn.
-    pub(crate) sources_wait: bool,
-    /// Whether an element's slow path is under way.
-    pub(crate) is_slow: bool,
-    /// Whether it is counted among those that have nothing left to do.
-    pub(crate) is_done: bool,
-    /// Whether probes are wanted, and what they find.
-    pub probes: Arc<Probes>,
-    /// While they are on.
-    pub(crate) probe: Option<Box<Probe>>,
-}
 
 /// How far the loop of a worker is, from one form of it to the other.
 struct Turns {
@@ -203,59 +44,6 @@ struct Turns {
 }
 
 impl Worker {
-    /// What `nodes` and the rest make up.
-    pub fn new(
-        number: usize,
-        mut nodes: Vec<Node>,
-        mut stretches: Vec<Stretch>,
-        pool: PacketPool,
-        clock: Clock,
-    ) -> Worker {
-        let ring = Arc::new(ArrayQueue::new(1));
-        let is_fused = stretches.iter().any(Stretch::is_wanted);
-        let mut cells = vec![];
-        stretches.iter_mut().for_each(|stretch| stretch.settle_in(&mut nodes, &mut cells));
-        let fused: HashSet<usize> =
-            stretches.iter().flat_map(|stretch| stretch.parts.iter().copied()).collect();
-        for (at, node) in nodes.iter_mut().enumerate() {
-            if !fused.contains(&at) {
-                node.settle_in(&mut cells);
-            }
-        }
-        Worker {
-            number,
-            fire_at: vec![u64::MAX; nodes.len()],
-            probes: Arc::new(Probes::new(&nodes, &stretches)),
-            probe: None,
-            nodes,
-            cells,
-            stretches,
-            pool,
-            burst: DEFAULT_BURST,
-            polls: false,
-            now_ns: clock.now_ns(),
-            clock,
-            mailbox: Arc::default(),
-            exchange: None,
-            home: Arc::clone(&ring),
-            rings: vec![ring],
-            is_done: false,
-            stop: Arc::default(),
-            finish: Arc::new(Finish::new(1)),
-            pulse: Arc::default(),
-            form: Arc::new(FormWanted::new(is_fused)),
-            print: |line| println!("{line}"),
-            scratch: Scratch::default(),
-            exits: vec![],
-            vectors: vec![],
-            outbox: Outbox::default(),
-            timers: BinaryHeap::new(),
-            depth: 0,
-            sources_wait: false,
-            is_slow: false,
-        }
-    }
-
     /// Runs until the sources have ended and their packets are through, or until asked to stop.
     pub fn run(&mut self) {
         for node in 0..self.nodes.len() {
@@ -474,19 +262,6 @@ impl Worker {
         self.flush_outbox(node, outbox_start);
         self.vectors.push(vector);
         progress
-    }
-
-    /// Calls an element with its worker; what it emits beside a batch is sent on afterwards only by
-    /// who calls [`Worker::flush_outbox`].
-    pub(crate) fn with_element(
-        &mut self,
-        node: usize,
-        call: impl FnOnce(&mut dyn element::Element, &mut Work<'_>),
-    ) {
-        if let Some(mut element) = self.nodes[node].element.take() {
-            call(element.as_mut(), &mut Work::new(self, node));
-            self.nodes[node].element = Some(element);
-        }
     }
 
     fn fire_timers<const PROBED: bool>(&mut self) -> bool {

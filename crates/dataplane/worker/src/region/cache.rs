@@ -9,6 +9,7 @@
 //! nobody knows whose it was.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
+use super::cpu::leave_packet_core;
 use super::users::{Ending, Users};
 use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
 use ir::eval::State;
@@ -195,7 +196,7 @@ pub struct Cache {
 
 impl Cache {
     /// An empty one for a program.
-    pub(super) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Verified>) -> Cache {
+    pub(crate) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Verified>) -> Cache {
         Cache {
             how,
             is_evaluated,
@@ -221,19 +222,19 @@ impl Cache {
     }
 
     /// Whether packets of an entry have to do with it.
-    pub(super) fn is_for(&self, input: usize) -> bool {
+    pub(crate) fn is_for(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(|input| *input != Input::Failed)
     }
 
     /// What it has done.
-    pub(super) fn counts(&self) -> CacheCounts {
+    pub(crate) fn counts(&self) -> CacheCounts {
         let flows = self.entries.as_ref().map_or(0, |entries| entries.0.len() as u64);
         CacheCounts { flows, shortcuts: self.templates.len() as u64, ..self.counts }
     }
 
     /// Ends the entries that hang on what a table has changed though it had promised not to: all, where it does
     /// not say what.
-    pub(super) fn heed(&mut self, tables: &mut dyn Tables) {
+    pub(crate) fn heed(&mut self, tables: &mut dyn Tables) {
         if self.entries.as_ref().is_none_or(|entries| entries.0.is_empty()) {
             return;
         }
@@ -276,7 +277,7 @@ impl Cache {
     }
 
     /// Ends all entries.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) else { return };
         self.counts.cleared += 1;
         // Notes of entries that have ended do no harm.
@@ -288,25 +289,25 @@ impl Cache {
         let users = self.users.give_away();
         let old = std::mem::replace(entries, empty);
         let _ = std::thread::Builder::new().name("flow cache".into()).spawn(move || {
-            super::made::leave_packet_core();
+            leave_packet_core();
             drop((old, users));
         });
     }
 
     /// The program of templates and its table; `None` while there is none.
-    pub(super) fn front(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
+    pub(crate) fn front(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
         let front = self.front.as_ref()?;
         Some((&front.engine, self.entries.as_mut()?))
     }
 
     /// Counts packets that were decided by entries, and that were not.
-    pub(super) fn count(&mut self, hits: usize, whole: usize) {
+    pub(crate) fn count(&mut self, hits: usize, whole: usize) {
         self.counts.hits += hits as u64;
         self.counts.whole += whole as u64;
     }
 
     /// Follows some packets that are about to take the whole program.
-    pub(super) fn learn(&mut self, input: usize, packets: &[Packet], list: &[u16], state: &mut State<'_>) {
+    pub(crate) fn learn(&mut self, input: usize, packets: &[Packet], list: &[u16], state: &mut State<'_>) {
         for &index in list {
             if self.left.is_zero() {
                 return;
@@ -399,7 +400,7 @@ impl Cache {
     }
 
     /// Housekeeping, once in a millisecond.
-    pub(super) fn tick(&mut self, now_ns: u64) {
+    pub(crate) fn tick(&mut self, now_ns: u64) {
         self.waited += 1;
         if self.waited >= self.pace {
             (self.pace, self.left) = match self.learnt {
@@ -466,7 +467,7 @@ impl Cache {
             return;
         }
         let make = move || {
-            super::made::leave_packet_core();
+            leave_packet_core();
             make()
         };
         self.making = std::thread::Builder::new().name("flow cache".into()).spawn(make).ok();

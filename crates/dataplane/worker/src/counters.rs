@@ -1,0 +1,52 @@
+//! What goes in and out of a node, counted.
+//!
+//! Invariant, for each node whenever no burst is under way: packets in + received + made =
+//! out + dropped + sent + merged + held, where held is what was kept less what was released. The books
+//! are written by the worker alone and read by anybody.
+
+use element::work::Account;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A counter that one thread writes and others read.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// Adds; only the owning worker may.
+    #[inline]
+    pub fn add(&self, count: usize) {
+        // A plain load and store: there is one writer, and a locked add would cost twenty cycles.
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(count as u64), Ordering::Relaxed);
+    }
+
+    /// The value.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What went in and out of a node.
+#[derive(Debug, Default)]
+pub struct Books {
+    /// Packets that came in, all inputs.
+    pub input: Count,
+    /// By [`Account`].
+    pub accounts: [Count; 6],
+    /// Packets that left, by port.
+    pub outputs: Vec<Count>,
+    /// Packets dropped, by reason.
+    pub dropped: Vec<Count>,
+    /// Names of the reasons.
+    pub reasons: Vec<String>,
+    /// Packets handed over to the worker that owns the element's state.
+    pub handed_over: Count,
+}
+
+impl Books {
+    /// Packets that the node keeps now. Below 0 for a moment where NFs pass packets on by themselves: that one gave a
+    /// packet back may be known before that it came from another.
+    pub fn held(&self) -> i64 {
+        let account = |account: Account| self.accounts[account as usize].get();
+        account(Account::Held).wrapping_sub(account(Account::Released)) as i64
+    }
+}

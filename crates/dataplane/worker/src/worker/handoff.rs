@@ -1,0 +1,133 @@
+//! Packets that go to the worker that has their state, and those that come from others.
+
+use super::Worker;
+use super::forward::NO_WAY;
+use crate::handoff::{Handed, Place};
+use crossbeam_queue::ArrayQueue;
+use element::Vector;
+use ir::LIST_CAPACITY;
+use shm::Packet;
+use std::sync::Arc;
+
+impl Worker {
+    /// Gives packets to the worker that owns the element's state.
+    pub(super) fn hand_over(&mut self, node: usize, input: usize, packets: &[Packet], list: &[u16]) {
+        self.finish.hand(list.len());
+        for &index in list {
+            let packet = packets[usize::from(index)];
+            if self.home.push(Handed { node, place: Place::Input(input), packet }).is_ok() {
+                self.nodes[node].books.handed_over.add(1);
+            } else {
+                self.finish.take(1);
+                self.give_up(node, NO_WAY, packets, &[index]);
+            }
+        }
+    }
+
+    /// Whether all other workers have room for what a source may have for them.
+    pub(crate) fn can_spread(&self) -> bool {
+        let most = LIST_CAPACITY * self.rings.len();
+        let others = self.rings.iter().enumerate().filter(|(worker, _)| *worker != self.number);
+        others.map(|(_, ring)| ring).all(|ring| ring.len() + most <= ring.capacity())
+    }
+
+    /// Gives packets that a source has received to the workers that have their state. Those of this one stay.
+    pub(crate) fn spread(&mut self, node: usize, vector: &mut Vector) {
+        let Some(spread) = self.nodes[node].spread.as_ref() else { return };
+        let (packets, list) = vector.parts();
+        let (mut own, mut count) = ([0; LIST_CAPACITY], 0);
+        let mut announced = 0;
+        let (mut lost, mut lost_count) = ([0; LIST_CAPACITY], 0);
+        let mut owners = [0; LIST_CAPACITY];
+        spread.owners(packets, list, &mut owners);
+        for (&index, &owner) in list.iter().zip(&owners) {
+            let owner = usize::from(owner);
+            own[count] = index;
+            if owner == self.number {
+                count += 1;
+                continue;
+            }
+            // Once for a burst, and not at all where all are at home: every worker writes there.
+            if announced == 0 {
+                announced = list.len();
+                self.finish.hand(announced);
+            }
+            let packet = packets[usize::from(index)];
+            let handed = Handed { node, place: Place::Output, packet };
+            if self.rings.get(owner).is_none_or(|ring| ring.push(handed).is_err()) {
+                // Other sources filled the room that there was.
+                lost[lost_count] = index;
+                lost_count += 1;
+            }
+        }
+        if lost_count > 0 {
+            self.give_up(node, NO_WAY, packets, &lost[..lost_count]);
+        }
+        if announced > 0 {
+            self.finish.take(count + lost_count);
+        }
+        vector.relist(&own[..count]);
+    }
+
+    /// Works on packets that other workers handed over; whether there are any. Those that sources have received wait
+    /// while sources are to wait.
+    pub(crate) fn take_handed(&mut self, sources_wait: bool) -> bool {
+        let mut worked = false;
+        if self.number == 0 && !self.home.is_empty() {
+            let home = Arc::clone(&self.home);
+            self.take_from(&home);
+            worked = true;
+        }
+        let ring = self.rings.get(self.number).filter(|ring| !ring.is_empty()).cloned();
+        if let Some(ring) = ring {
+            if !sources_wait {
+                self.take_from(&ring);
+            }
+            worked = true;
+        }
+        worked
+    }
+
+    fn take_from(&mut self, ring: &ArrayQueue<Handed>) {
+        self.wake();
+        let mut vector = self.vectors.pop().unwrap_or_default();
+        vector.clear();
+        let (mut at, mut count) = (None, 0);
+        for _ in 0..ring.len().min(LIST_CAPACITY) {
+            let Some(Handed { node, place, packet }) = ring.pop() else { break };
+            // Those that go the same way go together.
+            if at.is_some_and(|at| at != (node, place)) || vector.len() >= self.burst {
+                self.go_on(at, &mut vector);
+            }
+            at = Some((node, place));
+            vector.push(&packet);
+            count += 1;
+        }
+        self.go_on(at, &mut vector);
+        self.vectors.push(vector);
+        self.finish.take(count);
+    }
+
+    /// Has packets go on that were handed over.
+    fn go_on(&mut self, at: Option<(usize, Place)>, vector: &mut Vector) {
+        let (packets, list) = vector.parts();
+        match at.filter(|_| !list.is_empty()) {
+            Some((node, Place::Input(input))) => self.push(node, input, packets, list),
+            Some((node, Place::Output)) => self.leave(node, 0, packets, list),
+            None => {}
+        }
+        vector.clear();
+    }
+
+    /// Drops what was handed over after this worker had ended: a run that was stopped.
+    pub fn drop_handed(&mut self) {
+        let (home, own) = (Arc::clone(&self.home), self.rings.get(self.number).cloned());
+        let left = || own.as_ref().and_then(|ring| ring.pop()).or_else(|| home.pop());
+        while let Some(Handed { node, place, packet }) = left() {
+            if place != Place::Output {
+                self.nodes[node].books.input.add(1);
+            }
+            self.give_up(node, NO_WAY, std::slice::from_ref(&packet), &[0]);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What elements may ask of their worker.
+
+use super::Worker;
+use element::work::Account;
+use element::{Host, Vector};
+use shm::Packet;
+use shm::pool::{PacketPool, Pool};
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
+
+/// The class of elements that only pass packets on.
+const PASSES_ON: &str = "Null";
+
+impl Host for Worker {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn pool(&mut self) -> &mut PacketPool {
+        &mut self.pool
+    }
+
+    fn burst(&self) -> usize {
+        self.burst
+    }
+
+    fn emit(&mut self, _node: usize, port: usize, packet: &Packet) {
+        self.outbox.push(port, std::slice::from_ref(packet));
+    }
+
+    fn emit_all(&mut self, _node: usize, port: usize, packets: &[Packet]) {
+        self.outbox.push(port, packets);
+    }
+
+    fn pass(&mut self, node: usize, port: usize, count: usize) {
+        let (mut node, mut port) = (node, port);
+        // A way between two NFs has no loops: `Null` passes on to one element.
+        while let Some(next) = self.nodes[node].outputs.get(port).copied().flatten() {
+            self.nodes[node].books.outputs[port].add(count);
+            self.nodes[next.node].books.input.add(count);
+            (node, port) = (next.node, 0);
+            if self.nodes[node].class.name != PASSES_ON {
+                self.account(node, Account::Held, count);
+                break;
+            }
+        }
+    }
+
+    fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]) {
+        self.count_dropped(node, reason, packets.len());
+        self.pool.free_all(packets);
+    }
+
+    fn count_dropped(&mut self, node: usize, reason: usize, count: usize) {
+        let this = &self.nodes[node];
+        let first = this.lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
+        if let Some(dropped) = this.books.dropped.get(first + reason) {
+            dropped.add(count);
+        }
+    }
+
+    fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize {
+        let Some(up) = self.nodes[node].inputs.get(input).copied().flatten() else { return 0 };
+        let count = self.pull_from(up.node, up.port, most, into);
+        self.nodes[node].books.input.add(count);
+        count
+    }
+
+    fn account(&mut self, node: usize, account: Account, count: usize) {
+        self.nodes[node].account(account, count);
+    }
+
+    fn fire_at(&mut self, node: usize, at_ns: u64) {
+        self.fire_at[node] = at_ns;
+        self.timers.push(Reverse((at_ns, node)));
+    }
+
+    fn hold_sources(&mut self) {
+        self.sources_wait = true;
+    }
+
+    fn stop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn print(&mut self, line: &str) {
+        (self.print)(line);
+    }
+
+    fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String> {
+        let (node, handler) = self.find_handler(node, handler)?;
+        self.read_here(node, &handler)
+    }
+
+    fn write_handler(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String> {
+        let (node, handler) = self.find_handler(node, handler)?;
+        self.write_here(node, &handler, value)
+    }
+}

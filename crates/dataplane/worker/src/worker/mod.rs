@@ -1,0 +1,163 @@
+//! A packet thread: its graph, and everything that it works with.
+//!
+//! - `turn`: the loop
+//! - `forward`: pushing through the graph; `pull`: pulling out of it
+//! - `region`: through stretches that run as one program
+//! - `handoff`: packets from worker to worker
+//! - `handlers`: handlers, and elements that take the place of others
+//! - `host`: what elements may ask of their worker
+//! - `profiled`: all that with probes
+
+mod forward;
+mod handlers;
+mod handoff;
+mod host;
+mod profiled;
+mod pull;
+mod region;
+mod turn;
+
+use crate::clock::Clock;
+use crate::deferred::Outbox;
+use crate::exchange::Exchange;
+use crate::graph::Node;
+use crate::handoff::Handed;
+use crate::mailbox::Mailbox;
+use crate::profile::{Probe, Probes};
+use crate::quiescence::{Finish, Pulse};
+use crate::region::{FormWanted, Stretch};
+use codegen::{Exits, Scratch};
+use crossbeam_queue::ArrayQueue;
+use element::{Element, Vector, Work};
+use shm::pool::PacketPool;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Packets that are worked on at a time unless the user says otherwise. What a hop between elements costs
+/// is shared by so many; their descriptors and headers still fit the first-level cache twice over. A burst
+/// never waits to be full.
+pub const DEFAULT_BURST: usize = 64;
+
+/// A packet thread's own graph and everything it works with.
+pub struct Worker {
+    /// Which one.
+    pub number: usize,
+    /// The graph.
+    pub nodes: Vec<Node>,
+    /// The state cells of all programs.
+    pub cells: Vec<u64>,
+    /// Stretches of elements that run as one program.
+    pub stretches: Vec<Stretch>,
+    /// The packet pool.
+    pub pool: PacketPool,
+    /// Packets to work on at a time.
+    pub burst: usize,
+    /// Whether it looks for packets without ever sleeping.
+    pub polls: bool,
+    /// The run's clock.
+    pub clock: Clock,
+    /// The burst's time.
+    pub now_ns: u64,
+    /// Requests from other threads.
+    pub mailbox: Arc<Mailbox>,
+    /// Gives elements other configurations.
+    pub exchange: Option<Arc<Exchange>>,
+    /// Packets for the worker that owns state of [`element::StateScope::OneWorker`], the first one.
+    pub home: Arc<ArrayQueue<Handed>>,
+    /// For each worker, what sources of others have received for it.
+    pub rings: Vec<Arc<ArrayQueue<Handed>>>,
+    /// Set when any worker wants the run to end.
+    pub stop: Arc<AtomicBool>,
+    /// How many workers have nothing left to do.
+    pub finish: Arc<Finish>,
+    /// How far it is.
+    pub pulse: Arc<Pulse>,
+    /// The form that is wanted.
+    pub form: Arc<FormWanted>,
+    /// Lines that elements print.
+    pub print: fn(&str),
+    pub(crate) scratch: Scratch,
+    #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
+    pub(crate) exits: Vec<Box<Exits>>,
+    pub(crate) vectors: Vec<Vector>,
+    pub(crate) outbox: Outbox,
+    pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
+    pub(crate) fire_at: Vec<u64>,
+    pub(crate) depth: usize,
+    /// Whether sources are to wait for a turn.
+    pub(crate) sources_wait: bool,
+    /// Whether an element's slow path is under way.
+    pub(crate) is_slow: bool,
+    /// Whether it is counted among those that have nothing left to do.
+    pub(crate) is_done: bool,
+    /// Whether probes are wanted, and what they find.
+    pub probes: Arc<Probes>,
+    /// While they are on.
+    pub(crate) probe: Option<Box<Probe>>,
+}
+
+impl Worker {
+    /// What `nodes` and the rest make up.
+    pub fn new(
+        number: usize,
+        mut nodes: Vec<Node>,
+        mut stretches: Vec<Stretch>,
+        pool: PacketPool,
+        clock: Clock,
+    ) -> Worker {
+        let ring = Arc::new(ArrayQueue::new(1));
+        let is_fused = stretches.iter().any(Stretch::is_wanted);
+        let mut cells = vec![];
+        stretches.iter_mut().for_each(|stretch| stretch.settle_in(&mut nodes, &mut cells));
+        let fused: HashSet<usize> =
+            stretches.iter().flat_map(|stretch| stretch.parts.iter().copied()).collect();
+        for (at, node) in nodes.iter_mut().enumerate() {
+            if !fused.contains(&at) {
+                node.settle_in(&mut cells);
+            }
+        }
+        Worker {
+            number,
+            fire_at: vec![u64::MAX; nodes.len()],
+            probes: Arc::new(Probes::new(&nodes, &stretches)),
+            probe: None,
+            nodes,
+            cells,
+            stretches,
+            pool,
+            burst: DEFAULT_BURST,
+            polls: false,
+            now_ns: clock.now_ns(),
+            clock,
+            mailbox: Arc::default(),
+            exchange: None,
+            home: Arc::clone(&ring),
+            rings: vec![ring],
+            is_done: false,
+            stop: Arc::default(),
+            finish: Arc::new(Finish::new(1)),
+            pulse: Arc::default(),
+            form: Arc::new(FormWanted::new(is_fused)),
+            print: |line| println!("{line}"),
+            scratch: Scratch::default(),
+            exits: vec![],
+            vectors: vec![],
+            outbox: Outbox::default(),
+            timers: BinaryHeap::new(),
+            depth: 0,
+            sources_wait: false,
+            is_slow: false,
+        }
+    }
+
+    /// Calls an element with its worker; what it emits beside a batch is sent on afterwards only by
+    /// who calls [`Worker::flush_outbox`].
+    pub(crate) fn with_element(&mut self, node: usize, call: impl FnOnce(&mut dyn Element, &mut Work<'_>)) {
+        if let Some(mut element) = self.nodes[node].element.take() {
+            call(element.as_mut(), &mut Work::new(self, node));
+            self.nodes[node].element = Some(element);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The worker's loop and packets' ways with probes: where it goes from one stage to another, and what switches them.
+
+use super::Worker;
+use crate::graph::Pulled;
+use crate::profile::{Probe, Stage, TURN, WAITING, place};
+use element::Vector;
+use shm::Packet;
+use std::sync::atomic::Ordering;
+
+impl Worker {
+    /// Takes probes, or puts them away, as is wanted. Between bursts only.
+    pub(crate) fn follow_probes(&mut self) {
+        let is_wanted = self.probes.wanted.load(Ordering::Relaxed);
+        if is_wanted == self.probe.is_some() {
+            return;
+        }
+        self.probe = is_wanted.then(|| Box::new(Probe::new(&self.probes)));
+        for node in &mut self.nodes {
+            node.has_detour = node.elsewhere || is_wanted;
+            node.pulled = if is_wanted { Pulled::Probed } else { Pulled::of(node.answers_pull) };
+        }
+        self.probes.is_on.store(is_wanted, Ordering::Release);
+    }
+
+    /// A turn begins.
+    pub(crate) fn probe_turn(&mut self) {
+        self.probe_switch(TURN);
+    }
+
+    /// A turn in which nothing was done ends.
+    pub(crate) fn probe_idle(&mut self) {
+        if let Some(probe) = &mut self.probe {
+            probe.at = WAITING;
+        }
+    }
+
+    /// An element's task or timer begins; the stage before.
+    pub(crate) fn probe_task(&mut self, node: usize) -> usize {
+        self.probe_switch(place(self.nodes.len(), Stage::Task(node)))
+    }
+
+    /// It has ended, and the stage before goes on.
+    pub(crate) fn probe_task_end(&mut self, before: usize, found_nothing: bool) {
+        if found_nothing {
+            self.probe_idle();
+        }
+        self.probe_switch(before);
+    }
+
+    fn probe_switch(&mut self, to: usize) -> usize {
+        self.probe.as_mut().map_or(TURN, |probe| probe.switch(to))
+    }
+
+    /// Packets that come in by an input of a node, with a look at the counter before and behind.
+    pub(crate) fn push_probed(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
+        let stage = match self.fused_entry(node, input) {
+            Some(entry) => Stage::Program(entry.stretch),
+            None => Stage::Element(node),
+        };
+        let before = self.probe_switch(place(self.nodes.len(), stage));
+        self.enter(node, input, packets, list);
+        self.probe_switch(before);
+    }
+
+    /// The same for packets that are pulled out of a port of a node.
+    pub(crate) fn pull_probed(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
+        let before = self.probe_switch(place(self.nodes.len(), Stage::Element(node)));
+        let count = match self.nodes[node].answers_pull {
+            true => self.answer_pull(node, port, most, into),
+            false => self.pull_through(node, port, most, into),
+        };
+        self.probe_switch(before);
+        count
+    }
+}

@@ -1,0 +1,62 @@
+//! Pulling packets out of the graph.
+
+use super::Worker;
+use crate::graph::Pulled;
+use element::Vector;
+use ir::LIST_CAPACITY;
+
+impl Worker {
+    /// Pulls up to `most` packets out of a port of a node into a vector.
+    pub(super) fn pull_from(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
+        let most = most.min(into.room());
+        match self.nodes[node].pulled {
+            Pulled::Answers => self.answer_pull(node, port, most, into),
+            Pulled::Through => self.pull_through(node, port, most, into),
+            Pulled::Probed => self.pull_probed(node, port, most, into),
+        }
+    }
+
+    /// Has an element answer.
+    #[inline(always)]
+    pub(crate) fn answer_pull(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
+        let outbox_start = self.outbox.len();
+        let mut count = 0;
+        self.with_element(node, |element, work| count = element.pull(port, most, into, work));
+        self.nodes[node].books.outputs[port].add(count);
+        self.flush_outbox(node, outbox_start);
+        count
+    }
+
+    /// Has an element work on what is pulled into it.
+    #[inline(always)]
+    pub(crate) fn pull_through(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
+        let Some(up) = self.nodes[node].inputs.first().copied().flatten() else { return 0 };
+        let mut before = [0; LIST_CAPACITY];
+        let kept = into.len();
+        before[..kept].copy_from_slice(into.list());
+        let pulled = self.pull_from(up.node, up.port, most, into);
+        if pulled == 0 {
+            return 0;
+        }
+        self.nodes[node].books.input.add(pulled);
+        let mut exits = self.exits.pop().unwrap_or_default();
+        let outbox_start = self.outbox.len();
+        let (packets, list) = into.parts();
+        if let Some(through) = self.run_element(node, 0, packets, &list[kept..], &mut exits) {
+            exits.extend(through, &list[kept..]);
+        }
+        for other in (0..exits.outputs()).filter(|other| *other != port) {
+            if !exits.output(other).is_empty() {
+                self.leave(node, other, packets, exits.output(other));
+            }
+        }
+        let through = exits.output(port);
+        self.nodes[node].books.outputs[port].add(through.len());
+        before[kept..kept + through.len()].copy_from_slice(through);
+        let count = through.len();
+        into.relist(&before[..kept + count]);
+        self.exits.push(exits);
+        self.flush_outbox(node, outbox_start);
+        count
+    }
+}
