@@ -2,4 +2,4 @@
 #![no_main]
 
 // args: -max_len=4096
-libfuzzer_sys::fuzz_target!(|data: &[u8]| chain::fuzz_chain(data, &host::KnownClasses));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| chain::fuzz_chain(data, &runtime::KnownClasses));

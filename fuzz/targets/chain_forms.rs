@@ -3,5 +3,5 @@
 
 // args: -max_len=1024
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    host::fuzz::fuzz_forms(data);
+    runtime::fuzz::fuzz_forms(data);
 });

@@ -6,8 +6,8 @@ use chain::FusedElements;
 use chain::{Chain, Define, Sources};
 use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
-use host::Assembly;
-use host::ports::Ports;
+use runtime::Assembly;
+use runtime::ports::Ports;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -83,7 +83,8 @@ pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
 pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let defines = given(defines, &mut map);
-    let mut chain = chain::load_from(&mut sources, path, &defines, &host::KnownClasses, &mut map, &mut diags);
+    let mut chain =
+        chain::load_from(&mut sources, path, &defines, &runtime::KnownClasses, &mut map, &mut diags);
     if diags.has_errors()
         && let Some(chain) = chain.take()
     {
@@ -100,13 +101,13 @@ pub fn assemble_dry(
     diags: &mut Diagnostics,
 ) -> anyhow::Result<Option<Assembly>> {
     let options =
-        host::Options { evaluator, fused, folder: chain.folder.clone(), ..host::Options::default() };
+        runtime::Options { evaluator, fused, folder: chain.folder.clone(), ..runtime::Options::default() };
     // The slots do not matter: nothing is received.
     let memory = shm::region::RegionOptions::slots(512);
-    let mut ports = Ports::new(chain, 1, memory, Box::new(host::made::declared)).dry();
+    let mut ports = Ports::new(chain, 1, memory, Box::new(runtime::made::declared)).dry();
     ports.prepare(diags);
-    host::check::check(chain, &options, diags)?;
-    Ok(host::assemble(&chain.graph, &options, &mut ports, diags)?)
+    runtime::check::check(chain, &options, diags)?;
+    Ok(runtime::assemble(&chain.graph, &options, &mut ports, diags)?)
 }
 
 /// Looks for mistakes and runs nothing; what is wrong, as text.

@@ -27,7 +27,7 @@ pub struct ConsoleArgs {
     #[arg(long, short, global = true, conflicts_with_all = ["verbose", "log"])]
     quiet: bool,
 
-    /// Which messages: a level (off, error, warn, info, debug, trace), or levels by part, as in `warn,host=debug`; else
+    /// Which messages: a level (off, error, warn, info, debug, trace), or levels by part, as in `warn,nf_host=debug`; else
     /// what MILLRACE_LOG or RUST_LOG says
     #[arg(long, global = true, value_name = "FILTER", value_parser = filter, conflicts_with = "verbose")]
     log: Option<Targets>,
@@ -82,7 +82,7 @@ impl ConsoleArgs {
 
 /// Reads which messages are wanted.
 fn filter(text: &str) -> Result<Targets, String> {
-    const FORM: &str = "write a level (off, error, warn, info, debug, trace), or levels by part of the program as in `warn,host=debug`";
+    const FORM: &str = "write a level (off, error, warn, info, debug, trace), or levels by part of the program as in `warn,nf_host=debug`";
     // The library reads nothing as `error`.
     let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
     let is_known = |part: &str| part.contains('=') || is_level(part.trim());
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn filters_are_levels_and_levels_by_part() {
-        for text in ["off", "INFO", "warn,host=debug", "nf_host=trace"] {
+        for text in ["off", "INFO", "warn,nf_host=debug", "nf_host=trace"] {
             assert!(filter(text).is_ok(), "{text}");
         }
         for text in ["", "loud", "host", "warn,hots", "host=loud"] {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::Args;
-use host::registry;
+use runtime::registry;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 

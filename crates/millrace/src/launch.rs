@@ -4,11 +4,11 @@ use crate::check;
 use anyhow::{Context, bail};
 use control::api::{Cache, Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
-use host::brief::{self, Brief};
-use host::ports::Ports;
-use host::running::{Plan, Running};
-use host::{Assembly, Options, assemble};
 use nf_host::NfOutput;
+use runtime::brief::{self, Brief};
+use runtime::ports::Ports;
+use runtime::running::{Plan, Running};
+use runtime::{Assembly, Options, assemble};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use worker::clock::Clock;
@@ -62,7 +62,7 @@ pub fn prepare(
     };
     let cores = if order.cores.is_empty() { chain.cores.clone() } else { order.cores.clone() };
     check_cores(&cores)?;
-    host::cores::keep_off(&mut chain, &cores);
+    runtime::cores::keep_off(&mut chain, &cores);
     let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {
@@ -82,9 +82,9 @@ pub fn prepare(
         cache: flow_cache(order.cache),
         sources: loaded.sources,
     };
-    let mut ports = Ports::new(&chain, workers, memory, Box::new(host::made::declared))
+    let mut ports = Ports::new(&chain, workers, memory, Box::new(runtime::made::declared))
         .start_by(brief::starter(&brief, burst, output).context("the texts of the chain")?, interrupted);
-    host::check::check(&chain, &options, &mut loaded.diags)?;
+    runtime::check::check(&chain, &options, &mut loaded.diags)?;
     ports.prepare(&mut loaded.diags);
     if loaded.diags.has_errors() {
         // What else is wrong is looked for, and nothing opened.

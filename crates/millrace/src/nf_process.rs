@@ -4,10 +4,10 @@ use crate::check;
 use anyhow::{Context, anyhow, bail};
 use chain::FusedElements;
 use clap::Args;
-use host::brief::Brief;
-use host::nf_process::serve;
 use nf::ends::Ends;
 use nf::message::FromNf;
+use runtime::brief::Brief;
+use runtime::nf_process::serve;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,12 +42,12 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     };
     let nf = chain.processes.iter().find(|process| process.name == args.nf);
     let nf = nf.ok_or_else(|| anyhow!("{} has no NF `{}` in a process", brief.chain.display(), args.nf))?;
-    let options = host::Options {
+    let options = runtime::Options {
         evaluator: brief.evaluator,
         fused: if brief.fused { FusedElements::All } else { FusedElements::Nothing },
         cache: brief.cache,
         folder: chain.folder.clone(),
-        ..host::Options::default()
+        ..runtime::Options::default()
     };
     let outcome = serve(nf, ends, &options, &stop, &mut loaded.diags).map_err(|why| anyhow!(why))?;
     if outcome.is_none() {

@@ -12,7 +12,7 @@ use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
 use anyhow::Context;
 use clap::Args;
-use host::made::Change;
+use runtime::made::Change;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -2,10 +2,10 @@
 
 use crate::text;
 use anyhow::Context;
-use host::Assembly;
 use ir::Verified;
 use packet::field::{self, Base};
 use prove::{Counterexample, Leaves, Limits, Part, Proof, Seen};
+use runtime::Assembly;
 use serde::Serialize;
 use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
 use std::fmt::Write;

@@ -67,7 +67,7 @@
 //! keep the places in their own files; the elements of an NF are next to each other and are called `nf/...`; no input
 //! panics.
 //!
-//! What it does not do: open ports, make elements, check arguments; `host::assemble` does.
+//! What it does not do: open ports, make elements, check arguments; `runtime::assemble` does.
 
 mod compose;
 mod device;

@@ -5,8 +5,8 @@ use super::load::{is_chain_file, load_text, read_text};
 use super::sources::Files;
 use super::*;
 use diag::{Diagnostics, SourceMap, Span};
-use host::KnownClasses;
 use proptest::prelude::*;
+use runtime::KnownClasses;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

@@ -5,13 +5,13 @@ use crate::machine::apart::Apart;
 use crate::shape::Shape;
 use chain::{Chain, Sources, TrafficDecl};
 use diag::{Diagnostics, SourceMap};
-use host::brief::{self, Brief};
-use host::made::{Change, made};
-use host::ports::Ports;
-use host::running::{Plan, Running};
-use host::{Assembly, PortOpener};
 use nf_host::NfOutput;
 use port::FrameSet;
+use runtime::brief::{self, Brief};
+use runtime::made::{Change, made};
+use runtime::ports::Ports;
+use runtime::running::{Plan, Running};
+use runtime::{Assembly, PortOpener};
 use shm::region::RegionOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +51,7 @@ impl Loaded {
     /// When it has mistakes.
     pub fn read(path: &Path) -> Result<Loaded, BenchError> {
         let (mut map, mut diags, mut sources) = (SourceMap::new(), Diagnostics::new(), Sources::of_files());
-        let chain = chain::load_from(&mut sources, path, &[], &host::KnownClasses, &mut map, &mut diags);
+        let chain = chain::load_from(&mut sources, path, &[], &runtime::KnownClasses, &mut map, &mut diags);
         match chain.filter(|_| !diags.has_errors()) {
             Some(chain) => {
                 let path = path.to_owned();
@@ -75,7 +75,7 @@ impl Loaded {
     /// # Errors
     /// When made-up traffic has mistakes.
     pub fn ports(&mut self, options: &RunOptions) -> Result<Ports, BenchError> {
-        host::cores::keep_off(&mut self.chain, &options.cores);
+        runtime::cores::keep_off(&mut self.chain, &options.cores);
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
             let set = made(declared, &change, diags)?;
@@ -112,14 +112,15 @@ impl Loaded {
         options: &RunOptions,
         open: &mut dyn PortOpener,
     ) -> Result<Assembly, BenchError> {
-        let wanted = host::Options {
+        let wanted = runtime::Options {
             workers: options.cores.len(),
             folder: self.chain.folder.clone(),
             fused: self.chain.fused(Some(options.shape.form())),
             cache: options.shape.cache(),
-            ..host::Options::default()
+            ..runtime::Options::default()
         };
-        let assembly = host::assemble(&self.chain.graph, &wanted, open, &mut self.diags).map_err(failed)?;
+        let assembly =
+            runtime::assemble(&self.chain.graph, &wanted, open, &mut self.diags).map_err(failed)?;
         assembly.ok_or_else(|| self.refused())
     }
 }

@@ -1,10 +1,10 @@
 //! What a chain and its NFs look like from outside.
 
 use control::api::{Element, FlowCache, Instance, Log, NfStatus, Stats};
-use host::Outcome;
-use host::running::Running;
 use nf_host::Seat;
 use nf_host::log::LogLines;
+use runtime::Outcome;
+use runtime::running::Running;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;

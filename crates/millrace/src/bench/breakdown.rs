@@ -8,7 +8,7 @@ use ::bench::machine::Machine;
 use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
 use clap::Args;
-use host::made::Change;
+use runtime::made::Change;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;

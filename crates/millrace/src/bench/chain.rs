@@ -9,7 +9,7 @@ use ::bench::start::RunOptions;
 use ::bench::wire::devices::Means;
 use ::bench::wire::{Between, Ways};
 use clap::Args;
-use host::made::Change;
+use runtime::made::Change;
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::{AddressRange, MacAddress, ProtocolMix, SizeMix, TrafficSpec};

@@ -118,7 +118,9 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     }
     check::show(&loaded.map, &loaded.diags, false);
     let Loaded { map, chain: Some(chain), .. } = loaded else { return Ok(ExitCode::from(2)) };
-    let Ok([modular, fused]) = <[host::Assembly; 2]>::try_from(forms) else { return Ok(ExitCode::from(2)) };
+    let Ok([modular, fused]) = <[runtime::Assembly; 2]>::try_from(forms) else {
+        return Ok(ExitCode::from(2));
+    };
     let door = choose(&chain, &modular.graphs[0], args.port.as_deref())?;
     let mut held = packet::read(&args.packet)?;
     // Ports are numbered as the chain file has them.

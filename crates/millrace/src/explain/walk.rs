@@ -6,9 +6,9 @@
 use super::packet::Held;
 use crate::synth::classes::{Group, Walked};
 use click::ElementId;
-use host::Assembly;
 use ir::eval::{Exit, State};
 use ir::{Table, Tables};
+use runtime::Assembly;
 use serde::Serialize;
 use std::collections::VecDeque;
 use synth::classes::concrete::Concrete;

@@ -4,13 +4,13 @@
 use super::{cells, held};
 use crate::check;
 use chain::FusedElements;
-use host::Assembly;
 use ir::Verified;
 use ir::program::{BinOp, Block, Inst, Program, Term, Value};
 use packet::field;
 use prove::{Limits, Proof};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
+use runtime::Assembly;
 use std::path::PathBuf;
 use std::time::Duration;
 use worker::region::Made;

@@ -1,8 +1,8 @@
 //! The line that shows how a run gets on.
 
 use crate::text::count;
-use host::Running;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use runtime::Running;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 use crate::accounts::table::{align_right, table};
 use crate::accounts::{self, view};
 use crate::text::{count, print};
-use host::Outcome;
+use runtime::Outcome;
 use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;

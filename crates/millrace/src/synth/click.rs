@@ -14,7 +14,7 @@ use super::conditions::{
     Kind, Known, complement, is_checked, kind, note, prefixes, table_asked, unchecked, whole_field,
 };
 use chain::Chain;
-use host::Assembly;
+use runtime::Assembly;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use synth::classes::show::Asked;

@@ -13,7 +13,7 @@ use chain::FusedElements;
 use clap::Args;
 use classes::Walked;
 use codegen::{CodeBuilder, Listed};
-use host::Assembly;
+use runtime::Assembly;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,8 +3,8 @@
 
 use super::classes::ClassShown;
 use super::stretch::StretchShown;
-use host::Assembly;
 use maud::{Markup, PreEscaped, html};
+use runtime::Assembly;
 use std::collections::BTreeSet;
 use worker::graph::Node;
 use worker::region::{Cut, Stretch};

@@ -10,7 +10,7 @@ use crate::speed::scene::{PortKind, Stage};
 use crate::speed::{isp, workload};
 use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
-use host::made::Change;
+use runtime::made::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 

@@ -7,7 +7,7 @@ use crate::figure::{Axis, Expectation, Figure, Skipped};
 use crate::start::RunOptions;
 use crate::trial::Sample;
 use crate::trial::closed::{ClosedLoop, watch_all};
-use host::made::Change;
+use runtime::made::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 

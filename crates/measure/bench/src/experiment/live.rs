@@ -14,12 +14,12 @@ use crate::shape::Shape;
 use crate::start::failed;
 use chain::TrafficDecl;
 use diag::{Diagnostics, SourceMap};
-use host::brief::{self, Brief};
-use host::ports::Ports;
-use host::running::{Plan, Running};
 use nf_host::doorbell::Doorbell;
 use nf_host::{NfOutput, Seat, State};
 use port::FrameSet;
+use runtime::brief::{self, Brief};
+use runtime::ports::Ports;
+use runtime::running::{Plan, Running};
 use shm::region::RegionOptions;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct Setting {
     pub slots: u32,
     /// How NFs run that run in this process; as the chain file says where there is none.
     pub shape: Option<Shape>,
-    /// Whether this program runs Click configurations in processes of their own ([`host::brief`]). Otherwise only
+    /// Whether this program runs Click configurations in processes of their own ([`runtime::brief`]). Otherwise only
     /// programs can be started.
     pub runs_click: bool,
     /// Names of ports with made-up traffic that arrives at a set rate, and when. The others have as many frames as are
@@ -107,14 +107,14 @@ impl LiveChain {
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let mut sources = script.sources();
         let chain =
-            chain::load_from(&mut sources, &script.path, &[], &host::KnownClasses, &mut map, &mut diags);
+            chain::load_from(&mut sources, &script.path, &[], &runtime::KnownClasses, &mut map, &mut diags);
         let refused =
             |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
         let Some(mut chain) = chain.filter(|_| !diags.has_errors()) else {
             return Err(refused(&map, &diags));
         };
         let cores: Vec<usize> = setting.core.into_iter().collect();
-        host::cores::keep_off(&mut chain, &cores);
+        runtime::cores::keep_off(&mut chain, &cores);
         let brief = Brief {
             chain: script.path.clone(),
             defines: vec![],
@@ -126,13 +126,13 @@ impl LiveChain {
         let starter = brief::starter(&brief, setting.burst, NfOutput::Log).map_err(failed)?;
         let mut ports = Ports::new(&chain, 1, RegionOptions::slots(setting.slots), Box::new(made))
             .start_by(starter, Arc::default());
-        let wanted = host::Options {
+        let wanted = runtime::Options {
             folder: chain.folder.clone(),
             fused: chain.fused(setting.shape.map(Shape::form)),
             cache: setting.shape.map(Shape::cache).unwrap_or_default(),
-            ..host::Options::default()
+            ..runtime::Options::default()
         };
-        host::check::check(&chain, &wanted, &mut diags).map_err(failed)?;
+        runtime::check::check(&chain, &wanted, &mut diags).map_err(failed)?;
         ports.prepare(&mut diags);
         if diags.has_errors() {
             return Err(refused(&map, &diags));
@@ -146,7 +146,7 @@ impl LiveChain {
             rings: vec![],
             notes: HashMap::new(),
         };
-        let assembly = host::assemble(&chain.graph, &wanted, &mut opened, &mut diags).map_err(failed)?;
+        let assembly = runtime::assemble(&chain.graph, &wanted, &mut opened, &mut diags).map_err(failed)?;
         let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
         let pools = ports.pools().map_err(failed)?;
         let nfs = ports.supervisor().map(nf_host::Supervisor::handlers).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::search::Goal;
 use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
 use crate::trial::Trials;
-use host::made::Change;
+use runtime::made::Change;
 use std::path::Path;
 use traffic::SizeMix;
 

@@ -55,7 +55,7 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
     let cases = cases.map(|(count, form)| {
         Case::point(form.name(), count as f64, move |lab| {
             let path = lay_out(lab, script, way_of, count, form)?;
-            let change = host::made::Change::default();
+            let change = runtime::made::Change::default();
             let run = RunOptions { change, ..lab.run_options(form, 64) };
             let (pps, disturbed) = trial::saturation(lab, &path, &run)?;
             Ok((pps / 1e6, disturbed))

@@ -5,7 +5,7 @@ use super::lab::{Case, Form, Lab, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
 use crate::start::RunOptions;
-use host::made::Change;
+use runtime::made::Change;
 use std::path::Path;
 use traffic::SizeMix;
 

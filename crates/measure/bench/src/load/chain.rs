@@ -9,9 +9,9 @@ use crate::machine::core_time::Thread;
 use crate::start::{Loaded, RunOptions};
 use chain::{Chain, PortKind, Sink, Source};
 use element::steering::worker_of;
-use host::ports::Ports;
-use host::running::Running;
 use port::FrameSet;
+use runtime::ports::Ports;
+use runtime::running::Running;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -225,7 +225,7 @@ mod tests {
     use crate::search::{Goal, GoalResult, Limits, search};
     use crate::shape::Shape;
     use crate::trial::Trials;
-    use host::made::Change;
+    use runtime::made::Change;
 
     fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");

@@ -6,7 +6,7 @@
 
 use super::Machine;
 use chain::Chain;
-use host::running::pin;
+use runtime::running::pin;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

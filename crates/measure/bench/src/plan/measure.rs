@@ -229,8 +229,9 @@ fn mean_bytes(chain: &ClosedLoop) -> Option<f64> {
 /// What decides how a chain can be spread.
 fn facts(chain: &ClosedLoop) -> Facts {
     let report = chain.running().report();
-    let is_one =
-        |class: &str| host::registry::find(class).is_some_and(|class| class.state == StateScope::OneWorker);
+    let is_one = |class: &str| {
+        runtime::registry::find(class).is_some_and(|class| class.state == StateScope::OneWorker)
+    };
     // One that hardly any packet reaches is in nobody's way.
     let most = report.received() / 100;
     let nodes =
@@ -242,7 +243,7 @@ fn facts(chain: &ClosedLoop) -> Facts {
 mod tests {
     use super::*;
     use crate::shape::Shape;
-    use host::made::Change;
+    use runtime::made::Change;
 
     fn chain(ports: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");

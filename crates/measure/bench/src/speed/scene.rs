@@ -244,7 +244,7 @@ mod tests {
         for (workload, kind) in workload::all().flat_map(|w| PortKind::ALL.map(|kind| (w, kind))) {
             let path = stage.lay_out(workload, kind, 100).expect("written");
             let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
-            let chain = chain::load(&path, &[], &host::KnownClasses, &mut map, &mut diags);
+            let chain = chain::load(&path, &[], &runtime::KnownClasses, &mut map, &mut diags);
             let told = diags.render_short(&map);
             // An element class that is still to come makes a workload one to skip, not a wrong one.
             if told.contains("unknown element class") {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::shape::Shape;
-use host::made::Change;
+use runtime::made::Change;
 
 fn options(shape: Shape, size: Option<&str>) -> BreakdownOptions {
     let change =

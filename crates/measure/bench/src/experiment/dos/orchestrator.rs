@@ -6,9 +6,9 @@ use crate::experiment::live::await_state;
 use crate::load::Offer;
 use crate::load::pace::Pace;
 use crate::start::failed;
-use host::handlers::Handlers;
 use nf_host::doorbell::Doorbell;
 use nf_host::{Seat, State};
+use runtime::handlers::Handlers;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use super::{BURST, Lab, SLOTS};
 use crate::BenchError;
 use crate::shape::Shape;
 use crate::start::RunOptions;
-use host::made::Change;
+use runtime::made::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 

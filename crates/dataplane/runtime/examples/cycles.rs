@@ -1,14 +1,14 @@
 //! Cycles per packet of a configuration between the in-memory generator and sink.
 //!
-//! `cargo run --release -p millrace-host --example cycles -- 'FromDevice(in) -> ToDevice(out)' [flows] [burst]`
+//! `cargo run --release -p millrace-runtime --example cycles -- 'FromDevice(in) -> ToDevice(out)' [flows] [burst]`
 
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use host::running::{Plan, Running};
-use host::{Options, PortOpener, assemble};
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
+use runtime::running::{Plan, Running};
+use runtime::{Options, PortOpener, assemble};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn main() {
         let source = map.add("argument", text.as_str());
         let mut diags = Diagnostics::new();
         let ast = click::parse(&mut map, source, &mut diags);
-        let graph = click::flatten(&ast, &host::registry::KnownClasses, &[], &mut diags);
+        let graph = click::flatten(&ast, &runtime::registry::KnownClasses, &[], &mut diags);
         let mut ports = Memory(Arc::clone(&frames));
         let assembly = assemble(&graph, &Options::default(), &mut ports, &mut diags).expect("machine code");
         let Some(assembly) = assembly else { panic!("{}", diags.render(&map, false)) };

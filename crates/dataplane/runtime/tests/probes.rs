@@ -3,11 +3,11 @@
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use host::running::{Plan, Running};
-use host::{Options, PortOpener, assemble};
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
+use runtime::running::{Plan, Running};
+use runtime::{Options, PortOpener, assemble};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn start(text: &str, fused: FusedElements) -> Running {
     let source = map.add("test.click", text);
     let mut diags = Diagnostics::new();
     let ast = click::parse(&mut map, source, &mut diags);
-    let graph = click::flatten(&ast, &host::registry::KnownClasses, &[], &mut diags);
+    let graph = click::flatten(&ast, &runtime::registry::KnownClasses, &[], &mut diags);
     let mut ports = Generator(Arc::new(FrameSet::new(vec![vec![0; 60]; 8]).expect("frames")));
     let options = Options { fused, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");

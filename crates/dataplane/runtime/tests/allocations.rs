@@ -10,13 +10,13 @@ use chain::FusedElements;
 use chain::Sources;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use host::brief::{self, Brief};
-use host::running::{Plan, Running};
-use host::{Options, PortOpener, assemble};
 use nf_host::NfOutput;
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
+use runtime::brief::{self, Brief};
+use runtime::running::{Plan, Running};
+use runtime::{Options, PortOpener, assemble};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -234,7 +234,7 @@ fn start(text: &str, options: &Options) -> Result<Running, String> {
     let source = map.add("test.click", text);
     let mut diags = Diagnostics::new();
     let ast = click::parse(&mut map, source, &mut diags);
-    let graph = click::flatten(&ast, &host::KnownClasses, &[], &mut diags);
+    let graph = click::flatten(&ast, &runtime::KnownClasses, &[], &mut diags);
     let assembly = assemble(&graph, options, &mut Ports, &mut diags).map_err(|error| error.to_string())?;
     let assembly = assembly.filter(|_| !diags.has_errors()).ok_or_else(|| diags.render_short(&map))?;
     let pool =
@@ -612,7 +612,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     );
     std::fs::write(&chain_file, text).expect("written");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = chain::load(&chain_file, &[], &host::KnownClasses, &mut map, &mut diags);
+    let chain = chain::load(&chain_file, &[], &runtime::KnownClasses, &mut map, &mut diags);
     let chain = chain.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
     let brief = Brief {
         chain: chain_file,
@@ -625,7 +625,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     let set = Arc::new(FrameSet::new(frames("ip")).expect("frames"));
     let made = Box::new(move |_: &chain::TrafficDecl, _: &mut Diagnostics| Some(Arc::clone(&set)));
     let starter = brief::starter(&brief, 64, NfOutput::Inherit).expect("a brief");
-    let mut ports = host::ports::Ports::new(&chain, 1, RegionOptions::slots(8192), made)
+    let mut ports = runtime::ports::Ports::new(&chain, 1, RegionOptions::slots(8192), made)
         .start_by(starter, Arc::default());
     let options = Options { folder: folder.path().to_path_buf(), ..Options::default() };
     let assembly = assemble(&chain.graph, &options, &mut ports, &mut diags).expect("machine code");
@@ -660,7 +660,7 @@ fn every_class_is_counted_or_has_a_reason() {
     let listed: Vec<&str> = CASES.iter().chain(EXCEPTIONS).map(|(class, _)| *class).collect();
     let distinct: BTreeSet<&str> = listed.iter().copied().collect();
     assert_eq!(listed.len(), distinct.len(), "a class is listed twice");
-    let all: BTreeSet<&str> = host::registry::names().collect();
+    let all: BTreeSet<&str> = runtime::registry::names().collect();
     let missing: Vec<_> = all.difference(&distinct).collect();
     let unknown: Vec<_> = distinct.difference(&all).collect();
     assert!(missing.is_empty() && unknown.is_empty(), "not listed: {missing:?}; no classes: {unknown:?}");

@@ -2,9 +2,9 @@
 
 use chain::{Chain, Define, load};
 use diag::{Diagnostics, SourceMap};
-use host::ports::Ports;
-use host::{KnownClasses, Options, assemble};
 use proptest::prelude::*;
+use runtime::ports::Ports;
+use runtime::{KnownClasses, Options, assemble};
 use std::fmt::Write;
 
 const PORTS: [&str; 4] = ["a", "b", "c", "d"];

@@ -3,11 +3,11 @@
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use host::running::{Plan, Running};
-use host::{Assembly, Options, Outcome, PortOpener, assemble};
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
+use runtime::running::{Plan, Running};
+use runtime::{Assembly, Options, Outcome, PortOpener, assemble};
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn build(text: &str, ports: &mut TestPorts, options: &Options) -> Result<Assembl
     let source = map.add("test.click", text);
     let mut diags = Diagnostics::new();
     let ast = click::parse(&mut map, source, &mut diags);
-    let graph = click::flatten(&ast, &host::registry::KnownClasses, &[], &mut diags);
+    let graph = click::flatten(&ast, &runtime::registry::KnownClasses, &[], &mut diags);
     let assembly = assemble(&graph, options, ports, &mut diags).expect("machine code");
     match assembly {
         Some(assembly) if !diags.has_errors() => Ok(assembly),
