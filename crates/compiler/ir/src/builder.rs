@@ -4,7 +4,7 @@
 //! where the path continues, so that straight code reads from top to bottom. Nothing is checked here:
 //! [`Builder::finish`] hands the program to the verifier.
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Node};
 use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use crate::verified::Verified;
 use crate::verify::VerifyError;
@@ -144,6 +144,25 @@ impl Builder {
         let value = self.fresh();
         self.program.blocks[self.current.index()].insts.push((Some(value), inst));
         value
+    }
+
+    /// Appends what computes an expression to the current block, and gives its value.
+    pub fn eval(&mut self, expr: impl Into<Expr>) -> Value {
+        match expr.into().0 {
+            Node::Value(value) => value,
+            Node::Leaf(inst) => self.value(inst),
+            Node::Record(record, at, bytes) => self.value(Inst::RecLoad(record, at, bytes)),
+            Node::Bin(op, operands) => {
+                let (left, right) = *operands;
+                let (left, right) = (self.eval(left), self.eval(right));
+                self.value(Inst::Bin(op, left, right))
+            }
+            Node::Select(operands) => {
+                let (condition, yes, no) = *operands;
+                let (condition, yes, no) = (self.eval(condition), self.eval(yes), self.eval(no));
+                self.value(Inst::Select(condition, yes, no))
+            }
+        }
     }
 
     /// Appends an instruction that yields nothing.

@@ -3,9 +3,8 @@
 //! `f.eval((load(IP_TTL) - 1).at_most(3))` appends a load, two constants, a subtraction and a comparison, operands before
 //! what uses them and left before right. A number stands for a constant, a [`Value`] for itself. An expression is
 //! evaluated where it is handed to the builder; used twice it is evaluated twice, so that what is needed again is kept as
-//! a value ([`Builder::eval`]).
+//! a value ([`Builder::eval`](crate::Builder::eval)).
 
-use crate::builder::Builder;
 use crate::program::{BinOp, Inst, Value};
 use packet::anno::Anno;
 use packet::field::{Base, Field};
@@ -13,10 +12,10 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Rem, Shl, Shr, Sub};
 
 /// What is to be computed.
 #[derive(Clone, Debug)]
-pub struct Expr(Node);
+pub struct Expr(pub(crate) Node);
 
 #[derive(Clone, Debug)]
-enum Node {
+pub(crate) enum Node {
     /// A value that is there.
     Value(Value),
     /// An instruction without operands.
@@ -131,30 +130,10 @@ fn binary(op: BinOp, left: impl Into<Expr>, right: impl Into<Expr>) -> Expr {
     Expr(Node::Bin(op, Box::new((left.into(), right.into()))))
 }
 
-impl Builder {
-    /// Appends what computes an expression to the current block, and gives its value.
-    pub fn eval(&mut self, expr: impl Into<Expr>) -> Value {
-        match expr.into().0 {
-            Node::Value(value) => value,
-            Node::Leaf(inst) => self.value(inst),
-            Node::Record(record, at, bytes) => self.value(Inst::RecLoad(record, at, bytes)),
-            Node::Bin(op, operands) => {
-                let (left, right) = *operands;
-                let (left, right) = (self.eval(left), self.eval(right));
-                self.value(Inst::Bin(op, left, right))
-            }
-            Node::Select(operands) => {
-                let (condition, yes, no) = *operands;
-                let (condition, yes, no) = (self.eval(condition), self.eval(yes), self.eval(no));
-                self.value(Inst::Select(condition, yes, no))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Builder;
     use crate::text::print;
     use packet::field::IP_TTL;
 
