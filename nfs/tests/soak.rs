@@ -10,7 +10,7 @@ use chain::{Container, ExecutionMode};
 use chain::{Rights, Terms};
 use container::ContainerLauncher;
 use container::runtime::{Installed, Runtime};
-use element::nf::{Backs, Fate, NfLink};
+use element::nf::{Completions, NfLink};
 use nf::ends::FIRST_COUNTER;
 use nf_host::link::ProcessLink;
 use nf_host::memory::Memory;
@@ -20,6 +20,7 @@ use nf_host::{Command, NfOutput, NfSpec, Seat, Supervisor};
 use packet::access::Access;
 use rustix::process::{Pid, Signal, kill_process};
 use shm::descriptor::flag;
+use shm::lend::Completion;
 use shm::pool::{PacketPool, Pool, SharedPool};
 use shm::{HugePages, NativePool, Packet, PacketBytesMut, Region, RegionOptions};
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ fn now_ns() -> u64 {
 struct Lane {
     seat: Arc<Seat>,
     link: ProcessLink,
-    backs: Backs,
+    backs: Completions,
     /// Which slots are with it.
     lent: Vec<bool>,
     under_way: usize,
@@ -110,7 +111,7 @@ impl Lane {
         let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
         link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.log.lines()));
         let lent = vec![false; SLOTS as usize];
-        Lane { seat, link, backs: Backs::default(), lent, under_way: 0, passed: 0, lost: 0 }
+        Lane { seat, link, backs: Completions::default(), lent, under_way: 0, passed: 0, lost: 0 }
     }
 
     /// Takes back what came, and lends more; how many came through.
@@ -138,14 +139,14 @@ impl Lane {
     }
 
     fn settle(&mut self, pool: &mut NativePool) {
-        for (fate, packets) in self.backs.runs() {
+        for (completion, packets) in self.backs.runs() {
             for packet in packets {
                 let slot = packet.slot() as usize;
                 assert!(std::mem::replace(&mut self.lent[slot], false), "slot {slot} came back twice");
             }
             self.under_way -= packets.len();
-            match fate {
-                Fate::Output(_) => self.passed += packets.len() as u64,
+            match completion {
+                Completion::Output(_) => self.passed += packets.len() as u64,
                 _ => self.lost += packets.len() as u64,
             }
             pool.free_all(packets);
@@ -307,11 +308,15 @@ fn no_slot_is_lost_however_a_tap_ends() {
     let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
     link.let_share(None);
     link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.log.lines()));
-    let (mut backs, mut shown, mut busiest) = (Backs::default(), 0u64, 0);
+    let (mut backs, mut shown, mut busiest) = (Completions::default(), 0u64, 0);
     let mut turn = |link: &mut ProcessLink, pool: &mut NativePool| {
         link.collect(&mut backs);
-        for (fate, packets) in backs.runs() {
-            assert_eq!(fate, Fate::Unused, "nothing comes back of what it is shown but the slots");
+        for (completion, packets) in backs.runs() {
+            assert_eq!(
+                completion,
+                Completion::Unused,
+                "nothing comes back of what it is shown but the slots"
+            );
             pool.free_all(packets);
         }
         backs.clear();
@@ -484,17 +489,19 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
             self.held[next] += count as i64;
             self.direct += count as u64;
         }
-        for (fate, packets) in backs.runs() {
+        for (completion, packets) in backs.runs() {
             self.held[member] -= packets.len() as i64;
-            let next = match fate {
-                Fate::Output(1) => Some((member + 1, 0)),
-                Fate::Output(_) => member.checked_sub(1).map(|next| (next, 1)),
+            let next = match completion {
+                Completion::Output(1) => Some((member + 1, 0)),
+                Completion::Output(_) => member.checked_sub(1).map(|next| (next, 1)),
                 _ => None,
             };
-            let left = match (fate, next) {
+            let left = match (completion, next) {
                 // What nobody is there for is dropped by whoever would have lent it.
-                (Fate::Output(_), Some((next, input))) if next < MEMBERS => self.lend(next, input, packets),
-                (Fate::Output(_), _) => {
+                (Completion::Output(_), Some((next, input))) if next < MEMBERS => {
+                    self.lend(next, input, packets)
+                }
+                (Completion::Output(_), _) => {
                     self.through += packets.len() as u64;
                     packets.len()
                 }

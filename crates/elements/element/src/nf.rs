@@ -4,6 +4,7 @@
 //! what becomes of each.
 
 use shm::Packet;
+use shm::lend::Completion;
 
 /// A way to an NF that runs elsewhere, for one worker.
 pub trait NfLink: Send {
@@ -35,10 +36,10 @@ pub trait NfLink: Send {
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize;
 
     /// Appends what came back, and what a dead NF held. Every packet that was lent comes up once.
-    fn collect(&mut self, out: &mut Backs);
+    fn collect(&mut self, out: &mut Completions);
 
     /// Ends the NF, and appends everything that it still held.
-    fn stop(&mut self, out: &mut Backs);
+    fn stop(&mut self, out: &mut Completions);
 
     /// What is worth telling, in sentences; each once.
     fn take_findings(&mut self) -> Vec<String>;
@@ -82,36 +83,37 @@ pub trait NfLink: Send {
 
 /// Packets that are the host's again, and what became of each.
 #[derive(Debug, Default)]
-pub struct Backs {
-    /// As many as there ever were at a time: those that count are as many as there are fates.
+pub struct Completions {
+    /// As many as there ever were at a time, of which `count` are meant; so with `completions`.
     packets: Vec<Packet>,
-    fates: Vec<Fate>,
+    completions: Vec<Completion>,
+    count: usize,
     /// Packets that went on without coming back, by output.
     passed: Vec<(usize, usize)>,
     /// Copies that an observer had not looked at when it ended.
     missed: usize,
 }
 
-impl Backs {
+impl Completions {
     /// With room for so many, so that no memory is asked for while packets move. Memory that is never used costs nothing.
-    pub fn with_room(most: usize) -> Backs {
-        let (packets, fates) = (Vec::with_capacity(most), Vec::with_capacity(most));
-        Backs { packets, fates, ..Backs::default() }
+    pub fn with_room(most: usize) -> Completions {
+        let (packets, completions) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        Completions { packets, completions, ..Completions::default() }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.fates.len()
+        self.count
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.fates.is_empty()
+        self.count == 0
     }
 
     /// Forgets all: they went elsewhere.
     pub fn clear(&mut self) {
-        self.fates.clear();
+        self.count = 0;
         self.passed.clear();
         self.missed = 0;
     }
@@ -137,55 +139,36 @@ impl Backs {
     }
 
     /// Adds one.
-    pub fn push(&mut self, packet: &Packet, fate: Fate) {
-        self.fill(1, |place, fates| {
-            place.fill(*packet);
-            fates.push(fate);
+    pub fn push(&mut self, packet: &Packet, completion: Completion) {
+        self.fill(1, |packets, completions| {
+            packets.fill(*packet);
+            completions.fill(completion);
+            1
         });
     }
 
-    /// Has `fill` write up to `most` packets into free places, and add what became of each to the fates.
-    pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet], &mut Vec<Fate>)) {
-        let (from, to) = (self.fates.len(), self.fates.len() + most);
+    /// Has `fill` write up to `most` packets, and what became of each, into free places, and say how many.
+    pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet], &mut [Completion]) -> usize) {
+        let (from, to) = (self.count, self.count + most);
         if self.packets.len() < to {
             self.packets.resize(to, Packet::EMPTY);
+            self.completions.resize(to, Completion::Unused);
         }
-        fill(&mut self.packets[from..to], &mut self.fates);
-        // Every fate is one of a packet.
-        self.fates.truncate(to);
+        self.count += fill(&mut self.packets[from..to], &mut self.completions[from..to]).min(most);
     }
 
     /// What became of each.
-    pub fn fates(&self) -> &[Fate] {
-        &self.fates
+    pub fn completions(&self) -> &[Completion] {
+        &self.completions[..self.count]
     }
 
     /// Packets in a row that became of the same, in order.
-    pub fn runs(&self) -> impl Iterator<Item = (Fate, &[Packet])> {
-        let mut rest = &self.packets[..self.fates.len()];
-        self.fates.chunk_by(|one, next| one == next).map(move |fates| {
-            let (run, behind) = rest.split_at(fates.len());
+    pub fn runs(&self) -> impl Iterator<Item = (Completion, &[Packet])> {
+        let mut rest = &self.packets[..self.count];
+        self.completions().chunk_by(|one, next| one == next).map(move |completions| {
+            let (run, behind) = rest.split_at(completions.len());
             rest = behind;
-            (fates[0], run)
+            (completions[0], run)
         })
     }
-}
-
-/// What became of a packet that was lent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// The NF sends it out of an output.
-    Output(usize),
-    /// The NF dropped it.
-    Dropped,
-    /// The NF died, and had not taken it.
-    NotTaken,
-    /// The NF died with it.
-    Lost,
-    /// The NF had it kept for later, and died.
-    Kept,
-    /// The NF made it in a slot that was granted, and sends it out of an output.
-    Made(usize),
-    /// A slot that was granted and is not needed any more: no packet.
-    Unused,
 }

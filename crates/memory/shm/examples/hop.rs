@@ -10,7 +10,7 @@ use measure::{ROUNDS, clock, pin, spread, ticks_per_ns};
 use packet::access::Access;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::process::Pid;
-use shm::lend::{Lender, Loans, Verdict};
+use shm::lend::{Completion, Lender, Loans};
 use shm::ring::{Action, Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{Packet, Pool, Region, RegionOptions, SharedPool};
 use std::process::Command;
@@ -224,7 +224,7 @@ fn lend(
     let most = if row.what == Work::Yield { 0 } else { in_flight(row) };
     let list: Vec<u16> = (0..most.max(burst) as u16).collect();
     let mut packets = vec![Packet::EMPTY; most.max(burst)];
-    let mut verdicts = vec![Verdict::default(); burst];
+    let mut completions = vec![Completion::default(); burst];
     let fill = |packets: &mut [Packet]| {
         packets.iter_mut().for_each(|packet| assert!(packet.set_ends(packet.data(), FRAME_BYTES)));
     };
@@ -242,7 +242,7 @@ fn lend(
         if !row.two_cores {
             std::thread::yield_now();
         }
-        let (back, sound) = lender.take_back(&loans, &mut packets[..burst], &mut verdicts);
+        let (back, sound) = lender.take_back(&loans, &mut packets[..burst], &mut completions);
         sound.expect("a sound NF");
         if row.kind == Kind::Pooled {
             pool.free_all(&packets[..back]);

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use shm::descriptor::{NO_HEADER, offset};
-use shm::lend::{Lender, Loans, Verdict};
+use shm::lend::{Completion, Lender, Loans};
 use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, Region, RegionOptions, SharedPool};
 use std::collections::BTreeMap;
@@ -138,9 +138,9 @@ proptest! {
                     pool.free_all(&packets[lent..made]);
                 }
                 Step::TakeBack(count) => {
-                    let (mut packets, mut verdicts) = ([Packet::EMPTY; 20], [Verdict::default(); 20]);
+                    let (mut packets, mut completions) = ([Packet::EMPTY; 20], [Completion::default(); 20]);
                     // An NF that breaks its indices is evicted; this host goes on, to see what happens.
-                    let (back, _) = lender.take_back(&loans, &mut packets[..count], &mut verdicts);
+                    let (back, _) = lender.take_back(&loans, &mut packets[..count], &mut completions);
                     settle(&mut out, &mut pool, &packets[..back]);
                 }
                 Step::Forward(count, action) => {
@@ -186,12 +186,12 @@ proptest! {
             prop_assert_eq!(lender.held() + holding, out.len() as u64);
             prop_assert!(holding <= HOLDING_MOST);
         }
-        let estate = lender.bury(&loans);
-        let returned: Vec<Packet> = estate.returned.iter().map(|(packet, _)| *packet).collect();
+        let reclaimed = lender.reclaim(&loans);
+        let returned: Vec<Packet> = reclaimed.returned.iter().map(|(packet, _)| *packet).collect();
         settle(&mut out, &mut pool, &returned);
-        let held: Vec<Packet> = estate.held.iter().map(|lent| lent.packet).collect();
+        let held: Vec<Packet> = reclaimed.held.iter().map(|lent| lent.packet).collect();
         settle(&mut out, &mut pool, &held);
-        for lent in estate.untouched.iter().chain(&estate.lost) {
+        for lent in reclaimed.untouched.iter().chain(&reclaimed.lost) {
             let was = out.remove(&lent.packet.slot()).expect("it was lent, and is found once");
             check(&was, &lent.packet, true);
             pool.free_all(&[lent.packet]);

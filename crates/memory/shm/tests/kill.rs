@@ -5,7 +5,7 @@
 use packet::access::Access;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Signal, getpid, kill_process};
-use shm::lend::{Estate, Lender, Loans, Verdict};
+use shm::lend::{Completion, Lender, Loans, Reclaimed};
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{
     HugePages, NativePool, Packet, PacketBytes, PacketBytesMut, Pool, Region, RegionOptions, SharedPool,
@@ -126,36 +126,36 @@ impl Host {
     }
 
     fn take_back(&mut self) -> usize {
-        let (mut packets, mut verdicts) = ([Packet::EMPTY; 2 * BURST], [Verdict::default(); 2 * BURST]);
-        let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut verdicts);
+        let (mut packets, mut completions) = ([Packet::EMPTY; 2 * BURST], [Completion::default(); 2 * BURST]);
+        let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut completions);
         sound.expect("a sound NF");
-        let back: Vec<(Packet, Verdict)> = packets.into_iter().zip(verdicts).take(count).collect();
+        let back: Vec<(Packet, Completion)> = packets.into_iter().zip(completions).take(count).collect();
         self.free(&back);
         count
     }
 
     /// Frees packets that came back, which the NF has worked on.
-    fn free(&mut self, back: &[(Packet, Verdict)]) {
-        for (packet, verdict) in back {
-            assert_eq!((first_byte(packet), verdict.action), (6, Action::Emit));
+    fn free(&mut self, back: &[(Packet, Completion)]) {
+        for (packet, completion) in back {
+            assert_eq!((first_byte(packet), completion), (6, &Completion::Output(0)));
             self.pool.free_all(&[*packet]);
         }
     }
 
-    /// Buries the dead NF and frees what it held.
-    fn bury(&mut self) -> Estate {
+    /// Reclaims what the dead NF held, and frees it.
+    fn reclaim(&mut self) -> Reclaimed {
         assert!(!self.nf.wait().expect("a child").success());
-        let estate = self.lender.bury(&self.loans);
-        self.free(&estate.returned);
+        let reclaimed = self.lender.reclaim(&self.loans);
+        self.free(&reclaimed.returned);
         // Nobody touched them.
-        assert!(estate.untouched.iter().all(|lent| first_byte(&lent.packet) == 5));
-        for lent in estate.untouched.iter().chain(&estate.lost) {
+        assert!(reclaimed.untouched.iter().all(|lent| first_byte(&lent.packet) == 5));
+        for lent in reclaimed.untouched.iter().chain(&reclaimed.lost) {
             self.pool.free_all(&[lent.packet]);
         }
         assert_eq!(self.lender.held(), 0, "{:?}", self.lender.stats());
         assert_eq!(self.pool.stats().bad_frees, 0);
         assert_eq!(self.pool.available(), SLOTS as usize, "a slot is lost");
-        estate
+        reclaimed
     }
 }
 
@@ -178,8 +178,8 @@ fn an_nf_that_dies_at_a_step_leaves_what_that_step_left() {
     for ((step, expected), metadata) in (0..).zip(steps).flat_map(|at| [(at, false), (at, true)]) {
         let mut host = Host::start(&shared, step, metadata);
         assert_eq!(host.lend(100), 100);
-        let estate = host.bury();
-        let found = (estate.returned.len(), estate.lost.len(), estate.untouched.len());
+        let reclaimed = host.reclaim();
+        let found = (reclaimed.returned.len(), reclaimed.lost.len(), reclaimed.untouched.len());
         assert_eq!(found, expected, "step {step}");
         let stats = host.lender.stats();
         assert_eq!((stats.lent, stats.returned as usize), (100, expected.0));
@@ -208,10 +208,10 @@ fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
         host.nf.kill().expect("it runs");
         // The host goes on while it dies.
         host.lend(BURST);
-        let estate = host.bury();
+        let reclaimed = host.reclaim();
         let stats = host.lender.stats();
         assert_eq!(stats.lent, stats.returned + stats.lost + stats.untouched, "{stats:?}");
-        assert!(estate.lost.len() <= BURST, "it never takes more");
+        assert!(reclaimed.lost.len() <= BURST, "it never takes more");
         through += stats.returned;
         lost += stats.lost;
     }

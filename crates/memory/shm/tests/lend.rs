@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use shm::descriptor::{NO_HEADER, offset};
-use shm::lend::{Estate, GRANT, Lender, Lent, Loans, Verdict};
+use shm::lend::{Completion, GRANT, Lender, Loans, Reclaimed, ReclaimedSlot};
 use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
 
@@ -72,13 +72,13 @@ impl Pair {
     }
 
     /// The NF gives claims, and the host takes back.
-    fn give(&mut self, claims: &[Claim]) -> Vec<(Packet, Verdict)> {
+    fn give(&mut self, claims: &[Claim]) -> Vec<(Packet, Completion)> {
         assert_eq!(self.to.push(claims).expect("sound").0, claims.len());
         let mut packets = vec![Packet::EMPTY; claims.len()];
-        let mut verdicts = vec![Verdict::default(); claims.len()];
-        let (back, sound) = self.lender.take_back(&self.loans, &mut packets, &mut verdicts);
+        let mut completions = vec![Completion::default(); claims.len()];
+        let (back, sound) = self.lender.take_back(&self.loans, &mut packets, &mut completions);
         sound.expect("sound");
-        packets.into_iter().zip(verdicts).take(back).collect()
+        packets.into_iter().zip(completions).take(back).collect()
     }
 }
 
@@ -106,8 +106,8 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
         assert!(shm::park(&other));
     }
     let longer: Vec<Claim> = claims.iter().map(|claim| Claim { data: 100, len: 99, ..*claim }).collect();
-    for ((back, verdict), packet) in pair.give(&longer).into_iter().zip(&lent) {
-        assert_eq!(verdict, Verdict { action: Action::Emit, destination: 0, granted: false });
+    for ((back, completion), packet) in pair.give(&longer).into_iter().zip(&lent) {
+        assert_eq!(completion, Completion::Output(0));
         let mut expected = *packet;
         assert!(expected.set_ends(100, 99));
         (expected.mac, expected.net, expected.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
@@ -181,9 +181,9 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
         }
         assert!(pair.give(&hold).is_empty());
         assert_eq!((pair.lender.stats().held_again, pair.lender.bad_claims()), (3, 3));
-        let Estate { returned, untouched, held, lost } = pair.lender.bury(&pair.loans);
+        let Reclaimed { returned, untouched, held, lost } = pair.lender.reclaim(&pair.loans);
         assert_eq!((returned.len(), untouched.len(), held.len(), lost.len()), (0, 0, 3, 0));
-        for (Lent { packet, granted }, lent) in held.iter().zip(&lent) {
+        for (ReclaimedSlot { packet, granted }, lent) in held.iter().zip(&lent) {
             assert_eq!((packet.anno, packet.data(), packet.len(), *granted), (lent.anno, 128, 77, false));
         }
         assert!(held[2].granted);
@@ -216,6 +216,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..150)
 }
 
+/// What the NF said of a packet.
+fn action_of(completion: Completion) -> Action {
+    match completion {
+        Completion::Output(_) | Completion::Made(_) => Action::Emit,
+        _ => Action::Drop,
+    }
+}
+
 proptest! {
     /// Every packet is in one place, and the books know which.
     #[test]
@@ -245,7 +253,7 @@ proptest! {
                         continue;
                     }
                     let expected = if is_refused { Action::Drop } else { action };
-                    prop_assert_eq!((back.len(), back[0].0.slot(), back[0].1.action), (1, claim.slot, expected));
+                    prop_assert_eq!((back.len(), back[0].0.slot(), action_of(back[0].1)), (1, claim.slot, expected));
                     pair.pool.free_all(&[back[0].0]);
                     refused += u64::from(is_refused);
                     returned += u64::from(!is_refused);
@@ -259,7 +267,7 @@ proptest! {
                         continue;
                     }
                     let claim = kept.swap_remove(which);
-                    prop_assert_eq!((back.len(), back[0].0.slot(), back[0].1.action), (1, claim.slot, action));
+                    prop_assert_eq!((back.len(), back[0].0.slot(), action_of(back[0].1)), (1, claim.slot, action));
                     pair.pool.free_all(&[back[0].0]);
                     returned += 1;
                 }
@@ -280,8 +288,8 @@ proptest! {
         pair.to.push(&words).expect("sound");
         let quota = (HOLDING_MOST as usize - kept.len()).min(hold);
         kept.extend(&last[..quota]);
-        let estate = pair.lender.bury(&pair.loans);
-        let slots = |lents: &[Lent]| {
+        let reclaimed = pair.lender.reclaim(&pair.loans);
+        let slots = |lents: &[ReclaimedSlot]| {
             let mut slots: Vec<u32> = lents.iter().map(|lent| lent.packet.slot()).collect();
             slots.sort_unstable();
             slots
@@ -291,12 +299,12 @@ proptest! {
             slots.sort_unstable();
             slots
         };
-        prop_assert!(estate.returned.iter().map(|(packet, _)| packet.slot()).eq(last[quota..].iter().map(|claim| claim.slot)));
-        prop_assert!(estate.untouched.iter().map(|lent| lent.packet.slot()).eq(there));
-        prop_assert_eq!(slots(&estate.held), sorted(&kept));
-        prop_assert_eq!(slots(&estate.lost), sorted(&with_nf));
-        estate.returned.iter().for_each(|(packet, _)| pair.pool.free_all(&[*packet]));
-        for lent in estate.untouched.iter().chain(&estate.held).chain(&estate.lost) {
+        prop_assert!(reclaimed.returned.iter().map(|(packet, _)| packet.slot()).eq(last[quota..].iter().map(|claim| claim.slot)));
+        prop_assert!(reclaimed.untouched.iter().map(|lent| lent.packet.slot()).eq(there));
+        prop_assert_eq!(slots(&reclaimed.held), sorted(&kept));
+        prop_assert_eq!(slots(&reclaimed.lost), sorted(&with_nf));
+        reclaimed.returned.iter().for_each(|(packet, _)| pair.pool.free_all(&[*packet]));
+        for lent in reclaimed.untouched.iter().chain(&reclaimed.held).chain(&reclaimed.lost) {
             pair.pool.free_all(&[lent.packet]);
         }
         prop_assert_eq!((pair.pool.available(), pair.pool.stats().bad_frees), (SLOTS as usize, 0));

@@ -8,8 +8,8 @@
 //! as nobody writes them meanwhile; else it gets copies there.
 
 use crate::memory::Copies;
-use element::nf::Fate;
 use shm::descriptor::flag;
+use shm::lend::Completion;
 use shm::lend::Loans;
 use shm::pool::{PacketPool, Pool};
 use shm::{Packet, chain};
@@ -149,7 +149,7 @@ impl Boundary {
 
     /// Turns copies that are the host's again into their originals, each by what became of it: as the NF left it where
     /// it goes on, else as it was. False for an observer's, which are nothing any more.
-    pub fn leave(&mut self, packets: &mut [Packet], fates: &[Fate]) -> bool {
+    pub fn leave(&mut self, packets: &mut [Packet], completions: &[Completion]) -> bool {
         if self.observes {
             self.pool.free_all(packets);
             return false;
@@ -160,10 +160,10 @@ impl Boundary {
         }
         self.gone.clear();
         self.gone.extend_from_slice(packets);
-        for (packet, fate) in packets.iter_mut().zip(fates) {
+        for (packet, completion) in packets.iter_mut().zip(completions) {
             let copy = *packet;
             let Some(mut original) = self.originals.get(copy.slot() as usize).copied() else { continue };
-            let goes_on = matches!(fate, Fate::Output(_) | Fate::Made(_));
+            let goes_on = matches!(completion, Completion::Output(_) | Completion::Made(_));
             if goes_on && chain::copy_into(&copy, &mut original) {
                 self.copied += 1;
             }

@@ -1,4 +1,4 @@
-//! The worker's side of an NF in a process of its own: lends packets, takes them back, buries.
+//! The worker's side of an NF in a process of its own: lends packets, takes them back, reclaims what a dead NF held.
 //!
 //! What has to do with processes is the supervisor's; the two share a [`Seat`].
 
@@ -10,11 +10,11 @@ use crate::process::READY_PATIENCE;
 use crate::rings::RING_CLAIMS;
 use crate::seat::{Incarnation, Seat, State};
 use chain::{Access, WhenDown, opposite_output};
-use element::nf::{Backs, Fate, NfLink};
+use element::nf::{Completions, NfLink};
 use nf::message::ToNf;
 use shm::Packet;
-use shm::lend::{GRANT, LendStats, Lender, Loans, Verdict};
-use shm::ring::{Action, Consumer, Culprit, Mapped};
+use shm::lend::{Completion, GRANT, LendStats, Lender, Loans};
+use shm::ring::{Consumer, Culprit, Mapped};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -28,6 +28,8 @@ const START_PATIENCE: Duration = Duration::from_secs(21);
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// Bad claims after which an NF is ended.
 const MOST_BAD: u64 = 1024;
+/// Packets that come back at a time: a whole ring, because what is lent in a turn comes back in one.
+const MOST_BACK: usize = RING_CLAIMS as usize;
 /// Claims that are taken at a time from a ring that nobody writes any more.
 const BURST: usize = 64;
 /// Empty slots that an NF has for packets that it makes.
@@ -53,7 +55,6 @@ pub struct ProcessLink {
     granted: usize,
     /// Whether the NF was ended for what it did.
     evicted: bool,
-    verdicts: Vec<Verdict>,
     /// Outputs across from inputs.
     across: Vec<Option<usize>>,
     /// How many of the seat's findings were fetched.
@@ -79,8 +80,6 @@ impl ProcessLink {
             refused: false,
             granted: 0,
             evicted: false,
-            // A whole ring at a time: what is lent in a turn comes back in one.
-            verdicts: vec![Verdict::default(); RING_CLAIMS as usize],
             across,
             fetched: 0,
             bad: [0; BAD.len()],
@@ -100,7 +99,7 @@ impl ProcessLink {
 
     /// Takes over what the supervisor started, and collects what is left of what ended.
     #[cold]
-    fn take_news(&mut self, out: &mut Backs) {
+    fn take_news(&mut self, out: &mut Completions) {
         let (came, gone) = self.seat.take_news();
         // A process that came and went since the last look held nothing; it is still to be reported buried.
         if let Some(mut came) = came {
@@ -120,7 +119,7 @@ impl ProcessLink {
             (self.current, self.granted, self.evicted) = (Some(came), 0, false);
         }
         if gone {
-            self.bury(out);
+            self.reclaim(out);
             self.seat.report_buried();
             self.doorbell.ring();
         }
@@ -141,11 +140,11 @@ impl ProcessLink {
     }
 
     /// Collects everything that a process held that runs no more.
-    fn bury(&mut self, out: &mut Backs) {
+    fn reclaim(&mut self, out: &mut Completions) {
         let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
         let mut returned = vec![];
-        let estate = match &self.seat.party {
-            None => current.lender.bury(&memory.loans),
+        let reclaimed = match &self.seat.party {
+            None => current.lender.reclaim(&memory.loans),
             Some((party, member)) => {
                 let mut taken = vec![];
                 entrances(party, *member).for_each(|way| way.take_over(&mut taken));
@@ -160,34 +159,27 @@ impl ProcessLink {
                 party.set_rings(*member, None);
                 let others = party.others(*member, &taken, &memory.loans);
                 let has = |slot: u32| others.get(slot as usize).copied().unwrap_or_default();
-                let estate = current.lender.bury_among(&memory.loans, has);
+                let reclaimed = current.lender.reclaim_among(&memory.loans, has);
                 party.forget(*member);
-                estate
+                reclaimed
             }
         };
         let stats = current.lender.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
         self.seat.member.vitals.note(0, 0);
         if self.seat.spec.terms.observes() {
-            let unseen = estate.untouched.iter().chain(&estate.lost).filter(|lent| !lent.granted);
+            let unseen = reclaimed.untouched.iter().chain(&reclaimed.lost).filter(|slot| !slot.granted);
             out.miss(unseen.count());
         }
         let mut boundary = self.boundary.as_ref().map(|boundary| lock(boundary));
-        let mut push = |packet: &Packet, fate: Fate| {
-            let mut packet = [*packet];
+        for (packet, completion) in returned.into_iter().chain(reclaimed.completions()) {
+            note_drop(&self.seat, completion);
+            let mut packet = [packet];
             if boundary.as_ref().is_some_and(|boundary| boundary.is_taps()) {
-                out.push(&packet[0], Fate::Unused);
-            } else if boundary.as_mut().is_none_or(|boundary| boundary.leave(&mut packet, &[fate])) {
-                out.push(&packet[0], fate);
+                out.push(&packet[0], Completion::Unused);
+            } else if boundary.as_mut().is_none_or(|boundary| boundary.leave(&mut packet, &[completion])) {
+                out.push(&packet[0], completion);
             }
-        };
-        let back = returned.iter().chain(&estate.returned);
-        back.for_each(|(packet, verdict)| push(packet, fate(&self.seat, verdict)));
-        let rest =
-            [(&estate.untouched, Fate::NotTaken), (&estate.held, Fate::Kept), (&estate.lost, Fate::Lost)];
-        for (lent, fate) in rest {
-            let fate = |granted| if granted { Fate::Unused } else { fate };
-            lent.iter().for_each(|lent| push(&lent.packet, fate(lent.granted)));
         }
     }
 
@@ -245,22 +237,22 @@ impl ProcessLink {
     }
 
     /// Follows what goes between this NF and others of its party.
-    fn follow(&mut self, out: &mut Backs) {
+    fn follow(&mut self, out: &mut Completions) {
         let (Some((party, member)), Some(memory)) = (self.seat.party.clone(), self.seat.memory.get()) else {
             return;
         };
         let (mut went, mut is_full, mut sound) = (0, false, true);
         for way in party.ways.iter().filter(|way| way.from.0 == member) {
-            let (current, verdicts, seat) = (&mut self.current, &mut self.verdicts, &self.seat);
+            let (current, seat) = (&mut self.current, &self.seat);
             let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
             let turn = way.turn(|ring| {
                 let Some(current) = current else { return };
                 // Seldom: while the reader is not there.
-                out.fill(verdicts.len(), |packets, fates| {
+                out.fill(MOST_BACK, |packets, completions| {
                     let (count, taken) =
-                        current.lender.take_from(ring, way.from.1, &memory.loans, packets, verdicts);
+                        current.lender.take_from(ring, way.from.1, &memory.loans, packets, completions);
                     sound &= taken.is_ok();
-                    *copied += receive(seat, boundary, &mut packets[..count], &verdicts[..count], fates);
+                    receive(seat, boundary, &mut packets[..count], &mut completions[..count], copied)
                 });
             });
             if turn.passed > 0 {
@@ -306,17 +298,16 @@ impl ProcessLink {
     }
 
     /// Takes back what the NF gave.
-    fn take_back(&mut self, out: &mut Backs) {
+    fn take_back(&mut self, out: &mut Completions) {
         let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
-        let (verdicts, seat, copied) = (&mut self.verdicts, &self.seat, &mut self.copied);
+        let (seat, copied) = (&self.seat, &mut self.copied);
         let boundary = self.boundary.as_deref();
         let (mut granted, mut sound) = (0, true);
-        out.fill(verdicts.len(), |packets, fates| {
-            let (count, taken) = current.lender.take_back(&memory.loans, packets, verdicts);
-            let verdicts = &verdicts[..count];
-            granted = verdicts.iter().filter(|verdict| verdict.granted).count();
+        out.fill(MOST_BACK, |packets, completions| {
+            let (count, taken) = current.lender.take_back(&memory.loans, packets, completions);
+            granted = completions[..count].iter().filter(|completion| completion.is_granted()).count();
             sound = taken.is_ok();
-            *copied += receive(seat, boundary, &mut packets[..count], verdicts, fates);
+            receive(seat, boundary, &mut packets[..count], &mut completions[..count], copied)
         });
         self.granted = self.granted.saturating_sub(granted);
         if self.seat.party.is_none() {
@@ -340,25 +331,24 @@ fn lock(boundary: &Mutex<Boundary>) -> MutexGuard<'_, Boundary> {
     boundary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Adds what became of packets that came back, which are the originals behind it; copies that were made for that.
+/// Notes what became of packets that came back, and puts the originals behind the boundary in their place; how many go
+/// on. Adds the copies that were made for that.
 fn receive(
     seat: &Seat,
     boundary: Option<&Mutex<Boundary>>,
     packets: &mut [Packet],
-    verdicts: &[Verdict],
-    fates: &mut Vec<Fate>,
-) -> u64 {
-    let start = fates.len();
-    fates.extend(verdicts.iter().map(|verdict| fate(seat, verdict)));
-    let Some(mut boundary) = boundary.map(lock) else { return 0 };
+    completions: &mut [Completion],
+    copied: &mut u64,
+) -> usize {
+    completions.iter().for_each(|completion| note_drop(seat, *completion));
+    let Some(mut boundary) = boundary.map(lock) else { return packets.len() };
     if boundary.is_taps() {
-        fates[start..].fill(Fate::Unused);
-        return 0;
+        completions.fill(Completion::Unused);
+        return packets.len();
     }
-    if !boundary.leave(packets, &fates[start..]) {
-        fates.truncate(start);
-    }
-    boundary.take_copied()
+    let goes_on = boundary.leave(packets, completions);
+    *copied += boundary.take_copied();
+    if goes_on { packets.len() } else { 0 }
 }
 
 /// Takes everything out of a ring whose writer will never write again, as far as its index can be.
@@ -367,14 +357,14 @@ fn empty(
     ring: &mut Consumer<Mapped>,
     output: u16,
     loans: &Loans,
-    out: &mut Vec<(Packet, Verdict)>,
+    out: &mut Vec<(Packet, Completion)>,
 ) {
-    let (mut packets, mut verdicts) = ([Packet::EMPTY; BURST], [Verdict::default(); BURST]);
+    let (mut packets, mut completions) = ([Packet::EMPTY; BURST], [Completion::default(); BURST]);
     // No more than stands in a ring: somebody might write on.
     for _ in 0..=RING_CLAIMS as usize / BURST {
         let before = ring.index();
-        let (count, taken) = lender.take_from(ring, output, loans, &mut packets, &mut verdicts);
-        out.extend(packets.iter().copied().zip(verdicts).take(count));
+        let (count, taken) = lender.take_from(ring, output, loans, &mut packets, &mut completions);
+        out.extend(packets.iter().copied().zip(completions).take(count));
         if taken.is_err() || ring.index() == before {
             return;
         }
@@ -416,19 +406,11 @@ fn worst(stats: &LendStats) -> &'static str {
     BAD.iter().max_by_key(|bad| (bad.count)(stats)).map_or("made bad claims", |bad| bad.what)
 }
 
-/// What becomes of a packet that an NF gave back. Drops are counted by the NF's own reason.
+/// Counts a drop by the NF's own reason.
 #[inline]
-fn fate(seat: &Seat, verdict: &Verdict) -> Fate {
-    let number = usize::from(verdict.destination);
-    match (verdict.action, verdict.granted) {
-        (Action::Emit, false) => Fate::Output(number),
-        (Action::Emit, true) => Fate::Made(number),
-        // What is kept does not come back.
-        (Action::Drop | Action::Hold, false) => {
-            seat.count_drop(number);
-            Fate::Dropped
-        }
-        (Action::Drop | Action::Hold, true) => Fate::Unused,
+fn note_drop(seat: &Seat, completion: Completion) {
+    if let Completion::Dropped(reason) = completion {
+        seat.count_drop(reason.into());
     }
 }
 
@@ -453,7 +435,7 @@ impl NfLink for ProcessLink {
             std::thread::sleep(Duration::from_micros(200));
         }
         // One that came and went meanwhile had no packets yet.
-        self.take_news(&mut Backs::default());
+        self.take_news(&mut Completions::default());
         Ok(())
     }
 
@@ -483,7 +465,7 @@ impl NfLink for ProcessLink {
         granted
     }
 
-    fn collect(&mut self, out: &mut Backs) {
+    fn collect(&mut self, out: &mut Completions) {
         if self.seat.has_news() {
             self.take_news(out);
         }
@@ -523,7 +505,7 @@ impl NfLink for ProcessLink {
         self.seat.is_coming()
     }
 
-    fn stop(&mut self, out: &mut Backs) {
+    fn stop(&mut self, out: &mut Completions) {
         if self.seat.is_wanted() && matches!(self.seat.state(), State::Down | State::Starting) {
             self.seat.tell(format!("NF `{}` was down when the run ended", self.seat.spec.name));
         }
@@ -607,9 +589,9 @@ impl NfLink for NoLink {
         0
     }
 
-    fn collect(&mut self, _out: &mut Backs) {}
+    fn collect(&mut self, _out: &mut Completions) {}
 
-    fn stop(&mut self, _out: &mut Backs) {}
+    fn stop(&mut self, _out: &mut Completions) {}
 
     fn take_findings(&mut self) -> Vec<String> {
         vec![]

@@ -8,12 +8,13 @@ use crate::party::{Party, Stop};
 use crate::process::Launchers;
 use crate::seat::{NfSpec, Seat};
 use crate::supervisor::Supervisor;
-use element::nf::{Backs, Fate, NfLink};
+use element::nf::{Completions, NfLink};
 use nf::ends::{Ends, Lent};
 use nf::message::{Hello, PROTOCOL, ToNf};
 use nf::socket::Socket;
 use nf::{Access, Attached, PartyFiles};
 use proptest::prelude::*;
+use shm::lend::Completion;
 use shm::page::Page;
 use shm::pool::{Pool, SharedPool};
 use shm::ring::{Action, Cells, Mapped, RingFile};
@@ -170,7 +171,7 @@ impl Chain {
 
     /// What the worker does in its turn: takes back, and sends on.
     fn collect(&mut self, member: usize) {
-        let mut backs = Backs::default();
+        let mut backs = Completions::default();
         self.lanes[member].link.collect(&mut backs);
         self.settle(member, &backs);
         let lane = &self.lanes[member];
@@ -190,14 +191,14 @@ impl Chain {
         }
     }
 
-    fn settle(&mut self, member: usize, backs: &Backs) {
+    fn settle(&mut self, member: usize, backs: &Completions) {
         for &(output, count) in backs.passed() {
             self.lanes[member].held -= count as i64;
             let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output as u16)).expect("a way");
             self.lanes[usize::from(way.1.0)].held += count as i64;
             self.passed += count as u64;
         }
-        for (fate, packets) in backs.runs() {
+        for (completion, packets) in backs.runs() {
             for packet in packets {
                 let slot = packet.slot() as usize;
                 assert!(std::mem::replace(&mut self.out[slot], false), "slot {slot} came back twice");
@@ -206,13 +207,13 @@ impl Chain {
                     let mine = kept.filter(|(_, lent)| lent.slot as usize == slot).count();
                     assert!(
                         self.hostile || mine == 0,
-                        "slot {slot} came back as {fate:?} from {member}, and an NF has it"
+                        "slot {slot} came back as {completion:?} from {member}, and an NF has it"
                     );
                 }
             }
             self.lanes[member].held -= packets.len() as i64;
-            match fate {
-                Fate::Output(output) => {
+            match completion {
+                Completion::Output(output) => {
                     self.emitted += packets.len() as u64;
                     let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output as u16));
                     // Not where it was to go: then it leaves the chain here.

@@ -6,10 +6,11 @@ use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
-use element::nf::{Backs, Fate, NfLink};
+use element::nf::{Completions, NfLink};
 use element::vector::{Batch, Vector};
 use element::work::Work;
 use shm::descriptor::flag;
+use shm::lend::Completion;
 use shm::{Packet, Pool};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -90,7 +91,7 @@ struct ProcessNf {
     /// Of one of several.
     instance: Option<Instance>,
     /// Packets that came back, while they are sorted.
-    back: Backs,
+    back: Completions,
     /// Packets that found the ring full, with the input that they came by, oldest first.
     waiting: VecDeque<(usize, Packet)>,
     /// When the NF last took or gave a packet.
@@ -138,7 +139,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             link,
             outputs,
             instance,
-            back: Backs::with_room(MOST_BACK),
+            back: Completions::with_room(MOST_BACK),
             waiting: VecDeque::new(),
             moved_ns: 0,
             stuck: false,
@@ -290,42 +291,38 @@ impl ProcessNf {
             work.pass(port, count);
         }
         let passed: usize = self.back.passed().iter().map(|(_, count)| count).sum();
-        let is_lent = |fate: &&Fate| !matches!(fate, Fate::Made(_) | Fate::Unused);
-        self.release(passed + self.back.fates().iter().filter(is_lent).count(), work);
-        for (fate, mut packets) in self.back.runs() {
-            let fate = match fate {
-                Fate::Unused => {
+        let came_in = self.back.completions().iter().filter(|completion| !completion.is_granted()).count();
+        self.release(passed + came_in, work);
+        for (completion, mut packets) in self.back.runs() {
+            let reason = match completion {
+                Completion::Unused => {
                     work.pool().free_all(packets);
                     continue;
                 }
-                Fate::Made(port) => {
-                    work.count_made(packets.len());
-                    Fate::Output(port)
-                }
-                other => other,
-            };
-            let reason = match fate {
-                Fate::Output(port) if port < self.outputs && !late => {
-                    if let (0, Some(vector)) = (port, &mut vector) {
-                        let (now, later) = packets.split_at(packets.len().min(vector.room()));
-                        vector.fill(now.len(), |places| {
-                            places.copy_from_slice(now);
-                            now.len()
-                        });
-                        packets = later;
+                Completion::Output(port) | Completion::Made(port) => {
+                    let port = usize::from(port);
+                    if completion.is_granted() {
+                        work.count_made(packets.len());
                     }
-                    work.emit_all(port, packets);
-                    continue;
+                    if port < self.outputs && !late {
+                        if let (0, Some(vector)) = (port, &mut vector) {
+                            let (now, later) = packets.split_at(packets.len().min(vector.room()));
+                            vector.fill(now.len(), |places| {
+                                places.copy_from_slice(now);
+                                now.len()
+                            });
+                            packets = later;
+                        }
+                        work.emit_all(port, packets);
+                        continue;
+                    }
+                    if port < self.outputs { NOT_BACK } else { NO_OUTPUT }
                 }
-                Fate::Output(port) if port < self.outputs => NOT_BACK,
-                Fate::Output(_) => NO_OUTPUT,
-                Fate::Dropped => DROPPED,
-                Fate::NotTaken if late => NOT_BACK,
-                Fate::NotTaken => NOT_TAKEN,
-                Fate::Lost | Fate::Kept if late => NOT_BACK,
-                Fate::Kept => KEPT,
-                // Slots that were granted are settled above.
-                Fate::Lost | Fate::Made(_) | Fate::Unused => LOST,
+                Completion::Dropped(_) => DROPPED,
+                Completion::NotTaken | Completion::Lost | Completion::Kept if late => NOT_BACK,
+                Completion::NotTaken => NOT_TAKEN,
+                Completion::Kept => KEPT,
+                Completion::Lost => LOST,
             };
             work.drop(reason, packets);
         }

@@ -36,24 +36,53 @@ const BURST: usize = 64;
 /// The destination of a claim on an empty slot that an NF may make a packet in.
 pub const GRANT: u16 = u16::MAX;
 
-/// A packet that was lent.
+/// A slot that was reclaimed from a dead NF.
 #[derive(Clone, Copy, Debug)]
-pub struct Lent {
+pub struct ReclaimedSlot {
     /// The packet.
     pub packet: Packet,
     /// Whether it was an empty slot that was granted: then it is no packet that came in.
     pub granted: bool,
 }
 
-/// What an NF said of a packet that it gave back.
+/// What became of an in-flight packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Verdict {
-    /// What is to happen to it: never [`Action::Hold`].
-    pub action: Action,
-    /// Where it goes, depending on the action.
-    pub destination: u16,
-    /// Whether it was made in an empty slot that was granted.
-    pub granted: bool,
+pub enum Completion {
+    /// The NF sends it out of an output.
+    Output(u16),
+    /// The NF made it in a slot that was granted, and sends it out of an output.
+    Made(u16),
+    /// The NF dropped it, for its reason of that number.
+    Dropped(u16),
+    /// The NF died, and had not taken it.
+    NotTaken,
+    /// The NF died with it.
+    Lost,
+    /// The NF had it kept for later, and died.
+    Kept,
+    /// A slot that was granted and is not needed any more: no packet.
+    #[default]
+    Unused,
+}
+
+impl Completion {
+    /// What a sound claim says: an action that is no [`Action::Hold`] (what is kept does not come back), where the packet
+    /// goes, and whether it lies in a slot that was granted.
+    #[inline(always)]
+    fn of(action: Action, destination: u16, granted: bool) -> Completion {
+        match (action, granted) {
+            (Action::Emit, false) => Completion::Output(destination),
+            (Action::Emit, true) => Completion::Made(destination),
+            (Action::Drop | Action::Hold, false) => Completion::Dropped(destination),
+            (Action::Drop | Action::Hold, true) => Completion::Unused,
+        }
+    }
+
+    /// Whether the slot was granted: then it is no packet that the NF was given.
+    #[inline(always)]
+    pub fn is_granted(self) -> bool {
+        matches!(self, Completion::Made(_) | Completion::Unused)
+    }
 }
 
 /// What an NF did, counted.
@@ -93,15 +122,33 @@ pub struct LendStats {
 
 /// What a dead NF held.
 #[derive(Debug, Default)]
-pub struct Estate {
+pub struct Reclaimed {
     /// Packets that it had given back.
-    pub returned: Vec<(Packet, Verdict)>,
+    pub returned: Vec<(Packet, Completion)>,
     /// Packets that it had not taken, oldest first, as they were lent.
-    pub untouched: Vec<Lent>,
+    pub untouched: Vec<ReclaimedSlot>,
     /// Packets that it had kept, as they were then.
-    pub held: Vec<Lent>,
+    pub held: Vec<ReclaimedSlot>,
     /// Packets that it had taken: nobody knows what it did to them. To be freed.
-    pub lost: Vec<Lent>,
+    pub lost: Vec<ReclaimedSlot>,
+}
+
+impl Reclaimed {
+    /// Each packet and slot, and what became of it.
+    pub fn completions(&self) -> impl Iterator<Item = (Packet, Completion)> {
+        let of = |slots: &'_ [ReclaimedSlot], what: Completion| {
+            let completion = move |slot: &ReclaimedSlot| {
+                (slot.packet, if slot.granted { Completion::Unused } else { what })
+            };
+            slots.iter().map(completion).collect::<Vec<_>>()
+        };
+        let dead = [
+            of(&self.untouched, Completion::NotTaken),
+            of(&self.held, Completion::Kept),
+            of(&self.lost, Completion::Lost),
+        ];
+        self.returned.iter().copied().chain(dead.into_iter().flatten())
+    }
 }
 
 /// The host's end of one NF.
@@ -388,9 +435,9 @@ impl<C: Cells> Lender<C> {
         &mut self,
         loans: &Loans,
         packets: &mut [Packet],
-        verdicts: &mut [Verdict],
+        completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        let taken = self.desk.take(&mut self.from, None, loans, packets, verdicts);
+        let taken = self.desk.take(&mut self.from, None, loans, packets, completions);
         self.count_party();
         taken
     }
@@ -403,39 +450,40 @@ impl<C: Cells> Lender<C> {
         output: u16,
         loans: &Loans,
         packets: &mut [Packet],
-        verdicts: &mut [Verdict],
+        completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        let taken = self.desk.take(ring, Some(output), loans, packets, verdicts);
+        let taken = self.desk.take(ring, Some(output), loans, packets, completions);
         self.count_party();
         taken
     }
 
     /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
-    pub fn bury(&mut self, loans: &Loans) -> Estate {
+    pub fn reclaim(&mut self, loans: &Loans) -> Reclaimed {
         // What the NF scribbled can hide packets up to here.
         let most = self.held() + self.desk.stats.holding;
         self.collect(loans, most, |_| false)
     }
 
     /// The same of one that others of its party live on: what they have in work, which `others` knows, stays theirs.
-    pub fn bury_among(&mut self, loans: &Loans, others: impl Fn(u32) -> bool) -> Estate {
+    pub fn reclaim_among(&mut self, loans: &Loans, others: impl Fn(u32) -> bool) -> Reclaimed {
         self.collect(loans, u64::MAX, others)
     }
 
-    fn collect(&mut self, loans: &Loans, most: u64, others: impl Fn(u32) -> bool) -> Estate {
-        let mut estate = Estate::default();
+    fn collect(&mut self, loans: &Loans, most: u64, others: impl Fn(u32) -> bool) -> Reclaimed {
+        let mut reclaimed = Reclaimed::default();
         // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
         let capacity = self.from.cells().capacity() as usize;
-        let (mut packets, mut verdicts) = (vec![Packet::EMPTY; capacity], vec![Verdict::default(); capacity]);
-        let (back, _) = self.take_back(loans, &mut packets, &mut verdicts);
-        estate.returned = packets.into_iter().zip(verdicts).take(back).collect();
+        let (mut packets, mut completions) =
+            (vec![Packet::EMPTY; capacity], vec![Completion::default(); capacity]);
+        let (back, _) = self.take_back(loans, &mut packets, &mut completions);
+        reclaimed.returned = packets.into_iter().zip(completions).take(back).collect();
         let Desk { holder, member, region, .. } = self.desk;
         let span = Span::of(region);
         let end = |slot: u32, kept: &Kept, loan: Loan| {
             let mut packet = Packet::EMPTY;
             kept.end(loan);
             kept.restore(Place::of(span, region, slot), loan, &mut packet);
-            Lent { packet, granted: loan.is_granted() }
+            ReclaimedSlot { packet, granted: loan.is_granted() }
         };
         let found = self.to.autopsy();
         for claim in self.to.untouched(found) {
@@ -444,11 +492,11 @@ impl<C: Cells> Lender<C> {
                 && loan.is_in_work_of(member)
                 && !others(claim.slot)
             {
-                estate.untouched.push(end(claim.slot, kept, loan));
+                reclaimed.untouched.push(end(claim.slot, kept, loan));
             }
         }
-        self.desk.stats.untouched += estate.untouched.len() as u64;
-        let most = most.saturating_sub(back as u64 + estate.untouched.len() as u64);
+        self.desk.stats.untouched += reclaimed.untouched.len() as u64;
+        let most = most.saturating_sub(back as u64 + reclaimed.untouched.len() as u64);
         for slot in loans.held_by(holder).take(usize::try_from(most).unwrap_or(usize::MAX)) {
             let Some((kept, loan)) = loans.kept(slot) else { continue };
             // Whose a marked one is the books say.
@@ -456,17 +504,17 @@ impl<C: Cells> Lender<C> {
             if is_others {
                 continue;
             }
-            let list = if loan.is_held() { &mut estate.held } else { &mut estate.lost };
+            let list = if loan.is_held() { &mut reclaimed.held } else { &mut reclaimed.lost };
             list.push(end(slot, kept, loan));
         }
         // All that it was granted has come back.
         self.desk.granted = 0;
         let stats = &mut self.desk.stats;
-        stats.lost += estate.lost.len() as u64;
-        stats.inherited += estate.held.len() as u64;
-        stats.holding = stats.holding.saturating_sub(estate.held.len() as u64);
+        stats.lost += reclaimed.lost.len() as u64;
+        stats.inherited += reclaimed.held.len() as u64;
+        stats.holding = stats.holding.saturating_sub(reclaimed.held.len() as u64);
         self.count_party();
-        estate
+        reclaimed
     }
 }
 
@@ -479,14 +527,16 @@ impl Desk {
         output: Option<u16>,
         loans: &Loans,
         packets: &mut [Packet],
-        verdicts: &mut [Verdict],
+        completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
         // Each in code of its own: together they want more registers than there are.
         match (self.metadata, output) {
-            (true, None) => self.take_as::<C, true, false>(ring, 0, loans, packets, verdicts),
-            (false, None) => self.take_as::<C, false, false>(ring, 0, loans, packets, verdicts),
-            (true, Some(output)) => self.take_as::<C, true, true>(ring, output, loans, packets, verdicts),
-            (false, Some(output)) => self.take_as::<C, false, true>(ring, output, loans, packets, verdicts),
+            (true, None) => self.take_as::<C, true, false>(ring, 0, loans, packets, completions),
+            (false, None) => self.take_as::<C, false, false>(ring, 0, loans, packets, completions),
+            (true, Some(output)) => self.take_as::<C, true, true>(ring, output, loans, packets, completions),
+            (false, Some(output)) => {
+                self.take_as::<C, false, true>(ring, output, loans, packets, completions)
+            }
         }
     }
 
@@ -497,12 +547,12 @@ impl Desk {
         output: u16,
         loans: &Loans,
         packets: &mut [Packet],
-        verdicts: &mut [Verdict],
+        completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
         let (holder, region, member) = (self.holder, self.region, self.member);
         let span = Span::of(region);
-        let (mut left, mut back) = (packets.len().min(verdicts.len()), 0);
-        let (packets, verdicts) = (&mut packets[..left], &mut verdicts[..left]);
+        let (mut left, mut back) = (packets.len().min(completions.len()), 0);
+        let (packets, completions) = (&mut packets[..left], &mut completions[..left]);
         let mut claims = [Claim::default(); BURST];
         while left > 0 {
             let room = left.min(BURST);
@@ -522,20 +572,21 @@ impl Desk {
             for claim in claims {
                 let output = if DIRECT { output } else { claim.destination };
                 // As many as there are claims: there is always one.
-                let (Some(packet), Some(verdict)) = (packets.get_mut(back), verdicts.get_mut(back)) else {
+                let (Some(packet), Some(completion)) = (packets.get_mut(back), completions.get_mut(back))
+                else {
                     break;
                 };
                 match (loans.find(claim.slot, claim.generation, holder), plain(claim)) {
                     (Ok((kept, loan)), Some(action)) if loan.is_in_work_of(member) => {
                         kept.end(loan);
                         read(METADATA, kept, loan, Place::of(span, region, claim.slot), claim, packet);
-                        *verdict = Verdict { action, destination: output, granted: loan.is_granted() };
+                        *completion = Completion::of(action, output, loan.is_granted());
                         self.granted -= u64::from(loan.is_granted());
                         back += 1;
                     }
                     (found, _) => {
                         odd += 1;
-                        back += usize::from(self.accept_odd(found, span, claim, output, packet, verdict));
+                        back += usize::from(self.accept_odd(found, span, claim, output, packet, completion));
                     }
                 }
             }
@@ -559,7 +610,7 @@ impl Desk {
         claim: &Claim,
         destination: u16,
         packet: &mut Packet,
-        verdict: &mut Verdict,
+        completion: &mut Completion,
     ) -> bool {
         let (kept, loan) = match found {
             Ok(found) => found,
@@ -599,12 +650,12 @@ impl Desk {
         if let Some(action) = plain(claim) {
             read(self.metadata, kept, loan, place, claim, packet);
             self.stats.returned += 1;
-            *verdict = Verdict { action, destination, granted };
+            *completion = Completion::of(action, destination, granted);
         } else {
             // It is a packet of ours all the same, and somebody has to free it.
             kept.restore(place, loan, packet);
             *(if is_hold { &mut self.stats.held_too_many } else { &mut self.stats.malformed }) += 1;
-            *verdict = Verdict { action: Action::Drop, destination: 0, granted };
+            *completion = Completion::of(Action::Drop, 0, granted);
         }
         true
     }

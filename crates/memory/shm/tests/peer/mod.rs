@@ -5,7 +5,7 @@
 //! bytes of an input say what happens, so that a fuzzer can look for the rest (`fuzz/targets/hostile_peer.rs`).
 
 use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
-use shm::lend::{Estate, GRANT, Lender, Loans, Verdict};
+use shm::lend::{Completion, GRANT, Lender, Loans, Reclaimed};
 use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
 use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
 use std::collections::BTreeMap;
@@ -76,11 +76,11 @@ impl Peer {
     }
 
     fn take_back(&mut self, loans: &Loans, pool: &mut NativePool, count: usize) -> usize {
-        let (mut packets, mut verdicts) = ([Packet::EMPTY; MOST], [Verdict::default(); MOST]);
+        let (mut packets, mut completions) = ([Packet::EMPTY; MOST], [Completion::default(); MOST]);
         // One that breaks its indices is evicted; this host goes on, to see what happens.
-        let (back, _) = self.lender.take_back(loans, &mut packets[..count], &mut verdicts[..count]);
-        for (packet, verdict) in packets[..back].iter().zip(verdicts) {
-            self.settle(pool, packet, verdict.granted);
+        let (back, _) = self.lender.take_back(loans, &mut packets[..count], &mut completions[..count]);
+        for (packet, completion) in packets[..back].iter().zip(completions) {
+            self.settle(pool, packet, completion.is_granted());
         }
         back
     }
@@ -118,10 +118,10 @@ impl Peer {
     }
 
     /// Its end: all that it had comes to light, once.
-    fn bury(&mut self, loans: &Loans, pool: &mut NativePool) -> u64 {
-        let Estate { returned, untouched, held, lost } = self.lender.bury(loans);
-        for (packet, verdict) in &returned {
-            self.settle(pool, packet, verdict.granted);
+    fn reclaim(&mut self, loans: &Loans, pool: &mut NativePool) -> u64 {
+        let Reclaimed { returned, untouched, held, lost } = self.lender.reclaim(loans);
+        for (packet, completion) in &returned {
+            self.settle(pool, packet, completion.is_granted());
         }
         for lent in untouched.iter().chain(&held).chain(&lost) {
             self.settle(pool, &lent.packet, lent.granted);
@@ -219,7 +219,7 @@ pub fn hostile_peer(input: &[u8]) {
                 );
             }
             _ => {
-                hostile.bury(&loans, &mut pool);
+                hostile.reclaim(&loans, &mut pool);
                 hostile = Peer::new(HOSTILE, region, metadata, limits);
             }
         }
@@ -227,7 +227,7 @@ pub fn hostile_peer(input: &[u8]) {
         innocent.assert_as_the_books_say(&loans);
         assert!(hostile.lender.stats().holding <= limits[1]);
     }
-    hostile.bury(&loans, &mut pool);
-    assert_eq!(innocent.bury(&loans, &mut pool), 0, "after {carried} bursts");
+    hostile.reclaim(&loans, &mut pool);
+    assert_eq!(innocent.reclaim(&loans, &mut pool), 0, "after {carried} bursts");
     assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0), "slots are missing");
 }

@@ -2,15 +2,14 @@
 
 use crate::host::{CLAIMS, Given, Host, QUOTA};
 use nf::{Access, Options};
-use shm::lend::Verdict;
-use shm::ring::Action;
+use shm::lend::Completion;
 
 fn options() -> Options {
     Options::new("test").reasons(&["one", "two"]).counters(&["a", "b"]).makes_packets()
 }
 
-fn verdicts(given: &[Given]) -> Vec<(u32, Action, u16)> {
-    given.iter().map(|given| (given.number, given.verdict.action, given.verdict.destination)).collect()
+fn completions(given: &[Given]) -> Vec<(u32, Completion)> {
+    given.iter().map(|given| (given.number, given.completion)).collect()
 }
 
 #[test]
@@ -34,23 +33,23 @@ fn each_packet_goes_back_once_with_what_was_said_of_it() {
     drop(rest);
     link.flush();
     let expected = [
-        (0, Action::Emit, 1),
-        (1, Action::Emit, 0),
-        (2, Action::Drop, 2),
-        (3, Action::Drop, 0),
-        (4, Action::Emit, 7),
-        (5, Action::Drop, 0),
+        (0, Completion::Output(1)),
+        (1, Completion::Output(0)),
+        (2, Completion::Dropped(2)),
+        (3, Completion::Dropped(0)),
+        (4, Completion::Output(7)),
+        (5, Completion::Dropped(0)),
     ];
-    assert_eq!(verdicts(&host.take_back()), expected);
+    assert_eq!(completions(&host.take_back()), expected);
     host.assert_settled();
 }
 
 #[test]
 fn across_is_the_other_interface_where_there_is_one() {
     for (interfaces, from, expected) in [
-        (&["a"][..], 0, (0, Action::Emit, 0)),
-        (&["a", "b"], 0, (0, Action::Emit, 1)),
-        (&["a", "b", "c"], 0, (0, Action::Drop, 0)),
+        (&["a"][..], 0, (0, Completion::Output(0))),
+        (&["a", "b"], 0, (0, Completion::Output(1))),
+        (&["a", "b", "c"], 0, (0, Completion::Dropped(0))),
     ] {
         let (mut host, mut link) = Host::start(options(), interfaces);
         host.lend([0], from);
@@ -58,7 +57,7 @@ fn across_is_the_other_interface_where_there_is_one() {
         link.receive(&mut packets);
         packets.drain(..).for_each(|packet| link.pass(packet));
         link.flush();
-        assert_eq!(verdicts(&host.take_back()), [expected], "{interfaces:?}");
+        assert_eq!(completions(&host.take_back()), [expected], "{interfaces:?}");
     }
 }
 
@@ -136,7 +135,7 @@ fn granted_slots_are_for_packets_that_are_made() {
     link.flush();
     let given = host.take_back();
     assert_eq!(given.len(), 1);
-    assert_eq!(given[0].verdict, Verdict { action: Action::Emit, destination: 0, granted: true });
+    assert_eq!(given[0].completion, Completion::Made(0));
     let released = link.release(held);
     link.send(released, 0);
     // A granted slot and a packet of the host's that are not used go back at the end.
@@ -144,10 +143,9 @@ fn granted_slots_are_for_packets_that_are_made() {
     drop(link);
     let given = host.take_back();
     assert_eq!(
-        verdicts(&given),
-        [(2, Action::Emit, 0), (5, Action::Drop, 0), (given[2].number, Action::Drop, 0)]
+        completions(&given),
+        [(2, Completion::Made(0)), (5, Completion::Dropped(0)), (given[2].number, Completion::Unused)]
     );
-    assert!(given[0].verdict.granted && !given[1].verdict.granted && given[2].verdict.granted);
     host.assert_settled();
 }
 

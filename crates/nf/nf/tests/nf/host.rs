@@ -5,7 +5,7 @@ use nf::socket::Socket;
 use nf::{Link, NfError, Options};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use shm::descriptor::LAYOUT_VERSION;
-use shm::lend::{GRANT, LendStats, Lender, Loans, Verdict};
+use shm::lend::{Completion, GRANT, LendStats, Lender, Loans};
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
 use shm::{HugePages, Packet, PacketPool, Pool, Region, RegionOptions, SharedPool};
@@ -18,13 +18,13 @@ pub const CLAIMS: u32 = 64;
 pub const QUOTA: u64 = 100;
 const NF: u16 = 3;
 
-/// What an NF gave back: the number that the host wrote into the packet, its length, and the verdict.
+/// What an NF gave back: the number that the host wrote into the packet, its length, and the completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Given {
     pub number: u32,
     pub len: u32,
     pub annotations: [u8; 48],
-    pub verdict: Verdict,
+    pub completion: Completion,
 }
 
 /// The host.
@@ -165,17 +165,17 @@ impl Host {
     pub fn take_back(&mut self) -> Vec<Given> {
         let mut given = vec![];
         loop {
-            let (mut packets, mut verdicts) = ([Packet::EMPTY; 64], [Verdict::default(); 64]);
-            let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut verdicts);
+            let (mut packets, mut completions) = ([Packet::EMPTY; 64], [Completion::default(); 64]);
+            let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut completions);
             sound.expect("sound rings");
-            for (packet, verdict) in packets.iter().zip(verdicts).take(count) {
+            for (packet, completion) in packets.iter().zip(completions).take(count) {
                 let mut number = [0; 4];
                 shm::Frame::of(packet).read(0, &mut number);
                 given.push(Given {
                     number: u32::from_be_bytes(number),
                     len: packet.len(),
                     annotations: packet.anno,
-                    verdict,
+                    completion,
                 });
                 self.pool.free_all(&[*packet]);
             }

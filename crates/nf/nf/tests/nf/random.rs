@@ -3,6 +3,7 @@
 use crate::host::{Given, Host};
 use nf::{Held, Options, Packet};
 use proptest::prelude::*;
+use shm::lend::Completion;
 use shm::ring::Action;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,12 +65,20 @@ struct Model {
 
 impl Model {
     fn came_back(&mut self, given: Vec<Given>) {
-        for Given { number, len, verdict, .. } in given {
+        for Given { number, len, completion, .. } in given {
             // An empty slot that was granted and not used has no number.
             if len > 0 {
-                self.twice += usize::from(self.back.insert(number, (verdict.action, len)).is_some());
+                self.twice += usize::from(self.back.insert(number, (action_of(completion), len)).is_some());
             }
         }
+    }
+}
+
+/// What the NF said of a packet.
+fn action_of(completion: Completion) -> Action {
+    match completion {
+        Completion::Output(_) | Completion::Made(_) => Action::Emit,
+        _ => Action::Drop,
     }
 }
 
