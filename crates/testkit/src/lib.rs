@@ -4,10 +4,12 @@
 //! - [`workspace`]: where the repository is, and what crates it has
 //! - [`replay`]: seeds and regressions of fuzz targets
 //! - [`data`]: rule sets and captures that others made
+//! - [`golden`]: files that are held to what is made of them now
 //! - [`names`]: the names that code defines
 //! - [`order`]: which way dependencies point, between crates and between the modules of a crate
 
 pub mod data;
+pub mod golden;
 pub mod names;
 pub mod order;
 pub mod replay;

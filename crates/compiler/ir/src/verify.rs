@@ -54,6 +54,27 @@ pub enum VerifyError {
     Key(BlockId, u16),
 }
 
+/// A statement of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Statement {
+    /// The block's name and its parameters.
+    Head,
+    /// One of its instructions.
+    Inst(usize),
+    /// Its end.
+    End,
+}
+
+/// What is wrong with a program, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Violation {
+    /// What.
+    pub error: VerifyError,
+    /// The block and the statement; `None` where it is the list of entries.
+    pub at: Option<(BlockId, Statement)>,
+}
+
 /// What is known of the packet at the start of a block: bytes that are there from each base, free
 /// headroom, and the constants that some values have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -86,6 +107,8 @@ struct Verifier<'a> {
     defined: Vec<Option<(BlockId, usize)>>,
     dominators: Dominators,
     facts: Vec<Option<Facts>>,
+    /// The statement that is looked at.
+    at: (BlockId, Statement),
 }
 
 /// Holds a program to the invariants of this module.
@@ -93,9 +116,15 @@ struct Verifier<'a> {
 /// # Errors
 /// The first violation found.
 pub fn verify(program: &Program) -> Result<(), VerifyError> {
-    if program.entries.is_empty() {
-        return Err(VerifyError::NoEntry);
-    }
+    examine(program).map_err(|violation| violation.error)
+}
+
+/// The same, and where a violation is.
+///
+/// # Errors
+/// The first violation found.
+pub fn examine(program: &Program) -> Result<(), Violation> {
+    let entry = *program.entries.first().ok_or(Violation { error: VerifyError::NoEntry, at: None })?;
     check_names(program)?;
     let order = check_order(program)?;
     let mut verifier = Verifier {
@@ -105,55 +134,68 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
         defined: vec![None; program.value_count()],
         dominators: Dominators::of(program, &order),
         facts: vec![None; program.blocks.len()],
+        at: (entry, Statement::Head),
     };
-    verifier.collect_definitions()?;
-    for &entry in &program.entries {
-        if !program.block(entry).params.is_empty() {
-            return Err(VerifyError::Arguments(entry));
-        }
-        verifier.enter(entry, &Facts::default());
-    }
-    order.into_iter().try_for_each(|block| verifier.block(block))
+    verifier.all(&order).map_err(|error| Violation { error, at: Some(verifier.at) })
 }
 
 /// Invariant 1 for blocks: every block that is named exists.
-fn check_names(program: &Program) -> Result<(), VerifyError> {
-    let named = program.blocks.iter().flat_map(|block| block.term.successors());
-    match named.chain(program.entries.iter().copied()).find(|id| id.index() >= program.blocks.len()) {
-        Some(id) => Err(VerifyError::NoBlock(id)),
+fn check_names(program: &Program) -> Result<(), Violation> {
+    let named = (0..).map(BlockId).zip(&program.blocks).flat_map(|(id, block)| {
+        let at = Some((id, Statement::End));
+        block.term.successors().into_iter().map(move |to| (to, at))
+    });
+    let entries = program.entries.iter().map(|entry| (*entry, None));
+    match named.chain(entries).find(|(to, _)| to.index() >= program.blocks.len()) {
+        Some((to, at)) => Err(Violation { error: VerifyError::NoBlock(to), at }),
         None => Ok(()),
     }
 }
 
 /// Invariant 3: the order of the blocks.
-fn check_order(program: &Program) -> Result<Vec<BlockId>, VerifyError> {
+fn check_order(program: &Program) -> Result<Vec<BlockId>, Violation> {
     let order = program.topological_order();
     let mut position = vec![None; program.blocks.len()];
     for (at, block) in order.iter().enumerate() {
         position[block.index()] = Some(at);
     }
     if let Some(lost) = position.iter().position(Option::is_none) {
-        return Err(VerifyError::Unreachable(BlockId(lost as u32)));
+        let lost = BlockId(lost as u32);
+        return Err(Violation { error: VerifyError::Unreachable(lost), at: Some((lost, Statement::Head)) });
     }
     for &block in &order {
         let backward = |to: &BlockId| position[to.index()] <= position[block.index()];
         if let Some(to) = program.block(block).term.successors().iter().find(|to| backward(to)) {
-            return Err(VerifyError::Cycle(*to));
+            return Err(Violation { error: VerifyError::Cycle(*to), at: Some((block, Statement::End)) });
         }
     }
     Ok(order)
 }
 
 impl Verifier<'_> {
+    fn all(&mut self, order: &[BlockId]) -> Result<(), VerifyError> {
+        self.collect_definitions()?;
+        for &entry in &self.program.entries {
+            self.at = (entry, Statement::Head);
+            if !self.program.block(entry).params.is_empty() {
+                return Err(VerifyError::Arguments(entry));
+            }
+            self.enter(entry, &Facts::default());
+        }
+        order.iter().try_for_each(|block| self.block(*block))
+    }
+
     fn collect_definitions(&mut self) -> Result<(), VerifyError> {
         let mut ways_in = vec![0u32; self.program.blocks.len()];
         let all = self.program.blocks.iter().flat_map(|block| block.term.successors());
         all.chain(self.program.entries.iter().copied()).for_each(|to| ways_in[to.index()] += 1);
         for (id, block) in (0..).map(BlockId).zip(&self.program.blocks) {
+            self.at = (id, Statement::Head);
             for &param in &block.params {
                 self.define(param, Kind::Number, Some((id, 0)))?;
             }
             for (at, &(value, inst)) in block.insts.iter().enumerate() {
+                self.at = (id, Statement::Inst(at));
                 if let Some(value) = value {
                     self.define(value, Kind::Number, Some((id, at + 1)))?;
                     if let Inst::Const(number) = inst {
@@ -161,6 +203,7 @@ impl Verifier<'_> {
                     }
                 }
             }
+            self.at = (id, Statement::End);
             match block.term {
                 Term::Lookup { table, rec, hit, .. } | Term::Create { table, rec, ok: hit, .. } => {
                     // Where others lead there, too, it is not defined on every way.
@@ -193,6 +236,7 @@ impl Verifier<'_> {
         let block = self.program.block(id);
         let mut facts = self.facts[id.index()].take().unwrap_or_default();
         for (at, &(value, inst)) in block.insts.iter().enumerate() {
+            self.at = (id, Statement::Inst(at));
             for operand in inst.operands() {
                 self.used(id, at, operand)?;
             }
@@ -201,6 +245,7 @@ impl Verifier<'_> {
             }
             self.inst(id, inst, &mut facts)?;
         }
+        self.at = (id, Statement::End);
         for operand in block.term.operands() {
             self.used(id, block.insts.len(), operand)?;
             self.number(id, operand)?;

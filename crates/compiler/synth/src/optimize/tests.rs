@@ -1,5 +1,4 @@
 //! Programs before and after.
 
-mod golden;
 pub(crate) mod random;
 mod values;
