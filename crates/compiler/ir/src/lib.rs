@@ -13,9 +13,11 @@
 //! - [`verify`]: the invariants that every program must hold
 //! - [`verified`]: programs that hold them
 //! - [`eval`]: the reference evaluator
+//! - [`analysis`]: what is known of a program without running it
 //! - [`exits`]: where the packets of a batch went
 //! - [`table`]: what a lookup table offers to a program
 
+pub mod analysis;
 pub mod builder;
 mod dominators;
 pub mod eval;

@@ -8,12 +8,12 @@
 use crate::gates::{Bit, Gates, Word};
 use crate::memory::{self, BitSource, Run};
 use ir::BinOp;
+use ir::analysis::interval::IntervalSet;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
 use std::collections::HashMap;
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::filter::{Factor, Filter};
-use synth::classes::interval::IntervalSet;
 
 /// Bits that tell records apart.
 const RECORD_BITS: usize = 16;

@@ -5,9 +5,9 @@
 
 use super::expr::{Atom, Bits, Find, Id, Log, Node, Pool, Root, Write};
 use super::filter::{Factor, Filter};
-use super::interval::ones;
 use super::state::Place;
 use super::{Class, Exit, Step};
+use ir::analysis::interval::ones;
 use ir::eval::{Buffer, checksum_update, fold};
 use ir::{Created, Tables};
 use packet::field::Base;

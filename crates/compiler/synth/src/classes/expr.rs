@@ -8,13 +8,21 @@
 //! Places in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is where the
 //! packet's first byte came in.
 
-use super::interval::{IntervalSet, ones, signed};
 use super::relation::Relation;
 use ir::BinOp;
+use ir::analysis::interval::{IntervalSet, ones};
 use packet::anno::ANNO_BYTES;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
 use std::collections::HashMap;
+
+/// Added to differences, so that they are numbers without sign.
+pub const BIAS: u64 = 1 << 62;
+
+/// A multiple in a sum as a signed number.
+pub fn signed(by: u64) -> i128 {
+    i128::from(by as i64)
+}
 
 /// An expression of a [`Pool`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

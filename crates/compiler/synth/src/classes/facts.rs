@@ -4,8 +4,8 @@
 //! expressions is kept beside them and is no condition of its own. Knowledge may be less than what
 //! holds, never more: a way that cannot be gone may stay, one that can is never lost.
 
-use super::expr::{Atom, Id, Node, Pool};
-use super::interval::{BIAS, IntervalSet, signed};
+use super::expr::{Atom, BIAS, Id, Node, Pool, signed};
+use ir::analysis::interval::{IntervalSet, ones};
 use std::collections::BTreeMap;
 
 /// What is known.
@@ -97,7 +97,7 @@ impl Facts {
             } else if common == *around && around.bit == bits.bit && *around != bits {
                 // The highest bits are known.
                 let low = bits.low_of(*around);
-                let fill = super::interval::ones(low);
+                let fill = ones(low);
                 let lifted = known.intervals().iter().map(|(first, last)| (first << low, last << low | fill));
                 set = set.intersection(&IntervalSet::from_intervals(lifted));
             }

@@ -3,7 +3,7 @@
 //! Order matters where a condition makes a record: it may only be asked once those before it hold.
 
 use super::expr::Id;
-use super::interval::IntervalSet;
+use ir::analysis::interval::IntervalSet;
 
 /// A condition: an expression's value is in a set.
 pub type Condition = (Id, IntervalSet);

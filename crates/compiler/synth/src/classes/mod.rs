@@ -7,7 +7,7 @@
 //! Invariants: no packet is in two classes; each is in one, where nothing was left ([`Classes::left`]).
 //! Lookups stay lookups: a table of thousands of rules is one condition, with the record as parameter.
 //!
-//! - [`interval`], [`expr`], [`simplify`]: sets of numbers, expressions, and their one form
+//! - [`expr`], [`simplify`]: expressions over what came in, and their one form
 //! - [`facts`]: what is known on a way; [`filter`]: what it asks
 //! - [`state`]: a packet in the middle of a way; `writes`: what was written; `sums`: its header's checksum;
 //!   `relation`: what tables promise of it
@@ -24,7 +24,6 @@ pub mod expr;
 pub mod facts;
 mod fields;
 pub mod filter;
-pub mod interval;
 mod merge;
 mod names;
 pub mod packets;

@@ -5,11 +5,11 @@
 //! packet of the class, it is given up, and counted.
 
 use super::concrete::Concrete;
-use super::expr::{Atom, Bits, Find, Id, Node, Root};
+use super::expr::{Atom, Bits, Find, Id, Node, Root, signed};
 use super::filter::Factor;
-use super::interval::{IntervalSet, ones, signed};
 use super::{Class, Classes};
 use ir::Tables;
+use ir::analysis::interval::{IntervalSet, ones};
 use ir::eval::Buffer;
 use packet::field::Base;
 use rand::Rng;

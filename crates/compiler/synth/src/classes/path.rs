@@ -3,9 +3,9 @@
 use super::expr::Id;
 use super::facts::Facts;
 use super::filter::Filter;
-use super::interval::IntervalSet;
 use super::relation::Relation;
 use super::state::State;
+use ir::analysis::interval::IntervalSet;
 use ir::program::{BlockId, Value};
 use packet::field::Field;
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! Classes in readable form.
 
-use super::expr::{Atom, Id, Log, Node, Pool, Write};
+use super::expr::{Atom, BIAS, Id, Log, Node, Pool, Write, signed};
 use super::filter::{Factor, Filter};
-use super::interval::{BIAS, IntervalSet};
 use super::names::{self, Context};
 use super::state::{Place, State};
 use super::{Class, Classes, Counts, Exit, Left};
 use ir::BinOp;
+use ir::analysis::interval::{IntervalSet, ones};
 use ir::program::Program;
 use packet::field::Base;
 use serde::Serialize;
@@ -272,9 +272,9 @@ impl<'a> Show<'a> {
             && let Some((name, width)) = names::field_of_first(self.pool, *bits, &self.context)
         {
             let low = width - bits.width;
-            let fill = super::interval::ones(low);
+            let fill = ones(low);
             let whole = set.intervals().iter().map(|(first, last)| (first << low, last << low | fill));
-            return self.in_words(&name, &IntervalSet::from_intervals(whole), super::interval::ones(width));
+            return self.in_words(&name, &IntervalSet::from_intervals(whole), ones(width));
         }
         let text = self.at_depth(of, depth);
         let max = self.pool.max(of);
@@ -337,7 +337,7 @@ impl<'a> Show<'a> {
                 let asked = self.filter.conditions().find(|(id, _)| id == term).map(|(_, set)| set);
                 let first = asked.and_then(IntervalSet::min).unwrap_or(0);
                 let last = asked.and_then(IntervalSet::max).unwrap_or_else(|| self.pool.max(*term));
-                let ends = [first, last].map(|end| super::interval::signed(*by).saturating_mul(end.into()));
+                let ends = [first, last].map(|end| signed(*by).saturating_mul(end.into()));
                 (low + ends[0].min(ends[1]), high + ends[0].max(ends[1]))
             });
         match (i128::from(first) <= least, i128::from(last) >= most) {

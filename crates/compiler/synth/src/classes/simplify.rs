@@ -3,10 +3,10 @@
 //! What is known on a way decides questions ([`Maker::is_in`], comparisons, minima), but never replaces a
 //! value by a number: ways that do the same should read the same, so that their classes become one.
 
-use super::expr::{Atom, Bits, Id, Node, Pool};
+use super::expr::{Atom, BIAS, Bits, Id, Node, Pool, signed};
 use super::facts::Facts;
-use super::interval::{BIAS, IntervalSet, ones, signed};
 use ir::BinOp;
+use ir::analysis::interval::{IntervalSet, ones};
 use ir::eval::checksum_update;
 use std::collections::BTreeMap;
 

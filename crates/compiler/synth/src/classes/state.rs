@@ -3,6 +3,7 @@
 use super::expr::{Atom, Bits, Id, Node, RecWrite, Root, Write};
 use super::simplify::Maker;
 use super::writes::{read, write};
+use ir::analysis::interval::IntervalSet;
 use packet::anno::Anno;
 use packet::field::{Base, Field};
 use std::collections::BTreeMap;
@@ -118,7 +119,7 @@ impl State {
     /// Whether an annotation that came in is set.
     fn is_set(&self, make: &mut Maker<'_>, base: Base) -> Id {
         let place = make.pool.atom(Atom::Place(base));
-        make.is_in(place, &super::interval::IntervalSet::range(0, u64::from(u16::MAX) - 1))
+        make.is_in(place, &IntervalSet::range(0, u64::from(u16::MAX) - 1))
     }
 
     fn end_as_came(&self, make: &mut Maker<'_>) -> bool {

@@ -3,8 +3,7 @@
 //! A one's complement sum is a number modulo 65535. What was written since the sum was last known to be
 //! right changes it by a sum of expressions; where that is nothing, it is still right.
 
-use super::expr::{Atom, Bits, Id, Node, Root, Write};
-use super::interval::signed;
+use super::expr::{Atom, Bits, Id, Node, Root, Write, signed};
 use super::relation::Part;
 use super::simplify::Maker;
 use super::writes::read;

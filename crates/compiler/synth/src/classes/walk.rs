@@ -8,11 +8,11 @@
 use super::expr::{Atom, Find, Id, Node, RecWrite};
 use super::facts::Facts;
 use super::filter::Filter;
-use super::interval::IntervalSet;
 use super::path::{Counts, Done, Exit, Left, Options, Path, Step, Wasted};
 use super::simplify::Maker;
 use super::state::{Place, State};
 use ir::BinOp;
+use ir::analysis::interval::{IntervalSet, ones};
 use ir::program::{BlockId, Inst, Program, Term, Value};
 use packet::field::{self, Base, Field};
 use std::collections::{BTreeMap, HashSet};
@@ -235,7 +235,7 @@ impl<'a> Walker<'a> {
         }
         let high = self.pool.atom(Atom::Bits(bits.part(low, bits.width - low)));
         let rest = self.pool.atom(Atom::Bits(bits.part(0, low)));
-        let mask = super::interval::ones(low);
+        let mask = ones(low);
         Some([(high, IntervalSet::one(first >> low)), (rest, IntervalSet::range(first & mask, last & mask))])
     }
 

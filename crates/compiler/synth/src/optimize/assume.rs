@@ -1,8 +1,8 @@
 //! What the outcome of a test says of the values that it is made from.
 
-use super::range::{Range, fill};
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
+use ir::analysis::interval::{Interval, fill};
 
 /// How far facts are followed into what a test is made from.
 const ASSUME_DEPTH: u32 = 8;
@@ -15,7 +15,7 @@ impl Values {
     }
 
     fn assume_to(&mut self, value: Vn, truth: bool, facts: &mut Facts, depth: u32) -> bool {
-        let range = if truth { Range { lo: 1, hi: u64::MAX } } else { Range::only(0) };
+        let range = if truth { Interval { lo: 1, hi: u64::MAX } } else { Interval::only(0) };
         if !self.assume_range(value, range, facts) {
             return false;
         }
@@ -32,16 +32,16 @@ impl Values {
             },
             (Expr::Bin(BinOp::Le, a, b), true) => {
                 let (left, right) = (self.range(a, facts), self.range(b, facts));
-                self.assume_range(a, Range::up_to(right.hi), facts)
-                    && self.assume_range(b, Range { lo: left.lo, hi: u64::MAX }, facts)
+                self.assume_range(a, Interval::up_to(right.hi), facts)
+                    && self.assume_range(b, Interval { lo: left.lo, hi: u64::MAX }, facts)
             }
             (Expr::Bin(BinOp::Le, a, b), false) => {
                 let (left, right) = (self.range(a, facts), self.range(b, facts));
                 let (Some(above), Some(below)) = (right.lo.checked_add(1), left.hi.checked_sub(1)) else {
                     return false;
                 };
-                self.assume_range(a, Range { lo: above, hi: u64::MAX }, facts)
-                    && self.assume_range(b, Range::up_to(below), facts)
+                self.assume_range(a, Interval { lo: above, hi: u64::MAX }, facts)
+                    && self.assume_range(b, Interval::up_to(below), facts)
             }
             (Expr::Bin(BinOp::And, a, b), true) => {
                 // Bits in common: neither is 0.
@@ -57,13 +57,13 @@ impl Values {
     /// Notes that a value is not a number.
     #[must_use]
     pub fn assume_not(&mut self, value: Vn, number: u64, facts: &mut Facts) -> bool {
-        let Range { lo, hi } = self.range(value, facts);
+        let Interval { lo, hi } = self.range(value, facts);
         if lo == hi {
             return lo != number;
         }
         let range = match number {
-            _ if number == lo => Range { lo: lo + 1, hi },
-            _ if number == hi => Range { lo, hi: hi - 1 },
+            _ if number == lo => Interval { lo: lo + 1, hi },
+            _ if number == hi => Interval { lo, hi: hi - 1 },
             _ => return true,
         };
         self.assume_range(value, range, facts)
@@ -71,7 +71,7 @@ impl Values {
 
     /// Notes that a value lies in an interval, and what that says of what it is made from.
     #[must_use]
-    pub fn assume_range(&mut self, value: Vn, range: Range, facts: &mut Facts) -> bool {
+    pub fn assume_range(&mut self, value: Vn, range: Interval, facts: &mut Facts) -> bool {
         let now = self.range(value, facts);
         let Some(both) = now.and(range) else { return false };
         if both == now {
@@ -84,21 +84,21 @@ impl Values {
             BinOp::Add => {
                 // Where the interval does not wrap, going back.
                 let (lo, hi) = (both.lo.wrapping_sub(by), both.hi.wrapping_sub(by));
-                if lo <= hi { self.assume_range(x, Range { lo, hi }, facts) } else { true }
+                if lo <= hi { self.assume_range(x, Interval { lo, hi }, facts) } else { true }
             }
             BinOp::Shr if by < 64 => {
                 let low = fill(1 << by >> 1);
                 let (lo, hi) = (both.lo << by, both.hi << by | low);
-                self.assume_range(x, Range { lo, hi }, facts)
+                self.assume_range(x, Interval { lo, hi }, facts)
             }
             BinOp::Shl if by < 64 && self.bits(x) & !(u64::MAX >> by) == 0 => {
                 let (lo, hi) = (both.lo.div_ceil(1 << by), both.hi >> by);
                 if lo > hi {
                     return false;
                 }
-                self.assume_range(x, Range { lo, hi }, facts)
+                self.assume_range(x, Interval { lo, hi }, facts)
             }
-            BinOp::And => self.assume_range(x, Range { lo: both.lo, hi: u64::MAX }, facts),
+            BinOp::And => self.assume_range(x, Interval { lo: both.lo, hi: u64::MAX }, facts),
             _ => true,
         }
     }

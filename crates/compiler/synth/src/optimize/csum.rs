@@ -1,8 +1,8 @@
 //! Checksums that are mended for a change, and several such changes as one.
 
-use super::range::Range;
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
+use ir::analysis::interval::Interval;
 use ir::eval::checksum_update;
 
 fn mask_of(bits: u8) -> u64 {
@@ -29,7 +29,7 @@ impl Values {
             return merged;
         }
         let (old, new, width) = self.constant_change(old, new, width);
-        self.intern(Expr::Csum(sum, old, new, width), Range::up_to(0xffff), 0xffff)
+        self.intern(Expr::Csum(sum, old, new, width), Interval::up_to(0xffff), 0xffff)
     }
 
     /// One form for all changes by constants: from their difference, below 0xffff, to 0. It is exact

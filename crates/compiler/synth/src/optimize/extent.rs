@@ -3,9 +3,9 @@
 use super::forward::Forward;
 use super::note::Note;
 use super::place::Point;
-use super::range::Range;
 use super::state::{IsSet, Position, State};
 use super::value::{Expr, Vn};
+use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
 use packet::field::Base;
 
@@ -183,7 +183,7 @@ impl Forward<'_> {
                 };
                 self.state.len = Some(number);
                 let least = self.state.bytes_from(self.state.at[Base::Data as usize]).max(0) as u64;
-                let range = Range { lo: least, hi: MOST_BYTES };
+                let range = Interval { lo: least, hi: MOST_BYTES };
                 let _ = self.values.assume_range(number, range, &mut self.state.facts);
                 let number = self.values.settled(number, &self.state.facts);
                 self.read_here(number, inst, Note::PURE)
@@ -194,7 +194,7 @@ impl Forward<'_> {
                     return self.values.constant(0);
                 }
                 if set == IsSet::Maybe {
-                    let number = self.values.own(Range::up_to(2 * MOST_BYTES));
+                    let number = self.values.own(Interval::up_to(2 * MOST_BYTES));
                     return self.read_here(number, inst, Note::using(base));
                 }
                 let known = self.state.avails.iter().find(|avail| avail.0 == at).map(|avail| avail.1);
@@ -206,7 +206,7 @@ impl Forward<'_> {
                     self.state.avails.push((at, number));
                 }
                 let least = self.state.bytes_from(at).max(0) as u64;
-                let range = Range { lo: least, hi: u64::MAX };
+                let range = Interval { lo: least, hi: u64::MAX };
                 let _ = self.values.assume_range(number, range, &mut self.state.facts);
                 self.read_here(number, inst, Note::using(base))
             }
@@ -225,12 +225,12 @@ impl Forward<'_> {
                 match known.filter(|number| self.operand(*number).is_some()) {
                     Some(number) => number,
                     None => {
-                        let number = self.values.own(Range::ALL);
+                        let number = self.values.own(Interval::ALL);
                         self.read_here(number, inst, Note::using(base))
                     }
                 }
             }
-            _ => self.values.own(Range::ALL),
+            _ => self.values.own(Interval::ALL),
         }
     }
 

@@ -9,9 +9,9 @@ use super::Known;
 use super::note::{Note, Reads, Touch};
 use super::order::Order;
 use super::place::{Anchors, Place, Point};
-use super::range::Range;
 use super::state::{Position, State};
 use super::value::{Expr, Values, Vn};
+use ir::analysis::interval::{Interval, yields};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::anno::Anno;
 use packet::field::{Base, Field};
@@ -30,7 +30,7 @@ pub struct Rewritten {
 struct Param {
     /// The value, where all ways hand over the same.
     same: Option<Vn>,
-    range: Range,
+    range: Interval,
 }
 
 pub(super) struct Forward<'a> {
@@ -65,7 +65,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let count = program.blocks.len();
     let (mut values, mut anchors) = (Values::default(), Anchors::default());
     let state = State::at_entry(&mut values, &mut anchors, known.mac_at_data);
-    let unset = values.own(Range::ALL);
+    let unset = values.own(Interval::ALL);
     let empty = Block { params: vec![], insts: vec![], term: Term::Emit(0) };
     let mut walk = Forward {
         program,
@@ -309,14 +309,14 @@ impl Forward<'_> {
             Inst::TransportSum(proto) => {
                 let proto = self.number(proto);
                 let proto = self.value(proto);
-                let number = self.values.own(Range::up_to(0xffff));
+                let number = self.values.own(Interval::up_to(0xffff));
                 let uses = 1 << Base::Net as u8 | 1 << Base::Trans as u8;
                 let note = Note { reads: Reads::Packet, uses, ..Note::PURE };
                 self.read(number, Inst::TransportSum(proto), note)
             }
             Inst::Now | Inst::Timestamp | Inst::FlowHash | Inst::Origin => {
                 let which = GIVEN.iter().position(|given| *given == inst).unwrap_or(0);
-                let most = GIVEN_MOST[which];
+                let most = yields(inst, |_| Interval::ALL).hi;
                 self.values.leaf(Expr::Given(which as u8), most)
             }
             _ => {
@@ -394,8 +394,6 @@ impl Forward<'_> {
 
 /// What is the same through the whole run.
 pub(super) const GIVEN: [Inst; 4] = [Inst::Now, Inst::Timestamp, Inst::FlowHash, Inst::Origin];
-/// The largest of each.
-const GIVEN_MOST: [u64; 4] = [u64::MAX, u64::MAX, u32::MAX as u64, u16::MAX as u64];
 /// Headers that are further away are not compared with others.
 const FARTHEST: u64 = 1 << 20;
 

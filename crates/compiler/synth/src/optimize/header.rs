@@ -13,9 +13,9 @@ use super::forward::Forward;
 use super::linear::{Linear, linear};
 use super::note::{Note, Reads};
 use super::place::{Place, Point};
-use super::range::Range;
 use super::state::{IsSet, RightSum, State};
 use super::value::{Expr, Vn};
+use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
 use packet::field::{Base, IP_HL, IP_SUM};
 
@@ -38,7 +38,7 @@ impl Forward<'_> {
         }
         let number = match self.state.ip_sum {
             Some((place, number)) if place == at => number,
-            _ => self.values.own(Range::up_to(RIGHT)),
+            _ => self.values.own(Interval::up_to(RIGHT)),
         };
         self.state.ip_sum = Some((at, number));
         if self.operand(number).is_none() {
@@ -59,7 +59,7 @@ impl Forward<'_> {
         let length = words.map(|words| self.values.bin_const(BinOp::Shl, words, 2, &none));
         if let Some(length) = length {
             // The sum of a header that is too short is 0.
-            let _ = self.values.assume_range(length, Range { lo: 20, hi: 60 }, &mut state.facts);
+            let _ = self.values.assume_range(length, Interval { lo: 20, hi: 60 }, &mut state.facts);
         }
         state.set[Base::Net as usize] = IsSet::Yes;
         state.note_bytes(at, SHORTEST / 8);

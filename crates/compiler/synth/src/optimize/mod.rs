@@ -22,7 +22,6 @@ mod make;
 mod note;
 mod order;
 mod place;
-mod range;
 mod report;
 mod shape;
 mod state;

@@ -5,8 +5,8 @@
 //! fields are compared bit by bit. Annotations, cells, records and the packet type are places too, of
 //! anchors of their own.
 
-use super::range::Range;
 use super::value::{Facts, Values, Vn};
+use ir::analysis::interval::Interval;
 use std::collections::HashMap;
 
 /// A point that places are counted from.
@@ -125,7 +125,7 @@ impl Anchors {
     /// The point that an anchor is counted from, and how far it lies behind that.
     fn step(&self, anchor: Anchor, values: &Values, facts: &Facts) -> Option<(Anchor, Distance)> {
         let Point::Behind(from, by) = self.point(anchor) else { return None };
-        let Range { lo, hi } = values.range(by, facts);
+        let Interval { lo, hi } = values.range(by, facts);
         (hi <= FAR).then_some((from, Distance { lo: lo as i64, hi: hi as i64 }))
     }
 

@@ -5,8 +5,8 @@
 //! holds everywhere; what holds on some ways only stands in [`Facts`], and what is simplified with
 //! their help is a number for that place only.
 
-use super::range::{Range, fill};
 use ir::BinOp;
+use ir::analysis::interval::{Interval, fill};
 use std::collections::HashMap;
 
 /// The number of a value.
@@ -43,7 +43,7 @@ pub enum Expr {
 #[derive(Clone, Copy)]
 struct Node {
     expr: Expr,
-    range: Range,
+    range: Interval,
     /// Bits that may be set.
     bits: u64,
 }
@@ -61,10 +61,10 @@ pub struct Values {
 
 /// What is known of some values at one place: intervals, by number.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Facts(Vec<(Vn, Range)>);
+pub struct Facts(Vec<(Vn, Interval)>);
 
 /// Whether it says no more than which way a test went.
-fn is_truth(fact: &(Vn, Range)) -> bool {
+fn is_truth(fact: &(Vn, Interval)) -> bool {
     fact.1.hi <= 1
 }
 
@@ -74,12 +74,12 @@ const MOST_FACTS: usize = 96;
 const RANGE_DEPTH: u32 = 4;
 
 impl Facts {
-    fn get(&self, value: Vn) -> Option<Range> {
+    fn get(&self, value: Vn) -> Option<Interval> {
         let at = self.0.binary_search_by_key(&value, |fact| fact.0).ok()?;
         Some(self.0[at].1)
     }
 
-    pub(super) fn set(&mut self, value: Vn, range: Range) {
+    pub(super) fn set(&mut self, value: Vn, range: Interval) {
         match self.0.binary_search_by_key(&value, |fact| fact.0) {
             Ok(at) => self.0[at].1 = range,
             Err(at) => {
@@ -126,11 +126,11 @@ impl Values {
         self.nodes[value as usize].bits
     }
 
-    pub(super) fn intern(&mut self, expr: Expr, range: Range, bits: u64) -> Vn {
+    pub(super) fn intern(&mut self, expr: Expr, range: Interval, bits: u64) -> Vn {
         let next = self.nodes.len() as Vn;
         let value = *self.known.entry(expr).or_insert(next);
         if value == next {
-            let range = range.and(Range::up_to(fill(bits))).unwrap_or(range);
+            let range = range.and(Interval::up_to(fill(bits))).unwrap_or(range);
             self.nodes.push(Node { expr, range, bits: bits & fill(range.hi) });
         }
         value
@@ -138,11 +138,11 @@ impl Values {
 
     /// A constant.
     pub fn constant(&mut self, number: u64) -> Vn {
-        self.intern(Expr::Const(number), Range::only(number), number)
+        self.intern(Expr::Const(number), Interval::only(number), number)
     }
 
     /// A value of its own.
-    pub fn own(&mut self, range: Range) -> Vn {
+    pub fn own(&mut self, range: Interval) -> Vn {
         self.own += 1;
         self.intern(Expr::Own(self.own), range, fill(range.hi))
     }
@@ -155,7 +155,7 @@ impl Values {
 
     /// A value that no arithmetic makes.
     pub fn leaf(&mut self, expr: Expr, hi: u64) -> Vn {
-        self.intern(expr, Range::up_to(hi), fill(hi))
+        self.intern(expr, Interval::up_to(hi), fill(hi))
     }
 
     /// Whether a value is one of some numbers; they are sorted.
@@ -166,22 +166,22 @@ impl Values {
     }
 
     /// The numbers that a value may be at a place.
-    pub fn range(&self, value: Vn, facts: &Facts) -> Range {
+    pub fn range(&self, value: Vn, facts: &Facts) -> Interval {
         self.range_to(value, facts, RANGE_DEPTH)
     }
 
-    fn range_to(&self, value: Vn, facts: &Facts, depth: u32) -> Range {
+    fn range_to(&self, value: Vn, facts: &Facts, depth: u32) -> Interval {
         let node = self.nodes[value as usize];
         let mut range = node.range;
         if depth > 0 && range.number().is_none() && !facts.0.is_empty() {
             let inner = match node.expr {
                 Expr::Bin(op, a, b) => {
-                    Range::of(op, self.range_to(a, facts, depth - 1), self.range_to(b, facts, depth - 1))
+                    Interval::of(op, self.range_to(a, facts, depth - 1), self.range_to(b, facts, depth - 1))
                 }
                 Expr::Select(_, a, b) => {
                     self.range_to(a, facts, depth - 1).hull(self.range_to(b, facts, depth - 1))
                 }
-                _ => Range::ALL,
+                _ => Interval::ALL,
             };
             range = range.and(inner).unwrap_or(range);
         }
@@ -205,7 +205,7 @@ impl Values {
 
     fn raw(&mut self, op: BinOp, a: Vn, b: Vn) -> Vn {
         let (left, right) = (self.nodes[a as usize], self.nodes[b as usize]);
-        let mut range = Range::of(op, left.range, right.range);
+        let mut range = Interval::of(op, left.range, right.range);
         let count = right.range.number().and_then(|by| u32::try_from(by).ok());
         let bits = match op {
             BinOp::And => left.bits & right.bits,
@@ -218,7 +218,7 @@ impl Values {
             && let Some(whole) = self.end_around(a, b)
             && self.nodes[whole as usize].range.hi <= 0x1_fffe
         {
-            range = range.and(Range::up_to(0xffff)).unwrap_or(range);
+            range = range.and(Interval::up_to(0xffff)).unwrap_or(range);
         }
         self.intern(Expr::Bin(op, a, b), range, bits)
     }
@@ -480,7 +480,7 @@ impl Values {
         Some(self.bin_const(op, x, merged, facts))
     }
 
-    fn simple_equal(&mut self, a: Vn, number: u64, range: Range, facts: &Facts) -> Option<Vn> {
+    fn simple_equal(&mut self, a: Vn, number: u64, range: Interval, facts: &Facts) -> Option<Vn> {
         if number & !self.bits(a) != 0 {
             return Some(self.constant(0));
         }

@@ -1,9 +1,9 @@
 //! The ends of blocks: where a packet may go on, and what is known of it there.
 
 use super::forward::Forward;
-use super::range::Range;
 use super::state::IsSet;
 use super::value::{Expr, Vn};
+use ir::analysis::interval::Interval;
 use ir::{BinOp, BlockId, Term, Value};
 use packet::field::Base;
 use std::collections::HashSet;
@@ -68,7 +68,7 @@ impl Forward<'_> {
         (table, key): (u16, Vec<Vn>),
         is_lookup: bool,
     ) -> Value {
-        let (number, value) = (self.values.own(Range::ALL), self.fresh());
+        let (number, value) = (self.values.own(Interval::ALL), self.fresh());
         self.numbers[rec.0 as usize] = number;
         self.keys.insert(number, (table, key.clone()));
         if self.order.preds[hit.index()] == 1 {
@@ -213,7 +213,7 @@ impl Forward<'_> {
             _ => {}
         }
         let mut state = self.state.clone();
-        let above = Range { lo: outputs, hi: u64::MAX };
+        let above = Interval { lo: outputs, hi: u64::MAX };
         // Where no port is left out, the block behind is still one that must exist.
         let _ = self.values.assume_range(port, above, &mut state.facts);
         self.send(els, state, &[]);

@@ -10,7 +10,7 @@
 
 use super::expr::{Compare, Direction, Expr, PortProtocol, Test};
 use super::formula::values;
-use super::ranges::Ranges;
+use ir::analysis::interval::IntervalSet;
 
 /// Most tests of other kinds in one list.
 pub const MAX_BITS: usize = 3;
@@ -110,12 +110,12 @@ fn intersection(a: &[Cuboid], b: &[Cuboid]) -> Region {
     bounded(a.iter().flat_map(|a| b.iter().filter_map(|b| a.intersection(b))).collect())
 }
 
-fn side(side: usize, set: &Ranges) -> Vec<Cuboid> {
+fn side(side: usize, set: &IntervalSet) -> Vec<Cuboid> {
     set.intervals().iter().filter_map(|interval| Cuboid::slab(side, *interval)).collect()
 }
 
 /// One of two dimensions, by direction; the opposite is taken of the whole.
-fn pair(direction: Direction, src: usize, dst: usize, set: &Ranges, negated: bool) -> Region {
+fn pair(direction: Direction, src: usize, dst: usize, set: &IntervalSet, negated: bool) -> Region {
     let (src, dst) = (side(src, set), side(dst, set));
     let region = match direction {
         Direction::Src => src,
@@ -127,7 +127,10 @@ fn pair(direction: Direction, src: usize, dst: usize, set: &Ranges, negated: boo
 }
 
 fn protocols(numbers: &[u8]) -> Vec<Cuboid> {
-    side(PROTO, &Ranges::of(numbers.iter().map(|number| (u64::from(*number), u64::from(*number)))))
+    side(
+        PROTO,
+        &IntervalSet::from_intervals(numbers.iter().map(|number| (u64::from(*number), u64::from(*number)))),
+    )
 }
 
 impl Boxer {
@@ -176,12 +179,12 @@ impl Boxer {
             Test::Host { direction, address, mask, negated }
                 if mask.leading_ones() + mask.trailing_zeros() >= 32 =>
             {
-                let set = Ranges::one(address.into(), (address | !mask).into());
+                let set = IntervalSet::range(address.into(), (address | !mask).into());
                 pair(direction, SRC, DST, &set, negated)
             }
             Test::Proto(compare) => {
                 let holds = (0..=LARGEST[PROTO]).filter(|number| compare.holds(*number));
-                Some(side(PROTO, &Ranges::of(holds.map(|number| (number, number)))))
+                Some(side(PROTO, &IntervalSet::from_intervals(holds.map(|number| (number, number)))))
             }
             Test::TcpUdp => Some(protocols(&[6, 17])),
             Test::Port { direction, protocol, compare: compare @ Compare { mask: None, .. } } => {
@@ -191,7 +194,7 @@ impl Boxer {
                 };
                 let (positive, negated) = compare.split();
                 let ports = pair(direction, SPORT, DPORT, &values(positive, 0xffff), negated)?;
-                let there = side(SPORT, &Ranges::one(0, NO_PORTS - 1));
+                let there = side(SPORT, &IntervalSet::range(0, NO_PORTS - 1));
                 intersection(&intersection(&protocols, &there)?, &ports)
             }
             other => self.bit(other),

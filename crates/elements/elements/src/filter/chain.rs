@@ -6,7 +6,7 @@
 
 use super::formula::{Formula, Var};
 use super::graph::{Graph, Node, To};
-use super::ranges::Ranges;
+use ir::analysis::interval::IntervalSet;
 use std::collections::BTreeMap;
 
 /// Nodes that edges may skip, all together: bounds the time that threading takes.
@@ -62,13 +62,13 @@ fn place(nodes: &mut Vec<Node>, formula: &Formula, yes: To, no: To) -> To {
 
 /// What is known of the variables on a way: the values that each can still have.
 #[derive(Clone, Default, PartialEq)]
-struct Facts(BTreeMap<Var, Ranges>);
+struct Facts(BTreeMap<Var, IntervalSet>);
 
 impl Facts {
     /// What is known after a variable turned out to lie in a set.
-    fn with(&self, var: Var, set: &Ranges) -> Facts {
+    fn with(&self, var: Var, set: &IntervalSet) -> Facts {
         let mut facts = self.clone();
-        let known = facts.0.remove(&var).unwrap_or_else(|| Ranges::one(0, var.largest()));
+        let known = facts.0.remove(&var).unwrap_or_else(|| IntervalSet::range(0, var.largest()));
         let now = known.intersection(set);
         if now.intervals().len() <= MAX_INTERVALS {
             facts.0.insert(var, now);
@@ -77,18 +77,18 @@ impl Facts {
     }
 
     /// The values that a variable can still have.
-    fn values(&self, var: Var) -> Option<Ranges> {
+    fn values(&self, var: Var) -> Option<IntervalSet> {
         if let Some(known) = self.0.get(&var) {
             return Some(known.clone());
         }
         // A header that reaches far reaches less far too.
         let Var::Reach(base, bytes) = var else { return None };
         self.0.iter().find_map(|(other, values)| match *other {
-            Var::Reach(of, far) if of == base && far >= bytes && *values == Ranges::single(1) => {
-                Some(Ranges::single(1))
+            Var::Reach(of, far) if of == base && far >= bytes && *values == IntervalSet::one(1) => {
+                Some(IntervalSet::one(1))
             }
-            Var::Reach(of, near) if of == base && near <= bytes && *values == Ranges::single(0) => {
-                Some(Ranges::single(0))
+            Var::Reach(of, near) if of == base && near <= bytes && *values == IntervalSet::one(0) => {
+                Some(IntervalSet::one(0))
             }
             _ => None,
         })
@@ -105,10 +105,10 @@ impl Facts {
 }
 
 /// Where a node leads for all values of a set, if that is one place.
-fn only_way(node: &Node, values: &Ranges) -> Option<To> {
+fn only_way(node: &Node, values: &IntervalSet) -> Option<To> {
     let mut ways = node
         .spans()
-        .filter(|(first, last, _)| !values.intersection(&Ranges::one(*first, *last)).is_empty())
+        .filter(|(first, last, _)| !values.intersection(&IntervalSet::range(*first, *last)).is_empty())
         .map(|(_, _, to)| to);
     let first = ways.next()?;
     ways.all(|way| way == first).then_some(first)
@@ -124,10 +124,10 @@ fn threaded(mut graph: Graph) -> Graph {
         let Some(facts) = known[at].take() else { continue };
         let node = graph.nodes[at].clone();
         // Several arms may lead to the same place: what is known there is that one of them holds.
-        let mut ways: BTreeMap<To, Ranges> = BTreeMap::new();
+        let mut ways: BTreeMap<To, IntervalSet> = BTreeMap::new();
         for (first, last, to) in node.spans() {
             let set = ways.entry(to).or_default();
-            *set = set.union(&Ranges::one(first, last));
+            *set = set.union(&IntervalSet::range(first, last));
         }
         // All arms are led on at once: where one leads now, another may have led before.
         let mut led_on: BTreeMap<To, To> = BTreeMap::new();

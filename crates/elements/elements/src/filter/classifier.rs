@@ -2,13 +2,13 @@
 
 use super::formula::{Formula, Var};
 use super::plan::Plan;
-use super::ranges::Ranges;
 use super::sorter::Sorter;
 use click::config::unquote;
 use diag::{Diagnostic, Diagnostics, Spanned};
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
+use ir::analysis::interval::IntervalSet;
 use packet::field::{Base, Field};
 use std::ops::Range;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ fn formula(at: usize, bytes: &[(u8, u8)]) -> Formula {
     };
     let mut parts = vec![];
     if let Some(last) = bytes.iter().rposition(|(_, mask)| *mask != 0) {
-        parts.push(Formula::Atom(Var::Reach(Base::Data, (at + last + 1) as u16), Ranges::single(1)));
+        parts.push(Formula::Atom(Var::Reach(Base::Data, (at + last + 1) as u16), IntervalSet::one(1)));
     }
     let mut n = 0;
     while n < bytes.len() * 8 {
@@ -180,7 +180,7 @@ fn formula(at: usize, bytes: &[(u8, u8)]) -> Formula {
         }
         if n > start {
             let field = Field::new(Base::Data, (at * 8 + start) as u16, (n - start) as u8);
-            parts.push(Formula::Atom(Var::Field(field), Ranges::single(value)));
+            parts.push(Formula::Atom(Var::Field(field), IntervalSet::one(value)));
         } else {
             n += 1;
         }

@@ -8,8 +8,8 @@
 use super::expr::{
     Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Six, Test, Values,
 };
-use super::ranges::Ranges;
 use click::config::Ip6Prefix;
+use ir::analysis::interval::IntervalSet;
 use packet::field::{self, Base, Field};
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub enum Formula {
     /// Always or never.
     Const(bool),
     /// The variable's value lies in the set.
-    Atom(Var, Ranges),
+    Atom(Var, IntervalSet),
     /// The opposite.
     Not(Box<Formula>),
     /// All.
@@ -75,15 +75,15 @@ pub fn not(formula: Formula) -> Formula {
 }
 
 /// The values that a comparison without a mask lets through, up to `max`.
-pub fn values(compare: Compare, max: u64) -> Ranges {
+pub fn values(compare: Compare, max: u64) -> IntervalSet {
     let (compare, negated) = compare.split();
     let ranges = match (compare.relation, compare.values) {
-        (Relation::Greater, Values::One(value)) => Ranges::one(value.saturating_add(1), max),
-        (Relation::GreaterEqual, Values::One(value)) => Ranges::one(value, max),
-        (_, Values::One(value)) => Ranges::single(value),
-        (_, Values::Range(first, last)) => Ranges::one(first, last),
+        (Relation::Greater, Values::One(value)) => IntervalSet::range(value.saturating_add(1), max),
+        (Relation::GreaterEqual, Values::One(value)) => IntervalSet::range(value, max),
+        (_, Values::One(value)) => IntervalSet::one(value),
+        (_, Values::Range(first, last)) => IntervalSet::range(first, last),
     };
-    if negated { ranges.complement(max) } else { ranges.intersection(&Ranges::one(0, max)) }
+    if negated { ranges.complement(max) } else { ranges.intersection(&IntervalSet::range(0, max)) }
 }
 
 /// A run of bits of a mask.
@@ -99,7 +99,7 @@ impl Run {
         number.checked_shr(self.shift).unwrap_or(0) & self.field.max_value()
     }
 
-    fn atom(self, ranges: Ranges) -> Formula {
+    fn atom(self, ranges: IntervalSet) -> Formula {
         Formula::Atom(Var::Field(self.field), ranges)
     }
 }
@@ -121,18 +121,18 @@ fn runs(field: Field, mask: u64) -> Vec<Run> {
 
 /// Under a mask, equal to a number.
 fn equal(runs: &[Run], value: u64) -> Formula {
-    Formula::All(runs.iter().map(|run| run.atom(Ranges::single(run.part(value)))).collect())
+    Formula::All(runs.iter().map(|run| run.atom(IntervalSet::one(run.part(value)))).collect())
 }
 
 /// Under a mask, above a number that has no bits outside of it.
 fn above(runs: &[Run], value: u64) -> Formula {
     let Some((first, rest)) = runs.split_first() else { return Formula::Const(false) };
     let part = first.part(value);
-    let here = first.atom(Ranges::one(part + 1, first.field.max_value()));
+    let here = first.atom(IntervalSet::range(part + 1, first.field.max_value()));
     if rest.is_empty() {
         return here;
     }
-    let level = first.atom(Ranges::single(part));
+    let level = first.atom(IntervalSet::one(part));
     Formula::Any(vec![here, Formula::All(vec![level, above(rest, value)])])
 }
 
@@ -181,11 +181,12 @@ fn pair(direction: Direction, of: impl Fn(bool) -> Formula, negated: bool) -> Fo
 }
 
 fn reach(base: Base, bytes: u16) -> Formula {
-    Formula::Atom(Var::Reach(base, bytes), Ranges::single(1))
+    Formula::Atom(Var::Reach(base, bytes), IntervalSet::one(1))
 }
 
 fn proto(values: &[u8]) -> Formula {
-    let ranges = Ranges::of(values.iter().map(|value| (u64::from(*value), u64::from(*value))));
+    let ranges =
+        IntervalSet::from_intervals(values.iter().map(|value| (u64::from(*value), u64::from(*value))));
     Formula::Atom(Var::Field(field::IP_PROTO), ranges)
 }
 
@@ -215,7 +216,7 @@ impl From<Test> for Formula {
             Test::Proto(wanted) => compare(field::IP_PROTO, wanted),
             Test::TcpUdp => proto(TCP_UDP),
             Test::Fragment(wanted) => {
-                let zero = |field| Formula::Atom(Var::Field(field), Ranges::single(0));
+                let zero = |field| Formula::Atom(Var::Field(field), IntervalSet::one(0));
                 let whole = Formula::All(vec![zero(field::IP_FRAG), zero(field::IP_MF)]);
                 if wanted { not(whole) } else { whole }
             }
@@ -246,7 +247,7 @@ const TAGS: &[u64] = &[0x8100, 0x88a8, 0x9100];
 const TYPES: [Field; 3] = [field::ETH_TYPE, field::VLAN_TYPE, field::VLAN2_TYPE];
 
 fn one_of(field: Field, values: &[u64]) -> Formula {
-    Formula::Atom(Var::Field(field), Ranges::of(values.iter().map(|value| (*value, *value))))
+    Formula::Atom(Var::Field(field), IntervalSet::from_intervals(values.iter().map(|value| (*value, *value))))
 }
 
 /// Behind exactly so many tags, all of which reach that far, what `then` says.
@@ -399,7 +400,7 @@ impl Formula {
 
 impl Formula {
     /// Calls `visit` on every atom.
-    pub fn atoms(&self, visit: &mut impl FnMut(Var, &Ranges)) {
+    pub fn atoms(&self, visit: &mut impl FnMut(Var, &IntervalSet)) {
         match self {
             Formula::Const(_) => {}
             Formula::Atom(var, ranges) => visit(*var, ranges),
@@ -409,7 +410,7 @@ impl Formula {
         }
     }
 
-    fn change_atoms(&mut self, change: &mut impl FnMut(&mut Var, &mut Ranges)) {
+    fn change_atoms(&mut self, change: &mut impl FnMut(&mut Var, &mut IntervalSet)) {
         match self {
             Formula::Const(_) => {}
             Formula::Atom(var, ranges) => change(var, ranges),

@@ -4,7 +4,7 @@
 //! stand before those that they lead to.
 
 use super::formula::Var;
-use super::ranges::Ranges;
+use ir::analysis::interval::IntervalSet;
 use std::fmt::Write as _;
 
 /// Where an arm leads.
@@ -36,7 +36,7 @@ pub struct Node {
 
 impl Node {
     /// The arms that lead to `yes` for the values of a set and to `no` for others.
-    pub fn split(var: Var, set: &Ranges, yes: To, no: To) -> Vec<Arm> {
+    pub fn split(var: Var, set: &IntervalSet, yes: To, no: To) -> Vec<Arm> {
         let mut arms = vec![];
         let mut next = 0;
         for &(first, last) in set.intervals() {

@@ -25,7 +25,6 @@ mod ip_classifier;
 mod ip_filter;
 mod plan;
 pub mod policies;
-mod ranges;
 mod sorter;
 
 pub use click::filter as expr;

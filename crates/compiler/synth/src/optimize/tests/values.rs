@@ -1,9 +1,9 @@
 //! Simplified values are what they were: random expressions, worked out both ways.
 
 use crate::optimize::linear::linear;
-use crate::optimize::range::Range;
 use crate::optimize::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
+use ir::analysis::interval::Interval;
 use ir::eval::checksum_update;
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ impl Both {
 
     fn leaf(&mut self, most: u64, number: u64) {
         let number = if most == u64::MAX { number } else { number % (most + 1) };
-        let leaf = self.values.own(Range::up_to(most));
+        let leaf = self.values.own(Interval::up_to(most));
         self.made.push((leaf, number));
     }
 
@@ -93,7 +93,7 @@ impl Both {
             }
             22 => {
                 assert!(self.values.assume_not(x, left.wrapping_add(1), &mut self.facts));
-                let range = Range { lo: left - left % 8, hi: left | 7 };
+                let range = Interval { lo: left - left % 8, hi: left | 7 };
                 assert!(self.values.assume_range(x, range, &mut self.facts));
                 return;
             }
@@ -157,7 +157,7 @@ fn two_updates_as_one_are_exact_for_every_checksum() {
             let [a, b, c, d] = [at % 6, at / 6 % 6, at / 36 % 6, at / 216].map(|at| words[at]);
             for unknown in [0, 0b1111, 0b0110, 0b0011] {
                 let mut values = Values::default();
-                let sum = values.own(Range::up_to(0xffff));
+                let sum = values.own(Interval::up_to(0xffff));
                 let mut known = vec![];
                 let parts = [a, b, c, d].map(|word| {
                     let which = known.len();
@@ -166,7 +166,7 @@ fn two_updates_as_one_are_exact_for_every_checksum() {
                         if which == 2 && unknown == 0b0110 {
                             known[1]
                         } else {
-                            (values.own(Range::up_to(0xffff_ffff)), word)
+                            (values.own(Interval::up_to(0xffff_ffff)), word)
                         }
                     } else {
                         (values.constant(word), word)

@@ -4,14 +4,6 @@
 
 use std::fmt;
 
-/// Added to differences, so that they are numbers without sign.
-pub const BIAS: u64 = 1 << 62;
-
-/// A multiple in a sum as a signed number.
-pub fn signed(by: u64) -> i128 {
-    i128::from(by as i64)
-}
-
 /// A set of 64-bit numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct IntervalSet(Vec<(u64, u64)>);
@@ -169,6 +161,17 @@ impl IntervalSet {
         IntervalSet::from_intervals(parts)
     }
 
+    /// The numbers that have one of the set's as their leading bits, with `bits` more behind them. The set's numbers
+    /// have so few bits that none falls off.
+    #[must_use]
+    pub fn widen(&self, bits: u32) -> IntervalSet {
+        let low = 1u64.checked_shl(bits).unwrap_or(0).wrapping_sub(1);
+        let wide = |&(first, last): &(u64, u64)| {
+            (first.checked_shl(bits).unwrap_or(0), last.checked_shl(bits).unwrap_or(0) | low)
+        };
+        IntervalSet(self.0.iter().map(wide).collect())
+    }
+
     /// How many numbers it holds; [`u64::MAX`] where they are more.
     pub fn count(&self) -> u64 {
         let sizes = self.0.iter().map(|(first, last)| (last - first).saturating_add(1));
@@ -246,6 +249,16 @@ mod tests {
             prop_assert_eq!(a.covers(&b), a.union(&b) == a);
             prop_assert_eq!(a.meets(&b), !a.intersection(&b).is_empty());
             prop_assert_eq!(a.min(), probes().find(|n| a.contains(*n)).or(a.min()));
+        }
+
+        #[test]
+        fn a_set_of_leading_bits_is_one_of_numbers(parts in any::<Vec<(u8, u8)>>(), bits in 0..6u32, more in 0..64u64) {
+            let set = IntervalSet::from_intervals(parts.iter().map(|(a, b)| (u64::from(*a), u64::from(*b))));
+            let wide = set.widen(bits);
+            prop_assert!(holds(&wide));
+            for number in 0..=255 {
+                prop_assert_eq!(wide.contains(number << bits | more & ones(bits as u8)), set.contains(number));
+            }
         }
 
         #[test]

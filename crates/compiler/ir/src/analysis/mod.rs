@@ -1,0 +1,6 @@
+//! What is known of a program without running it, each piece of reasoning once: code generation, the optimiser, traffic
+//! classes and packet filters keep their own walks and take what follows from one step to the next from here.
+//!
+//! - [`interval`]: numbers between two ends, sets of such, and what instructions make of them
+
+pub mod interval;
