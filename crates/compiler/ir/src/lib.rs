@@ -19,7 +19,6 @@
 
 pub mod analysis;
 pub mod builder;
-mod dominators;
 pub mod eval;
 pub mod exits;
 pub mod expr;

@@ -15,7 +15,7 @@
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
-use crate::dominators::Dominators;
+use crate::analysis::order::Order;
 use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
@@ -105,7 +105,7 @@ struct Verifier<'a> {
     constants: Vec<Option<u64>>,
     /// Where each value is defined: in a block, behind so many of its instructions.
     defined: Vec<Option<(BlockId, usize)>>,
-    dominators: Dominators,
+    order: Order,
     facts: Vec<Option<Facts>>,
     /// The statement that is looked at.
     at: (BlockId, Statement),
@@ -132,11 +132,11 @@ pub fn examine(program: &Program) -> Result<(), Violation> {
         kinds: vec![None; program.value_count()],
         constants: vec![None; program.value_count()],
         defined: vec![None; program.value_count()],
-        dominators: Dominators::of(program, &order),
+        order: Order::new(program, order),
         facts: vec![None; program.blocks.len()],
         at: (entry, Statement::Head),
     };
-    verifier.all(&order).map_err(|error| Violation { error, at: Some(verifier.at) })
+    verifier.all().map_err(|error| Violation { error, at: Some(verifier.at) })
 }
 
 /// Invariant 1 for blocks: every block that is named exists.
@@ -173,7 +173,7 @@ fn check_order(program: &Program) -> Result<Vec<BlockId>, Violation> {
 }
 
 impl Verifier<'_> {
-    fn all(&mut self, order: &[BlockId]) -> Result<(), VerifyError> {
+    fn all(&mut self) -> Result<(), VerifyError> {
         self.collect_definitions()?;
         for &entry in &self.program.entries {
             self.at = (entry, Statement::Head);
@@ -182,7 +182,7 @@ impl Verifier<'_> {
             }
             self.enter(entry, &Facts::default());
         }
-        order.iter().try_for_each(|block| self.block(*block))
+        (0..self.order.blocks.len()).try_for_each(|at| self.block(self.order.blocks[at]))
     }
 
     fn collect_definitions(&mut self) -> Result<(), VerifyError> {
@@ -257,7 +257,7 @@ impl Verifier<'_> {
     fn used(&self, block: BlockId, at: usize, value: Value) -> Result<(), VerifyError> {
         match self.defined.get(value.0 as usize).copied().flatten() {
             Some((same, before)) if same == block && before <= at => Ok(()),
-            Some((other, _)) if other != block && self.dominators.dominates(other, block) => Ok(()),
+            Some((other, _)) if other != block && self.order.dominates(other, block) => Ok(()),
             _ => Err(VerifyError::Undefined(block, value)),
         }
     }

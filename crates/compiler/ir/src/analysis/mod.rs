@@ -2,5 +2,7 @@
 //! classes and packet filters keep their own walks and take what follows from one step to the next from here.
 //!
 //! - [`interval`]: numbers between two ends, sets of such, and what instructions make of them
+//! - [`order`]: the order of blocks, and which ones every path to a block passes
 
 pub mod interval;
+pub mod order;

@@ -7,11 +7,11 @@
 
 use super::Known;
 use super::note::{Note, Reads, Touch};
-use super::order::Order;
 use super::place::{Anchors, Place, Point};
 use super::state::{Position, State};
 use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, yields};
+use ir::analysis::order::Order;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::anno::Anno;
 use packet::field::{Base, Field};

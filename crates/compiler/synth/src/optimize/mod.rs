@@ -20,7 +20,6 @@ mod known;
 mod linear;
 mod make;
 mod note;
-mod order;
 mod place;
 mod report;
 mod shape;
