@@ -8,13 +8,14 @@
 //! 5. a field is read or written only where a [`Term::Need`] on the way has shown its bytes to be
 //!    there, taking into account what was pulled, pushed and moved since;
 //! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free, or where so many that
-//!    were known to be there were pulled;
+//!    were known to be in the packet were pulled;
 //! 7. records are used as records, of a table whose records hold what is read, and nothing else is;
 //! 8. keys have as many words as their table says, widths are 1, 2, 4 or 8 bytes, checksum words 16
 //!    or 32 bits, annotations lie inside the annotation area.
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
+use crate::analysis::extent::Extent;
 use crate::analysis::order::Order;
 use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
@@ -75,23 +76,6 @@ pub struct Violation {
     pub at: Option<(BlockId, Statement)>,
 }
 
-/// What is known of the packet at the start of a block: bytes that are there from each base, free
-/// headroom, and the constants that some values have.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-struct Facts {
-    there: [u32; 4],
-    room: u32,
-}
-
-impl Facts {
-    fn meet(&mut self, other: &Facts) {
-        for (mine, theirs) in self.there.iter_mut().zip(other.there) {
-            *mine = (*mine).min(theirs);
-        }
-        self.room = self.room.min(other.room);
-    }
-}
-
 /// What a value is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
@@ -106,7 +90,8 @@ struct Verifier<'a> {
     /// Where each value is defined: in a block, behind so many of its instructions.
     defined: Vec<Option<(BlockId, usize)>>,
     order: Order,
-    facts: Vec<Option<Facts>>,
+    /// What is known of the packet at the start of each block.
+    extents: Vec<Option<Extent>>,
     /// The statement that is looked at.
     at: (BlockId, Statement),
 }
@@ -133,7 +118,7 @@ pub fn examine(program: &Program) -> Result<(), Violation> {
         constants: vec![None; program.value_count()],
         defined: vec![None; program.value_count()],
         order: Order::new(program, order),
-        facts: vec![None; program.blocks.len()],
+        extents: vec![None; program.blocks.len()],
         at: (entry, Statement::Head),
     };
     verifier.all().map_err(|error| Violation { error, at: Some(verifier.at) })
@@ -180,7 +165,7 @@ impl Verifier<'_> {
             if !self.program.block(entry).params.is_empty() {
                 return Err(VerifyError::Arguments(entry));
             }
-            self.enter(entry, &Facts::default());
+            self.enter(entry, &Extent::default());
         }
         (0..self.order.blocks.len()).try_for_each(|at| self.block(self.order.blocks[at]))
     }
@@ -225,16 +210,16 @@ impl Verifier<'_> {
     }
 
     /// Merges what is known on one way into a block.
-    fn enter(&mut self, block: BlockId, facts: &Facts) {
-        match &mut self.facts[block.index()] {
-            Some(known) => known.meet(facts),
-            none => *none = Some(facts.clone()),
+    fn enter(&mut self, block: BlockId, extent: &Extent) {
+        match &mut self.extents[block.index()] {
+            Some(known) => known.meet(extent),
+            none => *none = Some(*extent),
         }
     }
 
     fn block(&mut self, id: BlockId) -> Result<(), VerifyError> {
         let block = self.program.block(id);
-        let mut facts = self.facts[id.index()].take().unwrap_or_default();
+        let mut extent = self.extents[id.index()].take().unwrap_or_default();
         for (at, &(value, inst)) in block.insts.iter().enumerate() {
             self.at = (id, Statement::Inst(at));
             for operand in inst.operands() {
@@ -243,14 +228,15 @@ impl Verifier<'_> {
             if inst.has_result() != value.is_some() {
                 return Err(VerifyError::Arguments(id));
             }
-            self.inst(id, inst, &mut facts)?;
+            self.inst(id, inst, &extent)?;
+            extent.pass(inst, |value| self.constants[value.0 as usize]);
         }
         self.at = (id, Statement::End);
         for operand in block.term.operands() {
             self.used(id, block.insts.len(), operand)?;
             self.number(id, operand)?;
         }
-        self.term(id, &block.term, &facts)
+        self.term(id, &block.term, &extent)
     }
 
     /// Invariant 2, for a use in a block behind so many of its instructions.
@@ -283,9 +269,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn field(&self, block: BlockId, field: Field, facts: &Facts) -> Result<(), VerifyError> {
-        let there = facts.there[field.base as usize];
-        if !field.is_valid() || u32::from(field.end_byte()) > there {
+    fn field(&self, block: BlockId, field: Field, extent: &Extent) -> Result<(), VerifyError> {
+        if !field.is_valid() || u32::from(field.end_byte()) > extent.accessible(field.base) {
             return Err(VerifyError::Bounds(block, field));
         }
         Ok(())
@@ -306,13 +291,13 @@ impl Verifier<'_> {
         Err(VerifyError::NoSuch(block, "cell", u64::from(cell)))
     }
 
-    fn inst(&self, id: BlockId, inst: Inst, facts: &mut Facts) -> Result<(), VerifyError> {
+    fn inst(&self, id: BlockId, inst: Inst, extent: &Extent) -> Result<(), VerifyError> {
         let record_operand = matches!(inst, Inst::RecLoad(..) | Inst::RecStore(..));
         for operand in inst.operands().into_iter().skip(usize::from(record_operand)) {
             self.number(id, operand)?;
         }
         match inst {
-            Inst::Load(field) | Inst::Store(field, _) => self.field(id, field, facts)?,
+            Inst::Load(field) | Inst::Store(field, _) => self.field(id, field, extent)?,
             Inst::LoadAnno(anno) | Inst::StoreAnno(anno, _) => self.anno(id, anno)?,
             Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => {
                 self.cell(id, cell)?
@@ -323,37 +308,18 @@ impl Verifier<'_> {
             Inst::CsumUpdate(.., bits) if !matches!(bits, 16 | 32) => {
                 return Err(VerifyError::Width(id, format!("checksum word of {bits} bits")));
             }
-            Inst::SetBase(base, value) => {
-                let data = facts.there[Base::Data as usize];
-                let moved =
-                    self.constants[value.0 as usize].map_or(0, |by| u64::from(data).saturating_sub(by));
-                if base == Base::Data {
-                    return Err(VerifyError::Width(id, "the data base is moved by pull and push".into()));
-                }
-                facts.there[base as usize] = moved as u32;
+            Inst::SetBase(Base::Data, _) => {
+                return Err(VerifyError::Width(id, "the data base is moved by pull and push".into()));
             }
-            Inst::ClearBase(base) => facts.there[base as usize] = 0,
-            Inst::Pull(value) => {
-                let data = &mut facts.there[Base::Data as usize];
-                let by = self.constants[value.0 as usize].unwrap_or(u64::MAX);
-                if u64::from(*data) >= by {
-                    facts.room += by as u32;
-                }
-                *data = u64::from(*data).saturating_sub(by) as u32;
-            }
-            Inst::Push(bytes) => {
-                if facts.room < u32::from(bytes) {
-                    return Err(VerifyError::Headroom(id, bytes));
-                }
-                facts.room -= u32::from(bytes);
-                facts.there[Base::Data as usize] += u32::from(bytes);
+            Inst::Push(bytes) if extent.room() < u32::from(bytes) => {
+                return Err(VerifyError::Headroom(id, bytes));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn term(&mut self, id: BlockId, term: &Term, facts: &Facts) -> Result<(), VerifyError> {
+    fn term(&mut self, id: BlockId, term: &Term, extent: &Extent) -> Result<(), VerifyError> {
         let program = self.program;
         let no_such = |what, index: u16, count: usize| {
             if usize::from(index) < count { Ok(()) } else { Err(VerifyError::NoSuch(id, what, index.into())) }
@@ -381,16 +347,13 @@ impl Verifier<'_> {
             if program.block(to).params.len() != jump_args {
                 return Err(VerifyError::Arguments(to));
             }
-            let mut facts = facts.clone();
+            let mut extent = *extent;
             match term {
-                Term::Need { base, bytes, .. } if which == 0 => {
-                    let there = &mut facts.there[*base as usize];
-                    *there = (*there).max(u32::from(*bytes));
-                }
-                Term::Room { bytes, .. } if which == 0 => facts.room = facts.room.max(u32::from(*bytes)),
+                Term::Need { base, bytes, .. } if which == 0 => extent.need(*base, *bytes),
+                Term::Room { bytes, .. } if which == 0 => extent.free(*bytes),
                 _ => {}
             }
-            self.enter(to, &facts);
+            self.enter(to, &extent);
         }
         Ok(())
     }

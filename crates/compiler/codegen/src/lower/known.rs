@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use crate::region::{Plan, Region, is_border};
+use ir::analysis::extent::Extent;
 use ir::program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Known {
     /// Bytes that the packet's first segment has from each base.
-    there: [u64; 4],
+    extent: Extent,
     /// Whether the packet has one segment only.
     single: bool,
     /// A number that the packet has at least that many bytes of.
@@ -20,7 +21,7 @@ pub(super) struct Known {
 impl Known {
     /// Whether the first segment has that many bytes from a base.
     pub fn has(&self, base: Base, bytes: u64) -> bool {
-        self.there[base as usize] >= bytes
+        u64::from(self.extent.in_packet(base)) >= bytes
     }
 
     /// Whether the packet has one segment only.
@@ -33,24 +34,16 @@ impl Known {
         self.within == Some(bytes)
     }
 
-    /// Behind an instruction. One that moves the packet's ends leaves nothing known of its bytes; none
-    /// changes the number of segments.
+    /// Behind an instruction. None changes the number of segments.
     pub fn pass(&mut self, inst: Inst, bounds: &Bounds) {
-        match inst {
-            Inst::SetBase(base, by) => {
-                let data = self.there[Base::Data as usize];
-                self.there[base as usize] = bounds.constant(by).map_or(0, |by| data.saturating_sub(by));
-            }
-            Inst::ClearBase(base) => self.there[base as usize] = 0,
-            Inst::Pull(_) | Inst::Push(_) | Inst::Take(_) => (self.there, self.within) = ([0; 4], None),
-            _ => {}
+        self.extent.pass(inst, |value| bounds.constant(value));
+        if let Inst::Pull(_) | Inst::Push(_) | Inst::Take(_) = inst {
+            self.within = None;
         }
     }
 
     fn meet(&mut self, other: Known) {
-        for (mine, theirs) in self.there.iter_mut().zip(other.there) {
-            *mine = (*mine).min(theirs);
-        }
+        self.extent.meet(&other.extent);
         self.single &= other.single;
         self.within = self.within.filter(|_| self.within == other.within);
     }
@@ -74,10 +67,7 @@ pub(super) fn at_blocks(
         for (which, next) in block.term.successors().into_iter().enumerate() {
             let mut there = known;
             match block.term {
-                Term::Need { base, bytes, .. } if which == 0 => {
-                    let bytes = u64::from(bytes).max(there.there[base as usize]);
-                    there.there[base as usize] = bytes;
-                }
+                Term::Need { base, bytes, .. } if which == 0 => there.extent.need(base, bytes),
                 Term::Branch(value, ..) if which == 0 => match question(block, value) {
                     Some(Question::Single) => there.single = true,
                     Some(Question::Within(bytes)) => there.within = Some(bytes),

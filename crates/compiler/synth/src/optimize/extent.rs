@@ -5,14 +5,44 @@ use super::note::Note;
 use super::place::Point;
 use super::state::{IsSet, Position, State};
 use super::value::{Expr, Vn};
+use ir::analysis::extent::Extent;
 use ir::analysis::interval::Interval;
-use ir::{BinOp, Inst};
+use ir::analysis::order::Order;
+use ir::{BinOp, Inst, Program, Term};
 use packet::field::Base;
 
 /// Buffers are shorter, so a header that starts no further behind a packet's first byte is set.
 const SURELY_INSIDE: u64 = 0x7fff;
 /// The longest packet.
 const MOST_BYTES: u64 = u32::MAX as u64;
+
+/// Whether a program pushes bytes where only what was pulled before says that there is headroom.
+pub fn relies_on_pulls(program: &Program, order: &Order) -> bool {
+    let mut at: Vec<Option<Extent>> = vec![None; program.blocks.len()];
+    program.entries.iter().for_each(|entry| at[entry.index()] = Some(Extent::default()));
+    for id in &order.blocks {
+        let mut extent = at[id.index()].unwrap_or_default();
+        let block = program.block(*id);
+        for (_, inst) in &block.insts {
+            match *inst {
+                Inst::Push(bytes) if extent.room() < u32::from(bytes) => return true,
+                // As if nobody knew how many.
+                inst => extent.pass(inst, |_| None),
+            }
+        }
+        for (which, to) in block.term.successors().into_iter().enumerate() {
+            let mut extent = extent;
+            if let (Term::Room { bytes, .. }, 0) = (&block.term, which) {
+                extent.free(*bytes);
+            }
+            match &mut at[to.index()] {
+                Some(known) => known.meet(&extent),
+                none => *none = Some(extent),
+            }
+        }
+    }
+    false
+}
 
 impl Forward<'_> {
     fn moving(base: Base) -> Note {
@@ -25,12 +55,12 @@ impl Forward<'_> {
         let same_as = |other: usize| self.state.at[other] == at && self.state.set[other] == IsSet::Yes;
         let inside = self.values.range(value, &self.state.facts).hi <= SURELY_INSIDE;
         let set = if inside || (0..4).any(same_as) { IsSet::Yes } else { IsSet::Maybe };
-        let data = self.state.there[Base::Data as usize];
-        let there = self.values.number(value).map_or(0, |by| u64::from(data).saturating_sub(by)) as u32;
+        let mut extent = self.state.extent;
+        extent.set_base(base, self.values.number(value));
         if self.state.at[which] == at
             && self.state.set[which] == IsSet::Yes
             && set == IsSet::Yes
-            && self.state.there[which] >= there
+            && self.state.extent.accessible(base) >= extent.accessible(base)
         {
             return;
         }
@@ -38,7 +68,7 @@ impl Forward<'_> {
         self.act(Inst::SetBase(base, operand), Self::moving(base));
         self.state.at[which] = at;
         self.state.set[which] = set;
-        self.state.there[which] = there;
+        self.state.extent = extent;
         self.state.ip_sum = None;
     }
 
@@ -48,7 +78,7 @@ impl Forward<'_> {
         }
         self.act(Inst::ClearBase(base), Self::moving(base));
         self.state.set[base as usize] = IsSet::No;
-        self.state.there[base as usize] = 0;
+        self.state.extent.clear_base(base);
         self.state.ip_sum = None;
     }
 
@@ -58,11 +88,7 @@ impl Forward<'_> {
             return;
         }
         let data = self.state.at[Base::Data as usize];
-        let there = &mut self.state.there[Base::Data as usize];
-        if let Some(by) = number.filter(|by| u64::from(*there) >= *by) {
-            self.state.room += by as u32;
-        }
-        *there = u64::from(*there).saturating_sub(number.unwrap_or(u64::MAX)) as u32;
+        self.state.extent.pull(number);
         let operand = match number {
             Some(number) => self.values.constant(number),
             None => value,
@@ -93,8 +119,7 @@ impl Forward<'_> {
             return;
         }
         self.act(Inst::Push(bytes), Self::moving(Base::Data));
-        self.state.room = self.state.room.saturating_sub(bytes.into());
-        self.state.there[Base::Data as usize] += u32::from(bytes);
+        self.state.extent.push(bytes);
         self.state.at[Base::Data as usize].bytes -= i64::from(bytes);
         self.lengthen(bytes.into());
     }
@@ -123,6 +148,7 @@ impl Forward<'_> {
         }
         let operand = self.value(value);
         self.act(Inst::Take(operand), Note::PURE);
+        self.state.extent.take(self.values.number(value));
         let data = self.state.at[Base::Data as usize];
         let range = self.values.range(value, &self.state.facts);
         let least = i64::try_from(range.lo).unwrap_or(i64::MAX - FAR_BYTES).min(i64::MAX - FAR_BYTES);

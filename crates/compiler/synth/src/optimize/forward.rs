@@ -37,6 +37,8 @@ pub(super) struct Forward<'a> {
     pub(super) program: &'a Program,
     pub(super) known: &'a Known,
     pub(super) order: Order,
+    /// Whether bytes are pushed without a test of the headroom.
+    pub(super) relies_on_pulls: bool,
     pub(super) values: Values,
     pub(super) anchors: Anchors,
     states: Vec<Option<State>>,
@@ -66,11 +68,13 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let (mut values, mut anchors) = (Values::default(), Anchors::default());
     let state = State::at_entry(&mut values, &mut anchors, known.mac_at_data);
     let unset = values.own(Interval::ALL);
+    let order = Order::of(program);
     let empty = Block { params: vec![], insts: vec![], term: Term::Emit(0) };
     let mut walk = Forward {
         program,
         known,
-        order: Order::of(program),
+        relies_on_pulls: super::extent::relies_on_pulls(program, &order),
+        order,
         values,
         anchors,
         states: vec![None; count],

@@ -72,7 +72,7 @@ impl Forward<'_> {
         let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
         let base = Base::ALL.into_iter().rev().find(|base| {
             let at = self.state.at[*base as usize];
-            let there = i64::from(self.state.there[*base as usize]);
+            let there = i64::from(self.state.extent.accessible(*base));
             at.anchor == place.anchor && place.bit >= at.bytes * 8 && place.end() <= (at.bytes + there) * 8
         })?;
         let bit = u16::try_from(place.bit - self.state.at[base as usize].bytes * 8).ok()?;

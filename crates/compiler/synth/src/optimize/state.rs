@@ -4,6 +4,7 @@ use super::linear::Linear;
 use super::place::{Anchor, Anchors, Place, Point};
 use super::value::{Facts, Values, Version, Vn};
 use ir::BinOp;
+use ir::analysis::extent::Extent;
 use packet::field::Base;
 
 /// More places than these are forgotten, oldest first: the work per block stays bounded.
@@ -52,10 +53,8 @@ pub struct State {
     pub at: [Position; 4],
     /// Whether it is set.
     pub set: [IsSet; 4],
-    /// Bytes that the verifier knows to be there, from each base.
-    pub there: [u32; 4],
-    /// Headroom that the verifier knows to be free.
-    pub room: u32,
+    /// What the verifier knows of bytes and headroom.
+    pub extent: Extent,
     /// Bytes that lie at least between an anchor and the end of the first segment.
     pub ends: Vec<(Anchor, i64)>,
     /// Bytes from a position to that end, where they were asked for.
@@ -93,8 +92,7 @@ impl State {
         State {
             at,
             set: [IsSet::Yes, IsSet::Maybe, IsSet::Maybe, IsSet::Maybe],
-            there: [0; 4],
-            room: 0,
+            extent: Extent::default(),
             ends: vec![(at[Base::Data as usize].anchor, 0)],
             avails: vec![],
             len: None,
@@ -119,9 +117,8 @@ impl State {
             if self.set[base] != other.set[base] {
                 self.set[base] = IsSet::Maybe;
             }
-            self.there[base] = self.there[base].min(other.there[base]);
         }
-        self.room = self.room.min(other.room);
+        self.extent.meet(&other.extent);
         self.ends.retain_mut(|(anchor, bytes)| {
             let theirs = other.ends.iter().find(|end| end.0 == *anchor);
             theirs.is_some_and(|(_, theirs)| {

@@ -31,12 +31,12 @@ impl Forward<'_> {
             Term::Branch(value, yes, no) => self.branch(self.number(*value), *yes, *no),
             Term::Need { base, bytes, then, els } => self.need(*base, *bytes, *then, *els),
             Term::Room { bytes, then, els } => {
-                if self.state.room >= u32::from(*bytes) || then == els {
+                if self.state.extent.room() >= u32::from(*bytes) || then == els {
                     return self.jump(*then);
                 }
                 self.send(*els, self.state.clone(), &[]);
                 let mut state = self.state.clone();
-                state.room = u32::from(*bytes);
+                state.extent.free(*bytes);
                 self.send(*then, state, &[]);
                 term.clone()
             }
@@ -103,7 +103,11 @@ impl Forward<'_> {
 
     fn need(&mut self, base: Base, bytes: u16, then: BlockId, els: BlockId) -> Term {
         let at = self.state.at[base as usize];
-        let there = self.state.there[base as usize] >= u32::from(bytes);
+        let extent = &self.state.extent;
+        // Headroom that is made by pulling is taken from the packet, as far as the verifier knows.
+        let pulls = base == Base::Data && self.relies_on_pulls;
+        let there = extent.accessible(base) >= u32::from(bytes)
+            && (!pulls || extent.in_packet(base) >= u32::from(bytes));
         let known =
             self.state.set[base as usize] == IsSet::Yes && self.state.bytes_from(at) >= i64::from(bytes);
         if there && known || then == els {
@@ -114,7 +118,7 @@ impl Forward<'_> {
         }
         self.send(els, self.state.clone(), &[]);
         let mut state = self.state.clone();
-        state.there[base as usize] = state.there[base as usize].max(u32::from(bytes));
+        state.extent.need(base, bytes);
         state.set[base as usize] = IsSet::Yes;
         state.note_bytes(at, i64::from(bytes));
         self.send(then, state, &[]);

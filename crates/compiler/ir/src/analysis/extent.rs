@@ -1,0 +1,193 @@
+//! How far a packet reaches: bytes behind each header, and headroom in front.
+//!
+//! Two questions are asked of bytes. May they be *accessed*: were they shown to be there once? Cutting the packet's tail
+//! does not take them out of its slot. And are they *in the packet*: between the header and the end of the first segment as
+//! it is now? Only what is in the packet can be pulled for certain, and only what was pulled is headroom.
+//!
+//! All numbers are at most what is true. What is known behind a test is up to the test ([`Extent::need`],
+//! [`Extent::free`]), what is known behind an instruction is said by [`Extent::pass`].
+
+use crate::program::{Inst, Value};
+use packet::field::Base;
+
+/// What is known of a packet's reach at one place of a program; by default nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Extent {
+    accessible: [u32; 4],
+    in_packet: [u32; 4],
+    room: u32,
+}
+
+impl Extent {
+    /// Bytes from a base that may be accessed.
+    pub fn accessible(&self, base: Base) -> u32 {
+        self.accessible[base as usize]
+    }
+
+    /// Bytes from a base to the end of the first segment, at least.
+    pub fn in_packet(&self, base: Base) -> u32 {
+        self.in_packet[base as usize]
+    }
+
+    /// Headroom, at least.
+    pub fn room(&self) -> u32 {
+        self.room
+    }
+
+    /// A test has shown that so many bytes from a base are in the first segment.
+    pub fn need(&mut self, base: Base, bytes: u16) {
+        for known in [&mut self.accessible, &mut self.in_packet] {
+            known[base as usize] = known[base as usize].max(u32::from(bytes));
+        }
+    }
+
+    /// A test has shown that so much headroom is free.
+    pub fn free(&mut self, bytes: u16) {
+        self.room = self.room.max(u32::from(bytes));
+    }
+
+    /// Keeps what is known on another path, too.
+    pub fn meet(&mut self, other: &Extent) {
+        let all = self.accessible.iter_mut().chain(&mut self.in_packet);
+        for (mine, theirs) in all.zip(other.accessible.iter().chain(&other.in_packet)) {
+            *mine = (*mine).min(*theirs);
+        }
+        self.room = self.room.min(other.room);
+    }
+
+    /// Behind an instruction; `number` gives the values that are known.
+    pub fn pass(&mut self, inst: Inst, number: impl Fn(Value) -> Option<u64>) {
+        match inst {
+            Inst::SetBase(base, by) => self.set_base(base, number(by)),
+            Inst::ClearBase(base) => self.clear_base(base),
+            Inst::Pull(by) => self.pull(number(by)),
+            Inst::Push(bytes) => self.push(bytes),
+            Inst::Take(most) => self.take(number(most)),
+            _ => {}
+        }
+    }
+
+    /// A base is set behind the packet's first byte, so many bytes where that is known.
+    pub fn set_base(&mut self, base: Base, by: Option<u64>) {
+        for known in [&mut self.accessible, &mut self.in_packet] {
+            known[base as usize] = by.map_or(0, |by| less(known[Base::Data as usize], by));
+        }
+    }
+
+    /// A base is forgotten.
+    pub fn clear_base(&mut self, base: Base) {
+        (self.accessible[base as usize], self.in_packet[base as usize]) = (0, 0);
+    }
+
+    /// Bytes are taken off the front, at most those that are in the packet. The packet's end stays.
+    pub fn pull(&mut self, by: Option<u64>) {
+        let data = Base::Data as usize;
+        if let Some(by) = by.filter(|by| u64::from(self.in_packet[data]) >= *by) {
+            self.room = self.room.saturating_add(by as u32);
+        }
+        for known in [&mut self.accessible, &mut self.in_packet] {
+            known[data] = by.map_or(0, |by| less(known[data], by));
+        }
+    }
+
+    /// Bytes are put before the front, into free headroom.
+    pub fn push(&mut self, bytes: u16) {
+        self.room = self.room.saturating_sub(bytes.into());
+        for known in [&mut self.accessible, &mut self.in_packet] {
+            known[Base::Data as usize] = known[Base::Data as usize].saturating_add(bytes.into());
+        }
+    }
+
+    /// The packet's tail is cut: so many bytes stay where that is known, if there were as many.
+    pub fn take(&mut self, most: Option<u64>) {
+        let data = Base::Data as usize;
+        let left = most.map_or(0, |most| u64::from(self.in_packet[data]).min(most) as u32);
+        self.in_packet = [0; 4];
+        self.in_packet[data] = left;
+    }
+}
+
+fn less(bytes: u32, by: u64) -> u32 {
+    u64::from(bytes).saturating_sub(by) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::{Exit, State, run};
+    use crate::program::BinOp;
+    use crate::{Builder, Value};
+    use proptest::prelude::*;
+    use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
+
+    const BASES: [Base; 4] = [Base::Data, Base::Mac, Base::Net, Base::Trans];
+
+    /// A program of one path with the steps, and what is known at its end. It pushes only what it may.
+    fn program(steps: &[(u8, u8, u8)]) -> (crate::Verified, Extent) {
+        let mut f = Builder::new("Path", 1);
+        let (refused, mut extent) = (f.drop_block("refused"), Extent::default());
+        let hash = f.value(Inst::FlowHash);
+        let unknown = f.bin_const(BinOp::And, hash, 63);
+        for &(kind, which, number) in steps {
+            let base = BASES[usize::from(which) % 4];
+            let is_known = which < 200;
+            let value: Value = if is_known { f.constant(number.into()) } else { unknown };
+            let bytes = u16::from(number.max(1));
+            let inst = match kind % 7 {
+                0 | 1 => {
+                    f.need(base, usize::from(bytes), refused);
+                    extent.need(base, bytes);
+                    continue;
+                }
+                2 => {
+                    f.room(usize::from(bytes), refused);
+                    extent.free(bytes);
+                    continue;
+                }
+                3 if base != Base::Data => Inst::SetBase(base, value),
+                4 if base != Base::Data && is_known => Inst::ClearBase(base),
+                5 => Inst::Take(value),
+                6 if extent.room() > 0 => Inst::Push(bytes.min(extent.room() as u16)),
+                _ => Inst::Pull(value),
+            };
+            f.act(inst);
+            extent.pass(inst, |_| is_known.then_some(u64::from(number)));
+        }
+        f.emit(0);
+        (f.finish().expect("what is known is enough"), extent)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+        #[test]
+        fn what_is_known_of_a_packet_is_so(
+            steps in prop::collection::vec((any::<u8>(), any::<u8>(), 0u8..60), 0..14),
+            (data, len, rest) in (0u16..80, 0u32..120, prop::option::of(1u32..40)),
+            (headers, hash) in (any::<[Option<u8>; 3]>(), any::<u8>()),
+        ) {
+            let (program, extent) = program(&steps);
+            let mut packet = Packet::detached(data, len).expect("it fits");
+            prop_assert!(packet.set_rest(rest.unwrap_or(0)));
+            let header = |at: Option<u8>| at.map_or(NO_HEADER, |at| data + u16::from(at % 90));
+            [packet.mac, packet.net, packet.trans] = headers.map(header);
+            packet.flow_hash = hash.into();
+            let mut buffer = vec![0u8; BUF_BYTES];
+            let mut state = State { cells: &mut [], tables: &mut (), now_ns: 0 };
+            let exit = run(&program, 0, &mut packet, buffer.as_mut_slice(), &mut state);
+            let exit = exit.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            if exit != Exit::Emit(0) {
+                return Ok(());
+            }
+            prop_assert!(u32::from(packet.data()) >= extent.room(), "{:?} {:?}", packet.data(), extent);
+            let end = u32::from(packet.data()) + packet.len();
+            for (base, at) in BASES.into_iter().zip([packet.data(), packet.mac, packet.net, packet.trans]) {
+                let (accessible, in_packet) = (extent.accessible(base), extent.in_packet(base));
+                prop_assert!(in_packet <= accessible);
+                // What was never in the packet or is behind its end is no byte of it.
+                let first_end = u32::from(data) + len;
+                prop_assert!(accessible == 0 || u32::from(at) + accessible <= first_end, "{base:?} {extent:?}");
+                prop_assert!(in_packet == 0 || u32::from(at) + in_packet <= end, "{base:?} {extent:?}");
+            }
+        }
+    }
+}
