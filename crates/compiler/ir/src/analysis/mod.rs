@@ -3,8 +3,10 @@
 //!
 //! - [`extent`]: how far a packet reaches behind each header, and in front
 //! - [`interval`]: numbers between two ends, sets of such, and what instructions make of them
+//! - [`ones_complement`]: sums modulo 0xffff
 //! - [`order`]: the order of blocks, and which ones every path to a block passes
 
 pub mod extent;
 pub mod interval;
+pub mod ones_complement;
 pub mod order;

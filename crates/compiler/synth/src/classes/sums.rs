@@ -7,22 +7,10 @@ use super::expr::{Atom, Bits, Id, Node, Root, Write, signed};
 use super::relation::Part;
 use super::simplify::Maker;
 use super::writes::read;
-use std::collections::BTreeMap;
+use ir::analysis::ones_complement::{Residue, times, weight};
 
-const MODULUS: i64 = 65_535;
 /// Bytes of a header without options.
 const PLAIN_BYTES: i64 = 20;
-
-/// Multiples of expressions, modulo 65535; those of `None` are a number.
-type Residue = BTreeMap<Option<Id>, i64>;
-
-fn add(to: &mut Residue, what: &Residue, by: i64) {
-    for (term, own) in what {
-        let sum = to.entry(*term).or_default();
-        *sum = (*sum + own * by).rem_euclid(MODULUS);
-    }
-    to.retain(|_, by| *by != 0);
-}
 
 /// The parts that a promise makes of a number of a record.
 fn related(make: &mut Maker<'_>, rec: Id, offset: u16, bytes: u8) -> Option<Vec<(Id, i64)>> {
@@ -40,56 +28,54 @@ fn related(make: &mut Maker<'_>, rec: Id, offset: u16, bytes: u8) -> Option<Vec<
 }
 
 /// An expression modulo 65535.
-fn residue(make: &mut Maker<'_>, id: Id) -> Residue {
-    let mut sum = Residue::new();
-    let one = |term: Option<Id>, by: i64| Residue::from([(term, by.rem_euclid(MODULUS))]);
+fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
+    let mut sum = Residue::default();
     match make.pool.node(id).clone() {
-        Node::Const(number) => add(&mut sum, &one(None, (number % MODULUS as u64) as i64), 1),
+        Node::Const(number) => sum.add_number(number),
         Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)
             if related(make, rec, offset, bytes).is_some() =>
         {
             for (part, by) in related(make, rec, offset, bytes).unwrap_or_default() {
-                add(&mut sum, &residue(make, part), by);
+                sum.add(&residue(make, part), times(by.into()));
             }
         }
         // Bit by bit: the same bits may be part of several fields.
         Node::Atom(Atom::Bits(bits)) => {
             for low in 0..bits.width {
                 let bit = make.pool.atom(Atom::Bits(bits.part(low, 1)));
-                add(&mut sum, &Residue::from([(Some(bit), 1)]), 1 << (low % 16));
+                sum.add_term(bit, weight(low.into()));
             }
         }
         // Word by word, as headers are summed.
         Node::RecLoad(..) | Node::Read(..) if make.pool.width(id) > 16 => {
             for low in (0..make.pool.width(id)).step_by(16) {
                 let word = make.slice(id, low, 16);
-                add(&mut sum, &Residue::from([(Some(word), 1)]), 1);
+                sum.add_term(word, 1);
             }
         }
         Node::Cat(parts) => {
             for (low, part) in &parts {
                 let (low, part) = (*low, *part);
-                add(&mut sum, &residue(make, part), 1 << (low % 16));
+                sum.add(&residue(make, part), weight(low.into()));
             }
         }
         Node::Sum(constant, terms) => {
             let known = make.facts.small_sum(make.pool, constant, &terms);
             if known.is_none_or(|(low, _)| low < 0) {
-                return one(Some(id), 1);
+                return Residue::only(id);
             }
-            let residue_of = |by: u64| (signed(by) % i128::from(MODULUS)) as i64;
-            add(&mut sum, &one(None, residue_of(constant)), 1);
+            sum.add_number(times(signed(constant)));
             for (term, by) in &terms {
-                add(&mut sum, &residue(make, *term), residue_of(*by));
+                sum.add(&residue(make, *term), times(signed(*by)));
             }
         }
         Node::Fold(folded) => return residue(make, folded),
         Node::Csum(checksum, old, new, _) => {
-            add(&mut sum, &residue(make, checksum), 1);
-            add(&mut sum, &residue(make, old), 1);
-            add(&mut sum, &residue(make, new), -1);
+            sum.add(&residue(make, checksum), 1);
+            sum.add(&residue(make, old), 1);
+            sum.sub(&residue(make, new));
         }
-        _ => return one(Some(id), 1),
+        _ => return Residue::only(id),
     }
     sum
 }
@@ -142,17 +128,17 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
         words.extend(more);
         words.sort_unstable();
         words.dedup();
-        let mut change = Residue::new();
+        let mut change = Residue::default();
         for word in words {
             // The length itself must not change.
             if word == 0 && read(make, &before, at(0, 8)) != read(make, bytes, at(0, 8)) {
                 return false;
             }
             let (old, new) = (read(make, &before, at(word * 16, 16)), read(make, bytes, at(word * 16, 16)));
-            add(&mut change, &residue(make, new), 1);
-            add(&mut change, &residue(make, old), -1);
+            change.add(&residue(make, new), 1);
+            change.sub(&residue(make, old));
         }
-        change.is_empty()
+        change.is_zero()
     })
 }
 

@@ -12,11 +12,7 @@ fn mask_of(bits: u8) -> u64 {
 impl Values {
     /// A checksum, mended for a word that changes, at a place.
     ///
-    /// Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T` for
-    /// `(0xffff - sum) + (m - old) + new`. The result is `0xffff - fold(T)`. Folding keeps the remainder
-    /// by 0xffff, and yields 0 for 0 only; so the result is congruent to `sum + old - new`, and lies in
-    /// 0..=0xfffe, which makes it the only such number, except where `T` is 0: then it is 0xffff. `T` is
-    /// 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
+    /// See [`ir::analysis::ones_complement`] for what it is congruent to, and where `T` is 0.
     pub fn csum(&mut self, sum: Vn, old: Vn, new: Vn, width: u8, facts: &Facts) -> Vn {
         let mask = mask_of(width);
         let sum = self.bin_const(BinOp::And, sum, 0xffff, facts);

@@ -10,7 +10,7 @@
 //! yields (see `Values::csum`), so it makes no difference which of the two stands in the header.
 
 use super::forward::Forward;
-use super::linear::{Linear, linear};
+use super::linear::{Linear, is_short, linear};
 use super::note::{Note, Reads};
 use super::place::{Place, Point};
 use super::state::{IsSet, RightSum, State};
@@ -93,7 +93,7 @@ impl Forward<'_> {
         let old = self.content(place);
         let [old, new] = [old, value].map(|number| linear(&self.values, number, &self.state.facts));
         right.sum.change(&old, &new, (-end).rem_euclid(16) as u32);
-        if right.sum.is_short() {
+        if is_short(&right.sum) {
             self.state.right = Some(right);
         }
     }

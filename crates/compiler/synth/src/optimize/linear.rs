@@ -1,70 +1,19 @@
-//! Sums modulo 0xffff: what one's complement checksums know of numbers.
-//!
-//! 2^16 is 1 modulo 0xffff, so a number of any width is congruent to the sum of its 16-bit words, and
-//! complements, folds and end-around carries are plain arithmetic.
+//! What values are congruent to modulo 0xffff, see [`ir::analysis::ones_complement`].
 
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
+use ir::analysis::ones_complement::{MODULUS, Residue, weight};
 
-const MODULUS: u64 = 0xffff;
 /// Longer sums are taken as values of their own.
 const MOST_TERMS: usize = 8;
 const DEPTH: u32 = 12;
 
 /// A number plus multiples of values, modulo 0xffff.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Linear {
-    number: u64,
-    /// By value, without multiples of 0.
-    terms: Vec<(Vn, u64)>,
-}
+pub type Linear = Residue<Vn>;
 
-impl Linear {
-    fn only(value: Vn) -> Linear {
-        Linear { number: 0, terms: vec![(value, 1)] }
-    }
-
-    /// Whether it is congruent to 0 whatever the values are.
-    pub fn is_zero(&self) -> bool {
-        self.number == 0 && self.terms.is_empty()
-    }
-
-    /// Adds a multiple of another sum.
-    pub fn add(&mut self, other: &Linear, times: u64) {
-        self.number = (self.number + other.number * times) % MODULUS;
-        for &(value, by) in &other.terms {
-            let by = by * times % MODULUS;
-            match self.terms.binary_search_by_key(&value, |term| term.0) {
-                Ok(at) => {
-                    self.terms[at].1 = (self.terms[at].1 + by) % MODULUS;
-                    if self.terms[at].1 == 0 {
-                        self.terms.remove(at);
-                    }
-                }
-                Err(at) if by != 0 => self.terms.insert(at, (value, by)),
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Adds a number's change from `old` to `new`, shifted left by `shift` bits.
-    pub fn change(&mut self, old: &Linear, new: &Linear, shift: u32) {
-        let times = (1u64 << (shift % 16)) % MODULUS;
-        self.add(new, times);
-        self.add(old, MODULUS - times);
-    }
-
-    /// What it is for values of which each is known.
-    #[cfg(test)]
-    pub fn worked_out(&self, of: impl Fn(Vn) -> u64) -> u64 {
-        let terms = self.terms.iter().map(|(value, by)| of(*value) % MODULUS * by % MODULUS);
-        (self.number + terms.sum::<u64>()) % MODULUS
-    }
-
-    /// Whether it is short enough to go on with.
-    pub fn is_short(&self) -> bool {
-        self.terms.len() <= MOST_TERMS
-    }
+/// Whether a sum is short enough to go on with.
+pub fn is_short(sum: &Linear) -> bool {
+    sum.len() <= MOST_TERMS
 }
 
 /// What a value is congruent to, at a place.
@@ -74,7 +23,7 @@ pub fn linear(values: &Values, value: Vn, facts: &Facts) -> Linear {
 
 fn of(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
     let sum = depth.checked_sub(1).and_then(|depth| parts(values, value, facts, depth));
-    sum.filter(Linear::is_short).unwrap_or_else(|| Linear::only(value))
+    sum.filter(is_short).unwrap_or_else(|| Linear::only(value))
 }
 
 /// What it is congruent to by what it is made from, where that is known.
@@ -83,7 +32,7 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
     let mut add = |part: Vn, times: u64| sum.add(&of(values, part, facts, depth), times);
     let range = |value| values.range(value, facts);
     match values.expr(value) {
-        Expr::Const(number) => sum.number = number % MODULUS,
+        Expr::Const(number) => sum.add_number(number),
         Expr::Bin(BinOp::Add, a, b) => {
             if let Some(whole) = values.end_around(a, b) {
                 add(whole, 1);
@@ -97,7 +46,7 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
                     return None;
                 }
                 add(a, 1);
-                sum.number = (sum.number + MODULUS - less % MODULUS) % MODULUS;
+                sum.add_number(MODULUS - less % MODULUS);
             }
         }
         Expr::Bin(BinOp::Sub, a, b) if range(a).lo >= range(b).hi => {
@@ -111,7 +60,7 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
         Expr::Bin(BinOp::Shl, a, by) => {
             let by =
                 values.number(by).filter(|by| *by <= u64::from(range(a).hi.leading_zeros()) && *by < 64)?;
-            add(a, (1 << (by % 16)) % MODULUS);
+            add(a, weight(by as u32));
         }
         Expr::Bin(BinOp::Xor, a, ones) => {
             // A complement in whole words: those of ones only are 0.

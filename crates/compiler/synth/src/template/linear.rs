@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::term::{Is, Seen};
+use ir::analysis::ones_complement::{Residue, weight};
 use ir::program::Value;
 use ir::{BinOp, Inst};
 use packet::field::{Base, Field};
@@ -12,46 +13,24 @@ const ONES: u64 = 0xffff;
 const DEPTH: u32 = 24;
 
 /// A sum of bytes, each so often, and a number, modulo 0xffff. Bytes are named by their places in the packet as
-/// it came, in ascending order.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Linear {
-    bytes: Vec<(u16, u64)>,
-    number: u64,
-}
+/// it came.
+pub(super) type Linear = Residue<u16>;
 
-impl Linear {
-    fn number(number: u64) -> Linear {
-        Linear { bytes: vec![], number: number % ONES }
+/// The bytes of a field that a mask of whole bytes lets through.
+fn bytes_of(field: Field, mask: u64) -> Option<Linear> {
+    if field.base != Base::Data || !field.is_byte_aligned() {
+        return None;
     }
-
-    pub fn add(&mut self, other: &Linear, times: u64) {
-        self.number = (self.number + other.number * times) % ONES;
-        for &(byte, often) in &other.bytes {
-            let often = often * times % ONES;
-            match self.bytes.binary_search_by_key(&byte, |(at, _)| *at) {
-                Ok(at) => self.bytes[at].1 = (self.bytes[at].1 + often) % ONES,
-                Err(at) => self.bytes.insert(at, (byte, often)),
-            }
+    let mut linear = Linear::default();
+    for at in 0..field.byte_len() {
+        let place = field.byte_len() - 1 - at;
+        match mask >> (8 * place) & 0xff {
+            0 => {}
+            0xff => linear.add_term(field.first_byte() + at, weight(8 * u32::from(place))),
+            _ => return None,
         }
-        self.bytes.retain(|(_, often)| *often != 0);
     }
-
-    /// The bytes of a field that a mask of whole bytes lets through.
-    fn field(field: Field, mask: u64) -> Option<Linear> {
-        if field.base != Base::Data || !field.is_byte_aligned() {
-            return None;
-        }
-        let mut linear = Linear::default();
-        for at in 0..field.byte_len() {
-            let place = field.byte_len() - 1 - at;
-            match mask >> (8 * place) & 0xff {
-                0 => {}
-                0xff => linear.bytes.push((field.first_byte() + at, (1 << (8 * (place % 2))) % ONES)),
-                _ => return None,
-            }
-        }
-        Some(linear)
-    }
+    Some(linear)
 }
 
 /// Values that are `fold(a + k)`, and whether they are that or only the same modulo 0xffff.
@@ -81,7 +60,7 @@ impl Folded {
         }
         if let Some((a, k)) = self.addends(value) {
             let mut sum = self.linear(code, a)?;
-            sum.add(&Linear::number(k.number), 1);
+            sum.add_number(k.number);
             return Some(sum);
         }
         let of = |value: Value| self.of_value(code, value, depth);
@@ -90,7 +69,7 @@ impl Folded {
             _ => None,
         };
         match code.inst(value) {
-            Inst::Load(field) => Linear::field(field, u64::MAX),
+            Inst::Load(field) => bytes_of(field, u64::MAX),
             Inst::Bin(BinOp::Add, x, y) if code.at(value).bits < 64 => {
                 let mut sum = of(x)?;
                 sum.add(&of(y)?, 1);
@@ -99,21 +78,21 @@ impl Folded {
             // Only where it is known not to wrap it has fewer bits.
             Inst::Bin(BinOp::Sub, x, y) if code.at(value).bits < 64 => {
                 let mut sum = of(x)?;
-                sum.add(&of(y)?, ONES - 1);
+                sum.sub(&of(y)?);
                 Some(sum)
             }
             Inst::Bin(BinOp::Xor, x, y) if constant(y) == Some(ONES) && code.bits(x) <= 16 => {
                 let mut sum = Linear::default();
-                sum.add(&of(x)?, ONES - 1);
+                sum.sub(&of(x)?);
                 Some(sum)
             }
             Inst::Bin(BinOp::And, x, y) => match code.inst(x) {
-                Inst::Load(field) => Linear::field(field, constant(y)?),
+                Inst::Load(field) => bytes_of(field, constant(y)?),
                 _ => None,
             },
             Inst::Bin(BinOp::Shl, x, y) if code.at(value).bits < 64 => {
                 let mut sum = Linear::default();
-                sum.add(&of(x)?, (1 << (constant(y)? % 16)) % ONES);
+                sum.add(&of(x)?, weight((constant(y)? % 16) as u32));
                 Some(sum)
             }
             Inst::Bin(BinOp::Or, x, y) if self.apart(code, x, y) || self.apart(code, y, x) => {

@@ -1,0 +1,199 @@
+//! Sums modulo 0xffff: what one's complement checksums (RFC 1071) see of numbers.
+//!
+//! 2^16 is 1 modulo 0xffff, so a number of any width is congruent to the sum of its 16-bit words, each bit counts by its
+//! place in a word, and complements of whole words, folds and end-around carries are plain arithmetic. One number has two
+//! forms in 16 bits, 0 and 0xffff; folding gives 0 for 0 only.
+//!
+//! **RFC 1624, equation 3.** Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T` for
+//! `(0xffff - sum) + (m - old) + new`, of a checksum and words cut to their widths. The updated checksum is
+//! `0xffff - fold(T)`. Folding keeps the remainder by 0xffff, and yields 0 for 0 only; so the result is congruent to
+//! `sum + old - new`, and lies in 0..=0xfffe, which makes it the only such number, except where `T` is 0: then it is 0xffff.
+//! `T` is 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
+
+/// What sums are taken modulo.
+pub const MODULUS: u64 = 0xffff;
+
+/// How often a bit counts, by its place above a number's lowest.
+pub fn weight(bit: u32) -> u64 {
+    (1 << (bit % 16)) % MODULUS
+}
+
+/// A multiple with a sign, as one that [`Residue`] takes.
+pub fn times(by: i128) -> u64 {
+    by.rem_euclid(i128::from(MODULUS)) as u64
+}
+
+/// A number plus multiples of terms, modulo 0xffff. Equal ones are equal values; two that differ may be congruent for some
+/// values of their terms.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Residue<T> {
+    /// Below [`MODULUS`].
+    number: u64,
+    /// By term, with multiples from 1 to below [`MODULUS`].
+    terms: Vec<(T, u64)>,
+}
+
+impl<T> Default for Residue<T> {
+    /// Nothing.
+    fn default() -> Residue<T> {
+        Residue { number: 0, terms: vec![] }
+    }
+}
+
+impl<T: Copy + Ord> Residue<T> {
+    /// A number.
+    pub fn number(number: u64) -> Residue<T> {
+        Residue { number: number % MODULUS, terms: vec![] }
+    }
+
+    /// A term.
+    pub fn only(term: T) -> Residue<T> {
+        Residue { number: 0, terms: vec![(term, 1)] }
+    }
+
+    /// Whether it is congruent to 0 whatever the terms are.
+    pub fn is_zero(&self) -> bool {
+        self.number == 0 && self.terms.is_empty()
+    }
+
+    /// How many terms there are.
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Whether it is a number.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Adds a multiple of a term.
+    pub fn add_term(&mut self, term: T, times: u64) {
+        let times = times % MODULUS;
+        match self.terms.binary_search_by_key(&term, |known| known.0) {
+            Ok(at) => {
+                self.terms[at].1 = (self.terms[at].1 + times) % MODULUS;
+                if self.terms[at].1 == 0 {
+                    self.terms.remove(at);
+                }
+            }
+            Err(at) if times != 0 => self.terms.insert(at, (term, times)),
+            Err(_) => {}
+        }
+    }
+
+    /// Adds a number.
+    pub fn add_number(&mut self, number: u64) {
+        self.number = (self.number + number % MODULUS) % MODULUS;
+    }
+
+    /// Adds a multiple of another one.
+    pub fn add(&mut self, other: &Residue<T>, times: u64) {
+        let times = times % MODULUS;
+        self.add_number(other.number * times);
+        other.terms.iter().for_each(|(term, by)| self.add_term(*term, by * times));
+    }
+
+    /// Takes another one off.
+    pub fn sub(&mut self, other: &Residue<T>) {
+        self.add(other, MODULUS - 1);
+    }
+
+    /// Adds a number's change from `old` to `new`, shifted left by so many bits.
+    pub fn change(&mut self, old: &Residue<T>, new: &Residue<T>, shift: u32) {
+        self.add(new, weight(shift));
+        self.add(old, MODULUS - weight(shift));
+    }
+
+    /// What it is, below [`MODULUS`], for values of the terms.
+    pub fn worked_out(&self, of: impl Fn(T) -> u64) -> u64 {
+        let terms = self.terms.iter().map(|(term, by)| of(*term) % MODULUS * by % MODULUS);
+        (self.number + terms.sum::<u64>()) % MODULUS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::{checksum_update, fold};
+    use proptest::prelude::*;
+
+    /// Words at the ends of what one's complement tells apart, and others.
+    fn word(bits: u8) -> impl Strategy<Value = u64> {
+        let most = if bits == 16 { 0xffff } else { 0xffff_ffff };
+        prop_oneof![Just(0), Just(most), Just(1), Just(most - 1), 0..=most]
+    }
+
+    fn residue() -> impl Strategy<Value = Residue<u8>> {
+        (any::<u64>(), prop::collection::vec((0u8..6, any::<u64>()), 0..8)).prop_map(|(number, terms)| {
+            let mut residue = Residue::number(number);
+            terms.into_iter().for_each(|(term, by)| residue.add_term(term, by));
+            residue
+        })
+    }
+
+    fn modulo(number: u128) -> u64 {
+        (number % u128::from(MODULUS)) as u64
+    }
+
+    proptest! {
+        #[test]
+        fn sums_are_sums_of_values(
+            a in residue(),
+            b in residue(),
+            by: u64,
+            shift in 0u32..80,
+            values in any::<[u64; 6]>(),
+        ) {
+            let of = |term: u8| values[usize::from(term)];
+            let (x, y) = (u128::from(a.worked_out(of)), u128::from(b.worked_out(of)));
+            let done = |change: &dyn Fn(&mut Residue<u8>)| {
+                let mut residue = a.clone();
+                change(&mut residue);
+                assert!(residue.terms.is_sorted_by(|one, other| one.0 < other.0));
+                assert!(residue.terms.iter().all(|term| (1..MODULUS).contains(&term.1)), "{residue:?}");
+                u128::from(residue.worked_out(of))
+            };
+            let m = u128::from(MODULUS);
+            prop_assert_eq!(done(&|sum| sum.add(&b, by)), (x + y * u128::from(by)) % m);
+            prop_assert_eq!(done(&|sum| sum.sub(&b)), (x + m - y) % m);
+            prop_assert_eq!(done(&|sum| sum.add_number(by)), (x + u128::from(by)) % m);
+            prop_assert_eq!(done(&|sum| sum.add_term(3, by)), (x + u128::from(of(3)) * u128::from(by)) % m);
+            let far = (1u128 << shift) % m;
+            prop_assert_eq!(done(&|sum| sum.change(&a, &b, shift)), (x + (y + m - x) * far) % m);
+            let mut nothing = a.clone();
+            nothing.sub(&a);
+            prop_assert!(nothing.is_zero());
+        }
+
+        #[test]
+        fn a_signed_multiple_is_one(by: i64, value: u32) {
+            let product = i128::from(by) * i128::from(value);
+            prop_assert_eq!(modulo(u128::from(times(by.into())) * u128::from(value)), times(product));
+        }
+
+        /// Bytes by their weights are what a header's or segment's checksum sums.
+        #[test]
+        fn bytes_count_by_their_places(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let mut residue = Residue::<usize>::default();
+            (0..bytes.len()).for_each(|at| residue.add_term(at, weight(8 * (1 - at as u32 % 2))));
+            let folded = packet::checksum::Sum::ZERO.add_bytes(&bytes).fold();
+            prop_assert_eq!(residue.worked_out(|at| bytes[at].into()), modulo(u128::from(folded)));
+        }
+
+        /// RFC 1624, equation 3, as the module says it.
+        #[test]
+        fn an_update_is_the_only_congruent_number(
+            bits in prop::sample::select(vec![16u8, 32]),
+            sum in word(16),
+            words in (word(16), word(32), word(16), word(32)),
+        ) {
+            let (old, new, m) = if bits == 16 { (words.0, words.2, 0xffff) } else { (words.1, words.3, 0xffff_ffff) };
+            let updated = checksum_update(sum, old, new, bits);
+            let mut residue = Residue::<()>::number(sum);
+            residue.change(&Residue::number(new), &Residue::number(old), 0);
+            prop_assert_eq!(updated % MODULUS, residue.worked_out(|()| 0));
+            prop_assert_eq!(updated == 0xffff, (sum, old, new) == (0xffff, m, 0));
+            prop_assert_eq!(fold((0xffff - sum) + (m - old) + new) == 0, (sum, old, new) == (0xffff, m, 0));
+        }
+    }
+}
