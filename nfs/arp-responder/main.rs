@@ -9,16 +9,13 @@ use packet::view::{Arp, Ethernet, Ipv6, arp, ethernet, icmp6, ipv6, protocol};
 use packet::{Access, MacAddr, checksum, parse};
 use std::net::{IpAddr, Ipv6Addr};
 
-const REASONS: [&str; 4] = ["answered", "not-ours", "malformed", "no-slot"];
-const ANSWERED: usize = 1;
-const NOT_OURS: usize = 2;
-const MALFORMED: usize = 3;
-const NO_SLOT: usize = 4;
+millrace_nfs::numbered! { REASONS from 1:
+    ANSWERED "answered", NOT_OURS "not-ours", MALFORMED "malformed", NO_SLOT "no-slot",
+}
 
-const COUNTERS: [&str; 3] = ["arp-replies", "nd-advertisements", "passed"];
-const ARP_REPLIES: usize = 0;
-const ADVERTISEMENTS: usize = 1;
-const PASSED: usize = 2;
+millrace_nfs::numbered! { COUNTERS from 0:
+    ARP_REPLIES "arp-replies", ADVERTISEMENTS "nd-advertisements", PASSED "passed",
+}
 
 struct Responder {
     addresses: Vec<Address>,

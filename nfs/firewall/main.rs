@@ -8,21 +8,16 @@ use packet::view::{Tcp, ethernet, protocol, tcp};
 use packet::{Access, FlowKey, Layers, parse};
 use rules::{Action, Rules};
 
-const REASONS: [&str; 5] = ["denied-by-rule", "denied-by-default", "fragment", "malformed", "not-ip"];
-const BY_RULE: usize = 1;
-const BY_DEFAULT: usize = 2;
-const FRAGMENT: usize = 3;
-const MALFORMED: usize = 4;
-const NOT_IP: usize = 5;
+millrace_nfs::numbered! { REASONS from 1:
+    BY_RULE "denied-by-rule", BY_DEFAULT "denied-by-default", FRAGMENT "fragment", MALFORMED "malformed",
+    NOT_IP "not-ip",
+}
 
-const COUNTERS: [&str; 6] =
-    ["allowed-by-rule", "allowed-by-default", "allowed-by-state", "allowed-not-ip", "flows", "flows-evicted"];
-const ALLOWED_BY_RULE: usize = 0;
-const ALLOWED_BY_DEFAULT: usize = 1;
-const ALLOWED_BY_STATE: usize = 2;
-const ALLOWED_NOT_IP: usize = 3;
-const FLOWS: usize = 4;
-const EVICTED: usize = 5;
+millrace_nfs::numbered! { COUNTERS from 0:
+    ALLOWED_BY_RULE "allowed-by-rule", ALLOWED_BY_DEFAULT "allowed-by-default",
+    ALLOWED_BY_STATE "allowed-by-state", ALLOWED_NOT_IP "allowed-not-ip", FLOWS "flows",
+    EVICTED "flows-evicted",
+}
 
 /// How long a flow is known without packets: TCP that is closing, and everything else but established TCP, for
 /// which RFC 5382 asks for two hours and four minutes.

@@ -7,22 +7,15 @@ use packet::MacAddr;
 use packet::view::Ethernet;
 use std::collections::HashMap;
 
-const REASONS: [&str; 5] = ["malformed", "bad-source", "same-interface", "link-local", "nowhere"];
-const MALFORMED: usize = 1;
-const BAD_SOURCE: usize = 2;
-const SAME_INTERFACE: usize = 3;
-const LINK_LOCAL: usize = 4;
-const NOWHERE: usize = 5;
+millrace_nfs::numbered! { REASONS from 1:
+    MALFORMED "malformed", BAD_SOURCE "bad-source", SAME_INTERFACE "same-interface", LINK_LOCAL "link-local",
+    NOWHERE "nowhere",
+}
 
-const COUNTERS: [&str; 7] =
-    ["forwarded", "flooded", "copies", "copies-missed", "addresses", "moved", "not-learned"];
-const FORWARDED: usize = 0;
-const FLOODED: usize = 1;
-const COPIES: usize = 2;
-const MISSED: usize = 3;
-const ADDRESSES: usize = 4;
-const MOVED: usize = 5;
-const NOT_LEARNED: usize = 6;
+millrace_nfs::numbered! { COUNTERS from 0:
+    FORWARDED "forwarded", FLOODED "flooded", COPIES "copies", MISSED "copies-missed", ADDRESSES "addresses",
+    MOVED "moved", NOT_LEARNED "not-learned",
+}
 
 /// The first five bytes of addresses that bridges never forward (IEEE 802.1D, table 7-10), with a sixth to 0x0f.
 const RESERVED: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];

@@ -33,11 +33,8 @@ pub fn error(packet: &Packet, why: Why, routes: &Routes, interface: usize) -> Op
     if layers.is_fragment && !layers.is_first_fragment {
         return None;
     }
-    if layers.is_ipv4() {
-        error4(packet, why, routes, (net, end), interface)
-    } else {
-        error6(packet, why, routes, (net, end), interface)
-    }
+    let about = About { packet, why, routes, range: (net, end), interface };
+    if layers.is_ipv4() { about.error4() } else { about.error6() }
 }
 
 fn head(packet: &Packet, routes: &Routes, interface: usize, ethertype: u16) -> Option<Vec<u8>> {
@@ -54,83 +51,85 @@ fn repeat(packet: &Packet, (net, end): (usize, usize), most: usize) -> Option<Ve
     packet.copy_out(net, message.get_mut(icmp::HEADER_BYTES..)?).then_some(message)
 }
 
-fn error4(
-    packet: &Packet,
+/// A packet that does not go on, and where it came in.
+struct About<'a> {
+    packet: &'a Packet,
     why: Why,
-    routes: &Routes,
+    routes: &'a Routes,
+    /// Where its network header begins, and where it ends.
     range: (usize, usize),
     interface: usize,
-) -> Option<Vec<u8>> {
-    let from = routes.own(interface).ipv4?;
-    let ip = Ipv4::at(range.0).check(packet).ok()?;
-    if ip.protocol == protocol::ICMP {
-        let about = Icmp::at(ip.payload).check(packet, ip.end).ok()?;
-        if icmp::is_error(about.kind) {
-            return None;
-        }
-    }
-    if ip.src.is_unspecified() || ip.src.is_multicast() || ip.src.is_broadcast() || ip.src.is_loopback() {
-        return None;
-    }
-    let mut message = repeat(packet, range, MOST_BYTES4)?;
-    let (kind, code) = match why {
-        Why::Expired => (icmp::TIME_EXCEEDED, 0),
-        Why::NoRoute => (icmp::UNREACHABLE, icmp::NET_UNREACHABLE),
-        Why::Unreachable => (icmp::UNREACHABLE, icmp::HOST_UNREACHABLE),
-    };
-    message[..2].copy_from_slice(&[kind, code]);
-    let check = checksum::icmp(&message, 0, message.len())?;
-    message[2..4].copy_from_slice(&check.to_be_bytes());
-    let mut frame = head(packet, routes, interface, ethernet::IPV4)?;
-    let length = (ipv4::HEADER_BYTES + message.len()) as u16;
-    let at = frame.len();
-    // Precedence 6, internetwork control (RFC 1812, section 4.3.2.5).
-    frame.extend([0x45, 0xc0]);
-    frame.extend(length.to_be_bytes());
-    frame.extend([0, 0, 0, 0, TTL, protocol::ICMP, 0, 0]);
-    frame.extend(from.octets());
-    frame.extend(ip.src.octets());
-    let _ = checksum::set_ipv4_header(&mut frame, at, ipv4::HEADER_BYTES);
-    frame.extend(message);
-    Some(frame)
 }
 
-fn error6(
-    packet: &Packet,
-    why: Why,
-    routes: &Routes,
-    range: (usize, usize),
-    interface: usize,
-) -> Option<Vec<u8>> {
-    let from = routes.own(interface).ipv6?;
-    let ip = Ipv6::at(range.0).check(packet).ok()?;
-    let layers = parse::frame(packet, 0);
-    if layers.ip_proto == Some(protocol::ICMP6) {
-        // Cut off, it might be one.
-        let kind = packet.u8(layers.trans?)?;
-        if icmp6::is_error(kind) {
+impl About<'_> {
+    fn error4(self) -> Option<Vec<u8>> {
+        let About { packet, why, routes, range, interface } = self;
+        let from = routes.own(interface).ipv4?;
+        let ip = Ipv4::at(range.0).check(packet).ok()?;
+        if ip.protocol == protocol::ICMP {
+            let about = Icmp::at(ip.payload).check(packet, ip.end).ok()?;
+            if icmp::is_error(about.kind) {
+                return None;
+            }
+        }
+        if ip.src.is_unspecified() || ip.src.is_multicast() || ip.src.is_broadcast() || ip.src.is_loopback() {
             return None;
         }
+        let mut message = repeat(packet, range, MOST_BYTES4)?;
+        let (kind, code) = match why {
+            Why::Expired => (icmp::TIME_EXCEEDED, 0),
+            Why::NoRoute => (icmp::UNREACHABLE, icmp::NET_UNREACHABLE),
+            Why::Unreachable => (icmp::UNREACHABLE, icmp::HOST_UNREACHABLE),
+        };
+        message[..2].copy_from_slice(&[kind, code]);
+        let check = checksum::icmp(&message, 0, message.len())?;
+        message[2..4].copy_from_slice(&check.to_be_bytes());
+        let mut frame = head(packet, routes, interface, ethernet::IPV4)?;
+        let length = (ipv4::HEADER_BYTES + message.len()) as u16;
+        let at = frame.len();
+        // Precedence 6, internetwork control (RFC 1812, section 4.3.2.5).
+        frame.extend([0x45, 0xc0]);
+        frame.extend(length.to_be_bytes());
+        frame.extend([0, 0, 0, 0, TTL, protocol::ICMP, 0, 0]);
+        frame.extend(from.octets());
+        frame.extend(ip.src.octets());
+        let _ = checksum::set_ipv4_header(&mut frame, at, ipv4::HEADER_BYTES);
+        frame.extend(message);
+        Some(frame)
     }
-    if ip.src.is_unspecified() || ip.src.is_multicast() {
-        return None;
+
+    fn error6(self) -> Option<Vec<u8>> {
+        let About { packet, why, routes, range, interface } = self;
+        let from = routes.own(interface).ipv6?;
+        let ip = Ipv6::at(range.0).check(packet).ok()?;
+        let layers = parse::frame(packet, 0);
+        if layers.ip_proto == Some(protocol::ICMP6) {
+            // Cut off, it might be one.
+            let kind = packet.u8(layers.trans?)?;
+            if icmp6::is_error(kind) {
+                return None;
+            }
+        }
+        if ip.src.is_unspecified() || ip.src.is_multicast() {
+            return None;
+        }
+        let mut message = repeat(packet, range, MOST_BYTES6)?;
+        let (kind, code) = match why {
+            Why::Expired => (icmp6::TIME_EXCEEDED, 0),
+            Why::NoRoute => (icmp6::UNREACHABLE, 0),
+            Why::Unreachable => (icmp6::UNREACHABLE, ADDRESS_UNREACHABLE),
+        };
+        message[..2].copy_from_slice(&[kind, code]);
+        let pseudo = checksum::pseudo_ipv6(from, ip.src, protocol::ICMP6, message.len() as u32);
+        let check = checksum::icmp6(&message, 0, message.len(), pseudo)?;
+        message[2..4].copy_from_slice(&check.to_be_bytes());
+        let mut frame = head(packet, routes, interface, ethernet::IPV6)?;
+        frame.extend([0x60, 0, 0, 0]);
+        frame.extend((message.len() as u16).to_be_bytes());
+        frame.extend([protocol::ICMP6, TTL]);
+        frame.extend(from.octets());
+        frame.extend(ip.src.octets());
+        frame.extend(message);
+        Some(frame)
     }
-    let mut message = repeat(packet, range, MOST_BYTES6)?;
-    let (kind, code) = match why {
-        Why::Expired => (icmp6::TIME_EXCEEDED, 0),
-        Why::NoRoute => (icmp6::UNREACHABLE, 0),
-        Why::Unreachable => (icmp6::UNREACHABLE, ADDRESS_UNREACHABLE),
-    };
-    message[..2].copy_from_slice(&[kind, code]);
-    let pseudo = checksum::pseudo_ipv6(from, ip.src, protocol::ICMP6, message.len() as u32);
-    let check = checksum::icmp6(&message, 0, message.len(), pseudo)?;
-    message[2..4].copy_from_slice(&check.to_be_bytes());
-    let mut frame = head(packet, routes, interface, ethernet::IPV6)?;
-    frame.extend([0x60, 0, 0, 0]);
-    frame.extend((message.len() as u16).to_be_bytes());
-    frame.extend([protocol::ICMP6, TTL]);
-    frame.extend(from.octets());
-    frame.extend(ip.src.octets());
-    frame.extend(message);
-    Some(frame)
 }

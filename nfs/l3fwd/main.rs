@@ -14,30 +14,16 @@ use routes::{Interface, Next, Routes};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use waiting::{Came, Waiting};
 
-const REASONS: [&str; 8] = [
-    "not-ip",
-    "malformed",
-    "bad-checksum",
-    "no-route",
-    "ttl-expired",
-    "not-for-us",
-    "link-scope",
-    "no-neighbour",
-];
-const NOT_IP: usize = 1;
-const MALFORMED: usize = 2;
-const BAD_CHECKSUM: usize = 3;
-const NO_ROUTE: usize = 4;
-const TTL_EXPIRED: usize = 5;
-const NOT_FOR_US: usize = 6;
-const LINK_SCOPE: usize = 7;
-const NO_NEIGHBOUR: usize = 8;
+millrace_nfs::numbered! { REASONS from 1:
+    NOT_IP "not-ip", MALFORMED "malformed", BAD_CHECKSUM "bad-checksum", NO_ROUTE "no-route",
+    TTL_EXPIRED "ttl-expired", NOT_FOR_US "not-for-us", LINK_SCOPE "link-scope", NO_NEIGHBOUR "no-neighbour",
+}
 
-const COUNTERS: [&str; 5] = ["forwarded4", "forwarded6", "icmp-errors", "icmp-errors-suppressed", "waited"];
-const ERRORS: usize = 2;
-const SUPPRESSED: usize = 3;
-/// Packets that were kept until their next hop was known, or given up.
-const WAITED: usize = 4;
+millrace_nfs::numbered! { COUNTERS from 0:
+    _ "forwarded4", _ "forwarded6", ERRORS "icmp-errors", SUPPRESSED "icmp-errors-suppressed",
+    // Packets that were kept until their next hop was known, or given up.
+    WAITED "waited",
+}
 
 /// ICMP errors a second at most (RFC 1812, section 4.3.2.8, and RFC 4443, section 2.4 f).
 const ERRORS_PER_S: u64 = 1000;

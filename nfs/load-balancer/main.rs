@@ -12,18 +12,14 @@ use packet::view::{Ethernet, Ipv4, Tcp, protocol, tcp};
 use packet::{FlowKey, MacAddr, parse};
 use std::net::Ipv4Addr;
 
-const REASONS: [&str; 3] = ["malformed", "fragment", "no-backend"];
-const MALFORMED: usize = 1;
-const FRAGMENT: usize = 2;
-const NO_BACKEND: usize = 3;
+millrace_nfs::numbered! { REASONS from 1:
+    MALFORMED "malformed", FRAGMENT "fragment", NO_BACKEND "no-backend",
+}
 
-const COUNTERS: [&str; 6] = ["to-backends", "to-clients", "passed", "flows", "flows-made", "flows-evicted"];
-const TO_BACKENDS: usize = 0;
-const TO_CLIENTS: usize = 1;
-const PASSED: usize = 2;
-const FLOWS: usize = 3;
-const MADE: usize = 4;
-const EVICTED: usize = 5;
+millrace_nfs::numbered! { COUNTERS from 0:
+    TO_BACKENDS "to-backends", TO_CLIENTS "to-clients", PASSED "passed", FLOWS "flows", MADE "flows-made",
+    EVICTED "flows-evicted",
+}
 
 /// The interface of the clients; the other one leads to the backends.
 const CLIENTS: usize = 0;

@@ -5,34 +5,11 @@ use nf::{Batch, Handler, Link, Nf, Options};
 use packet::view::{ethernet, protocol};
 use packet::{Access, FlowKey, parse};
 
-/// Counters, in the order of their numbers.
-const COUNTERS: [&str; 18] = [
-    "packets",
-    "bytes",
-    "ipv4",
-    "ipv6",
-    "arp",
-    "other",
-    "tcp",
-    "udp",
-    "icmp",
-    "fragments",
-    "malformed",
-    "flows",
-    "flows-left-out",
-    "up-to-64",
-    "up-to-128",
-    "up-to-512",
-    "up-to-1024",
-    "larger",
-];
-const IPV4: usize = 2;
-const TCP: usize = 6;
-const FRAGMENTS: usize = 9;
-const MALFORMED: usize = 10;
-const FLOWS: usize = 11;
-const LEFT_OUT: usize = 12;
-const SIZES: usize = 13;
+millrace_nfs::numbered! { COUNTERS from 0:
+    _ "packets", _ "bytes", IPV4 "ipv4", _ "ipv6", _ "arp", _ "other", TCP "tcp", _ "udp", _ "icmp",
+    FRAGMENTS "fragments", MALFORMED "malformed", FLOWS "flows", LEFT_OUT "flows-left-out", SIZES "up-to-64",
+    _ "up-to-128", _ "up-to-512", _ "up-to-1024", _ "larger",
+}
 
 /// Frames of so many bytes, FCS counted, belong to a class of sizes; the last has the rest.
 const SIZE_CLASSES: [usize; 4] = [64, 128, 512, 1024];

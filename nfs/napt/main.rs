@@ -13,36 +13,16 @@ use packet::view::{Icmp, Ipv4, Tcp, icmp, ipv4::Ipv4Facts, protocol};
 use packet::{Access, parse};
 use std::net::{IpAddr, Ipv4Addr};
 
-const REASONS: [&str; 9] = [
-    "not-ipv4",
-    "malformed",
-    "fragment",
-    "no-mapping",
-    "not-for-us",
-    "no-port",
-    "table-full",
-    "protocol",
-    "not-inside",
-];
-const NOT_IPV4: usize = 1;
-const MALFORMED: usize = 2;
-const FRAGMENT: usize = 3;
-const NO_MAPPING: usize = 4;
-const NOT_FOR_US: usize = 5;
-const NO_PORT: usize = 6;
-const TABLE_FULL: usize = 7;
-const PROTOCOL: usize = 8;
-const NOT_INSIDE: usize = 9;
+millrace_nfs::numbered! { REASONS from 1:
+    NOT_IPV4 "not-ipv4", MALFORMED "malformed", FRAGMENT "fragment", NO_MAPPING "no-mapping",
+    NOT_FOR_US "not-for-us", NO_PORT "no-port", TABLE_FULL "table-full", PROTOCOL "protocol",
+    NOT_INSIDE "not-inside",
+}
 
-const COUNTERS: [&str; 7] =
-    ["out", "in", "hairpins", "errors-translated", "mappings", "mappings-made", "mappings-expired"];
-const OUT: usize = 0;
-const IN: usize = 1;
-const HAIRPINS: usize = 2;
-const ERRORS: usize = 3;
-const MAPPINGS: usize = 4;
-const MADE: usize = 5;
-const EXPIRED: usize = 6;
+millrace_nfs::numbered! { COUNTERS from 0:
+    OUT "out", IN "in", HAIRPINS "hairpins", ERRORS "errors-translated", MAPPINGS "mappings",
+    MADE "mappings-made", EXPIRED "mappings-expired",
+}
 
 /// The interface of the inside; the other one is outside.
 const INSIDE: usize = 0;

@@ -11,18 +11,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::net::IpAddr;
 
-const REASONS: [&str; 3] = ["too-fast", "queue-full", "too-many-sources"];
-const TOO_FAST: usize = 1;
-const QUEUE_FULL: usize = 2;
-const TOO_MANY: usize = 3;
+millrace_nfs::numbered! { REASONS from 1:
+    TOO_FAST "too-fast", QUEUE_FULL "queue-full", TOO_MANY "too-many-sources",
+}
 
-const COUNTERS: [&str; 6] = ["passed", "passed-unlimited", "delayed", "held", "sources", "sources-forgotten"];
-const PASSED: usize = 0;
-const UNLIMITED: usize = 1;
-const DELAYED: usize = 2;
-const HELD: usize = 3;
-const SOURCES: usize = 4;
-const FORGOTTEN: usize = 5;
+millrace_nfs::numbered! { COUNTERS from 0:
+    PASSED "passed", UNLIMITED "passed-unlimited", DELAYED "delayed", HELD "held", SOURCES "sources",
+    FORGOTTEN "sources-forgotten",
+}
 
 struct RateLimiter {
     settings: Settings,

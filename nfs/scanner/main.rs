@@ -7,9 +7,9 @@ use packet::view::{Tcp, Udp, protocol};
 use packet::{Access, Layers, parse};
 use patterns::{Action, Patterns};
 
-const REASONS: [&str; 2] = ["pattern", "malformed"];
-const PATTERN: usize = 1;
-const MALFORMED: usize = 2;
+millrace_nfs::numbered! { REASONS from 1:
+    PATTERN "pattern", MALFORMED "malformed",
+}
 
 const COUNTERS: [&str; 6] =
     ["packets", "scanned-packets", "scanned-bytes", "matches", "packets-with-matches", "alerts"];

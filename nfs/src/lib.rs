@@ -14,6 +14,21 @@ pub use prefix::Prefix;
 
 use std::time::{Duration, Instant};
 
+/// A list of names, and a constant for the number of each, `_` where it needs none: an NF's reasons for drops, which
+/// have numbers from 1, or its counters, from 0.
+#[macro_export]
+macro_rules! numbered {
+    ($list:ident from $first:literal: $($number:tt $name:literal),+ $(,)?) => {
+        const $list: [&str; [$($name),+].len()] = [$($name),+];
+        $crate::numbered!(@ $first; $($number),+);
+    };
+    (@ $at:expr; $number:tt $(, $rest:tt)*) => {
+        const $number: usize = $at;
+        $crate::numbered!(@ $at + 1; $($rest),*);
+    };
+    (@ $at:expr;) => {};
+}
+
 /// Notes a mistake when an NF that passes packets across has more interfaces than there is an across for.
 pub fn check_across(keys: &Keys<'_>, interfaces: &[String]) {
     if interfaces.len() > 2 {

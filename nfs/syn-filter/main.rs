@@ -12,30 +12,14 @@ use packet::{Access, FlowKey, parse};
 use services::{HalfOpen, Service};
 use source::{Limits, Source};
 
-const REASONS: [&str; 4] = ["half-open-limit", "blocked-source", "source-too-fast", "malformed"];
-const HALF_OPEN: usize = 1;
-const BLOCKED: usize = 2;
-const TOO_FAST: usize = 3;
-const MALFORMED: usize = 4;
+millrace_nfs::numbered! { REASONS from 1:
+    HALF_OPEN "half-open-limit", BLOCKED "blocked-source", TOO_FAST "source-too-fast", MALFORMED "malformed",
+}
 
-const COUNTERS: [&str; 8] = [
-    "passed",
-    "syns",
-    "completed",
-    "half-open",
-    "timed-out",
-    "sources-blocked",
-    "destinations-under-attack",
-    "not-tracked",
-];
-const PASSED: usize = 0;
-const SYNS: usize = 1;
-const COMPLETED: usize = 2;
-const NOW_HALF_OPEN: usize = 3;
-const TIMED_OUT: usize = 4;
-const SOURCES_BLOCKED: usize = 5;
-const UNDER_ATTACK: usize = 6;
-const NOT_TRACKED: usize = 7;
+millrace_nfs::numbered! { COUNTERS from 0:
+    PASSED "passed", SYNS "syns", COMPLETED "completed", NOW_HALF_OPEN "half-open", TIMED_OUT "timed-out",
+    SOURCES_BLOCKED "sources-blocked", UNDER_ATTACK "destinations-under-attack", NOT_TRACKED "not-tracked",
+}
 
 struct Filter {
     /// Whose servers are looked after; all, when there is none.

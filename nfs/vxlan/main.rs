@@ -9,15 +9,10 @@ use packet::{Access, FlowKey, MacAddr, checksum, parse};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::Ipv4Addr;
 
-const REASONS: [&str; 7] =
-    ["too-big", "no-headroom", "not-vxlan", "malformed", "other-vni", "other-end", "fragment"];
-const TOO_BIG: usize = 1;
-const NO_HEADROOM: usize = 2;
-const NOT_VXLAN: usize = 3;
-const MALFORMED: usize = 4;
-const OTHER_VNI: usize = 5;
-const OTHER_END: usize = 6;
-const FRAGMENT: usize = 7;
+millrace_nfs::numbered! { REASONS from 1:
+    TOO_BIG "too-big", NO_HEADROOM "no-headroom", NOT_VXLAN "not-vxlan", MALFORMED "malformed",
+    OTHER_VNI "other-vni", OTHER_END "other-end", FRAGMENT "fragment",
+}
 
 const COUNTERS: [&str; 2] = ["encapsulated", "decapsulated"];
 

@@ -132,13 +132,12 @@ impl FrameSpec<'_> {
         let dscp = IpDscp::try_new(self.dscp).map_err(|_| self.refuse("a DSCP is 0 to 63"))?;
         match (self.flow.src, self.flow.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let transport = self.transport_v4(src.octets(), dst.octets(), payload)?;
-                let mut header =
-                    Ipv4Header::new(0, self.ttl, IpNumber(self.flow.protocol), src.octets(), dst.octets())
-                        .map_err(|_| self.refuse("it is longer than IPv4 can say"))?;
-                header
-                    .set_payload_len(transport.len() + payload.len())
-                    .map_err(|_| self.refuse("it is longer than IPv4 can say"))?;
+                let (src, dst) = (src.octets(), dst.octets());
+                let too_long = || self.refuse(Ends::V4(src, dst).too_long());
+                let transport = self.transport(Ends::V4(src, dst), payload)?;
+                let mut header = Ipv4Header::new(0, self.ttl, IpNumber(self.flow.protocol), src, dst)
+                    .map_err(|_| too_long())?;
+                header.set_payload_len(transport.len() + payload.len()).map_err(|_| too_long())?;
                 header.dscp = dscp;
                 header.identification = self.sequence;
                 header.header_checksum = header.calc_header_checksum();
@@ -146,7 +145,8 @@ impl FrameSpec<'_> {
                 out.extend_from_slice(&transport);
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let transport = self.transport_v6(src.octets(), dst.octets(), payload)?;
+                let ends = Ends::V6(src.octets(), dst.octets());
+                let transport = self.transport(ends, payload)?;
                 let mut header = Ipv6Header {
                     next_header: IpNumber(self.flow.protocol),
                     hop_limit: self.ttl,
@@ -156,7 +156,7 @@ impl FrameSpec<'_> {
                 };
                 header
                     .set_payload_length(transport.len() + payload.len())
-                    .map_err(|_| self.refuse("it is longer than IPv6 can say"))?;
+                    .map_err(|_| self.refuse(ends.too_long()))?;
                 header.set_dscp(dscp);
                 out.extend_from_slice(&header.to_bytes());
                 out.extend_from_slice(&transport);
@@ -209,59 +209,60 @@ impl FrameSpec<'_> {
         IcmpEchoHeader { id: self.flow.src_port, seq: self.sequence }
     }
 
-    fn transport_v4(&self, src: [u8; 4], dst: [u8; 4], payload: &[u8]) -> Result<Transport, TrafficError> {
-        let too_long = || self.refuse("it is longer than IPv4 can say");
+    fn transport(&self, ends: Ends, payload: &[u8]) -> Result<Transport, TrafficError> {
+        let too_long = || self.refuse(ends.too_long());
         let FiveTuple { src_port, dst_port, .. } = self.flow;
-        Ok(match self.flow.protocol {
-            TCP => {
+        Ok(match (self.flow.protocol, ends) {
+            (TCP, _) => {
                 let mut header = self.tcp_header();
-                header.checksum = header.calc_checksum_ipv4_raw(src, dst, payload).map_err(|_| too_long())?;
+                let sum = match ends {
+                    Ends::V4(src, dst) => header.calc_checksum_ipv4_raw(src, dst, payload),
+                    Ends::V6(src, dst) => header.calc_checksum_ipv6_raw(src, dst, payload),
+                };
+                header.checksum = sum.map_err(|_| too_long())?;
                 Transport::new(&header.to_bytes())
             }
-            UDP => {
+            (UDP, _) => {
                 let mut header = UdpHeader {
                     source_port: src_port,
                     destination_port: dst_port,
                     length: u16::try_from(8 + payload.len()).map_err(|_| too_long())?,
                     checksum: 0,
                 };
-                header.checksum = header.calc_checksum_ipv4_raw(src, dst, payload).map_err(|_| too_long())?;
+                let sum = match ends {
+                    Ends::V4(src, dst) => header.calc_checksum_ipv4_raw(src, dst, payload),
+                    Ends::V6(src, dst) => header.calc_checksum_ipv6_raw(src, dst, payload),
+                };
+                header.checksum = sum.map_err(|_| too_long())?;
                 Transport::new(&header.to_bytes())
             }
-            ICMP => {
+            (ICMP, Ends::V4(..)) => {
                 let kind = Icmpv4Type::EchoRequest(self.echo());
                 Transport::new(&Icmpv4Header::with_checksum(kind, payload).to_bytes())
             }
-            _ => Transport::ports(src_port, dst_port),
-        })
-    }
-
-    fn transport_v6(&self, src: [u8; 16], dst: [u8; 16], payload: &[u8]) -> Result<Transport, TrafficError> {
-        let too_long = || self.refuse("it is longer than IPv6 can say");
-        let FiveTuple { src_port, dst_port, .. } = self.flow;
-        Ok(match self.flow.protocol {
-            TCP => {
-                let mut header = self.tcp_header();
-                header.checksum = header.calc_checksum_ipv6_raw(src, dst, payload).map_err(|_| too_long())?;
-                Transport::new(&header.to_bytes())
-            }
-            UDP => {
-                let mut header = UdpHeader {
-                    source_port: src_port,
-                    destination_port: dst_port,
-                    length: u16::try_from(8 + payload.len()).map_err(|_| too_long())?,
-                    checksum: 0,
-                };
-                header.checksum = header.calc_checksum_ipv6_raw(src, dst, payload).map_err(|_| too_long())?;
-                Transport::new(&header.to_bytes())
-            }
-            ICMPV6 => {
+            (ICMPV6, Ends::V6(src, dst)) => {
                 let kind = Icmpv6Type::EchoRequest(self.echo());
                 let header = Icmpv6Header::with_checksum(kind, src, dst, payload);
                 Transport::new(&header.map_err(|_| too_long())?.to_bytes())
             }
             _ => Transport::ports(src_port, dst_port),
         })
+    }
+}
+
+/// The addresses of a frame: source, destination.
+#[derive(Clone, Copy)]
+enum Ends {
+    V4([u8; 4], [u8; 4]),
+    V6([u8; 16], [u8; 16]),
+}
+
+impl Ends {
+    fn too_long(self) -> &'static str {
+        match self {
+            Ends::V4(..) => "it is longer than IPv4 can say",
+            Ends::V6(..) => "it is longer than IPv6 can say",
+        }
     }
 }
 

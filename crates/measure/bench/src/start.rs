@@ -142,3 +142,18 @@ impl RunOptions {
 pub(crate) fn failed(error: impl std::fmt::Display) -> BenchError {
     BenchError::Measurement(error.to_string())
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    /// A chain file with made-up traffic, one NF and a port that discards, and the folder that it is in.
+    pub fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chain.toml");
+        let text = format!(
+            "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 50, size = \"64\" }} }}\n\
+             out = {{ discard = true }}\n[nf.nf]\ninline = \"{nf}\"\n"
+        );
+        std::fs::write(&path, text).expect("written");
+        (folder, path)
+    }
+}

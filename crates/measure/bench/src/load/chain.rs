@@ -224,19 +224,9 @@ mod tests {
     use crate::load::{Arrival, Seen};
     use crate::search::{Goal, GoalResult, Limits, search};
     use crate::shape::Shape;
+    use crate::start::testing::chain;
     use crate::trial::Trials;
     use runtime::made::Change;
-
-    fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("chain.toml");
-        let text = format!(
-            "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 50, size = \"64\" }} }}\n\
-             out = {{ discard = true }}\n[nf.nf]\ninline = \"{nf}\"\n"
-        );
-        std::fs::write(&path, text).expect("written");
-        (folder, path)
-    }
 
     fn options() -> ChainOptions {
         let run = RunOptions {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::shape::Shape;
+use crate::start::testing::chain;
 use runtime::made::Change;
 
 fn options(shape: Shape, size: Option<&str>) -> BreakdownOptions {
@@ -108,17 +109,6 @@ WARNING: something else had the core for 3.2 % of the time, which is subtracted
 ";
     let text = known().text();
     assert_eq!(text, expected, "{text}");
-}
-
-fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("chain.toml");
-    let text = format!(
-        "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 50, size = \"64\" }} }}\n\
-         out = {{ discard = true }}\n[nf.nf]\ninline = \"{nf}\"\n"
-    );
-    std::fs::write(&path, text).expect("written");
-    (folder, path)
 }
 
 #[test]

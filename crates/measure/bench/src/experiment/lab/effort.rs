@@ -65,6 +65,15 @@ impl Effort {
         most: 3,
     };
 
+    /// The one that is asked for: thorough, the smallest, or that in between.
+    pub fn of(full: bool, miniature: bool) -> Effort {
+        match (full, miniature) {
+            (true, _) => Effort::FULL,
+            (_, true) => Effort::MINIATURE,
+            _ => Effort::QUICK,
+        }
+    }
+
     /// Whether it is the smallest one.
     pub fn is_miniature(&self) -> bool {
         self.name == Effort::MINIATURE.name

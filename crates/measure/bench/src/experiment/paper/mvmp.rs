@@ -36,12 +36,8 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut figure = saturation_figure(lab, sheet, swept);
     let own = |name: &str| at(&figure, name, 64.0);
     let values = (own("one program, modular"), own("host and a program as NF"));
-    expect(
-        &mut figure,
-        values,
-        "a program as NF keeps a tenth of the rate at least (Mpps)",
-        |one, process| process > one / 10.0,
-    );
+    let told = "a program as NF keeps a tenth of the rate at least (Mpps)";
+    expect(&mut figure, values, told, |one, process| process > one / 10.0);
     let points = |smallest: f64| {
         let of = move |size: &u16| match f64::from(*size) {
             64.0 => Some((64.0, smallest)),
@@ -98,12 +94,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         shared > copied
     });
     let values = (at(&figure, "one process, fused", last), at(&figure, "one process, modular", last));
-    expect(
-        &mut figure,
-        values,
-        &format!("{most} NFs as one function carry more than as elements (Mpps)"),
-        |fused, modular| fused > modular,
-    );
+    let told = format!("{most} NFs as one function carry more than as elements (Mpps)");
+    expect(&mut figure, values, &told, |fused, modular| fused > modular);
     let flat = (1..=most).map(|count| (count as f64, STATED));
     figure.series.push(Series::paper("MVMP", PLACE, flat));
     let open = [(1.0, STATED * OPEN_NETVM), (5.0, STATED / 3.0)];

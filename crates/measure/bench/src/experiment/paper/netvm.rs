@@ -78,12 +78,8 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let least = loads.first().copied().unwrap_or_default();
     for row in &rows {
         let values = (at(&figure, &row.name, least), Some(least));
-        expect(
-            &mut figure,
-            values,
-            &format!("{}: the lowest load comes through (Mpps)", row.name),
-            |own, offered| own > offered * 0.9,
-        );
+        let told = format!("{}: the lowest load comes through (Mpps)", row.name);
+        expect(&mut figure, values, &told, |own, offered| own > offered * 0.9);
     }
     let line = loads.iter().map(|load| (*load, *load));
     figure.series.push(Series::paper("NetVM, simple L3", PLACE, line));
@@ -118,12 +114,8 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let most = sizes.iter().copied().max().map_or(64.0, f64::from);
     for row in &rows {
         let values = (at(&figure, &row.name, 64.0), at(&figure, &row.name, most));
-        expect(
-            &mut figure,
-            values,
-            &format!("{}: large frames fill more (Gbit/s)", row.name),
-            |small, large| large > small,
-        );
+        let told = format!("{}: large frames fill more (Gbit/s)", row.name);
+        expect(&mut figure, values, &told, |small, large| large > small);
     }
     // Stated for 64 bytes, and for 128 and more.
     let all = |smallest: f64| {
@@ -160,19 +152,11 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut figure = saturation_figure(lab, sheet, swept);
     let last = most as f64;
     let values = (at(&figure, curves[0].0, 1.0), at(&figure, curves[0].0, last));
-    expect(
-        &mut figure,
-        values,
-        &format!("{most} NFs in processes carry less than one (Mpps)"),
-        |one, many| many < one,
-    );
+    let told = format!("{most} NFs in processes carry less than one (Mpps)");
+    expect(&mut figure, values, &told, |one, many| many < one);
     let values = (at(&figure, curves[1].0, last), at(&figure, curves[0].0, last));
-    expect(
-        &mut figure,
-        values,
-        &format!("{most} NFs carry more as one function (Mpps)"),
-        |fused, processes| fused > processes,
-    );
+    let told = format!("{most} NFs carry more as one function (Mpps)");
+    expect(&mut figure, values, &told, |fused, processes| fused > processes);
     let line = (1..=most.min(3)).map(|count| (count as f64, LINE));
     figure.series.push(Series::paper("NetVM", &format!("{PLACE}: nearly line rate up to three VMs"), line));
     crowded(lab, &mut figure, most);
@@ -217,12 +201,8 @@ pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     figure.notes.push(trial::open_loop(lab.effort.latency_s));
     let least = loads.first().copied().unwrap_or_default();
     let values = (at(&figure, "Click, fused", least), at(&figure, "Click in a process", least));
-    expect(
-        &mut figure,
-        values,
-        "in this process a frame takes less than through another (µs)",
-        |fused, process| fused < process,
-    );
+    let told = "in this process a frame takes less than through another (µs)";
+    expect(&mut figure, values, told, |fused, process| fused < process);
     figure.notes.push(
         "The paper's figures have the way to the traffic generator and back in them; it states none. Past what a form \
          carries latency is that of a full ring of 1,024 frames."

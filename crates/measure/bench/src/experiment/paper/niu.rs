@@ -60,12 +60,8 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     );
     let mut figure = saturation_figure(lab, sheet, swept);
     let first = at(&figure, "L3FWD, fused, flow cache", 64.0);
-    expect(
-        &mut figure,
-        (first, Some(line_mpps(10.0, 64.0))),
-        "one core forwards 64-byte frames at the rate of 10 GbE and more (Mpps)",
-        |own, line| own > line,
-    );
+    let told = "one core forwards 64-byte frames at the rate of 10 GbE and more (Mpps)";
+    expect(&mut figure, (first, Some(line_mpps(10.0, 64.0))), told, |own, line| own > line);
     figure.series.push(stated("BESS, L3FWD", 9.34, 128, sizes));
     figure.series.push(stated("ClickOS, L3FWD", 5.34, 256, sizes));
     let clock = over_clock(lab)?;
@@ -205,12 +201,8 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     for form in forms {
         let name = format!("L3FWD, {}", form.name());
         let values = (at(&figure, &name, 64.0), at(&figure, &name, most));
-        expect(
-            &mut figure,
-            values,
-            &format!("{}: large frames keep the core less busy (%)", form.name()),
-            |one, other| other < one,
-        );
+        let told = format!("{}: large frames keep the core less busy (%)", form.name());
+        expect(&mut figure, values, &told, |one, other| other < one);
     }
     let table = [100.0, 100.0, 70.1, 63.0, 53.6, 53.8];
     let points = [64.0, 128.0, 256.0, 512.0, 1024.0, 1500.0].into_iter().zip(table);
@@ -271,12 +263,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     }
     let of = |form: Form| at(&figure, &format!("3 NF, {}", form.name()), 64.0);
     let values = (of(Form::Cached), of(Form::Modular));
-    expect(
-        &mut figure,
-        values,
-        "three NFs as one function carry more than as elements (Mpps)",
-        |fused, modular| fused > modular,
-    );
+    let told = "three NFs as one function carry more than as elements (Mpps)";
+    expect(&mut figure, values, told, |fused, modular| fused > modular);
     figure.series.push(stated("BESS, 1 NF", 9.34, 128, sizes));
     figure.notes.push(
         "The papers state that BESS loses mildly at 64 to 128 bytes with two and three NFs, and that three NFs in ClickOS \

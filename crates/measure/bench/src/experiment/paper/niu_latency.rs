@@ -140,12 +140,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
     let of = |form: Form| at(&figure, &format!("{}, median", form.name()), 3.0);
     let values = (of(Form::Cached), of(Form::Process));
-    expect(
-        &mut figure,
-        values,
-        "three NFs in one function take less than in processes (µs)",
-        |fused, processes| fused < processes,
-    );
+    let told = "three NFs in one function take less than in processes (µs)";
+    expect(&mut figure, values, told, |fused, processes| fused < processes);
     figure.notes.push(trial::open_loop(lab.effort.latency_s));
     figure.series.push(Series::paper(
         "BESS",

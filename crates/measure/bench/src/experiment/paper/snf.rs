@@ -109,12 +109,8 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     for (name, _) in KINDS {
         let of = |shape: Shape| at(&figure, &format!("{name}, {}", shape.name()), 64.0);
         let values = (of(Shape::Cached), of(Shape::Modular));
-        expect(
-            &mut figure,
-            values,
-            &format!("{name}: more of 64 bytes when synthesized (Gbit/s)"),
-            |fused, modular| fused > modular,
-        );
+        let told = format!("{name}: more of 64 bytes when synthesized (Gbit/s)");
+        expect(&mut figure, values, &told, |fused, modular| fused > modular);
     }
     let full = |from: f64| {
         let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
