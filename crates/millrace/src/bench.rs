@@ -16,13 +16,13 @@ mod steering;
 mod taps;
 mod throughput;
 
+use crate::exit::ExitStatus;
 use crate::text::print;
 use ::bench::shape::Shape;
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, workload};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Prints cycles per packet of network functions, beside dpdk-testpmd on the same kind of port.
 ///
@@ -150,7 +150,7 @@ fn write(text: &str) -> Result<(String, PathBuf), String> {
 ///
 /// # Errors
 /// When there is no such workload, or nothing can be laid out or started.
-pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
     match &args.experiment {
         Some(Experiment::All(args)) => return paper::all(args),
         Some(Experiment::Paper(args)) => return paper::run(args),
@@ -178,7 +178,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         for workload in workload::all() {
             print(&format!("{:<22} {}\n", workload.name, workload.about))?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitStatus::Good);
     }
     let scratch = figures::Scratch::new(args.keep.as_deref())?;
     let program = std::env::current_exe().context("this program's own file")?;
@@ -199,7 +199,7 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     };
     if args.lay_out {
         print(&format!("{}\n", serde_json::to_string(&speed::lay_out(&options)?)?))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitStatus::Good);
     }
     figures::warn();
     let report = speed::run(&options, &mut figures::progress)?;
@@ -209,10 +209,10 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         () => report.text(),
     })?;
     let fails = args.gate && !report.holds();
-    Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(ExitStatus::of(!fails))
 }
 
-fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
+fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitStatus> {
     let options = MeasureOptions {
         seconds: args.seconds,
         burst: usize::from(args.burst),
@@ -224,25 +224,18 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitCode> {
     };
     let sample = speed::measure_chain(chain, &options)?;
     print(&format!("{}\n", serde_json::to_string(&sample)?))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// The workloads with these names, or whose names begin so; with those that shares are taken of.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> {
-    for name in names {
-        if !workload::all().any(|workload| workload.name.starts_with(name.as_str())) {
-            let all: Vec<&str> = workload::all().map(|workload| workload.name).collect();
-            bail!("there is no workload `{name}`; there are {}", all.join(", "));
-        }
+    let all: Vec<&str> = workload::all().map(|workload| workload.name).collect();
+    if let Some(name) = figures::unknown(names, &all) {
+        bail!("there is no workload `{name}`; there are {}", all.join(", "));
     }
     let is_meant = |workload: &workload::Workload| {
-        // A whole name means no longer one: `l3-10` is not `l3-10-spread`.
-        let meant = |name: &String| match workload::find(name) {
-            Some(_) => workload.name == name,
-            None => workload.name.starts_with(name.as_str()),
-        };
         let shared = ["floor", "forward"].contains(&workload.name);
-        names.is_empty() || shared || names.iter().any(meant)
+        names.is_empty() || shared || figures::is_meant(workload.name, names, &all)
     };
     Ok(workload::all().filter(|workload| is_meant(workload)).collect())
 }

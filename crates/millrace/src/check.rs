@@ -1,6 +1,7 @@
 //! `millrace check` and `millrace fmt`.
 
 use crate::console;
+use crate::exit::ExitStatus;
 use anyhow::Context;
 use chain::FusedElements;
 use chain::{Chain, Define, Sources};
@@ -9,7 +10,6 @@ use diag::{Diagnostics, SourceMap, Spanned};
 use runtime::Assembly;
 use runtime::ports::Ports;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Reports all mistakes of a chain at once, and runs nothing.
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub struct CheckArgs {
     chain: PathBuf,
 
     /// Sets a variable of the configuration, as `define` does
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = control::api::definition)]
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = crate::order::definition)]
     defines: Vec<String>,
 
     /// One line for each mistake
@@ -138,7 +138,7 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let mut loaded = load(&args.chain, &args.defines)?;
     let assembly = match &loaded.chain {
         Some(chain) => assemble_dry(chain, !args.programs, FusedElements::Nothing, &mut loaded.diags)?,
@@ -146,9 +146,9 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     };
     show(&loaded.map, &loaded.diags, args.short);
     if loaded.diags.has_errors() {
-        return Ok(ExitCode::from(2));
+        return Ok(ExitStatus::Refused);
     }
-    let (Some(chain), Some(assembly)) = (loaded.chain, assembly) else { return Ok(ExitCode::from(2)) };
+    let (Some(chain), Some(assembly)) = (loaded.chain, assembly) else { return Ok(ExitStatus::Refused) };
     let nodes = &assembly.graphs[0];
     let transparent = nodes.iter().filter(|node| node.lowered.is_some()).count();
     let mut out = format!(
@@ -171,15 +171,15 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         }
     }
     crate::text::print(&out).context("standard output")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// Runs `millrace fmt`.
 ///
 /// # Errors
 /// When a file cannot be read or written.
-pub fn format(args: &FmtArgs) -> anyhow::Result<ExitCode> {
-    let mut code = ExitCode::SUCCESS;
+pub fn format(args: &FmtArgs) -> anyhow::Result<ExitStatus> {
+    let mut code = ExitStatus::Good;
     for file in &args.files {
         let text =
             std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
@@ -188,7 +188,7 @@ pub fn format(args: &FmtArgs) -> anyhow::Result<ExitCode> {
         let ast = click::parse(&mut map, source, &mut diags);
         if diags.has_errors() {
             show(&map, &diags, false);
-            code = ExitCode::from(2);
+            code = ExitStatus::Refused;
             continue;
         }
         let formatted = click::format(&ast);
@@ -198,7 +198,7 @@ pub fn format(args: &FmtArgs) -> anyhow::Result<ExitCode> {
         if args.check {
             let told = format!("{} is not in the standard layout\n", file.display());
             crate::text::print(&told).context("standard output")?;
-            code = ExitCode::FAILURE;
+            code = ExitStatus::Failed;
         } else {
             std::fs::write(file, formatted)
                 .with_context(|| format!("{} cannot be written", file.display()))?;

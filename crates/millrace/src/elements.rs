@@ -1,10 +1,10 @@
 //! `millrace elements`: the element library's pages.
 
+use crate::exit::ExitStatus;
 use anyhow::{Context, bail};
 use clap::Args;
 use runtime::registry;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 /// Lists the element classes, or shows the page of one.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub struct ElementsArgs {
 ///
 /// # Errors
 /// When there is no such class.
-pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitStatus> {
     let mut classes: Vec<_> = registry::all().collect();
     classes.sort_by_key(|class| class.name);
     let mut out = String::new();
@@ -51,7 +51,7 @@ pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitCode> {
         }
     }
     crate::text::print(&out).context("standard output")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// The codes of a class, as Click's pages give them.

@@ -1,7 +1,5 @@
 //! The millrace binary: one command for each thing an operator does.
-//!
-//! Exit status: 0 when all went well, 1 when a run found something wrong, 2 when what the user wrote has
-//! mistakes.
+//! How it ends is said by [`exit::ExitStatus`].
 
 mod accounts;
 mod bench;
@@ -10,11 +8,13 @@ mod console;
 mod daemon;
 mod doctor;
 mod elements;
+mod exit;
 mod explain;
 mod r#gen;
 mod launch;
 mod nf_process;
 mod nf_relay;
+mod order;
 mod plan;
 mod prove;
 mod run;
@@ -24,6 +24,7 @@ mod text;
 mod times;
 
 use clap::{Parser, Subcommand};
+use exit::ExitStatus;
 use std::process::ExitCode;
 
 /// Runs network function chains: Click configurations as fast native code, every packet accounted.
@@ -90,16 +91,17 @@ fn main() -> ExitCode {
         console.install(matches!(command, Command::Daemon(_))).and_then(|()| command.run())
     };
     match result {
-        Ok(code) => code,
+        Ok(exit) => exit,
         Err(error) => {
             eprintln!("millrace: {error:#}");
-            ExitCode::from(2)
+            ExitStatus::Refused
         }
     }
+    .into()
 }
 
 impl Command {
-    fn run(self) -> anyhow::Result<ExitCode> {
+    fn run(self) -> anyhow::Result<ExitStatus> {
         match self {
             Command::Run(args) => run::run(&args),
             Command::Daemon(args) => daemon::run(&args),
@@ -110,10 +112,10 @@ impl Command {
             Command::Check(args) => check::run(&args),
             Command::Synth(args) => synth::run(&args),
             Command::Explain(args) => explain::run(&args),
-            Command::Gen(args) => r#gen::run(*args).map(|()| ExitCode::SUCCESS),
+            Command::Gen(args) => r#gen::run(*args).map(|()| ExitStatus::Good),
             Command::Bench(args) => bench::run(&args),
             Command::Plan(args) => plan::run(&args),
-            Command::Doctor(args) => doctor::run(args).map(|()| ExitCode::SUCCESS),
+            Command::Doctor(args) => doctor::run(args).map(|()| ExitStatus::Good),
             Command::Elements(args) => elements::run(&args),
             Command::Fmt(args) => check::format(&args),
         }
@@ -121,7 +123,7 @@ impl Command {
 }
 
 impl Internal {
-    fn run(self) -> anyhow::Result<ExitCode> {
+    fn run(self) -> anyhow::Result<ExitStatus> {
         match self {
             Internal::NfRelay => nf_relay::run(),
             Internal::NfProcess(args) => nf_process::run(args),

@@ -1,6 +1,7 @@
 //! What the process of an NF that is a Click configuration does.
 
 use crate::check;
+use crate::exit::ExitStatus;
 use anyhow::{Context, anyhow, bail};
 use chain::FusedElements;
 use clap::Args;
@@ -8,7 +9,6 @@ use nf::ends::Ends;
 use nf::message::FromNf;
 use runtime::brief::Brief;
 use runtime::nf_process::serve;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -24,7 +24,7 @@ pub struct NfProcessArgs {
 ///
 /// # Errors
 /// When the NF cannot run.
-pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitStatus> {
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&stop))?;
     // Ctrl-C goes to all processes of a terminal; the host says when it is over.
@@ -38,7 +38,7 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
     let Some(chain) = loaded.chain else {
         ends.say(&FromNf::Failed { why: "the chain has mistakes".into() });
         check::show(&loaded.map, &loaded.diags, false);
-        return Ok(ExitCode::from(2));
+        return Ok(ExitStatus::Refused);
     };
     let nf = chain.processes.iter().find(|process| process.name == args.nf);
     let nf = nf.ok_or_else(|| anyhow!("{} has no NF `{}` in a process", brief.chain.display(), args.nf))?;
@@ -54,5 +54,5 @@ pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitCode> {
         check::show(&loaded.map, &loaded.diags, false);
         bail!("NF `{}` has mistakes", args.nf);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }

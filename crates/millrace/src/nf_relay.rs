@@ -1,9 +1,9 @@
 //! The NF that the benchmark puts into processes: as little work as an NF can do that looks at its packets.
 
+use crate::exit::ExitStatus;
 use anyhow::anyhow;
 use nf::{Batch, Options};
 use packet::access::Access;
-use std::process::ExitCode;
 
 /// Bytes of an Ethernet header's two addresses.
 const ADDRESSES: usize = 12;
@@ -12,7 +12,7 @@ const ADDRESSES: usize = 12;
 ///
 /// # Errors
 /// When this program was not started as an NF.
-pub fn run() -> anyhow::Result<ExitCode> {
+pub fn run() -> anyhow::Result<ExitStatus> {
     let relay = |batch: &mut Batch<'_>| {
         let writes = batch.link().is_writable();
         for packet in batch.iter_mut() {
@@ -28,5 +28,5 @@ pub fn run() -> anyhow::Result<ExitCode> {
         batch.pass();
     };
     nf::run(&Options::new("relay"), relay).map_err(|error| anyhow!("{error}"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }

@@ -2,7 +2,8 @@
 //!
 //! The arithmetic and the measurements are [`bench::plan`]'s; here are the options.
 
-use crate::text::print;
+use crate::exit::ExitStatus;
+use crate::text::{print, print_json};
 use ::bench::load::{Batching, ChainOptions, ChainUnderTest, DISTURBED, UnderTest};
 use ::bench::machine::{Machine, Topology};
 use ::bench::plan::measure::{Measured, RING, measure};
@@ -15,7 +16,6 @@ use clap::Args;
 use runtime::made::Change;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use traffic::SizeMix;
 
 /// Packet slots: those under way and in caches.
@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 3;
 /// Says how many cores and queues, which burst and which frequency a load asks for, and what latency to expect.
 ///
 /// What packets cost is measured here, at the sizes asked for, in a closed loop; how sockets and cores lie is read from
-/// /sys. Exit status 1: this machine does not do it, or `--verify` found that the plan does not hold.
+/// /sys. ExitStatus status 1: this machine does not do it, or `--verify` found that the plan does not hold.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// Chain file with made-up traffic at a port
@@ -99,7 +99,7 @@ struct Found {
 ///
 /// # Errors
 /// When the chain has mistakes, or nothing can be measured.
-pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let topology = Topology::look(&machine.cores);
     let core = args.core.or(machine.cores.last().copied()).unwrap_or(0);
@@ -127,8 +127,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let Made { plan, verified, disturbed, far } = again;
     let holds = plan.fits && verified.as_ref().is_none_or(|verified| verified.holds);
     if args.json {
-        let found = Found { machine, topology, disturbed, far, plan, verified };
-        print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
+        print_json(&Found { machine, topology, disturbed, far, plan, verified })?;
     } else {
         let mut text = plan.text();
         if disturbed > DISTURBED {
@@ -144,7 +143,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         text += &verified.map(|verified| verified.text()).unwrap_or_default();
         print(&text)?;
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(ExitStatus::of(holds))
 }
 
 /// A plan, and how it came about.

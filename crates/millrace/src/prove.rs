@@ -1,5 +1,6 @@
 //! `millrace synth --prove`: whether the fused program does what the elements do.
 
+use crate::exit::ExitStatus;
 use crate::text;
 use anyhow::Context;
 use ir::Verified;
@@ -9,7 +10,6 @@ use runtime::Assembly;
 use serde::Serialize;
 use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
 use std::fmt::Write;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use worker::graph::Node;
@@ -56,7 +56,7 @@ struct Shown {
 ///
 /// # Errors
 /// When no machine code can be made, or standard output takes nothing.
-pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> anyhow::Result<ExitCode> {
+pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> anyhow::Result<ExitStatus> {
     let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
     let mut all = vec![];
     for stretch in stretches {
@@ -65,7 +65,7 @@ pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> any
     let differs = all.iter().any(|shown| shown.verdict == Verdict::Differs);
     let out = if json { serde_json::to_string_pretty(&all)? + "\n" } else { listed(chain, &all) };
     text::print(&out).context("standard output")?;
-    Ok(if differs { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(ExitStatus::of(!differs))
 }
 
 fn prove(stretch: &Stretch, nodes: &[Node], cuts: &[Cut], limits: &Limits) -> anyhow::Result<Shown> {

@@ -1,5 +1,6 @@
 //! Words for people: numbers with separators, and printing that survives a closed pipe.
 
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// Prints to standard output; a reader that went away is not an error.
@@ -12,6 +13,14 @@ pub fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }
+}
+
+/// Prints a value as JSON, in several lines.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
 /// A count with thin separators: `1,234,567`.

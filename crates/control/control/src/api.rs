@@ -1,57 +1,67 @@
-//! The types of the interface.
+//! The types of the interface, as they stand on the wire.
+//!
+//! They are not those of the command line, and not those of the host: whoever asks converts. Each answer is an
+//! [`Answer`] or a [`Failure`] and carries the number of the format. A field or a word that is not known is refused, in
+//! requests and in answers; what changes that gets another [`FORMAT`].
 
-use clap::Args;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 
-/// What is to run, and how.
-#[derive(Clone, Debug, Args, Serialize, Deserialize)]
-pub struct Order {
-    /// Chain file (TOML) or Click configuration
-    pub chain: PathBuf,
+/// The format of requests and answers. A client reads no answer that has another one.
+pub const FORMAT: u32 = 1;
 
-    /// Sets a variable of the configuration, as `define` does
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+/// What was asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer<T> {
+    /// [`FORMAT`] of the daemon.
+    pub format: u32,
+    /// The answer.
+    pub answer: T,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// [`FORMAT`] of the daemon.
+    pub format: u32,
+    /// A sentence, or the mistakes of a chain as text.
+    pub error: String,
+}
+
+/// What is to run, and how.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// Chain file (TOML) or Click configuration, as the daemon finds it.
+    pub chain: PathBuf,
+    /// Variables of the configuration, as `NAME=VALUE`.
     #[serde(default)]
     pub defines: Vec<String>,
-
-    /// Number of workers (packet threads), each with a queue of every device
-    #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Number of workers (packet threads), 1 to 1,024; as the chain file says by default.
     #[serde(default)]
     pub workers: Option<u16>,
-
-    /// Cores to pin the workers to, such as `1,2`
-    #[arg(long, value_delimiter = ',')]
+    /// Cores that workers are pinned to; those of the chain file by default.
     #[serde(default)]
     pub cores: Vec<usize>,
-
-    /// Packets that are worked on at a time, 1 to 256
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Packets that are worked on at a time, 1 to 256.
     #[serde(default)]
     pub burst: Option<u16>,
-
-    /// Packet threads never sleep: a packet that comes after a pause waits less, and each takes a core for itself
-    #[arg(long)]
+    /// Packet threads never sleep.
     #[serde(default)]
     pub poll: bool,
-
-    /// How transparent elements run
-    #[arg(long, value_enum, default_value_t)]
+    /// How transparent elements run.
     #[serde(default)]
     pub engine: Engine,
-
-    /// How NFs of this process run, whatever the chain file says
-    #[arg(long = "as", value_name = "FORM", value_enum)]
+    /// How NFs of the daemon's process run, whatever the chain file says.
     #[serde(default)]
     pub form: Option<Form>,
-
-    /// Whether fused stretches remember what becomes of a flow's packets
-    #[arg(long, value_enum, default_value_t)]
+    /// When fused stretches have a flow cache.
     #[serde(default)]
     pub cache: Cache,
-
-    /// Packet slots
-    #[arg(long, default_value_t = DEFAULT_SLOTS, value_parser = clap::value_parser!(u32).range(512..=4_194_304))]
+    /// Packet slots.
     #[serde(default = "default_slots")]
     pub slots: u32,
 }
@@ -63,54 +73,61 @@ fn default_slots() -> u32 {
     DEFAULT_SLOTS
 }
 
+impl Order {
+    /// To run a chain as its file says.
+    pub fn new(chain: impl Into<PathBuf>) -> Order {
+        Order {
+            chain: chain.into(),
+            defines: vec![],
+            workers: None,
+            cores: vec![],
+            burst: None,
+            poll: false,
+            engine: Engine::default(),
+            form: None,
+            cache: Cache::default(),
+            slots: DEFAULT_SLOTS,
+        }
+    }
+}
+
 /// How NFs run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// Element by element
+    /// Element by element.
     Modular,
-    /// Every stretch of transparent elements as one native function
+    /// Every stretch of transparent elements as one native function.
     Fused,
 }
 
 /// When fused stretches have a flow cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
-    /// Where it saves more than it costs
+    /// Where it saves more than it costs.
     #[default]
     Auto,
-    /// Never
+    /// Never.
     Off,
-    /// For every flow at once: for comparing
+    /// For every flow at once: for comparing.
     Eager,
 }
 
 /// How transparent elements run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// As machine code
+    /// As machine code.
     #[default]
     Native,
-    /// By the reference evaluator: slow, for comparing
+    /// By the reference evaluator: slow, for comparing.
     Evaluator,
-}
-
-/// Accepts `NAME=VALUE`.
-///
-/// # Errors
-///
-/// When it is not that.
-pub fn definition(text: &str) -> Result<String, String> {
-    match text.split_once('=') {
-        Some((name, _)) if !name.trim_start_matches('$').is_empty() => Ok(text.to_string()),
-        _ => Err("expected NAME=VALUE".into()),
-    }
 }
 
 /// The daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Status {
     /// Version of the program.
     pub version: String,
@@ -126,6 +143,7 @@ pub struct Status {
 
 /// A chain.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChainStatus {
     /// Its file.
     pub path: PathBuf,
@@ -140,13 +158,10 @@ pub struct ChainStatus {
     /// Its NFs.
     pub nfs: Vec<String>,
     /// Its virtual devices, and what each is.
-    #[serde(default)]
     pub devices: Vec<String>,
     /// Stretches of elements that can run as one function, over all workers.
-    #[serde(default)]
     pub stretches: usize,
     /// How many of them do now.
-    #[serde(default)]
     pub fused: usize,
     /// Mistakes that do not keep it from running, as text.
     pub warnings: String,
@@ -154,13 +169,44 @@ pub struct ChainStatus {
     pub hints: Vec<String>,
 }
 
+/// What an NF's process does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InstanceState {
+    /// There is none, and none is wanted.
+    #[default]
+    Stopped,
+    /// There is none; one is started in a while, or attaches.
+    Down,
+    /// It is not ready.
+    Starting,
+    /// It gets packets.
+    Up,
+    /// It was asked to end.
+    Ending,
+}
+
+impl fmt::Display for InstanceState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As on the wire.
+        out.pad(match self {
+            InstanceState::Stopped => "stopped",
+            InstanceState::Down => "down",
+            InstanceState::Starting => "starting",
+            InstanceState::Up => "up",
+            InstanceState::Ending => "ending",
+        })
+    }
+}
+
 /// An NF's process for one worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Instance {
     /// The worker that lends to it.
     pub worker: usize,
-    /// `up`, `down`, `starting`, `ending` or `stopped`.
-    pub state: String,
+    /// Whether it gets packets.
+    pub state: InstanceState,
     /// Its process; `None` when there is none.
     pub pid: Option<u64>,
     /// How often it was started in the place of a process that ended.
@@ -171,6 +217,7 @@ pub struct Instance {
 
 /// An NF that does not run as elements of the daemon's process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NfStatus {
     /// Its name in the chain.
     pub name: String,
@@ -191,7 +238,6 @@ pub struct NfStatus {
     /// The NF's own counters, of the processes that it has now.
     pub counters: Vec<(String, u64)>,
     /// What is enforced upon its process, and what is not.
-    #[serde(default)]
     pub isolation: Vec<String>,
 }
 
@@ -208,6 +254,7 @@ impl NfStatus {
 
 /// Lines that an NF wrote.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Log {
     /// The lines, oldest first.
     pub lines: Vec<String>,
@@ -231,6 +278,7 @@ pub enum Act {
 
 /// One element's books.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Element {
     /// Its name.
     pub name: String,
@@ -256,6 +304,7 @@ pub struct Element {
 
 /// The accounts of a chain: in + made = out + dropped + merged + held.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stats {
     /// Seconds since the chain was started.
     pub up_s: f64,
@@ -277,7 +326,6 @@ pub struct Stats {
     /// Whether workers still move packets.
     pub running: bool,
     /// What the flow caches of fused stretches do.
-    #[serde(default)]
     pub flow_cache: FlowCache,
     /// Every element.
     pub elements: Vec<Element>,
@@ -289,6 +337,7 @@ pub struct Stats {
 
 /// What the flow caches of fused stretches do, over all workers. Shortcuts are kinds of ways; flows have entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FlowCache {
     /// Packets that an entry decided.
     pub hits: u64,
@@ -299,7 +348,6 @@ pub struct FlowCache {
     /// Kinds of ways that packets take at once.
     pub shortcuts: u64,
     /// Entries that ended because a record of theirs went early.
-    #[serde(default)]
     pub ended: u64,
     /// How often all entries ended because a table had changed.
     pub cleared: u64,
@@ -307,14 +355,50 @@ pub struct FlowCache {
 
 /// A value of a handler.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Value {
     /// The value.
     pub value: String,
 }
 
-/// Why something was not done.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Failure {
-    /// A sentence, or the mistakes of a chain as text.
-    pub error: String,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_str, to_string};
+
+    #[test]
+    fn an_order_needs_a_chain_only_and_knows_all_its_words() {
+        let order: Order = from_str(r#"{"chain": "a.toml"}"#).expect("an order");
+        assert_eq!(order, Order::new("a.toml"));
+        let whole = Order { form: Some(Form::Fused), cache: Cache::Eager, burst: Some(8), ..order };
+        assert_eq!(from_str::<Order>(&to_string(&whole).expect("JSON")).expect("an order"), whole);
+        for wrong in [
+            "{}",
+            r#"{"chain": "a", "brust": 8}"#,
+            r#"{"chain": "a", "form": "Fused"}"#,
+            r#"{"chain": "a", "burst": -1}"#,
+        ] {
+            assert!(from_str::<Order>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn states_are_words() {
+        for state in ["stopped", "down", "starting", "up", "ending"] {
+            let read: InstanceState = from_str(&format!("{state:?}")).expect("a state");
+            assert_eq!(read.to_string(), state);
+        }
+        assert!(from_str::<InstanceState>("\"Up\"").is_err());
+    }
+
+    #[test]
+    fn an_answer_has_a_format_and_nothing_unknown() {
+        let answer = Answer { format: FORMAT, answer: Log::default() };
+        let text = to_string(&answer).expect("JSON");
+        assert_eq!(text, r#"{"format":1,"answer":{"lines":[],"next":0,"missed":0}}"#);
+        assert!(from_str::<Answer<Log>>(&text).is_ok());
+        assert!(from_str::<Answer<Log>>(&text.replace("missed", "mist")).is_err());
+        assert!(from_str::<Answer<Log>>(&text.replace("\"format\":1,", "")).is_err());
+        assert!(from_str::<Answer<Log>>(&text.replace(":0}}", ":0,\"more\":1}}")).is_err());
+    }
 }

@@ -1,6 +1,8 @@
 //! Asks a daemon.
 
-use crate::api::{Act, ChainStatus, Failure, Form, Log, NfStatus, Order, Stats, Status, Value};
+use crate::api::{
+    Act, Answer, ChainStatus, FORMAT, Failure, Form, Log, NfStatus, Order, Stats, Status, Value,
+};
 use crate::place::Place;
 use crate::platform::Refusal;
 use http_body_util::{BodyExt, Full};
@@ -8,8 +10,8 @@ use hyper::body::Bytes;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Why there is no answer.
@@ -31,6 +33,12 @@ pub enum ClientError {
     /// The daemon does not do it.
     #[error("{}", .0.text())]
     Refused(Refusal),
+    /// The daemon's program is another version.
+    #[error(
+        "the daemon answers in format {0} and this program reads format {FORMAT}: use the `millrace` that the daemon runs, \
+         or start the daemon again"
+    )]
+    OtherFormat(u32),
     /// The answer is none.
     #[error("the daemon's answer cannot be read: {0}; is it of another version?")]
     BadAnswer(String),
@@ -194,15 +202,30 @@ impl Client {
         if status.is_success() {
             return Ok(bytes);
         }
-        let text = match serde_json::from_slice::<Failure>(&bytes) {
-            Ok(failure) => failure.error,
-            Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
-        };
-        Err(ClientError::Refused(Refusal::from_status(status.as_u16(), text)))
+        check_format(&bytes)?;
+        let Failure { error, .. } = parse(&bytes)?;
+        Err(ClientError::Refused(Refusal::from_status(status.as_u16(), error)))
     }
 }
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
+    check_format(bytes)?;
+    parse::<Answer<T>>(bytes).map(|answer| answer.answer)
+}
+
+/// That it is this program's, before anything else is read: in another one all may have other names.
+fn check_format(bytes: &[u8]) -> Result<(), ClientError> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+    }
+    match parse::<Head>(bytes)?.format {
+        FORMAT => Ok(()),
+        other => Err(ClientError::OtherFormat(other)),
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
     serde_json::from_slice(bytes).map_err(|error| ClientError::BadAnswer(error.to_string()))
 }
 
@@ -214,7 +237,24 @@ fn escaped(name: &str) -> PercentEncode<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::escaped;
+    use super::{ClientError, escaped, read};
+
+    #[test]
+    fn an_answer_in_another_format_is_told_whatever_else_it_has() {
+        let read = |text: &str| read::<u64>(text.as_bytes());
+        assert_eq!(read(r#"{"format": 1, "answer": 7}"#).ok(), Some(7));
+        let other = read(r#"{"format": 2, "result": [7], "of": "later"}"#).expect_err("another");
+        assert!(matches!(other, ClientError::OtherFormat(2)), "{other}");
+        assert!(other.to_string().contains("format 2") && other.to_string().contains("format 1"), "{other}");
+        for bad in [
+            "7",
+            r#"{"answer": 7}"#,
+            r#"{"format": 1, "answer": "x"}"#,
+            r#"{"format": 1, "answer": 7, "a": 1}"#,
+        ] {
+            assert!(matches!(read(bad), Err(ClientError::BadAnswer(_))), "{bad}");
+        }
+    }
 
     #[test]
     fn names_are_one_segment_of_a_path() {

@@ -1,6 +1,6 @@
 //! The interface of a daemon: what can be asked of it and said to it, by HTTP over a UNIX socket.
 //!
-//! - [`api`]: the types, which are also what `millrace ... --json` prints
+//! - [`api`]: the types on the wire, whose answers are also what `millrace ... --json` prints
 //! - [`platform`]: what a daemon implements
 //! - [`server`]: serves a platform; checks who is at the other end of the socket
 //! - [`client`]: asks a daemon

@@ -1,6 +1,6 @@
 //! The accounts in the text form of Prometheus (OpenMetrics).
 
-use crate::api::{Stats, Status};
+use crate::api::{InstanceState, Stats, Status};
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -100,7 +100,7 @@ fn nfs(registry: &mut Registry, stats: &Stats) {
     for status in &stats.nfs {
         for instance in &status.instances {
             let nf = Nf { nf: status.name.clone(), worker: instance.worker as u64 };
-            up.get_or_create(&nf).set(i64::from(instance.state == "up"));
+            up.get_or_create(&nf).set(i64::from(instance.state == InstanceState::Up));
             restarts.get_or_create(&nf).inc_by(instance.restarts);
         }
         let named = |name: &String| Named { nf: status.name.clone(), name: name.clone() };
@@ -127,7 +127,7 @@ mod tests {
     fn figures_read_as_prometheus_reads_them() {
         let nf = api::NfStatus {
             name: "f".into(),
-            instances: vec![api::Instance { state: "up".into(), ..Default::default() }],
+            instances: vec![api::Instance { state: InstanceState::Up, ..Default::default() }],
             reasons: vec![("denied".into(), 3)],
             counters: vec![("flows".into(), 4)],
             ..Default::default()
@@ -166,7 +166,7 @@ mod tests {
         let forged = "f\"} 1\nmillrace_nf_up{nf=\"innocent\",worker=\"0\"} 0\n# \\";
         let nf = api::NfStatus {
             name: forged.into(),
-            instances: vec![api::Instance { state: "up".into(), ..Default::default() }],
+            instances: vec![api::Instance { state: InstanceState::Up, ..Default::default() }],
             counters: vec![(forged.into(), 4)],
             ..Default::default()
         };

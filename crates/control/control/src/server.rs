@@ -13,13 +13,16 @@
 //! | `GET /v1/handlers/NAME`, `PUT ...` | reads or writes a handler |
 //! | `GET /metrics` | the accounts for Prometheus |
 //!
+//! Each answer is an [`Answer`] or a [`Failure`], but for that to Prometheus: both have the number of the format.
+//!
 //! Whoever is at the other end must be the daemon's own user, or root: the system says who it is.
 
-use crate::api::{Act, Failure, Form, Order, Value};
+use crate::api::{Act, Answer, FORMAT, Failure, Form, Order, Value};
 use crate::metrics;
 use crate::platform::{Platform, Refusal};
+use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
@@ -30,6 +33,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
 type Shared = Arc<dyn Platform>;
+type Body<T> = Result<Json<T>, JsonRejection>;
 
 /// Serves until `end` says so.
 ///
@@ -52,6 +56,8 @@ pub async fn serve(
         .route("/v1/chain/form", put(form))
         .route("/v1/handlers/{handler}", get(read).put(write))
         .route("/metrics", get(prometheus))
+        .fallback(no_such_request)
+        .method_not_allowed_fallback(no_such_request)
         .with_state(platform);
     let ended = async move {
         // Whoever would say so is gone: that is an end, too.
@@ -99,12 +105,23 @@ async fn ask<T: Serialize + Send + 'static>(
     let answer = tokio::task::spawn_blocking(ask).await;
     let answer = answer.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())));
     match answer {
-        Ok(answer) => Json(answer).into_response(),
-        Err(refusal) => {
-            let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            (status, Json(Failure { error: refusal.text().into() })).into_response()
-        }
+        Ok(answer) => Json(Answer { format: FORMAT, answer }).into_response(),
+        Err(refusal) => refused(&refusal),
     }
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, Json(Failure { format: FORMAT, error: refusal.text().into() })).into_response()
+}
+
+async fn no_such_request(method: Method, uri: Uri) -> Response {
+    refused(&Refusal::Unknown(format!("there is no request {method} {}", uri.path())))
+}
+
+/// What a request says, as far as it can be read.
+fn body<T>(read: Body<T>) -> Result<T, Refusal> {
+    read.map(|Json(body)| body).map_err(|why| Refusal::Mistakes(why.body_text()))
 }
 
 async fn status(State(platform): State<Shared>) -> Response {
@@ -119,8 +136,13 @@ async fn nfs(State(platform): State<Shared>) -> Response {
     ask(platform, |platform| platform.nfs()).await
 }
 
-async fn log(State(platform): State<Shared>, Path((nf, from)): Path<(String, u64)>) -> Response {
-    ask(platform, move |platform| platform.log(&nf, from)).await
+async fn log(State(platform): State<Shared>, Path((nf, from)): Path<(String, String)>) -> Response {
+    ask(platform, move |platform| {
+        let number =
+            from.parse().map_err(|_| Refusal::Mistakes(format!("`{from}` is no number of a line")))?;
+        platform.log(&nf, number)
+    })
+    .await
 }
 
 async fn act(State(platform): State<Shared>, Path((nf, act)): Path<(String, String)>) -> Response {
@@ -139,32 +161,28 @@ async fn act(State(platform): State<Shared>, Path((nf, act)): Path<(String, Stri
     .await
 }
 
-async fn load(State(platform): State<Shared>, Json(order): Json<Order>) -> Response {
-    ask(platform, |platform| platform.load(order, false)).await
+async fn load(State(platform): State<Shared>, order: Body<Order>) -> Response {
+    ask(platform, |platform| platform.load(body(order)?, false)).await
 }
 
-async fn swap(State(platform): State<Shared>, Json(order): Json<Order>) -> Response {
-    ask(platform, |platform| platform.load(order, true)).await
+async fn swap(State(platform): State<Shared>, order: Body<Order>) -> Response {
+    ask(platform, |platform| platform.load(body(order)?, true)).await
 }
 
 async fn unload(State(platform): State<Shared>) -> Response {
     ask(platform, |platform| platform.unload()).await
 }
 
-async fn form(State(platform): State<Shared>, Json(form): Json<Form>) -> Response {
-    ask(platform, move |platform| platform.form(form)).await
+async fn form(State(platform): State<Shared>, form: Body<Form>) -> Response {
+    ask(platform, move |platform| platform.form(body(form)?)).await
 }
 
 async fn read(State(platform): State<Shared>, Path(handler): Path<String>) -> Response {
     ask(platform, move |platform| platform.read(&handler).map(|value| Value { value })).await
 }
 
-async fn write(
-    State(platform): State<Shared>,
-    Path(handler): Path<String>,
-    Json(value): Json<Value>,
-) -> Response {
-    ask(platform, move |platform| platform.write(&handler, &value.value)).await
+async fn write(State(platform): State<Shared>, Path(handler): Path<String>, value: Body<Value>) -> Response {
+    ask(platform, move |platform| platform.write(&handler, &body(value)?.value)).await
 }
 
 async fn prometheus(State(platform): State<Shared>) -> Response {
@@ -177,5 +195,147 @@ async fn prometheus(State(platform): State<Shared>) -> Response {
     match answer.await.unwrap_or_else(|error| Err(error.to_string())) {
         Ok(text) => ([("content-type", metrics::CONTENT_TYPE)], text).into_response(),
         Err(why) => (StatusCode::INTERNAL_SERVER_ERROR, why).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{ChainStatus, InstanceState, Log, NfStatus, Stats, Status};
+    use crate::{Client, ClientError, Place};
+    use std::io::{Read, Write};
+
+    /// Says what it was asked.
+    struct Echo;
+
+    impl Platform for Echo {
+        fn status(&self) -> Status {
+            Status { version: "echo".into(), ..Status::default() }
+        }
+
+        fn stats(&self) -> Result<Stats, Refusal> {
+            Err(Refusal::Conflict("no chain is loaded".into()))
+        }
+
+        fn nfs(&self) -> Result<Vec<NfStatus>, Refusal> {
+            Ok(vec![])
+        }
+
+        fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, Refusal> {
+            let state = if act == Act::Stop { InstanceState::Stopped } else { InstanceState::Up };
+            let instances = vec![crate::api::Instance { state, ..Default::default() }];
+            Ok(vec![NfStatus { name: nf.into(), instances, ..NfStatus::default() }])
+        }
+
+        fn log(&self, _: &str, from: u64) -> Result<Log, Refusal> {
+            Ok(Log { next: from, ..Log::default() })
+        }
+
+        fn load(&self, order: Order, _: bool) -> Result<ChainStatus, Refusal> {
+            Ok(ChainStatus { path: order.chain, ..ChainStatus::default() })
+        }
+
+        fn unload(&self) -> Result<Stats, Refusal> {
+            panic!("it breaks")
+        }
+
+        fn form(&self, form: Form) -> Result<ChainStatus, Refusal> {
+            Ok(ChainStatus { fused: usize::from(form == Form::Fused), ..ChainStatus::default() })
+        }
+
+        fn read(&self, handler: &str) -> Result<String, Refusal> {
+            Ok(handler.into())
+        }
+
+        fn write(&self, _: &str, _: &str) -> Result<(), Refusal> {
+            Ok(())
+        }
+    }
+
+    /// With a daemon that answers at a place.
+    fn served(test: impl FnOnce(&Place)) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::new(Some(folder.path()));
+        let (end, ended) = watch::channel(false);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let serving = place.clone();
+        let server = runtime.spawn(async move { serve(&serving, Arc::new(Echo), ended).await });
+        while !place.control().exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        test(&place);
+        end.send(true).expect("it listens");
+        runtime.block_on(server).expect("it ends").expect("well");
+    }
+
+    /// The status and the body of an answer.
+    fn raw(place: &Place, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
+        let mut stream = std::os::unix::net::UnixStream::connect(place.control()).expect("it answers");
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        )
+        .expect("written");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+        (status, serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}")))
+    }
+
+    #[test]
+    fn a_client_gets_what_the_platform_says() {
+        served(|place| {
+            let client = Client::new(place).expect("a client");
+            assert_eq!(client.status().expect("a status").version, "echo");
+            let nfs = client.act("a b/c", Act::Restart).expect("it restarts");
+            assert_eq!((nfs[0].name.as_str(), nfs[0].instances[0].state), ("a b/c", InstanceState::Up));
+            assert_eq!(client.log("nf", 7).expect("a log").next, 7);
+            assert_eq!(
+                client.load(&Order::new("a.toml"), false).expect("it runs").path.to_str(),
+                Some("a.toml")
+            );
+            assert_eq!(client.form(Form::Fused).expect("it does").fused, 1);
+            assert_eq!(client.read("nf/c.count").expect("a value"), "nf/c.count");
+            client.write("nf/c.reset", "").expect("written");
+            let refused = client.stats().expect_err("no chain");
+            assert!(matches!(refused, ClientError::Refused(Refusal::Conflict(_))), "{refused}");
+            let broken = client.unload().expect_err("it breaks");
+            assert!(matches!(broken, ClientError::Refused(Refusal::Failed(_))), "{broken}");
+        });
+    }
+
+    #[test]
+    fn every_answer_has_a_format_and_what_is_not_known_is_refused() {
+        served(|place| {
+            let mut last = (0, serde_json::Value::Null);
+            let mut ask = |method: &str, path: &str, body: &str| {
+                last = raw(place, method, path, body);
+                assert_eq!(last.1["format"], FORMAT, "{method} {path}: {last:?}");
+                last.clone()
+            };
+            assert_eq!(ask("GET", "/v1/status", "").1["answer"]["version"], "echo");
+            let wrong = [
+                (404, "GET", "/v2/status", ""),
+                (404, "DELETE", "/v1/status", ""),
+                (404, "POST", "/v1/nfs/nf/pause", ""),
+                (422, "GET", "/v1/nfs/nf/log/first", ""),
+                (422, "POST", "/v1/chain", r#"{"chain": "a.toml", "brust": 8}"#),
+                (422, "POST", "/v1/chain", "chain"),
+                (422, "PUT", "/v1/chain/form", r#""Fused""#),
+                (422, "PUT", "/v1/handlers/a.b", r#"{"value": "1", "append": true}"#),
+            ];
+            for (status, method, path, body) in wrong {
+                let (got, answer) = ask(method, path, body);
+                assert_eq!(got, status, "{method} {path} {body}: {answer}");
+                assert!(answer["error"].as_str().is_some_and(|error| !error.is_empty()), "{answer}");
+            }
+            assert!(
+                ask("POST", "/v1/chain", r#"{"chain": "a", "brust": 8}"#).1.to_string().contains("`brust`")
+            );
+        });
     }
 }

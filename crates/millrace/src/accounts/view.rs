@@ -1,8 +1,8 @@
 //! What a chain and its NFs look like from outside.
 
-use control::api::{Element, FlowCache, Instance, Log, NfStatus, Stats};
-use nf_host::Seat;
+use control::api::{Element, FlowCache, Instance, InstanceState, Log, NfStatus, Stats};
 use nf_host::log::LogLines;
+use nf_host::{Seat, State};
 use runtime::Outcome;
 use runtime::running::Running;
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ fn nfs(report: &Report, seats: &[Arc<Seat>]) -> Vec<NfStatus> {
         }
         status.instances.push(Instance {
             worker: seat.worker,
-            state: seat.state().name().into(),
+            state: state(seat.state()),
             pid: Some(seat.pid()).filter(|pid| *pid != 0),
             restarts: seat.restarts(),
             failure: told.failure.clone(),
@@ -122,6 +122,16 @@ fn nfs(report: &Report, seats: &[Arc<Seat>]) -> Vec<NfStatus> {
         add(&mut status.counters, seat.counters());
     }
     found
+}
+
+fn state(state: State) -> InstanceState {
+    match state {
+        State::Stopped => InstanceState::Stopped,
+        State::Down => InstanceState::Down,
+        State::Starting => InstanceState::Starting,
+        State::Up => InstanceState::Up,
+        State::Ending => InstanceState::Ending,
+    }
 }
 
 /// Adds named numbers up.

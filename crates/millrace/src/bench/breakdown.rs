@@ -1,7 +1,7 @@
 //! `millrace bench breakdown`: where a chain's cycles go.
 
 use super::figures;
-use crate::text::print;
+use crate::exit::ExitStatus;
 use ::bench::experiment::breakdown::{Breakdown, BreakdownOptions, measure};
 use ::bench::figure::Figure;
 use ::bench::machine::Machine;
@@ -11,7 +11,6 @@ use clap::Args;
 use runtime::made::Change;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use traffic::SizeMix;
 
 /// Packet slots: those under way and in caches.
@@ -66,7 +65,7 @@ struct Found {
 ///
 /// # Errors
 /// When the chain has mistakes, or nothing can be measured.
-pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let run = RunOptions {
         burst: usize::from(args.burst),
@@ -80,18 +79,10 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitCode> {
     figures::warn();
     let breakdown = measure(&args.chain, &options)?;
     let sound = breakdown.sound;
-    match args.json {
-        true => {
-            let figure = breakdown.figure(&args.command());
-            let found = Found { machine, breakdown, figure };
-            print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
-        }
-        false => {
-            let processor = format!("{}\n", machine.processor);
-            print(&format!("{processor}{}", breakdown.text()))?;
-        }
-    }
-    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let found = Found { figure: breakdown.figure(&args.command()), machine, breakdown };
+    let text = || format!("{}\n{}", found.machine.processor, found.breakdown.text());
+    figures::print_found(args.json, &found, text)?;
+    Ok(ExitStatus::of(sound))
 }
 
 impl BreakdownArgs {

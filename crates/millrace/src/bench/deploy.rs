@@ -1,10 +1,10 @@
 //! `millrace bench deploy`: how long it takes until an NF works.
 
 use super::figures;
+use crate::exit::ExitStatus;
 use ::bench::experiment::deploy::{DeployOptions, deploy};
 use clap::Args;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Measures how long it takes from the order to start an NF until it says hello, and until its first packet comes out.
 ///
@@ -36,7 +36,7 @@ pub struct DeployArgs {
 ///
 /// # Errors
 /// When a chain has mistakes.
-pub fn run(args: &DeployArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &DeployArgs) -> anyhow::Result<ExitStatus> {
     figures::warn();
     let options = DeployOptions {
         repeats: if args.quick { 3 } else { usize::from(args.repeats) },

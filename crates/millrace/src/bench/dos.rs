@@ -1,9 +1,9 @@
 //! `millrace bench dos`: an attack is noticed and filtered.
 
 use super::figures;
+use crate::exit::ExitStatus;
 use ::bench::experiment::dos::{DosOptions, dos};
 use clap::Args;
-use std::process::ExitCode;
 
 /// Measures how long it takes until an attack is noticed, a filter brought in, and normal traffic alone gets through.
 ///
@@ -40,7 +40,7 @@ pub struct DosArgs {
 ///
 /// # Errors
 /// When figures cannot be printed.
-pub fn run(args: &DosArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &DosArgs) -> anyhow::Result<ExitStatus> {
     figures::warn();
     let long =
         DosOptions { attack_s: args.seconds, repeats: usize::from(args.repeats), ..DosOptions::full() };

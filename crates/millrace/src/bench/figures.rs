@@ -1,13 +1,14 @@
 //! What experiments have in common as commands: how their chains start processes, and how figures are printed.
 
-use crate::text::print;
+use crate::exit::ExitStatus;
+use crate::text::{print, print_json};
 use ::bench::experiment::Setting;
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
 use anyhow::Context;
+use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// How the chains of experiments run: the packet thread on the last core, and this program in processes.
 pub fn setting() -> Setting {
@@ -39,13 +40,45 @@ pub fn warn() {
 ///
 /// # Errors
 /// When they cannot be printed.
-pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitCode> {
-    print(&match figures {
-        [one] if json => format!("{}\n", serde_json::to_string_pretty(one)?),
-        _ if json => format!("{}\n", serde_json::to_string_pretty(figures)?),
-        _ => figures.iter().map(text).collect::<Vec<_>>().join("\n"),
-    })?;
-    Ok(ExitCode::SUCCESS)
+pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitStatus> {
+    let texts = || figures.iter().map(text).collect::<Vec<_>>().join("\n");
+    match figures {
+        [one] => print_found(json, one, texts)?,
+        several => print_found(json, &several, texts)?,
+    }
+    Ok(ExitStatus::Good)
+}
+
+/// Prints what was found, as JSON or as text.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn print_found(json: bool, found: &impl Serialize, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+    Ok(if json { print_json(found) } else { print(&text()) }?)
+}
+
+/// The first lines of what was found: of what, on which machine.
+pub fn head(what: &str, machine: &Machine) -> String {
+    let mut text = format!("{what}, on {}\n", machine.processor);
+    if machine.is_busy() {
+        text += &format!("WARNING: the machine was busy before: load {:.2}\n", machine.load);
+    }
+    text
+}
+
+/// The first of these names that is the front of none of `all`.
+pub fn unknown<'n>(names: &'n [String], all: &[&str]) -> Option<&'n String> {
+    names.iter().find(|name| !all.iter().any(|known| known.starts_with(name.as_str())))
+}
+
+/// Whether that is meant by one of these names, or by the front of its own. A whole name means no longer one: `l3-10` is
+/// not `l3-10-spread`.
+pub fn is_meant(known: &str, names: &[String], all: &[&str]) -> bool {
+    let meant = |name: &String| match all.contains(&name.as_str()) {
+        true => known == name,
+        false => known.starts_with(name.as_str()),
+    };
+    names.iter().any(meant)
 }
 
 /// A line that replaces the one before, where somebody looks.

@@ -1,7 +1,8 @@
 //! `millrace bench latency`: how long frames take through a chain.
 
 use super::chain::{ChainArgs, frames_a_second, positive};
-use crate::text::print;
+use super::figures;
+use crate::exit::ExitStatus;
 use ::bench::load::{Arrival, Offer, Seen};
 use ::bench::machine::Machine;
 use ::bench::search::{Goal, GoalResult, Limits, search};
@@ -10,7 +11,6 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
-use std::process::ExitCode;
 
 /// The load that counts as none, in frames a second: each frame finds the chain at rest.
 const IDLE: f64 = 100.0;
@@ -111,7 +111,7 @@ impl Quantiles {
 ///
 /// # Errors
 /// When the chain has mistakes, or nothing can be measured.
-pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let mut chain = args.chain.start(&machine)?;
     let passed = chain.passed();
@@ -153,19 +153,13 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitCode> {
     }
     let tally = trials.tally;
     let found = Found { machine, what: args.chain.what(), pdr, rows, tally, sound: chain.end()? };
-    match args.json {
-        true => print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?,
-        false => print(&found.text())?,
-    }
-    Ok(if found.sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    figures::print_found(args.json, &found, || found.text())?;
+    Ok(ExitStatus::of(found.sound))
 }
 
 impl Found {
     fn text(&self) -> String {
-        let mut text = format!("{}, on {}\n", self.what, self.machine.processor);
-        if self.machine.is_busy() {
-            text += &format!("WARNING: the machine was busy before: load {:.2}\n", self.machine.load);
-        }
+        let mut text = figures::head(&self.what, &self.machine);
         if let Some(pdr) = self.pdr {
             text += &format!(
                 "PDR: {:.3} Mpps of stamped frames are carried with half a percent of loss\n",

@@ -2,13 +2,13 @@
 
 use super::chain::positive;
 use super::figures::{self, Scratch};
+use crate::exit::ExitStatus;
 use ::bench::experiment::lab::{Form, Lab};
 use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
 use ::bench::figure::Figure;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// How thoroughly, and how figures are printed.
 #[derive(Debug, Args)]
@@ -135,13 +135,9 @@ impl How {
     fn carry_out(
         &self,
         experiment: impl FnOnce(&mut Lab) -> Result<Vec<Figure>, ::bench::BenchError>,
-    ) -> anyhow::Result<ExitCode> {
+    ) -> anyhow::Result<ExitStatus> {
         figures::warn();
-        let effort = match (self.full, self.miniature) {
-            (true, _) => Effort::FULL,
-            (_, true) => Effort::MINIATURE,
-            _ => Effort::QUICK,
-        };
+        let effort = Effort::of(self.full, self.miniature);
         let scratch = Scratch::new(None)?;
         let mut progress = figures::progress;
         let mut lab = Lab::new(effort, &scratch.folder, &mut progress);
@@ -160,7 +156,7 @@ impl How {
 ///
 /// # Errors
 /// When the file is no chain, or its NFs do not stand in one row.
-pub fn chain(args: &ChainArgs) -> anyhow::Result<ExitCode> {
+pub fn chain(args: &ChainArgs) -> anyhow::Result<ExitStatus> {
     let most = usize::from(args.most);
     args.how.carry_out(|lab| repeat::chain(lab, &args.chain, args.nf.as_deref(), most))
 }
@@ -169,7 +165,7 @@ pub fn chain(args: &ChainArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// When a chain has mistakes.
-pub fn colocation(args: &ColocationArgs) -> anyhow::Result<ExitCode> {
+pub fn colocation(args: &ColocationArgs) -> anyhow::Result<ExitStatus> {
     args.how.carry_out(|lab| {
         let most = args.most.map_or(lab.machine.cores.len(), usize::from);
         Ok(vec![colocation::colocated(lab, &args.chains, most, args.shape.form(), None)?])
@@ -180,7 +176,7 @@ pub fn colocation(args: &ColocationArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// When the chain has mistakes.
-pub fn scale(args: &ScaleArgs) -> anyhow::Result<ExitCode> {
+pub fn scale(args: &ScaleArgs) -> anyhow::Result<ExitStatus> {
     args.how.carry_out(|lab| scale::scale(lab, &args.chain))
 }
 
@@ -188,7 +184,7 @@ pub fn scale(args: &ScaleArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// When the chains cannot be laid out.
-pub fn acl(args: &AclArgs) -> anyhow::Result<ExitCode> {
+pub fn acl(args: &AclArgs) -> anyhow::Result<ExitStatus> {
     let counts: Vec<usize> = args.rules.iter().map(|count| *count as usize).collect();
     args.how.carry_out(|lab| acl::acl(lab, &counts))
 }
@@ -197,7 +193,7 @@ pub fn acl(args: &AclArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// When the chain has mistakes.
-pub fn loss(args: &LossArgs) -> anyhow::Result<ExitCode> {
+pub fn loss(args: &LossArgs) -> anyhow::Result<ExitStatus> {
     args.how.carry_out(|lab| loss::loss(lab, &args.chain))
 }
 
@@ -205,6 +201,6 @@ pub fn loss(args: &LossArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// When the chain has mistakes.
-pub fn back_to_back(args: &BackToBackArgs) -> anyhow::Result<ExitCode> {
+pub fn back_to_back(args: &BackToBackArgs) -> anyhow::Result<ExitStatus> {
     args.how.carry_out(|lab| loss::back_to_back(lab, &args.chain, args.line))
 }

@@ -1,6 +1,7 @@
 //! `millrace bench paper` and `millrace bench all`: experiments of papers, and one report of all.
 
 use super::figures::{self, Scratch};
+use crate::exit::ExitStatus;
 use crate::text::print;
 use ::bench::experiment::paper::{self, Paper};
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
@@ -13,7 +14,6 @@ use ::bench::wire::devices::Means;
 use anyhow::{Context, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Instant;
 
 /// Flows of the comparison with other systems, and its frames' size.
@@ -38,23 +38,15 @@ pub struct EffortArgs {
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 
-    /// Exit status 1 where a result is not as expected
+    /// ExitStatus status 1 where a result is not as expected
     #[arg(long)]
     strict: bool,
 }
 
 impl EffortArgs {
-    fn effort(&self) -> Effort {
-        match (self.full, self.miniature) {
-            (true, _) => Effort::FULL,
-            (_, true) => Effort::MINIATURE,
-            _ => Effort::QUICK,
-        }
-    }
-
-    fn verdict(&self, report: &Report) -> ExitCode {
+    fn verdict(&self, report: &Report) -> ExitStatus {
         let fails = self.strict && !report.figures.iter().all(Figure::holds);
-        if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+        ExitStatus::of(!fails)
     }
 }
 
@@ -100,11 +92,11 @@ pub struct AllArgs {
 ///
 /// # Errors
 /// When there is no such experiment, or nothing at all can be measured.
-pub fn run(args: &PaperArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
     if args.list {
         let line = |paper: &Paper| format!("{:<20} {} [{}]\n", paper.name, paper.about, paper.source);
         print(&paper::ALL.iter().map(line).collect::<String>())?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitStatus::Good);
     }
     let chosen = chosen(&args.names)?;
     let report = carry_out(&args.effort, &chosen, false)?;
@@ -119,7 +111,7 @@ pub fn run(args: &PaperArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// When nothing at all can be measured, or the report cannot be written.
-pub fn all(args: &AllArgs) -> anyhow::Result<ExitCode> {
+pub fn all(args: &AllArgs) -> anyhow::Result<ExitStatus> {
     // Not after half an hour.
     std::fs::create_dir_all(&args.to).with_context(|| format!("cannot create {}", args.to.display()))?;
     let all: Vec<&Paper> = paper::ALL.iter().collect();
@@ -148,17 +140,11 @@ fn finish(report: &Report, folder: &Path) -> anyhow::Result<()> {
 
 /// The experiments with these names, or whose names begin so.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Paper>> {
-    for name in names {
-        if !paper::ALL.iter().any(|paper| paper.name.starts_with(name.as_str())) {
-            let known: Vec<&str> = paper::ALL.iter().map(|paper| paper.name).collect();
-            bail!("there is no experiment `{name}`; there are {}", known.join(", "));
-        }
+    let all: Vec<&str> = paper::ALL.iter().map(|paper| paper.name).collect();
+    if let Some(name) = figures::unknown(names, &all) {
+        bail!("there is no experiment `{name}`; there are {}", all.join(", "));
     }
-    let meant = |paper: &&Paper, name: &String| match paper::find(name) {
-        Some(_) => paper.name == name,
-        None => paper.name.starts_with(name.as_str()),
-    };
-    Ok(paper::ALL.iter().filter(|paper| names.iter().any(|name| meant(paper, name))).collect())
+    Ok(paper::ALL.iter().filter(|paper| figures::is_meant(paper.name, names, &all)).collect())
 }
 
 fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::Result<Report> {
@@ -168,7 +154,7 @@ fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::
         eprintln!("WARNING: something else runs on this machine (load {:.2})", machine.load);
     }
     let scratch = Scratch::new(args.keep.as_deref())?;
-    let effort = args.effort();
+    let effort = Effort::of(args.full, args.miniature);
     let mut progress = figures::progress;
     let mut lab = Lab::new(effort.clone(), &scratch.folder, &mut progress);
     lab.program = Some(figures::relay()?);

@@ -1,6 +1,7 @@
 //! `millrace bench peers`: Millrace beside other systems, on the same ports.
 
 use super::figures;
+use crate::exit::ExitStatus;
 use crate::text::print;
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
 use ::bench::figure::Figure;
@@ -11,7 +12,6 @@ use anyhow::{Context, bail};
 use clap::Args;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Compares Millrace with other systems: the same frames, ports and cores, taking turns.
 ///
@@ -69,14 +69,14 @@ pub struct PeersArgs {
 ///
 /// # Errors
 /// When there is no such system, a file has mistakes, or frames cannot be made.
-pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &PeersArgs) -> anyhow::Result<ExitStatus> {
     let mut adapters = peer::built_in()?;
     for file in &args.files {
         let adapter = match peer::load(file) {
             Ok(adapter) => adapter,
             Err(mistakes) => {
                 eprintln!("{mistakes}");
-                return Ok(ExitCode::from(2));
+                return Ok(ExitStatus::Refused);
             }
         };
         // One of a user's takes the place of a built-in one of that name.
@@ -89,7 +89,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
             let missing = peer.adapter.missing().map_or(String::new(), |why| format!(" ({why})"));
             print(&format!("{:<26} {}{missing}\n", peer.name, peer.adapter.about))?;
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitStatus::Good);
     }
     let peers = chosen(all, &args.peers)?;
     let machine = Machine::look();
@@ -113,27 +113,18 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitCode> {
     for skipped in &rates.skipped {
         eprintln!("SKIP: {}: {}", skipped.what, skipped.why);
     }
-    match args.json {
-        true => print(&format!("{}\n", serde_json::to_string_pretty(&[&rates, &latencies])?))?,
-        false => print(&text(&[&rates, &latencies]))?,
-    }
-    Ok(if rates.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let both = [&rates, &latencies];
+    figures::print_found(args.json, &both, || text(&both))?;
+    Ok(ExitStatus::of(rates.holds()))
 }
 
 /// The systems with these names, or whose names begin so.
 fn chosen(all: Vec<Peer>, names: &[String]) -> anyhow::Result<Vec<Peer>> {
-    let is_exact = |name: &String| all.iter().any(|peer| peer.name == *name);
-    let meant = |peer: &Peer, name: &String| match is_exact(name) {
-        true => peer.name == *name,
-        false => peer.name.starts_with(name.as_str()),
-    };
-    for name in names {
-        if !all.iter().any(|peer| meant(peer, name)) {
-            let known: Vec<&str> = all.iter().map(|peer| peer.name.as_str()).collect();
-            bail!("there is no system `{name}`; there are {}; `--peer FILE` adds one", known.join(", "));
-        }
+    let known: Vec<&str> = all.iter().map(|peer| peer.name.as_str()).collect();
+    if let Some(name) = figures::unknown(names, &known) {
+        bail!("there is no system `{name}`; there are {}; `--peer FILE` adds one", known.join(", "));
     }
-    let keep = |peer: &&Peer| names.is_empty() || names.iter().any(|name| meant(peer, name));
+    let keep = |peer: &&Peer| names.is_empty() || figures::is_meant(&peer.name, names, &known);
     Ok(all.iter().filter(keep).cloned().collect())
 }
 

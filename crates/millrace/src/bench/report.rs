@@ -1,11 +1,11 @@
 //! `millrace bench report`: a saved report as pages and plots.
 
+use crate::exit::ExitStatus;
 use crate::text::print;
 use ::bench::figure::{markdown, markdown_with_plots, read, write};
 use anyhow::bail;
 use clap::Args;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Renders a saved report again: as a page, as plots and as tables.
 ///
@@ -33,7 +33,7 @@ pub struct ReportArgs {
 ///
 /// # Errors
 /// When there is no report, or a file cannot be written.
-pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     let report = read(&args.file)?;
     let folder = match (&args.to, args.markdown) {
         (Some(folder), _) => Some(folder.clone()),
@@ -53,7 +53,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
             None => markdown(&report),
         })?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// The folder of a report, unless another one is kept there: that would be overwritten.

@@ -1,10 +1,10 @@
 //! `millrace bench steering`: what several instances of an NF carry.
 
 use super::figures;
+use crate::exit::ExitStatus;
 use ::bench::experiment::steering::{SteeringOptions, steering};
 use clap::Args;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Measures the packets that each of several instances of an NF gets, and their sum.
 ///
@@ -44,7 +44,7 @@ pub struct SteeringArgs {
 ///
 /// # Errors
 /// When the chain has mistakes, or nothing comes through one instance.
-pub fn run(args: &SteeringArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &SteeringArgs) -> anyhow::Result<ExitStatus> {
     figures::warn();
     let (most, repeats, seconds) =
         if args.quick { (3, 1, 0.2) } else { (args.most, args.repeats, args.seconds) };

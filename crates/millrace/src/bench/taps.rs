@@ -1,9 +1,9 @@
 //! `millrace bench taps`: what NFs cost that share traffic.
 
 use super::figures;
+use crate::exit::ExitStatus;
 use ::bench::experiment::taps::{TapOptions, taps};
 use clap::Args;
-use std::process::ExitCode;
 
 /// Measures throughput over the number of NFs that share a virtual device, as copies, observers and taps.
 ///
@@ -39,7 +39,7 @@ pub struct TapArgs {
 ///
 /// # Errors
 /// When this program's file is not known.
-pub fn run(args: &TapArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &TapArgs) -> anyhow::Result<ExitStatus> {
     figures::warn();
     let (repeats, seconds) = if args.quick { (1, 0.2) } else { (args.repeats, args.seconds) };
     let options = TapOptions {

@@ -1,14 +1,13 @@
 //! `millrace bench throughput`: the rate that a chain carries.
 
-use super::chain::ChainArgs;
-use super::chain::positive;
-use crate::text::print;
+use super::chain::{ChainArgs, positive};
+use super::figures;
+use crate::exit::ExitStatus;
 use ::bench::machine::Machine;
 use ::bench::search::{Goal, GoalResult, Limits, search};
 use ::bench::trial::{Tally, Trials};
 use clap::Args;
 use serde::Serialize;
-use std::process::ExitCode;
 
 /// Seconds after which a search is given up.
 const PATIENCE_S: f64 = 3_600.0;
@@ -82,7 +81,7 @@ struct FoundGoal {
 ///
 /// # Errors
 /// When the chain has mistakes, or nothing can be measured.
-pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitStatus> {
     let width = args.width / 100.0;
     let goals: Vec<(&'static str, Goal)> = match args.rfc2544 {
         true => vec![("throughput", Goal { width, ..Goal::RFC2544 })],
@@ -112,19 +111,13 @@ pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitCode> {
         goals: goals.into_iter().zip(results).map(goal).collect(),
         sound: chain.end()?,
     };
-    match args.json {
-        true => print(&format!("{}\n", serde_json::to_string_pretty(&found)?))?,
-        false => print(&found.text())?,
-    }
-    Ok(if found.sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    figures::print_found(args.json, &found, || found.text())?;
+    Ok(ExitStatus::of(found.sound))
 }
 
 impl Found {
     fn text(&self) -> String {
-        let mut text = format!("{}, on {}\n\n", self.what, self.machine.processor);
-        if self.machine.is_busy() {
-            text += &format!("WARNING: the machine was busy before: load {:.2}\n", self.machine.load);
-        }
+        let mut text = figures::head(&self.what, &self.machine) + "\n";
         for FoundGoal { name, goal, conforms_to_rfc2544, result } in &self.goals {
             let mpps = |load: f64| format!("{:.3}", load / 1e6);
             text += &match *result {

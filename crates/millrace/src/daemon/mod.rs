@@ -6,13 +6,13 @@
 mod desk;
 mod door;
 
+use crate::exit::ExitStatus;
 use anyhow::Context;
 use clap::Args;
 use control::api::Order;
 use control::{Place, Platform, server};
 use desk::Desk;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,7 +38,7 @@ const TURN: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When the sockets cannot be made, or the chain to start with has mistakes.
-pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
     let place = Place::new(args.at.as_deref());
     let _claimed = place.claim()?;
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -60,10 +60,9 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
         runtime.spawn(async move { server::serve(&place, platform, ended).await })
     };
     if let Some(chain) = &args.chain {
-        let order: Order = serde_json::from_value(serde_json::json!({ "chain": chain }))?;
-        if let Err(refusal) = desk.load(order, false) {
+        if let Err(refusal) = desk.load(Order::new(chain), false) {
             eprintln!("{}", refusal.text().trim_end());
-            return Ok(ExitCode::from(2));
+            return Ok(ExitStatus::Refused);
         }
     }
     eprintln!("millrace: steer this daemon at {}", place.control().display());
@@ -76,5 +75,5 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitCode> {
         runtime.block_on(serving)?.with_context(|| format!("the socket {}", place.control().display()))?;
     }
     runtime.shutdown_timeout(TURN);
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }

@@ -4,6 +4,7 @@ mod packet;
 mod walk;
 
 use crate::check::{self, Loaded};
+use crate::exit::ExitStatus;
 use crate::text;
 use anyhow::{Context, bail};
 use chain::Chain;
@@ -12,7 +13,6 @@ use clap::Args;
 use packet::{Held, Which, which};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use walk::{Hop, Walk, Walker};
 use worker::graph::Node;
 
@@ -24,7 +24,7 @@ pub struct ExplainArgs {
     chain: PathBuf,
 
     /// Sets a variable of the configuration, as `define` does
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = control::api::definition)]
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = crate::order::definition)]
     defines: Vec<String>,
 
     /// The packet: a capture, and which packet of it, from 1
@@ -107,7 +107,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 ///
 /// # Errors
 /// When a file cannot be read, or the packet cannot enter.
-pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     let mut loaded = check::load(&args.chain, &args.defines)?;
     let mut forms = vec![];
     for form in [FusedElements::Nothing, FusedElements::All] {
@@ -117,9 +117,9 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         }
     }
     check::show(&loaded.map, &loaded.diags, false);
-    let Loaded { map, chain: Some(chain), .. } = loaded else { return Ok(ExitCode::from(2)) };
+    let Loaded { map, chain: Some(chain), .. } = loaded else { return Ok(ExitStatus::Refused) };
     let Ok([modular, fused]) = <[runtime::Assembly; 2]>::try_from(forms) else {
-        return Ok(ExitCode::from(2));
+        return Ok(ExitStatus::Refused);
     };
     let door = choose(&chain, &modular.graphs[0], args.port.as_deref())?;
     let mut held = packet::read(&args.packet)?;
@@ -151,7 +151,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         explained.text(&args.packet.file.display().to_string())
     };
     text::print(&out).context("standard output")?;
-    Ok(if agree { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(ExitStatus::of(agree))
 }
 
 impl Explained {

@@ -4,14 +4,15 @@ mod progress;
 mod show;
 
 use crate::check;
+use crate::exit::ExitStatus;
 use crate::launch;
+use crate::order::OrderArgs;
 use crate::times;
 use anyhow::Context;
 use clap::Args;
 use control::api::Order;
 use nf_host::NfOutput;
 use runtime::running::Running;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Args)]
 pub struct RunArgs {
     #[command(flatten)]
-    order: Order,
+    order: OrderArgs,
 
     /// Ends the run after this time: `1s`, `500ms`, `2min`; a number alone counts seconds
     #[arg(long = "for", value_name = "TIME", value_parser = times::time)]
@@ -50,16 +51,17 @@ pub struct RunArgs {
 ///
 /// # Errors
 /// When the chain cannot be read or the machine refuses something.
-pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
+    let order = Order::from(args.order.clone());
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let prepared = match launch::prepare(&args.order, NfOutput::Inherit, Arc::clone(&interrupted))? {
+    let prepared = match launch::prepare(&order, NfOutput::Inherit, Arc::clone(&interrupted))? {
         Ok(prepared) => prepared,
         Err(mistakes) => {
             check::show(&mistakes.map, &mistakes.diags, false);
-            return Ok(ExitCode::from(2));
+            return Ok(ExitStatus::Refused);
         }
     };
     if !prepared.warnings.is_empty() {
@@ -68,7 +70,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     // What elements print goes where Click's goes; standard output is for the accounts.
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
     let mut running = launched.running.take().context("it was started")?;
-    tracing::info!("chain {} runs", args.order.chain.display());
+    tracing::info!("chain {} runs", order.chain.display());
     running.read_last(&args.handlers);
     let deadline = args.time.map(|time| Instant::now() + time);
     let progress = progress::Progress::new(!args.quiet && !args.json);
@@ -86,7 +88,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
     progress.finish();
     let mut outcome = running.wait();
-    tracing::info!("chain {} has ended", args.order.chain.display());
+    tracing::info!("chain {} has ended", order.chain.display());
     if handlers.is_empty() {
         handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }
@@ -101,10 +103,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     if let Err(error) = shown {
         eprintln!("millrace: the accounts cannot be written: {error}");
-        return Ok(ExitCode::FAILURE);
+        return Ok(ExitStatus::Failed);
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
-    Ok(if sound && outcome.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(ExitStatus::of(sound && outcome.findings.is_empty()))
 }
 
 /// Signals that end a run with its accounts: Ctrl-C, `kill`, and a terminal that is closed, unless `nohup`

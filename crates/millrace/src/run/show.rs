@@ -2,7 +2,7 @@
 
 use crate::accounts::table::{align_right, table};
 use crate::accounts::{self, view};
-use crate::text::{count, print};
+use crate::text::{count, print, print_json};
 use runtime::Outcome;
 use serde_json::json;
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
         "hints": hints,
         "handlers": handlers,
     });
-    Ok(print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?)
+    Ok(print_json(&report)?)
 }
 
 /// The accounts as text.

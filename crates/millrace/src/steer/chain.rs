@@ -2,10 +2,11 @@
 
 use super::At;
 use super::stats;
-use crate::text::print;
+use crate::exit::ExitStatus;
+use crate::order::{Form, OrderArgs};
+use crate::text::{print, print_json};
 use clap::{Args, Subcommand};
-use control::api::{ChainStatus, Form, Order};
-use std::process::ExitCode;
+use control::api::{ChainStatus, Order};
 
 /// Loads, exchanges, shows and ends the daemon's chain.
 #[derive(Debug, Args)]
@@ -19,9 +20,9 @@ pub struct ChainArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs a chain
-    Load(Order),
+    Load(OrderArgs),
     /// Runs a chain in the place of the one that runs; one with mistakes changes nothing
-    Swap(Order),
+    Swap(OrderArgs),
     /// Shows the chain
     Show {
         /// As JSON
@@ -48,34 +49,29 @@ enum Command {
 ///
 /// # Errors
 /// When no daemon answers, or it refuses.
-pub fn run(args: ChainArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: ChainArgs) -> anyhow::Result<ExitStatus> {
     let client = args.at.client()?;
     match args.command {
-        Command::Load(order) => {
-            let status = client.load(&absolute(order)?, false)?;
-            show(&status)?;
-        }
-        Command::Swap(order) => {
-            let status = client.load(&absolute(order)?, true)?;
-            show(&status)?;
-        }
+        Command::Load(order) => show(&client.load(&absolute(order)?, false)?)?,
+        Command::Swap(order) => show(&client.load(&absolute(order)?, true)?)?,
         Command::Show { json } => match client.status()?.chain {
-            Some(status) if json => print(&format!("{}\n", serde_json::to_string_pretty(&status)?))?,
+            Some(status) if json => print_json(&status)?,
             Some(status) => show(&status)?,
             None => print("no chain is loaded\n")?,
         },
-        Command::Form { form } => show(&client.form(form)?)?,
+        Command::Form { form } => show(&client.form(form.into())?)?,
         Command::Unload => print(&stats::text(&client.unload()?, None, true))?,
         Command::Handler { handler, value: None } => {
             print(&format!("{}\n", client.read(&handler)?.trim_end()))?;
         }
         Command::Handler { handler, value: Some(value) } => client.write(&handler, &value)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// With a path that means the same to the daemon, which runs in another folder.
-fn absolute(order: Order) -> std::io::Result<Order> {
+fn absolute(order: OrderArgs) -> std::io::Result<Order> {
+    let order = Order::from(order);
     Ok(Order { chain: std::path::absolute(&order.chain)?, ..order })
 }
 

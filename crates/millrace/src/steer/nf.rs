@@ -2,12 +2,12 @@
 
 use super::At;
 use crate::accounts::table::{align_right, named, table};
-use crate::text::{count, print};
+use crate::exit::ExitStatus;
+use crate::text::{count, print, print_json};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use control::api::{Act, NfStatus};
 use std::os::unix::process::CommandExt;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// Shows, starts, stops and attaches NFs that run in processes of their own.
@@ -67,12 +67,10 @@ const PERIOD: Duration = Duration::from_millis(250);
 ///
 /// # Errors
 /// When no daemon answers, or it refuses.
-pub fn run(args: NfArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: NfArgs) -> anyhow::Result<ExitStatus> {
     let client = args.at.client()?;
     match args.command {
-        Command::List { json: true } => {
-            print(&format!("{}\n", serde_json::to_string_pretty(&client.nfs()?)?))?;
-        }
+        Command::List { json: true } => print_json(&client.nfs()?)?,
         Command::List { json: false } => print(&list(&client.nfs()?))?,
         Command::Start { nf } => print(&list(&client.act(&nf, Act::Start)?))?,
         Command::Stop { nf } => print(&list(&client.act(&nf, Act::Stop)?))?,
@@ -102,7 +100,7 @@ pub fn run(args: NfArgs) -> anyhow::Result<ExitCode> {
             return Err(error).with_context(|| format!("cannot run {name}"));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// The NFs as a table.
@@ -123,7 +121,7 @@ pub fn list(nfs: &[NfStatus]) -> String {
                     nf.name.clone()
                 },
                 nf.kind.clone(),
-                instance.state.clone(),
+                instance.state.to_string(),
                 instance.pid.map_or("-".into(), |pid| pid.to_string()),
                 count(instance.restarts),
             ];

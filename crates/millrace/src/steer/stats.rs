@@ -3,12 +3,12 @@
 use super::At;
 use super::nf;
 use crate::accounts;
-use crate::text::print;
+use crate::exit::ExitStatus;
+use crate::text::{print, print_json};
 use crate::times;
 use clap::Args;
 use control::api::Stats;
 use std::io::IsTerminal;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// Shows the accounts of the daemon's chain: what came in, went out, and was dropped where and why.
@@ -42,17 +42,17 @@ pub struct StatsArgs {
 ///
 /// # Errors
 /// When no daemon answers, or it has no chain.
-pub fn run(args: &StatsArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &StatsArgs) -> anyhow::Result<ExitStatus> {
     let client = args.at.client()?;
     if args.prometheus {
         print(&client.metrics()?)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitStatus::Good);
     }
     let mut last: Option<Stats> = None;
     loop {
         let stats = client.stats()?;
         if args.json {
-            print(&format!("{}\n", serde_json::to_string_pretty(&stats)?))?;
+            print_json(&stats)?;
             break;
         }
         let text = text(&stats, last.as_ref(), args.all);
@@ -65,7 +65,7 @@ pub fn run(args: &StatsArgs) -> anyhow::Result<ExitCode> {
         last = Some(stats);
         std::thread::sleep(args.interval.max(Duration::from_millis(100)));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// The accounts as text, with rates since the last ones.

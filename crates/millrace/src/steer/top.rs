@@ -4,10 +4,11 @@ use super::At;
 use super::stats;
 use crate::accounts;
 use crate::accounts::table::named;
+use crate::exit::ExitStatus;
 use crate::text::count;
 use crate::times;
 use clap::Args;
-use control::api::{NfStatus, Stats};
+use control::api::{InstanceState, NfStatus, Stats};
 use control::{Client, ClientError};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
@@ -15,7 +16,6 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row, Table};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Shows the daemon's chain live: rates, NFs, drops. `q` ends it, arrows scroll, `space` pauses.
@@ -43,7 +43,7 @@ struct Screen {
 ///
 /// # Errors
 /// When there is no terminal.
-pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &TopArgs) -> anyhow::Result<ExitStatus> {
     let interval = args.interval.clamp(Duration::from_millis(100), Duration::from_secs(3600));
     let client = args.at.client()?;
     // Nobody wants a screen that says this only.
@@ -75,7 +75,7 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitCode> {
         }
     })();
     ratatui::restore();
-    result.map(|()| ExitCode::SUCCESS)
+    result.map(|()| ExitStatus::Good)
 }
 
 impl Screen {
@@ -162,9 +162,9 @@ fn bold() -> Style {
 fn nf_table<'a>(stats: &'a Stats, last: Option<&Stats>) -> Table<'a> {
     let row = |nf: &'a NfStatus| {
         let before = last.and_then(|last| last.nfs.iter().find(|before| before.name == nf.name));
-        let up = nf.instances.iter().filter(|instance| instance.state == "up").count();
+        let up = nf.instances.iter().filter(|instance| instance.state == InstanceState::Up).count();
         let state = match nf.instances.as_slice() {
-            [only] => only.state.clone(),
+            [only] => only.state.to_string(),
             all => format!("{up} of {} up", all.len()),
         };
         let style = if up == nf.instances.len() { Style::new() } else { Style::new().fg(Color::Yellow) };

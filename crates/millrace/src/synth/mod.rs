@@ -7,6 +7,7 @@ mod openflow;
 pub mod stretch;
 mod svg;
 
+use crate::exit::ExitStatus;
 use crate::{check, prove, text};
 use anyhow::Context;
 use chain::FusedElements;
@@ -16,7 +17,6 @@ use codegen::{CodeBuilder, Listed};
 use runtime::Assembly;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 use stretch::{Sizes, StretchShown};
 use worker::graph::Node;
@@ -29,7 +29,7 @@ pub struct SynthArgs {
     chain: PathBuf,
 
     /// Sets a variable of the configuration, as `define` does
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = control::api::definition)]
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = crate::order::definition)]
     defines: Vec<String>,
 
     /// The same as JSON, with every traffic class
@@ -112,7 +112,7 @@ struct Synthesis {
 ///
 /// # Errors
 /// When the file cannot be read, or no machine code can be made.
-pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let mut loaded = check::load(&args.chain, &args.defines)?;
     let assembly = match &loaded.chain {
         Some(chain) => check::assemble_dry(chain, true, FusedElements::All, &mut loaded.diags)?,
@@ -120,7 +120,7 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
     };
     check::show(&loaded.map, &loaded.diags, false);
     let Some(mut assembly) = assembly.filter(|_| !loaded.diags.has_errors()) else {
-        return Ok(ExitCode::from(2));
+        return Ok(ExitStatus::Refused);
     };
     if args.prove {
         let limits = prove::limits(args.limit, args.max_classes.unwrap_or(MAX_PROVEN_CLASSES));
@@ -128,7 +128,7 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
     }
     if args.emit.is_some() {
         text::print(&emit(&assembly, args.emit)?).context("standard output")?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(ExitStatus::Good);
     }
     let sizes = sizes(&mut assembly);
     let (shown, name) = (
@@ -150,7 +150,7 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitCode> {
         (_, false) => shown.text(&name, args.classes),
     };
     text::print(&out).context("standard output")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitStatus::Good)
 }
 
 /// What the tables of the elements take.

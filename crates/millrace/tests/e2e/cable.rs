@@ -108,20 +108,28 @@ fn datagrams_come_back(host: &Host, to: SocketAddr) {
     }
 }
 
-#[test]
-fn kernels_that_finish_their_packets_talk_over_a_wire() {
-    if !inside("cable::kernels_that_finish_their_packets_talk_over_a_wire") {
-        return;
-    }
+/// A wire between two hosts whose kernels finish the checksums of what they send, or leave that to their devices:
+/// datagrams have come back over it.
+fn wired(offload: &str) -> (Host, Host, Folder, Started) {
     let (one, two) = hosts();
     for host in [&one, &two] {
-        host.shell("ethtool -K eth0 tx off");
+        host.shell(&format!("ethtool -K eth0 tx {offload}"));
     }
     let folder = Folder::new();
     folder.write("wire.click", WIRE);
     let at = echo(&two, "10.0.0.2:7");
     let run = started(&folder, &["wire.click"], &one, at);
+    // Partial checksums are finished: a kernel drops what has a wrong one.
     datagrams_come_back(&one, at);
+    (one, two, folder, run)
+}
+
+#[test]
+fn kernels_that_finish_their_packets_talk_over_a_wire() {
+    if !inside("cable::kernels_that_finish_their_packets_talk_over_a_wire") {
+        return;
+    }
+    let (one, two, _folder, run) = wired("off");
     let (at, _) = echo_tcp(&two, "10.0.0.2:7");
     let bulk: Vec<u8> = (0..1_000_000u32).map(|at| (at / 3) as u8).collect();
     exchange(&mut connect(&one, at, PATIENCE), &bulk).expect("a megabyte there and back");
@@ -136,16 +144,7 @@ fn what_a_kernel_leaves_to_its_device_is_finished_or_refused() {
     if !inside("cable::what_a_kernel_leaves_to_its_device_is_finished_or_refused") {
         return;
     }
-    let (one, two) = hosts();
-    for host in [&one, &two] {
-        host.shell("ethtool -K eth0 tx on");
-    }
-    let folder = Folder::new();
-    folder.write("wire.click", WIRE);
-    let at = echo(&two, "10.0.0.2:7");
-    let run = started(&folder, &["wire.click"], &one, at);
-    // Partial checksums are finished: a kernel drops what has a wrong one.
-    datagrams_come_back(&one, at);
+    let (one, two, _folder, run) = wired("on");
     let (at, _) = echo_tcp(&two, "10.0.0.2:7");
     let mut stream = connect(&one, at, Duration::from_millis(500));
     for len in [1, 100, 1_000] {
