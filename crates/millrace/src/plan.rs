@@ -8,9 +8,10 @@ use ::bench::load::{Batching, ChainOptions, ChainUnderTest, DISTURBED, UnderTest
 use ::bench::machine::{Machine, Topology};
 use ::bench::plan::measure::{Measured, RING, measure};
 use ::bench::plan::verify::{Verified, VerifyOptions, verify};
-use ::bench::plan::{Ask, Nanoseconds, Plan, Rate, make};
+use ::bench::plan::{Ask, Plan, make};
 use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
+use ::bench::units::{Nanoseconds, Rate};
 use anyhow::Context;
 use clap::Args;
 use runtime::made::Change;

@@ -3,7 +3,7 @@
 //! Every option that takes a time is read here. Options that took numbers before they took units still do, and each says
 //! in which unit.
 
-use ::bench::plan::Nanoseconds;
+use ::bench::units::Nanoseconds;
 use std::time::Duration;
 
 /// Longer times are mistakes, and sums of two that are not are in range everywhere.

@@ -6,7 +6,7 @@
 //! the form in which they say what they found. [`trial`] is how all of them measure: by turns, and again when something
 //! else disturbed it.
 //! [`machine`] is what it runs on, [`stats`] how measurements are summed up, [`shape`] in which form a chain runs.
-//! [`plan`] says what it takes to carry a load.
+//! [`plan`] says what it takes to carry a load; [`units`] are those of rates and times.
 //! [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
 //!
 //! What this crate does not do: drive devices. Ports do.
@@ -24,6 +24,7 @@ pub mod speed;
 pub mod start;
 pub mod stats;
 pub mod trial;
+pub mod units;
 pub mod wire;
 
 pub use error::BenchError;

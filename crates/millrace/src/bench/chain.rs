@@ -3,9 +3,9 @@
 use crate::times;
 use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
 use ::bench::machine::Machine;
-use ::bench::plan::Rate;
 use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
+use ::bench::units::Rate;
 use ::bench::wire::devices::Means;
 use ::bench::wire::{Between, Ways};
 use clap::Args;

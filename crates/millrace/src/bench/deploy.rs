@@ -37,7 +37,6 @@ pub struct DeployArgs {
 /// # Errors
 /// When a chain has mistakes.
 pub fn run(args: &DeployArgs) -> anyhow::Result<ExitStatus> {
-    figures::warn();
     let options = DeployOptions {
         repeats: if args.quick { 3 } else { usize::from(args.repeats) },
         program: Some(figures::relay()?),
@@ -45,7 +44,5 @@ pub fn run(args: &DeployArgs) -> anyhow::Result<ExitStatus> {
         chain: args.chain.clone(),
         setting: figures::setting(),
     };
-    let figure = deploy(&options, &mut figures::progress)?;
-    figures::progress("");
-    figures::show(&[figure], args.json)
+    figures::measured(args.json, |progress| Ok(vec![deploy(&options, progress)?]))
 }

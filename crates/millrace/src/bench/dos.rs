@@ -41,7 +41,6 @@ pub struct DosArgs {
 /// # Errors
 /// When figures cannot be printed.
 pub fn run(args: &DosArgs) -> anyhow::Result<ExitStatus> {
-    figures::warn();
     let long =
         DosOptions { attack_s: args.seconds, repeats: usize::from(args.repeats), ..DosOptions::full() };
     let options = DosOptions {
@@ -50,7 +49,5 @@ pub fn run(args: &DosArgs) -> anyhow::Result<ExitStatus> {
         setting: figures::setting(),
         ..if args.quick { DosOptions::quick() } else { long }
     };
-    let figures = dos(&options, &mut figures::progress)?;
-    figures::progress("");
-    figures::show(&figures, args.json)
+    figures::measured(args.json, |progress| dos(&options, progress))
 }

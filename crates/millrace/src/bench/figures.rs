@@ -2,6 +2,7 @@
 
 use crate::exit::ExitStatus;
 use crate::text::{print, print_json};
+use ::bench::BenchError;
 use ::bench::experiment::Setting;
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
@@ -47,6 +48,20 @@ pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitStatus> {
         several => print_found(json, &several, texts)?,
     }
     Ok(ExitStatus::Good)
+}
+
+/// Measures figures, with a line about what is done now, and prints them.
+///
+/// # Errors
+/// When they cannot be measured or printed.
+pub fn measured(
+    json: bool,
+    measure: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError>,
+) -> anyhow::Result<ExitStatus> {
+    warn();
+    let figures = measure(&mut progress)?;
+    progress("");
+    show(&figures, json)
 }
 
 /// Prints what was found, as JSON or as text.

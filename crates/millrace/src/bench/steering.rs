@@ -45,7 +45,6 @@ pub struct SteeringArgs {
 /// # Errors
 /// When the chain has mistakes, or nothing comes through one instance.
 pub fn run(args: &SteeringArgs) -> anyhow::Result<ExitStatus> {
-    figures::warn();
     let (most, repeats, seconds) =
         if args.quick { (3, 1, 0.2) } else { (args.most, args.repeats, args.seconds) };
     let options = SteeringOptions {
@@ -56,7 +55,5 @@ pub fn run(args: &SteeringArgs) -> anyhow::Result<ExitStatus> {
         chain: args.chain.clone().map(|chain| (chain, args.nf.clone())),
         setting: figures::setting(),
     };
-    let figures = steering(&options, &mut figures::progress)?;
-    figures::progress("");
-    figures::show(&figures, args.json)
+    figures::measured(args.json, |progress| steering(&options, progress))
 }

@@ -40,7 +40,6 @@ pub struct TapArgs {
 /// # Errors
 /// When this program's file is not known.
 pub fn run(args: &TapArgs) -> anyhow::Result<ExitStatus> {
-    figures::warn();
     let (repeats, seconds) = if args.quick { (1, 0.2) } else { (args.repeats, args.seconds) };
     let options = TapOptions {
         sizes: args.sizes.clone(),
@@ -50,7 +49,5 @@ pub fn run(args: &TapArgs) -> anyhow::Result<ExitStatus> {
         program: Some(figures::relay()?),
         setting: figures::setting(),
     };
-    let figures = taps(&options, &mut figures::progress)?;
-    figures::progress("");
-    figures::show(&figures, args.json)
+    figures::measured(args.json, |progress| taps(&options, progress))
 }

@@ -59,11 +59,11 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
         let (place, platform) = (place.clone(), Arc::clone(&desk) as Arc<dyn Platform>);
         runtime.spawn(async move { server::serve(&place, platform, ended).await })
     };
-    if let Some(chain) = &args.chain {
-        if let Err(refusal) = desk.load(Order::new(chain), false) {
-            eprintln!("{}", refusal.text().trim_end());
-            return Ok(ExitStatus::Refused);
-        }
+    if let Some(chain) = &args.chain
+        && let Err(refusal) = desk.load(Order::new(chain), false)
+    {
+        eprintln!("{}", refusal.text().trim_end());
+        return Ok(ExitStatus::Refused);
     }
     eprintln!("millrace: steer this daemon at {}", place.control().display());
     while !interrupted.load(Ordering::Relaxed) && !serving.is_finished() {

@@ -4,9 +4,9 @@
 
 use super::script::Script;
 use crate::BenchError;
-use crate::load::Batching;
 use crate::load::pace::Pace;
 use crate::load::ports::Paced;
+use crate::load::{Batching, DISTURBED};
 use crate::machine::Machine;
 use crate::machine::apart::{Apart, NEAR_IN};
 use crate::machine::core_time::Thread;
@@ -35,6 +35,8 @@ const LOOK: Duration = Duration::from_micros(50);
 const PATIENCE: Duration = Duration::from_secs(25);
 /// How long packets may take to come: an NF may have to start first.
 const PACKETS: Duration = PATIENCE;
+/// How long packets flow before they are counted.
+const WARM_UP: Duration = Duration::from_millis(200);
 /// Frames of made-up traffic that are kept, at most.
 const MOST_FRAMES: u64 = 1 << 18;
 
@@ -96,6 +98,18 @@ pub struct Window {
     pub wall_s: f64,
     /// The share of it in which the packet thread was ready and something else had its core.
     pub disturbed: f64,
+}
+
+/// A window, and what was read before and behind it.
+pub struct Watched<T> {
+    /// Before.
+    pub before: T,
+    /// Behind.
+    pub after: T,
+    /// In between.
+    pub window: Window,
+    /// Whether something else had the core for too long, or cores that share packets were far apart.
+    pub disturbed: bool,
 }
 
 impl LiveChain {
@@ -268,6 +282,29 @@ impl LiveChain {
             wall_s: wall.as_secs_f64(),
             disturbed: waited_after.saturating_sub(waited_before) as f64 / wall.as_nanos().max(1) as f64,
         })
+    }
+
+    /// Starts a chain, and once packets have flowed for a while counts them, with what `read` reads before and behind.
+    ///
+    /// # Errors
+    /// As [`LiveChain::start`] and [`LiveChain::window`], when an NF does not start, or when `read` fails.
+    pub fn watched<T>(
+        script: &Script,
+        setting: &Setting,
+        seconds: f64,
+        read: impl Fn(&LiveChain) -> Result<T, BenchError>,
+    ) -> Result<Watched<T>, BenchError> {
+        let chain = LiveChain::start(script, setting)?;
+        chain.await_nfs()?;
+        std::thread::sleep(WARM_UP);
+        let was_near = chain.await_near();
+        let before = read(&chain)?;
+        let window = chain.window(seconds)?;
+        let after = read(&chain)?;
+        let is_far = !was_near || chain.is_far();
+        chain.end();
+        let disturbed = is_far || window.disturbed > DISTURBED;
+        Ok(Watched { before, after, window, disturbed })
     }
 
     /// Ends it; whether every packet was accounted for.

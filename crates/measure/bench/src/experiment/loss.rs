@@ -11,6 +11,7 @@ use crate::search::Goal;
 use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
 use crate::trial::Trials;
+use crate::units::Rate;
 use runtime::made::Change;
 use std::path::Path;
 use traffic::SizeMix;
@@ -21,8 +22,6 @@ const SHARES: [f64; 9] = [0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
 const LONGEST_S: f64 = 2.0;
 /// How near the longest burst is found, as a share of it.
 const NEAR: f64 = 0.05;
-/// Bytes of preamble and gap.
-const LINE_BYTES: f64 = 20.0;
 
 const FORMS: [Form; 2] = [Form::Modular, Form::Cached];
 
@@ -108,7 +107,7 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
     let cases = cases.map(|(size, form)| {
         Case::new(format!("{}, {size} bytes", form.name()), move |lab| {
             let mut chain = trial::open(path, &run_options(lab, form, Some(size)), Batching::Adaptive)?;
-            let line = gbps * 1e9 / (8.0 * (f64::from(size) + LINE_BYTES));
+            let line = Rate::Bits(gbps * 1e9).frames(f64::from(size));
             let found = longest(chain.as_mut(), line);
             trial::ended(chain)?;
             let (frames, disturbed) = found?;
@@ -130,7 +129,7 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
     );
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
     let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
-    let all = sizes.map(|size| (size, LONGEST_S * gbps * 1e9 / (8.0 * (size + LINE_BYTES))));
+    let all = sizes.map(|size| (size, LONGEST_S * Rate::Bits(gbps * 1e9).frames(size)));
     figure.notes.push(format!(
         "What reaches {LONGEST_S} s is carried for as long as one likes: {}.",
         all.map(|(size, frames)| format!("{frames:.0} of {size} bytes")).collect::<Vec<_>>().join(", ")

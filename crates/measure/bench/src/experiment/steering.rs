@@ -4,15 +4,13 @@
 //! paper does by the packets that are queued, and `flow`. Packets arrive as fast as they are taken (closed loop). Each
 //! figure has one way of steering; the packets a second of each instance stand one upon the other to their sum.
 
-use super::live::{LiveChain, Setting};
+use super::live::{LiveChain, Setting, Watched};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
-use crate::load::DISTURBED;
 use crate::machine::Machine;
 use crate::start::failed;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// What the instances do in the experiment's own chain: L3 forwarding, as in the paper.
 const FORWARDER: &str = "FromDevice(0) -> CheckIPHeader(14) -> StaticIPLookup(198.18.0.0/16 192.0.2.1 0, \
@@ -20,8 +18,6 @@ const FORWARDER: &str = "FromDevice(0) -> CheckIPHeader(14) -> StaticIPLookup(19
                          -> ToDevice(1);";
 /// Flows of the experiment's own traffic: enough that their shares of the buckets differ little.
 const FLOWS: u32 = 10_000;
-/// How long packets flow before they are counted.
-const WARM_UP: Duration = Duration::from_millis(200);
 /// By how much of the mean an instance may get more or less where packets go to the emptiest.
 const EVEN: f64 = 0.25;
 /// The same where flows have instances by their hash.
@@ -228,19 +224,12 @@ fn several(
 }
 
 fn once(script: &Script, nf: &str, count: usize, options: &SteeringOptions) -> Result<Measured, BenchError> {
-    let chain = LiveChain::start(script, &options.setting)?;
-    chain.await_nfs()?;
-    std::thread::sleep(WARM_UP);
-    let given = || match count {
+    let given = |chain: &LiveChain| match count {
         1 => Ok(vec![]),
         _ => chain.read(&format!("{nf}/steer.packets")).and_then(|text| counts(&text)),
     };
-    let was_near = chain.await_near();
-    let before = given()?;
-    let window = chain.window(options.seconds)?;
-    let after = given()?;
-    let is_far = !was_near || chain.is_far();
-    chain.end();
+    let watched = LiveChain::watched(script, &options.setting, options.seconds, given)?;
+    let Watched { before, after, window, disturbed } = watched;
     let received = window.received as f64 / window.wall_s;
     let each = match count {
         1 => vec![received],
@@ -248,7 +237,7 @@ fn once(script: &Script, nf: &str, count: usize, options: &SteeringOptions) -> R
             after.iter().zip(&before).map(|(after, before)| (after - before) as f64 / window.wall_s).collect()
         }
     };
-    Ok(Measured { each, received, disturbed: is_far || window.disturbed > DISTURBED })
+    Ok(Measured { each, received, disturbed })
 }
 
 /// The counts of the handler `packets`: a line for each instance, its name and a number.

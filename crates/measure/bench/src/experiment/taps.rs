@@ -5,21 +5,17 @@
 //! that only look miss what they do not keep up with, so that there are two rates: what goes through, and what the NF sees
 //! that sees least.
 
-use super::live::{LiveChain, Setting, out_of};
+use super::live::{LiveChain, Setting, Watched, out_of};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
-use crate::load::DISTURBED;
 use crate::machine::Machine;
+use crate::start::failed;
+use crate::units::Rate;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The most NFs, as in the paper.
 const MOST: usize = 5;
-/// How long packets flow before they are counted.
-const WARM_UP: Duration = Duration::from_millis(200);
-/// What a frame takes on a 10 Gbit/s line beside its bytes: preamble, start and gap.
-const LINE_BYTES: f64 = 20.0;
 /// The frame size of the paper's second part, in bytes with the FCS; the text says that it fills the line.
 const SATURATING: u32 = 256;
 
@@ -114,12 +110,14 @@ fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> F
         for count in 1..=options.most.max(1) {
             progress(&format!("taps: {count} as {name}, {size} bytes"));
             let repeats = (0..options.repeats.max(1)).map(|_| once(shared, count, size, options));
-            match repeats.collect::<Result<Vec<Rates>, String>>() {
+            match repeats.collect::<Result<Vec<Rates>, _>>() {
                 Ok(rates) => {
                     seen.points.extend(point(count, &rates, |rates| rates.seen));
                     through.points.extend(point(count, &rates, |rates| rates.through));
                 }
-                Err(why) => skipped.push(Skipped { what: format!("{count} NFs as {name}"), why }),
+                Err(why) => {
+                    skipped.push(Skipped { what: format!("{count} NFs as {name}"), why: why.to_string() });
+                }
             }
         }
         series.push(seen);
@@ -128,7 +126,7 @@ fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> F
     }
     let expected = expected(&series, options.most);
     if size == SATURATING {
-        let line = 1e4 / (8.0 * (f64::from(size) + LINE_BYTES));
+        let line = Rate::Bits(10e9).frames(f64::from(size)) / 1e6;
         let points = (1..=options.most).map(|count| (count as f64, line));
         let place =
             "MVMP, section 4.1: it fills 10 GbE at 256 bytes (the rate follows from that); Xeon E5-2650 v2";
@@ -202,9 +200,9 @@ fn expected(series: &[Series], most: usize) -> Vec<Expectation> {
 }
 
 /// The chain: so many NFs open one device.
-fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Script, String> {
+fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Script, BenchError> {
     let (program, arguments) =
-        options.program.as_ref().ok_or("there is no program to start as an NF here")?;
+        options.program.as_ref().ok_or_else(|| failed("there is no program to start as an NF here"))?;
     let links: Vec<String> = (1..=count).map(|number| format!("shared -> [0]nf{number}")).collect();
     let mut text = format!(
         "links = {links:?}\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"{size}\" }} }}\n\
@@ -225,32 +223,25 @@ fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Resu
     Ok(Script::new(text))
 }
 
-fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Rates, String> {
-    let told = |error: BenchError| error.to_string();
-    let chain = LiveChain::start(&script(shared, count, size, options)?, &options.setting).map_err(told)?;
-    chain.await_nfs().map_err(told)?;
-    std::thread::sleep(WARM_UP);
+fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Rates, BenchError> {
     // What came back of each, and what of that went by unseen.
-    let seen = || -> Result<Vec<u64>, String> {
+    let seen = |chain: &LiveChain| -> Result<Vec<u64>, BenchError> {
         let of = |number: usize| {
             let element = format!("nf{number}/process");
-            let missed = chain.read(&format!("{element}.missed")).map_err(told)?;
-            let missed: u64 = missed.trim().parse().map_err(|_| format!("`{missed}` is no count"))?;
+            let missed = chain.read(&format!("{element}.missed"))?;
+            let missed: u64 = missed.trim().parse().map_err(|_| failed(format!("`{missed}` is no count")))?;
             Ok(out_of(&chain.report(), &element).saturating_sub(missed))
         };
         (1..=count).map(of).collect()
     };
-    let was_near = chain.await_near();
-    let before = seen()?;
-    let window = chain.window(options.seconds).map_err(told)?;
-    let after = seen()?;
-    let is_far = !was_near || chain.is_far();
-    chain.end();
+    let script = script(shared, count, size, options)?;
+    let watched = LiveChain::watched(&script, &options.setting, options.seconds, seen)?;
+    let Watched { before, after, window, disturbed } = watched;
     let least = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).min();
     Ok(Rates {
         through: window.received as f64 / window.wall_s,
         seen: least.unwrap_or(0) as f64 / window.wall_s,
-        disturbed: is_far || window.disturbed > DISTURBED,
+        disturbed,
     })
 }
 

@@ -12,14 +12,13 @@ pub mod cost;
 pub mod measure;
 mod place;
 mod text;
-pub mod units;
 pub mod verify;
 
 pub use cost::{BurstCost, Costs, NfCost, Whole};
 pub use place::Place;
-pub use units::{Nanoseconds, Rate};
 
 use crate::machine::Topology;
+use crate::units::{self, Nanoseconds, Rate};
 use serde::Serialize;
 
 /// How busy a core may be: the rest is for arrivals that are not even, and for what else the core has to do.

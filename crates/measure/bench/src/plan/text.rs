@@ -1,7 +1,7 @@
 //! A plan for people: each figure with where it is from.
 
-use super::units::{Nanoseconds, scaled, wire_bits};
 use super::{Frequency, MOST_BUSY, Plan};
+use crate::units::{Nanoseconds, scaled, wire_bits};
 use std::fmt::Write;
 
 /// Columns that the names of lines take.

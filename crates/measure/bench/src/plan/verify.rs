@@ -11,12 +11,12 @@
 use super::Plan;
 use super::measure::flood;
 use super::text::lines;
-use super::units::{Nanoseconds, scaled};
 use crate::BenchError;
 use crate::load::{Offer, UnderTest};
 use crate::search::{Goal, GoalResult, Limits, search};
 use crate::stats::Spread;
 use crate::trial::{Tally, Trials};
+use crate::units::{Nanoseconds, scaled};
 use serde::Serialize;
 
 /// How far what is carried may be from what was said, as a share of it.

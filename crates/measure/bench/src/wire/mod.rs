@@ -104,11 +104,6 @@ impl Wire {
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
-
-    /// Gives the ports back.
-    pub fn into_ends(self) -> Ends {
-        self.ends
-    }
 }
 
 impl UnderTest for Wire {

@@ -3,18 +3,16 @@
 use crate::BenchError;
 use crate::experiment::lab::{Case, Form, Lab, Nf, Swept, trial};
 use crate::figure::{Expectation, Figure, Series};
-
-/// What a frame takes on a line beside its own bytes: preamble and gap.
-const LINE_BYTES: f64 = 20.0;
+use crate::units::{Rate, wire_bits};
 
 /// Frames a second on a line, in millions.
 pub(super) fn line_mpps(gbps: f64, size: f64) -> f64 {
-    gbps * 1e3 / (8.0 * (size + LINE_BYTES))
+    Rate::Bits(gbps * 1e9).frames(size) / 1e6
 }
 
 /// Bits a second on a line, in billions, of so many million frames a second.
 pub(super) fn line_gbps(mpps: f64, size: f64) -> f64 {
-    mpps * 8.0 * (size + LINE_BYTES) / 1e3
+    wire_bits(mpps * 1e6, size) / 1e9
 }
 
 /// A row of NFs, how they run, and the name of its curve.
