@@ -199,22 +199,40 @@ impl Builder {
         if port < self.outputs() { self.emit(port) } else { self.drop(reason) }
     }
 
-    /// A new block that drops for that reason; the current block stays.
-    pub fn drop_block(&mut self, reason: &str) -> BlockId {
+    /// Ends with an emit out of the port of that number; where there is none, goes on at `els`.
+    pub fn emit_to(&mut self, port: impl Into<Expr>, els: BlockId) {
+        let port = self.eval(port);
+        self.end(Term::EmitTo(port, els));
+    }
+
+    /// Ends with the slow path of that name: the element's own code decides.
+    pub fn slow(&mut self, name: &str) {
+        let path = self.slow_path(name);
+        self.end(Term::Slow(path));
+    }
+
+    /// A new block, written by `write`; the current block stays.
+    pub fn aside(&mut self, write: impl FnOnce(&mut Builder)) -> BlockId {
         let (block, here) = (self.block(), self.current);
         self.at(block);
-        self.drop(reason);
+        write(self);
         self.at(here);
         block
     }
 
+    /// A new block that drops for that reason; the current block stays.
+    pub fn drop_block(&mut self, reason: &str) -> BlockId {
+        self.aside(|f| f.drop(reason))
+    }
+
     /// A new block with [`Builder::emit_or_drop`]; the current block stays.
     pub fn bad_block(&mut self, port: usize, reason: &str) -> BlockId {
-        let (block, here) = (self.block(), self.current);
-        self.at(block);
-        self.emit_or_drop(port, reason);
-        self.at(here);
-        block
+        self.aside(|f| f.emit_or_drop(port, reason))
+    }
+
+    /// A new block with [`Builder::slow`]; the current block stays.
+    pub fn slow_block(&mut self, name: &str) -> BlockId {
+        self.aside(|f| f.slow(name))
     }
 
     /// Goes on only where that many bytes from a base are there, else to `els`.
@@ -253,6 +271,18 @@ impl Builder {
         let (yes, no) = (self.block(), self.block());
         self.end(Term::Branch(condition, yes, no));
         (yes, no)
+    }
+
+    /// Ends by going to `yes` where the value is not 0, else to `no`.
+    pub fn branch_to(&mut self, condition: impl Into<Expr>, yes: BlockId, no: BlockId) {
+        let condition = self.eval(condition);
+        self.end(Term::Branch(condition, yes, no));
+    }
+
+    /// Ends by going to the block paired with the value, or to `default`.
+    pub fn switch(&mut self, value: impl Into<Expr>, cases: Vec<(u64, BlockId)>, default: BlockId) {
+        let value = self.eval(value);
+        self.end(Term::Switch(value, cases, default));
     }
 
     /// Looks a key up; goes on with the record where it is found, else to `miss`.
@@ -333,10 +363,26 @@ impl Builder {
         self.act(Inst::SetBase(base, offset));
     }
 
+    /// Forgets a header annotation.
+    pub fn clear_base(&mut self, base: Base) {
+        self.act(Inst::ClearBase(base));
+    }
+
     /// Takes bytes off the front.
     pub fn pull(&mut self, bytes: impl Into<Expr>) {
         let bytes = self.eval(bytes);
         self.act(Inst::Pull(bytes));
+    }
+
+    /// Puts bytes before the front, with undefined content; needs [`Builder::room`].
+    pub fn push(&mut self, bytes: usize) {
+        self.act(Inst::Push(bytes as u16));
+    }
+
+    /// Cuts the tail so that at most this many bytes remain; only of packets of one segment.
+    pub fn take(&mut self, bytes: impl Into<Expr>) {
+        let bytes = self.eval(bytes);
+        self.act(Inst::Take(bytes));
     }
 
     /// Replaces a field of 16 or 32 bits and mends a checksum field for it (RFC 1624).

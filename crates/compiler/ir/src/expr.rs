@@ -51,6 +51,11 @@ pub fn offset(base: Base) -> Expr {
     Inst::Offset(base).into()
 }
 
+/// Nanoseconds of the burst's clock.
+pub fn now_ns() -> Expr {
+    Inst::Now.into()
+}
+
 /// A little-endian number of `bytes` bytes at `at` of a record.
 pub fn record(record: Value, at: u16, bytes: u8) -> Expr {
     Expr(Node::Record(record, at, bytes))
@@ -111,6 +116,16 @@ macro_rules! operations {
             /// 1 where this is not greater, else 0.
             pub fn at_most(self, other: impl Into<Expr>) -> Expr {
                 binary(BinOp::Le, self, other)
+            }
+
+            /// 1 where this is not less, else 0. The other one is evaluated first.
+            pub fn at_least(self, other: impl Into<Expr>) -> Expr {
+                binary(BinOp::Le, other, self)
+            }
+
+            /// 1 where this is from `first` to `last`, else 0: one comparison, of the distance from `first`.
+            pub fn within(self, first: u64, last: u64) -> Expr {
+                (self - first).at_most(last - first)
             }
 
             /// The smaller one.
