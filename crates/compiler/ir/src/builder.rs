@@ -4,7 +4,7 @@
 //! where the path continues, so that straight code reads from top to bottom. Nothing is checked here:
 //! [`Builder::finish`] hands the program to the verifier.
 
-use crate::expr::{Expr, Node};
+use crate::expr::{Expr, Node, csum_update, load};
 use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use crate::verified::Verified;
 use crate::verify::VerifyError;
@@ -158,11 +158,22 @@ impl Builder {
                 self.value(Inst::Bin(op, left, right))
             }
             Node::Select(operands) => {
-                let (condition, yes, no) = *operands;
-                let (condition, yes, no) = (self.eval(condition), self.eval(yes), self.eval(no));
+                let (condition, yes, no) = self.eval3(*operands);
                 self.value(Inst::Select(condition, yes, no))
             }
+            Node::TransportSum(protocol) => {
+                let protocol = self.eval(*protocol);
+                self.value(Inst::TransportSum(protocol))
+            }
+            Node::CsumUpdate(operands, bits) => {
+                let (sum, old, new) = self.eval3(*operands);
+                self.value(Inst::CsumUpdate(sum, old, new, bits))
+            }
         }
+    }
+
+    fn eval3(&mut self, (first, second, third): (Expr, Expr, Expr)) -> (Value, Value, Value) {
+        (self.eval(first), self.eval(second), self.eval(third))
     }
 
     /// Appends an instruction that yields nothing.
@@ -385,12 +396,17 @@ impl Builder {
         self.act(Inst::Take(bytes));
     }
 
+    /// Writes a little-endian number of `bytes` bytes at `at` of a record.
+    pub fn store_record(&mut self, record: Value, at: u16, bytes: u8, value: impl Into<Expr>) {
+        let value = self.eval(value);
+        self.act(Inst::RecStore(record, at, bytes, value));
+    }
+
     /// Replaces a field of 16 or 32 bits and mends a checksum field for it (RFC 1624).
     pub fn replace(&mut self, field: Field, value: impl Into<Expr>, checksum: Field) {
         let value = self.eval(value);
-        let old = self.load(field);
-        let sum = self.load(checksum);
-        let sum = self.value(Inst::CsumUpdate(sum, old, value, field.width));
+        let old = self.eval(load(field));
+        let sum = self.eval(csum_update(load(checksum), old, value, field.width));
         self.store(field, value);
         self.store(checksum, sum);
     }

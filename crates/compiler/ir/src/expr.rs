@@ -24,6 +24,9 @@ pub(crate) enum Node {
     Record(Value, u16, u8),
     Bin(BinOp, Box<(Expr, Expr)>),
     Select(Box<(Expr, Expr, Expr)>),
+    TransportSum(Box<Expr>),
+    /// Checksum, old and new number, and the bits of the two.
+    CsumUpdate(Box<(Expr, Expr, Expr)>, u8),
 }
 
 /// A header field.
@@ -49,6 +52,26 @@ pub fn packet_len() -> Expr {
 /// Offset of a base from the packet's first byte, wrapping; `u64::MAX` when the base is not set.
 pub fn offset(base: Base) -> Expr {
     Inst::Offset(base).into()
+}
+
+/// Bytes from a base to the end of the packet's first segment; 0 when the base is not set.
+pub fn avail(base: Base) -> Expr {
+    Inst::Avail(base).into()
+}
+
+/// The IPv4 header's sum over its checksum as it stands: 0xffff for a right header, 0 for one that is cut off.
+pub fn ip_sum() -> Expr {
+    Inst::IpSum.into()
+}
+
+/// The transport segment's sum with its pseudo header, over its checksum as it stands: 0xffff for a right one.
+pub fn transport_sum(protocol: impl Into<Expr>) -> Expr {
+    Expr(Node::TransportSum(Box::new(protocol.into())))
+}
+
+/// A checksum after a number of `bits` bits, 16 or 32, that it covers has changed (RFC 1624, equation 3).
+pub fn csum_update(sum: impl Into<Expr>, old: impl Into<Expr>, new: impl Into<Expr>, bits: u8) -> Expr {
+    Expr(Node::CsumUpdate(Box::new((sum.into(), old.into(), new.into())), bits))
 }
 
 /// Nanoseconds of the burst's clock.
@@ -121,6 +144,11 @@ macro_rules! operations {
             /// 1 where this is not less, else 0. The other one is evaluated first.
             pub fn at_least(self, other: impl Into<Expr>) -> Expr {
                 binary(BinOp::Le, other, self)
+            }
+
+            /// 1 where this is greater, else 0. The other one is evaluated first.
+            pub fn greater_than(self, other: impl Into<Expr>) -> Expr {
+                binary(BinOp::Lt, other, self)
             }
 
             /// 1 where this is from `first` to `last`, else 0: one comparison, of the distance from `first`.
