@@ -9,9 +9,9 @@ use element::element::Element;
 use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::{BinOp, BlockId};
+use ir::expr::{avail, ip_sum, load, packet_len};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{BlockId, Builder, Verified};
 use packet::Access;
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_LEN, IP_SRC};
@@ -169,13 +169,10 @@ impl CheckIpHeader {
             return;
         }
         let (good, suspect) = (f.block(), f.block());
-        let source = f.load(IP_SRC);
-        let cases = self.bad_sources.iter().map(|address| (u64::from(*address), suspect));
-        f.end(Term::Switch(source, cases.collect(), good));
+        let all_to = |addresses: &[u32], block| addresses.iter().map(|at| (u64::from(*at), block)).collect();
+        f.switch(load(IP_SRC), all_to(&self.bad_sources, suspect), good);
         f.at(suspect);
-        let destination = f.load(IP_DST);
-        let cases = self.good_destinations.iter().map(|address| (u64::from(*address), good));
-        f.end(Term::Switch(destination, cases.collect(), bad));
+        f.switch(load(IP_DST), all_to(&self.good_destinations, good), bad);
         f.at(good);
     }
 }
@@ -188,51 +185,29 @@ impl Element for CheckIpHeader {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(self.class, shape.outputs);
         let bad = self.complaints.blocks(&mut f);
-        let trim = f.slow_path("trim-chain");
+        let chain = f.slow_block("trim-chain");
         let offset = u64::from(self.offset);
         f.need(Base::Data, usize::from(self.offset) + 20, bad.of(TINY));
-        let at = f.constant(offset);
-        f.act(Inst::SetBase(Base::Net, at));
+        f.set_base(Base::Net, offset);
         // Version and header length in one comparison; which of them is wrong is found out later.
-        let first = f.load(Field::bytes(Base::Net, 0, 1));
-        let above = f.bin_const(BinOp::Sub, first, FIRST_BYTE);
-        let fits = f.bin_const(BinOp::Lt, above, 0x50 - FIRST_BYTE);
-        let odd = f.block();
-        f.check(fits, odd);
-        let words = f.bin_const(BinOp::And, first, 15);
-        let header = f.bin_const(BinOp::Shl, words, 2);
-        let length = f.load(IP_LEN);
-        let long = f.bin(BinOp::Le, header, length);
-        f.check(long, bad.of(LENGTH));
-        let end = f.bin_const(BinOp::Add, length, offset);
-        let there = f.value(Inst::Len);
-        let fits = f.bin(BinOp::Le, end, there);
-        f.check(fits, bad.of(LENGTH));
+        let first = f.eval(load(Field::bytes(Base::Net, 0, 1)));
+        let odd = f.aside(|f| f.branch_to((first >> 4).equals(4), bad.of(HEADER_LENGTH), bad.of(VERSION)));
+        f.check((first - FIRST_BYTE).less_than(0x50 - FIRST_BYTE), odd);
+        let header = f.eval((first & 15) << 2);
+        let length = f.eval(load(IP_LEN));
+        f.check(header.at_most(length), bad.of(LENGTH));
+        let end = f.eval(length + offset);
+        f.check(end.at_most(packet_len()), bad.of(LENGTH));
         if self.checksum {
-            let sum = f.value(Inst::IpSum);
-            let right = f.bin_const(BinOp::Eq, sum, 0xffff);
-            f.check(right, bad.of(CHECKSUM));
+            f.check(ip_sum().equals(0xffff), bad.of(CHECKSUM));
         }
         self.check_source(&mut f, bad.of(SOURCE));
-        let trans = f.bin_const(BinOp::Add, header, offset);
-        f.act(Inst::SetBase(Base::Trans, trans));
-        let destination = f.load(IP_DST);
-        f.store_anno(anno::DST_IP, destination);
+        f.set_base(Base::Trans, header + offset);
+        f.store_anno(anno::DST_IP, load(IP_DST));
         // Padding comes and goes with the traffic: cutting without a branch is cheaper than missing one.
-        let contiguous = f.value(Inst::Avail(Base::Data));
-        let all = f.value(Inst::Len);
-        let single = f.bin(BinOp::Eq, contiguous, all);
-        let chain = f.block();
-        f.check(single, chain);
-        f.act(Inst::Take(end));
+        f.check(avail(Base::Data).equals(packet_len()), chain);
+        f.take(end);
         f.emit(0);
-        f.at(chain);
-        f.end(Term::Slow(trim));
-
-        f.at(odd);
-        let version = f.bin_const(BinOp::Shr, first, 4);
-        let four = f.bin_const(BinOp::Eq, version, 4);
-        f.end(Term::Branch(four, bad.of(HEADER_LENGTH), bad.of(VERSION)));
         Some(f.finish())
     }
 

@@ -6,9 +6,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
-use ir::program::BinOp;
+use ir::expr::{anno, cell, packet_len};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::anno;
 
 /// The class.
@@ -52,14 +52,8 @@ impl Element for CheckLength {
         let mut f = Builder::new("CheckLength", shape.outputs);
         let most = f.cell("length", u64::from(self.most));
         let long = f.bad_block(1, "too-long");
-        let mut length = f.value(Inst::Len);
-        if self.extra {
-            let extra = f.load_anno(anno::EXTRA_LENGTH);
-            length = f.bin(BinOp::Add, length, extra);
-        }
-        let most = f.value(Inst::CellLoad(most));
-        let fits = f.bin(BinOp::Le, length, most);
-        f.check(fits, long);
+        let length = if self.extra { packet_len() + anno(anno::EXTRA_LENGTH) } else { packet_len() };
+        f.check(length.at_most(cell(most)), long);
         f.emit(0);
         Some(f.finish())
     }

@@ -8,9 +8,9 @@ use element::element::Element;
 use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{load, offset, packet_len, transport_sum};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 use packet::checksum::{self, Verdict};
 use packet::field::{Base, IP_LEN, IP_PROTO, TCP_HL, UDP_LEN, UDP_SUM};
 use packet::view::Ipv4;
@@ -103,28 +103,16 @@ impl Element for CheckTcp {
         let mut f = Builder::new("CheckTCPHeader", shape.outputs);
         let bad = self.complaints.blocks(&mut f);
         f.need(Base::Net, 20, bad.of(PROTOCOL));
-        let protocol = f.load(IP_PROTO);
-        let tcp = f.bin_const(BinOp::Eq, protocol, 6);
-        f.check(tcp, bad.of(PROTOCOL));
+        let protocol = f.eval(load(IP_PROTO));
+        f.check(protocol.equals(6), bad.of(PROTOCOL));
         f.need(Base::Trans, 20, bad.of(LENGTH));
-        let (net, trans) = (f.value(Inst::Offset(Base::Net)), f.value(Inst::Offset(Base::Trans)));
-        let words = f.load(TCP_HL);
-        let four = f.constant(4);
-        let long = f.bin(BinOp::Lt, four, words);
-        f.check(long, bad.of(LENGTH));
+        let words = f.eval(load(TCP_HL));
+        f.check(words.greater_than(4), bad.of(LENGTH));
         // The header must end before the packet does, and that inside of what is there.
-        let header = f.bin_const(BinOp::Shl, words, 2);
-        let header_end = f.bin(BinOp::Add, trans, header);
-        let length = f.load(IP_LEN);
-        let end = f.bin(BinOp::Add, net, length);
-        let whole = f.bin(BinOp::Le, header_end, end);
-        f.check(whole, bad.of(LENGTH));
-        let there = f.value(Inst::Len);
-        let all = f.bin(BinOp::Le, end, there);
-        f.check(all, bad.of(LENGTH));
-        let sum = f.value(Inst::TransportSum(protocol));
-        let right = f.bin_const(BinOp::Eq, sum, 0xffff);
-        f.check(right, bad.of(CHECKSUM));
+        let end = f.eval(offset(Base::Net) + load(IP_LEN));
+        f.check((offset(Base::Trans) + (words << 2)).at_most(end), bad.of(LENGTH));
+        f.check(end.at_most(packet_len()), bad.of(LENGTH));
+        f.check(transport_sum(protocol).equals(0xffff), bad.of(CHECKSUM));
         f.emit(0);
         Some(f.finish())
     }
@@ -165,38 +153,21 @@ impl Element for CheckUdp {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("CheckUDPHeader", shape.outputs);
         let bad = self.complaints.blocks(&mut f);
-        let shorter = f.slow_path("shorter-than-ip");
-        let (unchecked, slow) = (f.block(), f.block());
+        let shorter = f.slow_block("shorter-than-ip");
+        let unchecked = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad.of(PROTOCOL));
-        let protocol = f.load(IP_PROTO);
-        let udp = f.bin_const(BinOp::Eq, protocol, 17);
-        f.check(udp, bad.of(PROTOCOL));
+        let protocol = f.eval(load(IP_PROTO));
+        f.check(protocol.equals(17), bad.of(PROTOCOL));
         f.need(Base::Trans, 8, bad.of(LENGTH));
-        let length = f.load(UDP_LEN);
-        let seven = f.constant(7);
-        let long = f.bin(BinOp::Lt, seven, length);
-        f.check(long, bad.of(LENGTH));
-        let trans = f.value(Inst::Offset(Base::Trans));
-        let end = f.bin(BinOp::Add, trans, length);
-        let there = f.value(Inst::Len);
-        let all = f.bin(BinOp::Le, end, there);
-        f.check(all, bad.of(LENGTH));
-        let given = f.load(UDP_SUM);
-        f.check(given, unchecked);
+        let length = f.eval(load(UDP_LEN));
+        f.check(length.greater_than(7), bad.of(LENGTH));
+        let end = f.eval(offset(Base::Trans) + length);
+        f.check(end.at_most(packet_len()), bad.of(LENGTH));
+        f.check(load(UDP_SUM), unchecked);
         // The sum goes up to the IP length. Where the datagram ends before that, Rust does it.
-        let net = f.value(Inst::Offset(Base::Net));
-        let ip_length = f.load(IP_LEN);
-        let ip_end = f.bin(BinOp::Add, net, ip_length);
-        let same = f.bin(BinOp::Eq, end, ip_end);
-        f.check(same, slow);
-        let sum = f.value(Inst::TransportSum(protocol));
-        let right = f.bin_const(BinOp::Eq, sum, 0xffff);
-        f.check(right, bad.of(CHECKSUM));
+        f.check(end.equals(offset(Base::Net) + load(IP_LEN)), shorter);
+        f.check(transport_sum(protocol).equals(0xffff), bad.of(CHECKSUM));
         f.emit(0);
-        f.at(unchecked);
-        f.emit(0);
-        f.at(slow);
-        f.end(Term::Slow(shorter));
         Some(f.finish())
     }
 

@@ -8,8 +8,7 @@ use click::config::{Args, parse};
 use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BlockId;
-use ir::{Builder, Inst, Term};
+use ir::{BlockId, Builder};
 
 /// A reason: its name as a drop reason, and Click's words for it.
 pub struct Reason {
@@ -67,24 +66,14 @@ impl Complaints {
     /// Makes cells and a block for each reason; the current block stays. To be called before other
     /// cells and slow paths are made.
     pub fn blocks(&self, f: &mut Builder) -> BadBlocks {
-        let here = f.here();
         let blocks = self.reasons.iter().map(|reason| {
             let cell = f.cell(reason.name, 0);
-            let block = f.block();
-            f.at(block);
-            let one = f.constant(1);
-            f.act(Inst::CellAdd(cell, one));
-            if self.verbose {
-                let path = f.slow_path(reason.name);
-                f.end(Term::Slow(path));
-            } else {
-                f.emit_or_drop(1, reason.name);
-            }
-            block
+            f.aside(|f| {
+                f.add_to_cell(cell, 1);
+                if self.verbose { f.slow(reason.name) } else { f.emit_or_drop(1, reason.name) }
+            })
         });
-        let blocks = blocks.collect();
-        f.at(here);
-        BadBlocks(blocks)
+        BadBlocks(blocks.collect())
     }
 
     /// Tells of packets that took the slow path of a reason; false for other slow paths.

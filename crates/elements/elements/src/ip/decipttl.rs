@@ -6,9 +6,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
-use ir::program::BinOp;
+use ir::expr::{cell, csum_update, load};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
 
 /// The class.
@@ -56,35 +56,24 @@ impl Element for DecIpTtl {
         let drops = f.cell("drops", 0);
         // A cell, since the handler changes it while packets flow.
         let active = f.cell("active", u64::from(self.active));
-        let (headless, untouched, expired) = (f.drop_block("no-ip-header"), f.block(), f.block());
-        let active = f.value(Inst::CellLoad(active));
-        f.check(active, untouched);
+        let headless = f.drop_block("no-ip-header");
+        let untouched = f.aside(|f| f.emit(0));
+        let expired = f.aside(|f| {
+            f.add_to_cell(drops, 1);
+            f.emit_or_drop(1, "ttl-expired");
+        });
+        f.check(cell(active), untouched);
         f.need(Base::Net, 20, headless);
         if !self.multicast {
-            let destination = f.load(IP_DST);
-            let class = f.bin_const(BinOp::Shr, destination, 28);
-            let multicast = f.bin_const(BinOp::Eq, class, 0xe);
-            f.leave_if(multicast, untouched);
+            f.leave_if((load(IP_DST) >> 28).equals(0xe), untouched);
         }
-        let ttl = f.load(IP_TTL);
-        let one = f.constant(1);
-        let alive = f.bin(BinOp::Lt, one, ttl);
-        f.check(alive, expired);
+        let (ttl, one) = (f.eval(load(IP_TTL)), f.eval(1));
+        f.check(ttl.greater_than(one), expired);
         // The word of the time to live falls by 0x0100, whatever the protocol next to it is: to the
         // sum that is the same as if a word of 0x0100 became 0.
-        let (before, after) = (f.constant(0x0100), f.constant(0));
-        let sum = f.load(IP_SUM);
-        let sum = f.value(Inst::CsumUpdate(sum, before, after, 16));
-        let ttl = f.bin(BinOp::Sub, ttl, one);
-        f.store(IP_TTL, ttl);
-        f.store(IP_SUM, sum);
+        f.store(IP_SUM, csum_update(load(IP_SUM), 0x0100, 0, 16));
+        f.store(IP_TTL, ttl - one);
         f.emit(0);
-        f.at(untouched);
-        f.emit(0);
-        f.at(expired);
-        let one = f.constant(1);
-        f.act(Inst::CellAdd(drops, one));
-        f.emit_or_drop(1, "ttl-expired");
         Some(f.finish())
     }
 

@@ -10,9 +10,9 @@ use element::handler::{Handlers, Row};
 use element::value::{set, set_cell, written};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{anno, cell, ip_sum, packet_len, select, transport_sum};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, UDP_CHECK};
@@ -263,64 +263,34 @@ impl Element for Encap {
         let src = f.cell("src", u64::from(self.src));
         let dst = f.cell("dst", u64::from(address));
         let from_anno = f.cell("dst_anno", from_anno);
-        let (too_long, narrow) = (f.drop_block("too-long"), f.block());
-        let path = f.slow_path("no-headroom");
-        let bytes = self.header_bytes() as u16;
-        let length = f.value(Inst::Len);
-        let length = f.bin_const(BinOp::Add, length, u64::from(bytes));
-        let fits = f.bin_const(BinOp::Le, length, u64::from(u16::MAX));
-        f.check(fits, too_long);
-        f.room(usize::from(bytes), narrow);
-        f.act(Inst::Push(bytes));
-        let start = f.constant(0);
-        f.act(Inst::SetBase(Base::Net, start));
-        let transport = f.constant(IP_BYTES as u64);
-        f.act(Inst::SetBase(Base::Trans, transport));
+        let (too_long, narrow) = (f.drop_block("too-long"), f.slow_block("no-headroom"));
+        let bytes = self.header_bytes();
+        let length = f.eval(packet_len() + bytes as u64);
+        f.check(length.at_most(u64::from(u16::MAX)), too_long);
+        f.room(bytes, narrow);
+        f.push(bytes);
+        f.set_base(Base::Net, 0);
+        f.set_base(Base::Trans, IP_BYTES as u64);
 
-        let number = f.value(Inst::CellLoad(id));
-        let one = f.constant(1);
-        f.act(Inst::CellAdd(id, one));
-        let number = f.bin_const(BinOp::And, number, 0xffff);
-        let number = f.bin_const(BinOp::Shl, number, 16);
-        let shifted = f.bin_const(BinOp::Shl, length, 32);
-        let first = f.bin_const(BinOp::Or, shifted, self.first_word(0));
-        let first = f.bin(BinOp::Or, first, number);
+        let first = length << 32 | self.first_word(0) | (cell(id) & 0xffff) << 16;
         f.store(Field::bytes(Base::Net, 0, 8), first);
-        f.store_const(Field::bytes(Base::Net, 8, 4), self.second_word() << 16);
-        let (from, to) = (f.value(Inst::CellLoad(src)), f.value(Inst::CellLoad(dst)));
-        let by_anno = f.value(Inst::CellLoad(from_anno));
-        let asked = f.load_anno(anno::DST_IP);
-        let to = f.value(Inst::Select(by_anno, asked, to));
+        f.add_to_cell(id, 1);
+        f.store(Field::bytes(Base::Net, 8, 4), self.second_word() << 16);
+        let to = f.eval(select(cell(from_anno), anno(anno::DST_IP), cell(dst)));
         f.store_anno(anno::DST_IP, to);
-        let from = f.bin_const(BinOp::Shl, from, 32);
-        let pair = f.bin(BinOp::Or, from, to);
-        f.store(IP_PAIR, pair);
-        let sum = f.value(Inst::IpSum);
-        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
-        f.store(IP_SUM, sum);
+        f.store(IP_PAIR, cell(src) << 32 | to);
+        f.store(IP_SUM, ip_sum() ^ 0xffff);
         if let Some(udp) = self.udp {
             let (sport, dport) = (f.cell("sport", udp.sport.into()), f.cell("dport", udp.dport.into()));
-            let (sport, dport) = (f.value(Inst::CellLoad(sport)), f.value(Inst::CellLoad(dport)));
-            let sport = f.bin_const(BinOp::Shl, sport, 48);
-            let dport = f.bin_const(BinOp::Shl, dport, 32);
-            let ports = f.bin(BinOp::Or, sport, dport);
-            let datagram = f.bin_const(BinOp::Sub, length, IP_BYTES as u64);
-            let datagram = f.bin_const(BinOp::Shl, datagram, 16);
-            let header = f.bin(BinOp::Or, ports, datagram);
-            f.store(Field::bytes(Base::Trans, 0, 8), header);
+            let ports = cell(sport) << 48 | cell(dport) << 32;
+            f.store(Field::bytes(Base::Trans, 0, 8), ports | (length - IP_BYTES as u64) << 16);
             if udp.checksum {
-                let protocol = f.constant(u64::from(UDP_PROTOCOL));
-                let sum = f.value(Inst::TransportSum(protocol));
-                let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
+                let sum = f.eval(transport_sum(u64::from(UDP_PROTOCOL)) ^ 0xffff);
                 // 0 would say that there is none (RFC 768).
-                let ones = f.constant(0xffff);
-                let sum = f.value(Inst::Select(sum, sum, ones));
-                f.store(UDP_SUM, sum);
+                f.store(UDP_SUM, select(sum, sum, 0xffff));
             }
         }
         f.emit(0);
-        f.at(narrow);
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 

@@ -5,6 +5,7 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
+use ir::expr::anno;
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
 use packet::anno;
@@ -48,17 +49,14 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for FixIpSrc {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("FixIPSrc", shape.outputs);
-        let (bad, done) = (f.drop_block("bad-ip-header"), f.block());
-        let wanted = f.load_anno(anno::FIX_IP_SRC);
-        f.check(wanted, done);
+        let bad = f.drop_block("bad-ip-header");
+        let done = f.aside(|f| f.emit(0));
+        f.check(anno(anno::FIX_IP_SRC), done);
         f.need(Base::Net, 20, done);
-        let zero = f.constant(0);
-        f.store_anno(anno::FIX_IP_SRC, zero);
-        f.store_const(IP_SRC, u64::from(self.address));
+        f.store_anno(anno::FIX_IP_SRC, 0);
+        f.store(IP_SRC, u64::from(self.address));
         compute(&mut f, bad);
         f.jump(done);
-        f.at(done);
-        f.emit(0);
         Some(f.finish())
     }
 }

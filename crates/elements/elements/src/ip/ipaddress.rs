@@ -8,8 +8,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{set_cell, written};
+use ir::expr::{cell, load};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::anno::{self, Anno};
 use packet::field::{Base, Field, IP_DST, IP_SRC};
 
@@ -88,8 +89,7 @@ impl Element for Get {
         let mut f = Builder::new("GetIPAddress", shape.outputs);
         let short = f.drop_block("short-packet");
         f.need(self.field.base, usize::from(self.field.end_byte()), short);
-        let address = f.load(self.field);
-        f.store_anno(self.anno, address);
+        f.store_anno(self.anno, load(self.field));
         f.emit(0);
         Some(f.finish())
     }
@@ -113,8 +113,7 @@ impl Element for Set {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetIPAddress", shape.outputs);
         let address = f.cell("addr", u64::from(self.address));
-        let address = f.value(Inst::CellLoad(address));
-        f.store_anno(self.anno, address);
+        f.store_anno(self.anno, cell(address));
         f.emit(0);
         Some(f.finish())
     }

@@ -8,9 +8,9 @@ use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{offset, packet_len};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
 use shm::Packet;
@@ -217,17 +217,10 @@ impl IpFragmenter {
 impl Element for IpFragmenter {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPFragmenter", shape.outputs);
-        let (headless, long) = (f.drop_block("no-ip-header"), f.block());
-        let path = f.slow_path("long");
+        let (headless, long) = (f.drop_block("no-ip-header"), f.slow_block("long"));
         f.need(Base::Net, IP_BYTES, headless);
-        let length = f.value(Inst::Len);
-        let net = f.value(Inst::Offset(Base::Net));
-        let length = f.bin(BinOp::Sub, length, net);
-        let fits = f.bin_const(BinOp::Le, length, u64::from(self.mtu));
-        f.check(fits, long);
+        f.check((packet_len() - offset(Base::Net)).at_most(u64::from(self.mtu)), long);
         f.emit(0);
-        f.at(long);
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 

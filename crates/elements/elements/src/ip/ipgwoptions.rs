@@ -8,9 +8,9 @@ use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::load;
 use ir::verify::VerifyError;
-use ir::{Builder, Term, Verified};
+use ir::{Builder, Verified};
 use packet::anno;
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
@@ -190,16 +190,11 @@ fn milliseconds(timestamp_ns: u64) -> u32 {
 impl Element for GatewayOptions {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPGWOptions", shape.outputs);
-        let options = f.slow_path("options");
-        let (headless, plain) = (f.drop_block("no-ip-header"), f.block());
+        let headless = f.drop_block("no-ip-header");
+        let plain = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, headless);
-        let words = f.load(IP_HL);
-        let five = f.constant(5);
-        let long = f.bin(BinOp::Lt, five, words);
-        f.check(long, plain);
-        f.end(Term::Slow(options));
-        f.at(plain);
-        f.emit(0);
+        f.check(load(IP_HL).greater_than(5), plain);
+        f.slow("options");
         Some(f.finish())
     }
 

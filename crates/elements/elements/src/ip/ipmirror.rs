@@ -4,9 +4,9 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use ir::program::{BinOp, Value};
+use ir::expr::load;
 use ir::verify::VerifyError;
-use ir::{Builder, Term, Verified};
+use ir::{Builder, Value, Verified};
 use packet::anno;
 use packet::field::{Base, Field, IP_FRAG, IP_PAIR, IP_PROTO, L4_PORTS};
 
@@ -49,30 +49,24 @@ const TCP_NUMBERS: Field = Field::bytes(Base::Trans, 4, 8);
 
 /// Swaps the halves of a field; the value that is read.
 fn swap(f: &mut Builder, field: Field) -> Value {
-    let both = f.load(field);
-    let half = u64::from(field.width / 2);
-    let low = f.bin_const(BinOp::Shr, both, half);
-    let high = f.bin_const(BinOp::Shl, both, half);
-    let swapped = f.bin(BinOp::Or, high, low);
-    f.store(field, swapped);
+    let (both, half) = (f.eval(load(field)), u64::from(field.width / 2));
+    f.store(field, both << half | both >> half);
     both
 }
 
 impl Element for IpMirror {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPMirror", shape.outputs);
-        let (bad, done) = (f.drop_block("no-ip-header"), f.block());
+        let bad = f.drop_block("no-ip-header");
+        let done = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad);
         let pair = swap(&mut f, IP_PAIR);
         if self.dst_anno {
-            let source = f.bin_const(BinOp::Shr, pair, 32);
-            f.store_anno(anno::DST_IP, source);
+            f.store_anno(anno::DST_IP, pair >> 32);
         }
-        let fragment = f.load(IP_FRAG);
-        f.leave_if(fragment, done);
-        let protocol = f.load(IP_PROTO);
+        f.leave_if(load(IP_FRAG), done);
         let (tcp, udp) = (f.block(), f.block());
-        f.end(Term::Switch(protocol, vec![(6, tcp), (17, udp)], done));
+        f.switch(load(IP_PROTO), vec![(6, tcp), (17, udp)], done);
         f.at(udp);
         f.need(Base::Trans, 8, done);
         swap(&mut f, L4_PORTS);
@@ -83,8 +77,6 @@ impl Element for IpMirror {
         f.need(Base::Trans, 12, done);
         swap(&mut f, TCP_NUMBERS);
         f.jump(done);
-        f.at(done);
-        f.emit(0);
         Some(f.finish())
     }
 }

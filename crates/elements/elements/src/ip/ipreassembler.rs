@@ -16,9 +16,9 @@ use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::load;
 use ir::verify::VerifyError;
-use ir::{Builder, Term, Verified};
+use ir::{Builder, Verified};
 use packet::anno::Anno;
 use packet::field::{Base, IP_OFF};
 use shm::Packet;
@@ -210,15 +210,10 @@ impl IpReassembler {
 impl Element for IpReassembler {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("IPReassembler", shape.outputs);
-        let (headless, fragment) = (f.drop_block("no-ip-header"), f.block());
-        let path = f.slow_path("fragments");
+        let (headless, fragment) = (f.drop_block("no-ip-header"), f.slow_block("fragments"));
         f.need(Base::Net, 20, headless);
-        let off = f.load(IP_OFF);
-        let part = f.bin_const(BinOp::And, off, FRAGMENT);
-        f.leave_if(part, fragment);
+        f.leave_if(load(IP_OFF) & FRAGMENT, fragment);
         f.emit(0);
-        f.at(fragment);
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 

@@ -4,9 +4,9 @@ use super::argument::offset;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use ir::program::BinOp;
+use ir::expr::{self, avail, load};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::field::{Base, IP_HL};
 
 /// `MarkIPHeader`.
@@ -62,17 +62,14 @@ struct Mark(u16);
 impl Element for Mark {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkIPHeader", shape.outputs);
-        let short = f.block();
-        let offset = f.constant(u64::from(self.0));
-        f.act(Inst::SetBase(Base::Net, offset));
+        let short = f.aside(|f| {
+            f.clear_base(Base::Trans);
+            f.emit(0);
+        });
+        let offset = f.eval(u64::from(self.0));
+        f.set_base(Base::Net, offset);
         f.need(Base::Net, 1, short);
-        let words = f.load(IP_HL);
-        let header = f.bin_const(BinOp::Shl, words, 2);
-        let trans = f.bin(BinOp::Add, header, offset);
-        f.act(Inst::SetBase(Base::Trans, trans));
-        f.emit(0);
-        f.at(short);
-        f.act(Inst::ClearBase(Base::Trans));
+        f.set_base(Base::Trans, (load(IP_HL) << 2) + offset);
         f.emit(0);
         Some(f.finish())
     }
@@ -85,11 +82,9 @@ impl Element for Strip {
         let mut f = Builder::new("StripIPHeader", shape.outputs);
         let bad = f.drop_block("no-ip-header");
         // An unset header and one before the packet's start are huge numbers.
-        let header = f.value(Inst::Offset(Base::Trans));
-        let there = f.value(Inst::Avail(Base::Data));
-        let inside = f.bin(BinOp::Le, header, there);
-        f.check(inside, bad);
-        f.act(Inst::Pull(header));
+        let header = f.eval(expr::offset(Base::Trans));
+        f.check(header.at_most(avail(Base::Data)), bad);
+        f.pull(header);
         f.emit(0);
         Some(f.finish())
     }

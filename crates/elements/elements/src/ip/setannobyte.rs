@@ -7,8 +7,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
+use ir::expr::cell;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::anno::Anno;
 
 /// The class.
@@ -52,8 +53,7 @@ impl Element for SetAnnoByte {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetAnnoByte", shape.outputs);
         let value = f.cell("value", u64::from(self.value));
-        let value = f.value(Inst::CellLoad(value));
-        f.store_anno(self.anno, value);
+        f.store_anno(self.anno, cell(value));
         f.emit(0);
         Some(f.finish())
     }

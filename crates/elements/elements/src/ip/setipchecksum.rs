@@ -5,9 +5,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::cell_text;
-use ir::program::{BinOp, BlockId};
+use ir::expr::{avail, ip_sum, load, offset};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{BlockId, Builder, Verified};
 use packet::field::{Base, IP_HL, IP_SUM};
 
 macro_rules! page {
@@ -59,45 +59,36 @@ fn make(cx: &mut Configure<'_>, class: &'static str) -> Option<Box<dyn Element>>
 /// Computes the header checksum and writes it; `bad` where the header is cut off. The first 20 bytes
 /// must be there.
 pub(super) fn compute(f: &mut Builder, bad: BlockId) {
-    let words = f.load(IP_HL);
-    let header = f.bin_const(BinOp::Shl, words, 2);
-    let there = f.value(Inst::Avail(Base::Net));
-    let whole = f.bin(BinOp::Le, header, there);
-    f.check(whole, bad);
-    let five = f.constant(5);
-    let long = f.bin(BinOp::Le, five, words);
-    f.check(long, bad);
-    f.store_const(IP_SUM, 0);
-    let sum = f.value(Inst::IpSum);
-    let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
-    f.store(IP_SUM, sum);
+    let words = f.eval(load(IP_HL));
+    f.check((words << 2).at_most(avail(Base::Net)), bad);
+    f.check(words.at_least(5), bad);
+    f.store(IP_SUM, 0);
+    f.store(IP_SUM, ip_sum() ^ 0xffff);
 }
 
 impl Element for SetIpChecksum {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new(self.0, shape.outputs);
         let drops = f.cell("drops", 0);
-        let (bad, unmarked, bad_unmarked) = (f.block(), f.block(), f.block());
-        let at = f.value(Inst::Offset(Base::Net));
-        let unset = f.bin_const(BinOp::Eq, at, u64::MAX);
-        f.leave_if(unset, unmarked);
+        let bad = f.aside(|f| {
+            f.add_to_cell(drops, 1);
+            f.drop("bad-ip-header");
+        });
+        let bad_unmarked = f.aside(|f| {
+            f.clear_base(Base::Net);
+            f.jump(bad);
+        });
+        let unmarked = f.block();
+        f.leave_if(offset(Base::Net).equals(u64::MAX), unmarked);
         f.need(Base::Net, 20, bad);
         compute(&mut f, bad);
         f.emit(0);
         f.at(unmarked);
-        let start = f.constant(0);
-        f.act(Inst::SetBase(Base::Net, start));
+        f.set_base(Base::Net, 0);
         f.need(Base::Net, 20, bad_unmarked);
         compute(&mut f, bad_unmarked);
-        f.act(Inst::ClearBase(Base::Net));
+        f.clear_base(Base::Net);
         f.emit(0);
-        f.at(bad_unmarked);
-        f.act(Inst::ClearBase(Base::Net));
-        f.jump(bad);
-        f.at(bad);
-        let one = f.constant(1);
-        f.act(Inst::CellAdd(drops, one));
-        f.drop("bad-ip-header");
         Some(f.finish())
     }
 

@@ -7,9 +7,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{load, offset, packet_len, select, transport_sum};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 use packet::Access;
 use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, IP_LEN, IP_OFF, TCP_HL, TCP_SUM, UDP_LEN, UDP_SUM};
@@ -75,34 +75,18 @@ impl Element for SetTcp {
         let bad = f.drop_block("bad-lengths");
         f.need(Base::Net, 20, bad);
         f.need(Base::Trans, 20, bad);
-        let (net, trans) = (f.value(Inst::Offset(Base::Net)), f.value(Inst::Offset(Base::Trans)));
-        let header = f.bin(BinOp::Sub, trans, net);
-        let length = f.load(IP_LEN);
-        let least = f.bin_const(BinOp::Add, header, 20);
-        let whole = f.bin(BinOp::Le, least, length);
-        f.check(whole, bad);
-        let there = f.value(Inst::Len);
-        let there = f.bin(BinOp::Sub, there, net);
-        let all = f.bin(BinOp::Le, length, there);
-        f.check(all, bad);
+        let net = f.eval(offset(Base::Net));
+        let header = f.eval(offset(Base::Trans) - net);
+        let length = f.eval(load(IP_LEN));
+        f.check((header + 20).at_most(length), bad);
+        f.check(length.at_most(packet_len() - net), bad);
         if self.fix_offset {
-            let words = f.load(TCP_HL);
-            let five = f.constant(5);
-            let small = f.bin(BinOp::Lt, words, five);
-            let most = f.bin(BinOp::Sub, length, header);
-            let most = f.bin_const(BinOp::Shr, most, 2);
-            let off = f.load(IP_OFF);
-            let fragment = f.bin_const(BinOp::And, off, FRAGMENT);
-            let most = f.value(Inst::Select(fragment, words, most));
-            let fitting = f.bin(BinOp::Min, words, most);
-            let words = f.value(Inst::Select(small, five, fitting));
-            f.store(TCP_HL, words);
+            let (words, five) = (f.eval(load(TCP_HL)), f.eval(5));
+            let most = select(load(IP_OFF) & FRAGMENT, words, (length - header) >> 2);
+            f.store(TCP_HL, select(words.less_than(five), five, words.min(most)));
         }
-        f.store_const(TCP_SUM, 0);
-        let protocol = f.constant(6);
-        let sum = f.value(Inst::TransportSum(protocol));
-        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
-        f.store(TCP_SUM, sum);
+        f.store(TCP_SUM, 0);
+        f.store(TCP_SUM, transport_sum(6) ^ 0xffff);
         f.emit(0);
         Some(f.finish())
     }
@@ -125,36 +109,19 @@ impl Element for SetUdp {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetUDPChecksum", shape.outputs);
         let bad = f.bad_block(1, "fragment-or-short");
-        let shorter = f.slow_path("shorter-than-ip");
+        let shorter = f.slow_block("shorter-than-ip");
         f.need(Base::Net, 20, bad);
         f.need(Base::Trans, 8, bad);
-        let off = f.load(IP_OFF);
-        let fragment = f.bin_const(BinOp::And, off, FRAGMENT);
-        f.leave_if(fragment, bad);
-        let length = f.load(UDP_LEN);
-        let trans = f.value(Inst::Offset(Base::Trans));
-        let end = f.bin(BinOp::Add, trans, length);
-        let there = f.value(Inst::Len);
-        let all = f.bin(BinOp::Le, end, there);
-        f.check(all, bad);
+        f.leave_if(load(IP_OFF) & FRAGMENT, bad);
+        let end = f.eval(offset(Base::Trans) + load(UDP_LEN));
+        f.check(end.at_most(packet_len()), bad);
         // The sum goes up to the IP length. Where the datagram ends before that, Rust does it.
-        let slow = f.block();
-        let net = f.value(Inst::Offset(Base::Net));
-        let ip_length = f.load(IP_LEN);
-        let ip_end = f.bin(BinOp::Add, net, ip_length);
-        let same = f.bin(BinOp::Eq, end, ip_end);
-        f.check(same, slow);
-        f.store_const(UDP_SUM, 0);
-        let protocol = f.constant(17);
-        let sum = f.value(Inst::TransportSum(protocol));
-        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
+        f.check(end.equals(offset(Base::Net) + load(IP_LEN)), shorter);
+        f.store(UDP_SUM, 0);
+        let sum = f.eval(transport_sum(17) ^ 0xffff);
         // 0 would say that there is none (RFC 768).
-        let ones = f.constant(0xffff);
-        let sum = f.value(Inst::Select(sum, sum, ones));
-        f.store(UDP_SUM, sum);
+        f.store(UDP_SUM, select(sum, sum, 0xffff));
         f.emit(0);
-        f.at(slow);
-        f.end(Term::Slow(shorter));
         Some(f.finish())
     }
 

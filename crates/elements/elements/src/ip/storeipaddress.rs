@@ -6,9 +6,9 @@ use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use ir::program::{BinOp, BlockId, Value};
+use ir::expr::{anno, csum_update, load, select};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{BlockId, Builder, Value, Verified};
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_FRAG, IP_PROTO, IP_SRC, IP_SUM, TCP_SUM, UDP_SUM};
 
@@ -64,10 +64,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for StoreIpAddress {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StoreIPAddress", shape.outputs);
-        let (bad, done) = (f.bad_block(1, "out-of-range"), f.block());
+        let bad = f.bad_block(1, "out-of-range");
+        let done = f.aside(|f| f.emit(0));
         let address = match self.address {
-            Some(address) => f.constant(u64::from(address)),
-            None => f.load_anno(anno::DST_IP),
+            Some(address) => f.eval(u64::from(address)),
+            None => f.eval(anno(anno::DST_IP)),
         };
         if self.address.is_none() {
             f.check(address, done);
@@ -80,8 +81,6 @@ impl Element for StoreIpAddress {
             f.need(Base::Net, 20, bad);
             replace_address(&mut f, self.field, address, done);
         }
-        f.at(done);
-        f.emit(0);
         Some(f.finish())
     }
 }
@@ -89,32 +88,22 @@ impl Element for StoreIpAddress {
 /// Writes an address of the IP header, updates the checksums that cover it, and goes on at `done`.
 /// The header must be there.
 fn replace_address(f: &mut Builder, field: Field, address: Value, done: BlockId) {
-    let (transport, tcp, not_tcp, udp) = (f.block(), f.block(), f.block(), f.block());
-    let old = f.load(field);
+    let old = f.eval(load(field));
     f.replace(field, address, IP_SUM);
-    let fragment = f.load(IP_FRAG);
-    f.end(ir::Term::Branch(fragment, done, transport));
-    f.at(transport);
-    let protocol = f.load(IP_PROTO);
-    let is_tcp = f.bin_const(BinOp::Eq, protocol, 6);
-    f.end(ir::Term::Branch(is_tcp, tcp, not_tcp));
+    f.leave_if(load(IP_FRAG), done);
+    let protocol = f.eval(load(IP_PROTO));
+    let (tcp, other) = f.branch(protocol.equals(6));
     f.at(tcp);
     f.need(Base::Trans, 20, done);
-    let sum = f.load(TCP_SUM);
-    let sum = f.value(Inst::CsumUpdate(sum, old, address, 32));
-    f.store(TCP_SUM, sum);
+    f.store(TCP_SUM, csum_update(load(TCP_SUM), old, address, 32));
     f.jump(done);
-    f.at(not_tcp);
-    let is_udp = f.bin_const(BinOp::Eq, protocol, 17);
-    f.end(ir::Term::Branch(is_udp, udp, done));
-    f.at(udp);
+    f.at(other);
+    f.check(protocol.equals(17), done);
     f.need(Base::Trans, 8, done);
-    let sum = f.load(UDP_SUM);
     // 0 says that there is no checksum (RFC 768): it stays, and a sum of 0 is written as 0xffff.
+    let sum = f.eval(load(UDP_SUM));
     f.check(sum, done);
-    let sum = f.value(Inst::CsumUpdate(sum, old, address, 32));
-    let ones = f.constant(0xffff);
-    let sum = f.value(Inst::Select(sum, sum, ones));
-    f.store(UDP_SUM, sum);
+    let sum = f.eval(csum_update(sum, old, address, 32));
+    f.store(UDP_SUM, select(sum, sum, 0xffff));
     f.jump(done);
 }

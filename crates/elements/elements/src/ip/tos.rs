@@ -7,9 +7,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
-use ir::program::{BinOp, Value};
+use ir::expr::{cell, csum_update, load};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Expr, Verified};
 use packet::field::{Base, Field, IP_ECN, IP_SUM, IP_TOS};
 
 /// `SetIPDSCP`.
@@ -137,12 +137,12 @@ fn make(cx: &mut Configure<'_>, setter: &'static Setter) -> Option<Box<dyn Eleme
 /// The header's first two bytes: the word that its checksum sees the byte in.
 const WORD: Field = Field::bytes(Base::Net, 0, 2);
 
-/// Writes the second byte of a word that was read, and updates the checksum.
-fn replace(f: &mut Builder, old: Value, new: Value) {
-    let sum = f.load(IP_SUM);
-    let sum = f.value(Inst::CsumUpdate(sum, old, new, 16));
+/// Writes the second byte of the word that `change` makes of the old one, and updates the checksum.
+fn replace(f: &mut Builder, change: impl FnOnce(Expr) -> Expr) {
+    let old = f.eval(load(WORD));
+    let new = f.eval(change(old.into()));
     f.store(IP_TOS, new);
-    f.store(IP_SUM, sum);
+    f.store(IP_SUM, csum_update(load(IP_SUM), old, new, 16));
 }
 
 impl Element for Set {
@@ -151,11 +151,7 @@ impl Element for Set {
         let bits = f.cell(self.setter.handler, u64::from(self.bits) << self.setter.shift);
         let bad = f.drop_block("no-ip-header");
         f.need(Base::Net, 20, bad);
-        let old = f.load(WORD);
-        let bits = f.value(Inst::CellLoad(bits));
-        let kept = f.bin_const(BinOp::And, old, 0xff00 | self.setter.keep);
-        let new = f.bin(BinOp::Or, kept, bits);
-        replace(&mut f, old, new);
+        replace(&mut f, |old| old & (0xff00 | self.setter.keep) | cell(bits));
         f.emit(0);
         Some(f.finish())
     }
@@ -191,24 +187,20 @@ impl Element for MarkIpCe {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkIPCE", shape.outputs);
         let drops = f.cell("drops", 0);
-        let (bad, deaf, done) = (f.drop_block("no-ip-header"), f.block(), f.block());
+        let bad = f.drop_block("no-ip-header");
+        let deaf = f.aside(|f| {
+            f.add_to_cell(drops, 1);
+            f.drop("not-ect");
+        });
+        let done = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad);
-        let ecn = f.load(IP_ECN);
+        let ecn = f.eval(load(IP_ECN));
         if !self.force {
             f.check(ecn, deaf);
         }
-        let marked = f.bin_const(BinOp::Eq, ecn, 3);
-        f.leave_if(marked, done);
-        let old = f.load(WORD);
-        let new = f.bin_const(BinOp::Or, old, 3);
-        replace(&mut f, old, new);
+        f.leave_if(ecn.equals(3), done);
+        replace(&mut f, |old| old | 3);
         f.jump(done);
-        f.at(done);
-        f.emit(0);
-        f.at(deaf);
-        let one = f.constant(1);
-        f.act(Inst::CellAdd(drops, one));
-        f.drop("not-ect");
         Some(f.finish())
     }
 
