@@ -1,7 +1,6 @@
 //! IPv6 addresses in annotations and headers: as two halves of 8 bytes.
 
-use ir::program::Value;
-use ir::{Builder, Inst};
+use ir::{Builder, Expr};
 use packet::anno::{Anno, DST_IP6};
 use packet::field::{Base, Field};
 use shm::Packet;
@@ -23,15 +22,10 @@ pub const fn fields(base: Base, offset: u16) -> (Field, Field) {
     (Field::bytes(base, offset, 8), Field::bytes(base, offset + 8, 8))
 }
 
-/// Loads the destination annotation.
-pub fn load(f: &mut Builder) -> (Value, Value) {
-    (f.load_anno(HIGH), f.load_anno(LOW))
-}
-
 /// Sets the destination annotation.
-pub fn store(f: &mut Builder, high: Value, low: Value) {
-    f.act(Inst::StoreAnno(HIGH, high));
-    f.act(Inst::StoreAnno(LOW, low));
+pub fn store(f: &mut Builder, high: impl Into<Expr>, low: impl Into<Expr>) {
+    f.store_anno(HIGH, high);
+    f.store_anno(LOW, low);
 }
 
 /// The destination annotation of a packet.

@@ -10,9 +10,9 @@ use element::element::Element;
 use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::{BinOp, BlockId};
+use ir::expr::{load, packet_len};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{BlockId, Builder, Verified};
 use packet::Access;
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
 use std::net::Ipv6Addr;
@@ -85,12 +85,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl CheckIp6Header {
     /// Goes on only with packets whose source is none of the bad ones.
     fn check_source(&self, f: &mut Builder, bad: BlockId) {
-        let (high, low) = (f.load(IP6_SRC_HI), f.load(IP6_SRC_LO));
+        let (high, low) = (f.eval(load(IP6_SRC_HI)), f.eval(load(IP6_SRC_LO)));
         for (bad_high, bad_low) in &self.bad_sources {
-            let one = f.bin_const(BinOp::Xor, high, *bad_high);
-            let other = f.bin_const(BinOp::Xor, low, *bad_low);
-            let differs = f.bin(BinOp::Or, one, other);
-            f.check(differs, bad);
+            f.check((high ^ *bad_high) | (low ^ *bad_low), bad);
         }
     }
 }
@@ -103,29 +100,18 @@ impl Element for CheckIp6Header {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("CheckIP6Header", shape.outputs);
         let bad = self.complaints.blocks(&mut f);
-        let trim = f.slow_path("trim-chain");
-        f.need(Base::Data, usize::from(self.offset + HEADER), bad.of(TINY));
-        let at = f.constant(u64::from(self.offset));
-        f.act(Inst::SetBase(Base::Net, at));
-        let version = f.load(IP6_VERSION);
-        let six = f.bin_const(BinOp::Eq, version, 6);
-        f.check(six, bad.of(VERSION));
-        let payload = f.load(IP6_PLEN);
-        let end = f.bin_const(BinOp::Add, payload, u64::from(self.offset + HEADER));
-        let there = f.value(Inst::Len);
-        let fits = f.bin(BinOp::Le, end, there);
-        f.check(fits, bad.of(LENGTH));
+        let chain = f.slow_block("trim-chain");
+        let front = self.offset + HEADER;
+        f.need(Base::Data, usize::from(front), bad.of(TINY));
+        f.set_base(Base::Net, u64::from(self.offset));
+        f.check(load(IP6_VERSION).equals(6), bad.of(VERSION));
+        let end = f.eval(load(IP6_PLEN) + u64::from(front));
+        f.check(end.at_most(packet_len()), bad.of(LENGTH));
         self.check_source(&mut f, bad.of(SOURCE));
-        let trans = f.constant(u64::from(self.offset + HEADER));
-        f.act(Inst::SetBase(Base::Trans, trans));
-        f.act(Inst::Take(end));
-        let left = f.value(Inst::Len);
-        let cut = f.bin(BinOp::Eq, left, end);
-        let chain = f.block();
-        f.check(cut, chain);
+        f.set_base(Base::Trans, u64::from(front));
+        f.take(end);
+        f.check(packet_len().equals(end), chain);
         f.emit(0);
-        f.at(chain);
-        f.end(Term::Slow(trim));
         Some(f.finish())
     }
 

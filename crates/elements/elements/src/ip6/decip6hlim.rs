@@ -5,9 +5,9 @@ use element::configure::Shape;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::cell_text;
-use ir::program::BinOp;
+use ir::expr::load;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::field::{Base, IP6_HLIM};
 
 /// The class.
@@ -38,19 +38,16 @@ impl Element for DecIp6Hlim {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("DecIP6HLIM", shape.outputs);
         let drops = f.cell("drops", 0);
-        let (headless, expired) = (f.drop_block("no-ip6-header"), f.block());
+        let headless = f.drop_block("no-ip6-header");
+        let expired = f.aside(|f| {
+            f.add_to_cell(drops, 1);
+            f.emit_or_drop(1, "hop-limit-expired");
+        });
         f.need(Base::Net, 40, headless);
-        let limit = f.load(IP6_HLIM);
-        let one = f.constant(1);
-        let alive = f.bin(BinOp::Lt, one, limit);
-        f.check(alive, expired);
-        let limit = f.bin(BinOp::Sub, limit, one);
-        f.store(IP6_HLIM, limit);
+        let (limit, one) = (f.eval(load(IP6_HLIM)), f.eval(1));
+        f.check(limit.greater_than(one), expired);
+        f.store(IP6_HLIM, limit - one);
         f.emit(0);
-        f.at(expired);
-        let one = f.constant(1);
-        f.act(Inst::CellAdd(drops, one));
-        f.emit_or_drop(1, "hop-limit-expired");
         Some(f.finish())
     }
 

@@ -1,13 +1,13 @@
 //! `GetIP6Address`, `SetIP6Address`, `StoreIP6Address`: addresses between packets and annotations.
 
-use super::address::{fields, halves, load, store};
+use super::address::{HIGH, LOW, fields, halves, store};
 use crate::ip::argument::offset;
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use ir::program::BinOp;
+use ir::expr::{anno, load};
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
 use packet::field::{Base, Field};
@@ -96,8 +96,7 @@ impl Element for Get {
         let short = f.drop_block("short-packet");
         f.need(Base::Data, usize::from(self.0) + 16, short);
         let (high, low) = fields(Base::Data, self.0);
-        let (high, low) = (f.load(high), f.load(low));
-        store(&mut f, high, low);
+        store(&mut f, load(high), load(low));
         f.emit(0);
         Some(f.finish())
     }
@@ -109,7 +108,6 @@ impl Element for Set {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetIP6Address", shape.outputs);
         let (high, low) = halves(self.0);
-        let (high, low) = (f.constant(high), f.constant(low));
         store(&mut f, high, low);
         f.emit(0);
         Some(f.finish())
@@ -143,25 +141,20 @@ fn make_store(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for Store {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StoreIP6Address", shape.outputs);
-        let (bad, done) = (f.bad_block(1, "out-of-range"), f.block());
-        let (high, low) = match self.address {
-            Some(address) => {
-                let (high, low) = halves(address);
-                (f.constant(high), f.constant(low))
-            }
-            None => load(&mut f),
+        let bad = f.bad_block(1, "out-of-range");
+        let done = f.aside(|f| f.emit(0));
+        let (high, low) = match self.address.map(halves) {
+            Some((high, low)) => (f.eval(high), f.eval(low)),
+            None => (f.eval(anno(HIGH)), f.eval(anno(LOW))),
         };
         if self.address.is_none() {
-            let some = f.bin(BinOp::Or, high, low);
-            f.check(some, done);
+            f.check(high | low, done);
         }
         let whole = if self.high.base == Base::Net { 40 } else { self.low.end_byte() };
         f.need(self.high.base, usize::from(whole), bad);
         f.store(self.high, high);
         f.store(self.low, low);
         f.jump(done);
-        f.at(done);
-        f.emit(0);
         Some(f.finish())
     }
 }

@@ -8,9 +8,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::written;
-use ir::program::BinOp;
+use ir::expr::{anno, record, select};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Table, Term, Verified};
+use ir::{Builder, Table, Verified};
 use std::net::Ipv6Addr;
 
 /// The class.
@@ -98,16 +98,13 @@ impl Element for Lookup {
         let mut f = Builder::new("LookupIP6Route", shape.outputs);
         let table = f.table("routes", 2, RECORD_BYTES);
         let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));
-        let (high, low) = address::load(&mut f);
-        let hop = f.lookup(table, &[high, low], no_route);
-        let (gw_high, gw_low) = (f.value(Inst::RecLoad(hop, HIGH, 8)), f.value(Inst::RecLoad(hop, LOW, 8)));
-        let port = f.value(Inst::RecLoad(hop, PORT, 4));
-        let gateway = f.bin(BinOp::Or, gw_high, gw_low);
-        let (high, low) = address::load(&mut f);
-        let high = f.value(Inst::Select(gateway, gw_high, high));
-        let low = f.value(Inst::Select(gateway, gw_low, low));
-        address::store(&mut f, high, low);
-        f.end(Term::EmitTo(port, no_output));
+        let key = [f.eval(anno(address::HIGH)), f.eval(anno(address::LOW))];
+        let hop = f.lookup(table, &key, no_route);
+        let (high, low) = (f.eval(record(hop, HIGH, 8)), f.eval(record(hop, LOW, 8)));
+        let gateway = f.eval(high | low);
+        let high = select(gateway, high, anno(address::HIGH));
+        address::store(&mut f, high, select(gateway, low, anno(address::LOW)));
+        f.emit_to(record(hop, PORT, 4), no_output);
         Some(f.finish())
     }
 

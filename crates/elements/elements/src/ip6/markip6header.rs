@@ -5,7 +5,7 @@ use element::class::{Class, StateScope};
 use element::configure::Shape;
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::field::Base;
 
 /// The class.
@@ -38,10 +38,8 @@ struct Mark(u16);
 impl Element for Mark {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkIP6Header", shape.outputs);
-        let net = f.constant(u64::from(self.0));
-        f.act(Inst::SetBase(Base::Net, net));
-        let trans = f.constant(u64::from(self.0) + 40);
-        f.act(Inst::SetBase(Base::Trans, trans));
+        f.set_base(Base::Net, u64::from(self.0));
+        f.set_base(Base::Trans, u64::from(self.0) + 40);
         f.emit(0);
         Some(f.finish())
     }
