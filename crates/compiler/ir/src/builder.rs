@@ -193,6 +193,12 @@ impl Builder {
         self.end(Term::Jump(to, vec![]));
     }
 
+    /// Ends with a jump, with what the block's parameters become.
+    pub fn jump_with<A: Into<Expr>>(&mut self, to: BlockId, args: impl IntoIterator<Item = A>) {
+        let args = args.into_iter().map(|arg| self.eval(arg)).collect();
+        self.end(Term::Jump(to, args));
+    }
+
     /// Ends with an emit.
     pub fn emit(&mut self, port: usize) {
         self.end(Term::Emit(port as u16));
