@@ -4,8 +4,8 @@
 //! element and worker, which is the same in every run.
 
 use crate::configure::Configure;
-use ir::program::{BinOp, Value};
-use ir::{Builder, Inst};
+use ir::expr::cell;
+use ir::{Builder, Expr};
 
 /// A seed that depends on the element's name and worker only. Never 0.
 pub fn seed(cx: &Configure<'_>) -> u64 {
@@ -25,12 +25,11 @@ pub fn next_unit(state: &mut u64) -> f64 {
 }
 
 /// Takes the next number from the sequence in a cell. Its low bits are as good as the others.
-pub fn next(f: &mut Builder, cell: u16) -> Value {
-    let mut state = f.value(Inst::CellLoad(cell));
-    for (op, by) in [(BinOp::Shl, 13), (BinOp::Shr, 7), (BinOp::Shl, 17)] {
-        let shifted = f.bin_const(op, state, by);
-        state = f.bin(BinOp::Xor, state, shifted);
-    }
-    f.act(Inst::CellStore(cell, state));
-    f.bin_const(BinOp::Shr, state, 11)
+pub fn next(f: &mut Builder, state_cell: u16) -> Expr {
+    let state = f.eval(cell(state_cell));
+    let state = f.eval(state ^ (state << 13));
+    let state = f.eval(state ^ (state >> 7));
+    let state = f.eval(state ^ (state << 17));
+    f.set_cell(state_cell, state);
+    state >> 11
 }

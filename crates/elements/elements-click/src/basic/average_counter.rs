@@ -6,9 +6,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Merge, Row};
 use element::value::cell_text;
-use ir::program::BinOp;
+use ir::expr::{cell, now_ns, packet_len, select};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -53,25 +53,16 @@ impl Element for AverageCounter {
         let mut f = Builder::new("AverageCounter", shape.outputs);
         let (count, bytes) = (f.cell("count", 0), f.cell("byte_count", 0));
         let (first, last) = (f.cell("first_ns", 0), f.cell("last_ns", 0));
-        let now_ns = f.value(Inst::Now);
-        let then_ns = f.value(Inst::CellLoad(first));
-        let is_first = f.bin_const(BinOp::Eq, then_ns, 0);
-        let first_ns = f.value(Inst::Select(is_first, now_ns, then_ns));
-        f.act(Inst::CellStore(first, first_ns));
-        f.act(Inst::CellStore(last, now_ns));
+        let (now_ns, then_ns) = (f.eval(now_ns()), f.eval(cell(first)));
+        let first_ns = f.eval(select(then_ns.equals(0), now_ns, then_ns));
+        f.set_cell(first, first_ns);
+        f.set_cell(last, now_ns);
         if self.ignore_ns > 0 {
-            let ignored = f.block();
-            let age_ns = f.bin(BinOp::Sub, now_ns, first_ns);
-            let early = f.bin_const(BinOp::Lt, age_ns, self.ignore_ns);
-            f.leave_if(early, ignored);
-            let here = f.here();
-            f.at(ignored);
-            f.emit(0);
-            f.at(here);
+            let ignored = f.aside(|f| f.emit(0));
+            f.leave_if((now_ns - first_ns).less_than(self.ignore_ns), ignored);
         }
-        let (one, len) = (f.constant(1), f.value(Inst::Len));
-        f.act(Inst::CellAdd(count, one));
-        f.act(Inst::CellAdd(bytes, len));
+        f.add_to_cell(count, 1);
+        f.add_to_cell(bytes, packet_len());
         f.emit(0);
         Some(f.finish())
     }

@@ -7,9 +7,9 @@ use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::random;
 use element::value::{cell_text, fixed_point_text, set_cell, written};
-use ir::program::BinOp;
+use ir::expr::cell;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -83,21 +83,14 @@ impl Element for RandomSample {
         let probability = f.cell("sampling_prob", u64::from(self.probability));
         let active = f.cell("active", u64::from(self.active));
         let state = f.cell("state", self.seed);
-        let (pass, refuse) = (f.block(), f.block());
-        let active = f.value(Inst::CellLoad(active));
-        f.check(active, pass);
-        let number = random::next(&mut f, state);
-        let number = f.bin_const(BinOp::And, number, u64::from(ONE - 1));
-        let probability = f.value(Inst::CellLoad(probability));
-        let sampled = f.bin(BinOp::Lt, number, probability);
-        f.check(sampled, refuse);
-        f.jump(pass);
-        f.at(pass);
-        f.emit(0);
-        f.at(refuse);
-        let one = f.constant(1);
-        f.act(Inst::CellAdd(drops, one));
-        f.emit_or_drop(1, "not-sampled");
+        let pass = f.aside(|f| f.emit(0));
+        let refuse = f.aside(|f| {
+            f.add_to_cell(drops, 1);
+            f.emit_or_drop(1, "not-sampled");
+        });
+        f.check(cell(active), pass);
+        let number = random::next(&mut f, state) & u64::from(ONE - 1);
+        f.branch_to(number.less_than(cell(probability)), pass, refuse);
         Some(f.finish())
     }
 

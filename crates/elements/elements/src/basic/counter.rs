@@ -9,9 +9,9 @@ use element::handler::{Handlers, Row};
 use element::value::{cell_text, fixed_point_text, written};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{cell, packet_len, select};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -94,34 +94,21 @@ impl Element for Counter {
         let averages = [PACKET_RATE, BYTE_RATE];
         averages.iter().for_each(|average| average.declare(&mut f));
         rate::turn(&mut f, EPOCH, &averages);
-        let (count, bytes) = (f.value(Inst::CellLoad(COUNT)), f.value(Inst::CellLoad(BYTES)));
-        let len = f.value(Inst::Len);
-        let (count, bytes) = (f.bin_const(BinOp::Add, count, 1), f.bin(BinOp::Add, bytes, len));
-        f.act(Inst::CellStore(COUNT, count));
-        f.act(Inst::CellStore(BYTES, bytes));
-        let (count_at, bytes_at) = (f.value(Inst::CellLoad(COUNT_CALL)), f.value(Inst::CellLoad(BYTE_CALL)));
-        let count_due = f.bin(BinOp::Eq, count, count_at);
-        let bytes_due = f.bin(BinOp::Le, bytes_at, bytes);
-        let due = f.bin(BinOp::Or, count_due, bytes_due);
+        let (count, bytes) = (f.eval(cell(COUNT) + 1), f.eval(cell(BYTES) + packet_len()));
+        f.set_cell(COUNT, count);
+        f.set_cell(BYTES, bytes);
+        let (count_at, bytes_at) = (f.eval(cell(COUNT_CALL)), f.eval(cell(BYTE_CALL)));
+        let (count_due, bytes_due) = (f.eval(count.equals(count_at)), f.eval(bytes_at.at_most(bytes)));
         let call = f.block();
-        f.leave_if(due, call);
+        f.leave_if(count_due | bytes_due, call);
         f.emit(0);
 
         f.at(call);
-        let never = f.constant(NEVER);
-        for (is_due, at, cell) in [(count_due, count_at, COUNT_CALL), (bytes_due, bytes_at, BYTE_CALL)] {
-            let after = f.value(Inst::Select(is_due, never, at));
-            f.act(Inst::CellStore(cell, after));
-        }
-        let high = f.bin_const(BinOp::Shl, bytes_due, 1);
-        let which = f.bin(BinOp::Or, count_due, high);
-        let ways: Vec<_> = PATHS.iter().map(|_| f.block()).collect();
-        f.end(Term::Switch(which, vec![(1, ways[0]), (2, ways[1])], ways[2]));
-        for (way, path) in ways.into_iter().zip(PATHS) {
-            f.at(way);
-            let path = f.slow_path(path);
-            f.end(Term::Slow(path));
-        }
+        let never = f.eval(NEVER);
+        f.set_cell(COUNT_CALL, select(count_due, never, count_at));
+        f.set_cell(BYTE_CALL, select(bytes_due, never, bytes_at));
+        let [count_only, bytes_only, both] = PATHS.map(|path| f.slow_block(path));
+        f.switch(count_due | (bytes_due << 1), vec![(1, count_only), (2, bytes_only)], both);
         Some(f.finish())
     }
 

@@ -8,7 +8,7 @@ use element::handler::{Handlers, Row};
 use element::vector::Vector;
 use element::work::Work;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -49,8 +49,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for Discard {
     fn lower(&self, _: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Discard", 0);
-        let (count, one) = (f.cell("count", 0), f.constant(1));
-        f.act(Inst::CellAdd(count, one));
+        let count = f.cell("count", 0);
+        f.add_to_cell(count, 1);
         f.drop("discarded");
         Some(f.finish())
     }

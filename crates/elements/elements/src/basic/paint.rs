@@ -6,8 +6,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{byte_anno, cell_text, set_cell, written};
+use ir::expr::cell;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::anno::{self, Anno};
 
 /// The class.
@@ -49,8 +50,7 @@ impl Element for Paint {
         let mut f = Builder::new("Paint", shape.outputs);
         // The colour is a state cell, since the handler changes it while packets flow.
         let color = f.cell("color", u64::from(self.color));
-        let color = f.value(Inst::CellLoad(color));
-        f.store_anno(self.anno, color);
+        f.store_anno(self.anno, cell(color));
         f.emit(0);
         Some(f.finish())
     }

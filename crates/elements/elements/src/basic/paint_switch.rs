@@ -9,9 +9,9 @@ use element::handler::{Handlers, Row};
 use element::value::{byte_anno, cell_text, set_cell, written};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::{BinOp, Value};
+use ir::expr::{anno, cell};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Expr, Verified};
 use packet::anno::{self, Anno};
 
 /// The class.
@@ -99,15 +99,11 @@ impl Element for PaintSwitch {
 
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("PaintSwitch", shape.outputs);
-        let all = f.block();
+        let all = f.slow_block("all");
         let none = f.drop_block("no-output");
-        let paint = f.load_anno(self.anno);
-        let to_all = f.bin_const(BinOp::Eq, paint, ALL);
-        f.leave_if(to_all, all);
-        f.end(Term::EmitTo(paint, none));
-        f.at(all);
-        let path = f.slow_path("all");
-        f.end(Term::Slow(path));
+        let paint = f.eval(anno(self.anno));
+        f.leave_if(paint.equals(ALL), all);
+        f.emit_to(paint, none);
         Some(f.finish())
     }
 
@@ -146,10 +142,9 @@ fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<Box<dyn Element>> {
 
 impl Colored {
     /// Whether a packet has the colour, which is in a cell since the handler changes it.
-    fn is_painted(&self, f: &mut Builder) -> Value {
+    fn is_painted(&self, f: &mut Builder) -> Expr {
         let color = f.cell("color", u64::from(self.color));
-        let (color, paint) = (f.value(Inst::CellLoad(color)), f.load_anno(self.anno));
-        f.bin(BinOp::Eq, paint, color)
+        anno(self.anno).equals(cell(color))
     }
 }
 
@@ -162,17 +157,13 @@ impl Element for Colored {
         let mut f = Builder::new(if self.tee { "PaintTee" } else { "CheckPaint" }, shape.outputs);
         let painted = self.is_painted(&mut f);
         if self.tee {
-            let copied = f.block();
+            let copied = f.slow_block("painted");
             f.leave_if(painted, copied);
-            f.emit(0);
-            f.at(copied);
-            let path = f.slow_path("painted");
-            f.end(Term::Slow(path));
         } else {
             let other = f.bad_block(1, "other-paint");
             f.check(painted, other);
-            f.emit(0);
         }
+        f.emit(0);
         Some(f.finish())
     }
 

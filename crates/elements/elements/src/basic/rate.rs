@@ -5,8 +5,8 @@
 //! average moves by a 16th of its distance to what was counted in the epoch; epochs in which no packet
 //! came move it by the 16th of its value each, all at once when the next packet comes.
 
-use ir::program::{BinOp, BlockId, Value};
-use ir::{Builder, Inst};
+use ir::expr::{cell, now_ns, select};
+use ir::{Builder, Value};
 
 /// Binary logarithm of an epoch's nanoseconds.
 const EPOCH_SHIFT: u64 = 20;
@@ -76,38 +76,25 @@ impl Average {
 /// Ends the epoch in the cell if a new one has begun: goes on in a new block either way. To be called
 /// before the packet is counted.
 pub(super) fn turn(f: &mut Builder, epoch_cell: u16, averages: &[Average]) {
-    let now_ns = f.value(Inst::Now);
-    let now = f.bin_const(BinOp::Shr, now_ns, EPOCH_SHIFT);
-    let then = f.value(Inst::CellLoad(epoch_cell));
-    let same = f.bin(BinOp::Eq, now, then);
-    let (go_on, next): (BlockId, BlockId) = f.branch(same);
+    let now = f.eval(now_ns() >> EPOCH_SHIFT);
+    let then = f.eval(cell(epoch_cell));
+    let (go_on, next) = f.branch(now.equals(then));
     f.at(next);
-    let idle = f.bin(BinOp::Sub, now, then);
-    let idle = f.bin_const(BinOp::Sub, idle, 1);
-    let most = f.constant(MOST_IDLE);
-    let idle = f.bin(BinOp::Min, idle, most);
+    let idle = f.eval((now - then - 1).min(MOST_IDLE));
     averages.iter().for_each(|average| close(f, *average, idle));
-    f.act(Inst::CellStore(epoch_cell, now));
+    f.set_cell(epoch_cell, now);
     f.jump(go_on);
     f.at(go_on);
 }
 
 /// Takes an epoch and the idle ones after it into an average.
 fn close(f: &mut Builder, average: Average, idle: Value) {
-    let total = f.value(Inst::CellLoad(average.total));
-    let mark = f.value(Inst::CellLoad(average.mark));
-    let counted = f.bin(BinOp::Sub, total, mark);
-    let counted = f.bin_const(BinOp::Shl, counted, u64::from(SCALE) - STABILITY);
-    let old = f.value(Inst::CellLoad(average.average));
-    let part = f.bin_const(BinOp::Shr, old, STABILITY);
-    let rest = f.bin(BinOp::Sub, old, part);
-    let mut value = f.bin(BinOp::Add, rest, counted);
+    let (total, old) = (f.eval(cell(average.total)), f.eval(cell(average.average)));
+    let counted = (total - cell(average.mark)) << (u64::from(SCALE) - STABILITY);
+    let mut value = f.eval(old - (old >> STABILITY) + counted);
     for (bit, factor) in FACTORS.into_iter().enumerate() {
-        let is_set = f.bin_const(BinOp::And, idle, 1 << bit);
-        let decayed = f.bin_const(BinOp::Mul, value, factor);
-        let decayed = f.bin_const(BinOp::Shr, decayed, FACTOR_SHIFT);
-        value = f.value(Inst::Select(is_set, decayed, value));
+        value = f.eval(select(idle & (1 << bit), (value * factor) >> FACTOR_SHIFT, value));
     }
-    f.act(Inst::CellStore(average.average, value));
-    f.act(Inst::CellStore(average.mark, total));
+    f.set_cell(average.average, value);
+    f.set_cell(average.mark, total);
 }

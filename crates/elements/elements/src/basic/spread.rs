@@ -5,9 +5,9 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::random;
-use ir::program::{BinOp, Value};
+use ir::expr::{cell, load, select};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Value, Verified};
 use packet::field::{Base, Field};
 use shm::chain::SEGMENT_BYTES;
 
@@ -105,22 +105,16 @@ fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
     const LANES: u64 = 0x00ff_00ff_00ff_00ff;
     // A lane takes two bytes of each word, so that 128 words do not overflow it.
     const WORDS_PER_FOLD: usize = 128;
-    let mut total = f.constant(0);
+    let mut total = f.eval(0);
     let words: Vec<u16> = (0..length).step_by(8).collect();
     for run in words.chunks(WORDS_PER_FOLD) {
-        let mut lanes = f.constant(0);
+        let mut lanes = f.eval(0);
         for &at in run {
-            let word = f.load(Field::bytes(Base::Data, offset + at, (length - at).min(8) as u8));
-            let even = f.bin_const(BinOp::And, word, LANES);
-            let odd = f.bin_const(BinOp::Shr, word, 8);
-            let odd = f.bin_const(BinOp::And, odd, LANES);
-            lanes = f.bin(BinOp::Add, lanes, even);
-            lanes = f.bin(BinOp::Add, lanes, odd);
+            let word = f.eval(load(Field::bytes(Base::Data, offset + at, (length - at).min(8) as u8)));
+            lanes = f.eval(lanes + (word & LANES) + ((word >> 8) & LANES));
         }
         for lane in [0, 16, 32, 48] {
-            let sum = f.bin_const(BinOp::Shr, lanes, lane);
-            let sum = f.bin_const(BinOp::And, sum, 0xffff);
-            total = f.bin(BinOp::Add, total, sum);
+            total = f.eval(total + ((lanes >> lane) & 0xffff));
         }
     }
     total
@@ -134,37 +128,23 @@ impl Element for Spread {
         let output = match *self {
             Spread::RoundRobin => {
                 let next = f.cell("next", 0);
-                let output = f.value(Inst::CellLoad(next));
-                let after = f.bin_const(BinOp::Add, output, 1);
-                let inside = f.bin_const(BinOp::Lt, after, outputs);
-                let first = f.constant(0);
-                let after = f.value(Inst::Select(inside, after, first));
-                f.act(Inst::CellStore(next, after));
-                output
+                let output = f.eval(cell(next));
+                let after = f.eval(output + 1);
+                f.set_cell(next, select(after.less_than(outputs), after, 0));
+                output.into()
             }
             Spread::Hash { offset, length } => {
-                let short = f.block();
+                let short = f.aside(|f| f.emit(0));
                 f.need(Base::Data, usize::from(offset + length), short);
-                let here = f.here();
-                f.at(short);
-                f.emit(0);
-                f.at(here);
                 let sum = byte_sum(&mut f, offset, length);
-                if matches!(outputs, 2 | 4 | 8) {
-                    let high = f.bin_const(BinOp::Shr, sum, 4);
-                    let mixed = f.bin(BinOp::Xor, sum, high);
-                    f.bin_const(BinOp::And, mixed, outputs - 1)
-                } else {
-                    f.bin_const(BinOp::Rem, sum, outputs)
-                }
+                if matches!(outputs, 2 | 4 | 8) { (sum ^ (sum >> 4)) & (outputs - 1) } else { sum % outputs }
             }
             Spread::Random { seed } => {
                 let state = f.cell("state", seed);
-                let number = random::next(&mut f, state);
-                f.bin_const(BinOp::Rem, number, outputs)
+                random::next(&mut f, state) % outputs
             }
         };
-        f.end(Term::EmitTo(output, none));
+        f.emit_to(output, none);
         Some(f.finish())
     }
 }

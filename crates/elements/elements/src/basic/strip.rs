@@ -6,9 +6,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::offset;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 use packet::field::Base;
 use shm::descriptor::{BUF_BYTES, NO_HEADER};
 
@@ -86,8 +86,7 @@ impl Element for Strip {
 
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Strip", shape.outputs);
-        let length = f.constant(u64::from(self.length));
-        f.act(Inst::Pull(length));
+        f.pull(u64::from(self.length));
         f.emit(0);
         Some(f.finish())
     }
@@ -108,13 +107,10 @@ fn make_unstrip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for Unstrip {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Unstrip", shape.outputs);
-        let cramped = f.block();
+        let cramped = f.slow_block("headroom");
         f.room(usize::from(self.length), cramped);
-        f.act(Inst::Push(self.length));
+        f.push(usize::from(self.length));
         f.emit(0);
-        f.at(cramped);
-        let path = f.slow_path("headroom");
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 
@@ -150,16 +146,12 @@ impl Element for StripToNetworkHeader {
 
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("StripToNetworkHeader", shape.outputs);
-        let before = f.block();
-        let offset = f.value(Inst::Offset(Base::Net));
+        let before = f.slow_block("stripped");
+        let offset = f.eval(offset(Base::Net));
         // Headers before the front, and those that are not set, are large numbers.
-        let inside = f.bin_const(BinOp::Lt, offset, 1 << 32);
-        f.check(inside, before);
-        f.act(Inst::Pull(offset));
+        f.check(offset.less_than(1 << 32), before);
+        f.pull(offset);
         f.emit(0);
-        f.at(before);
-        let path = f.slow_path("stripped");
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 

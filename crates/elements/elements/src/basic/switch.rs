@@ -6,8 +6,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{set_cell, written};
+use ir::expr::cell;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 
 /// The class.
 pub const SWITCH: Class = Class {
@@ -74,8 +75,7 @@ impl Element for Switch {
         let off = f.drop_block(OFF);
         // A negative number is a large one here, and no output.
         let output = f.cell("switch", i64::from(self.output) as u64);
-        let output = f.value(Inst::CellLoad(output));
-        f.end(Term::EmitTo(output, off));
+        f.emit_to(cell(output), off);
         Some(f.finish())
     }
 

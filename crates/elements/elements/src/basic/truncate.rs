@@ -6,9 +6,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{anno, packet_len};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 use packet::anno::EXTRA_LENGTH;
 
 /// The class.
@@ -52,27 +52,16 @@ impl Element for Truncate {
 
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Truncate", shape.outputs);
-        let (short, chain) = (f.block(), f.block());
-        let most = f.constant(u64::from(self.length));
-        let length = f.value(Inst::Len);
-        let fits = f.bin(BinOp::Le, length, most);
-        f.leave_if(fits, short);
+        let (short, chain) = (f.aside(|f| f.emit(0)), f.slow_block("chain"));
+        let most = f.eval(u64::from(self.length));
+        let length = f.eval(packet_len());
+        f.leave_if(length.at_most(most), short);
         if self.extra_length {
-            let extra = f.load_anno(EXTRA_LENGTH);
-            let cut = f.bin(BinOp::Sub, length, most);
-            let extra = f.bin(BinOp::Add, extra, cut);
-            f.store_anno(EXTRA_LENGTH, extra);
+            f.store_anno(EXTRA_LENGTH, anno(EXTRA_LENGTH) + (length - most));
         }
-        f.act(Inst::Take(most));
-        let left = f.value(Inst::Len);
-        let is_cut = f.bin(BinOp::Eq, left, most);
-        f.check(is_cut, chain);
+        f.take(most);
+        f.check(packet_len().equals(most), chain);
         f.emit(0);
-        f.at(short);
-        f.emit(0);
-        f.at(chain);
-        let path = f.slow_path("chain");
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 
