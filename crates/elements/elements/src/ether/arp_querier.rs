@@ -20,9 +20,9 @@ use element::handler::{Handlers, Row};
 use element::value::written;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{anno, now_ns, record};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Table, Term, Verified};
+use ir::{Builder, Table, Verified};
 use packet::Access;
 use packet::anno;
 use shm::Packet;
@@ -87,9 +87,11 @@ const STOPPED: usize = 6;
 const REPLY_READ: usize = 7;
 const NOT_REPLY: usize = 8;
 
-/// The slow path of replies. The other two are for IP packets: to neighbours that are not in the copy,
-/// and to those that are. Each keeps the order in which packets came; one for both would not, since
-/// lookups separate the two.
+/// The slow paths. The first two are for IP packets: to neighbours that are not in the copy, and to those
+/// that are. Each keeps the order in which packets came; one for both would not, since lookups separate
+/// the two.
+const PATHS: [&str; 3] = ["unknown", "refresh", "reply"];
+/// The one of replies.
 const REPLY_PATH: usize = 2;
 /// What the instances of all workers share beside the table.
 #[derive(Debug, Default)]
@@ -299,25 +301,14 @@ impl Element for ArpQuerier {
         let mut f = Builder::new("ARPQuerier", shape.outputs);
         let header = self.header([0; 6]);
         let table = f.table("resolved", 1, RECORD_BYTES);
-        let (miss, slow) = (f.block(), f.block());
-        let paths = ["unknown", "refresh", "reply"].map(|path| f.slow_path(path));
-        let dst = f.load_anno(anno::DST_IP);
-        let record = f.lookup(table, &[dst], miss);
-        let until_ns = f.value(Inst::RecLoad(record, UNTIL_NS, 8));
-        let now_ns = f.value(Inst::Now);
-        let fresh = f.bin(BinOp::Lt, now_ns, until_ns);
-        f.check(fresh, slow);
-        f.room(HEADER_BYTES, slow);
-        let front = f.value(Inst::RecLoad(record, FRONT, 8));
-        let back = f.constant(header.back());
-        push_header(&mut f, front, back);
+        let [unknown, refresh, reply] = PATHS.map(|path| f.slow_block(path));
+        let dst = f.eval(anno(anno::DST_IP));
+        let next_hop = f.lookup(table, &[dst], unknown);
+        f.check(now_ns().less_than(record(next_hop, UNTIL_NS, 8)), refresh);
+        f.room(HEADER_BYTES, refresh);
+        push_header(&mut f, record(next_hop, FRONT, 8), header.back());
         f.emit(0);
-        f.at(miss);
-        f.end(Term::Slow(paths[0]));
-        f.at(slow);
-        f.end(Term::Slow(paths[1]));
-        f.next_entry();
-        f.end(Term::Slow(paths[REPLY_PATH]));
+        f.same_entry(reply);
         Some(f.finish())
     }
 

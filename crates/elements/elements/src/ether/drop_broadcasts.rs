@@ -5,9 +5,8 @@ use element::configure::Shape;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::cell_text;
-use ir::program::BinOp;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Expr, Inst, Verified};
 use shm::descriptor::PacketType;
 
 /// The class.
@@ -37,17 +36,13 @@ impl Element for DropBroadcasts {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("DropBroadcasts", shape.outputs);
         let drops = f.cell("drops", 0);
-        let bad = f.block();
-        let kind = f.value(Inst::PacketType);
-        let above = f.bin_const(BinOp::Sub, kind, PacketType::Broadcast as u64);
-        let group =
-            f.bin_const(BinOp::Le, above, PacketType::Multicast as u64 - PacketType::Broadcast as u64);
-        f.leave_if(group, bad);
+        let bad = f.aside(|f| {
+            f.add_to_cell(drops, 1);
+            f.drop("link-broadcast");
+        });
+        let kind = Expr::from(Inst::PacketType);
+        f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
         f.emit(0);
-        f.at(bad);
-        let one = f.constant(1);
-        f.act(Inst::CellAdd(drops, one));
-        f.drop("link-broadcast");
         Some(f.finish())
     }
 

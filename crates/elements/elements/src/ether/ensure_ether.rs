@@ -7,9 +7,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{load, offset};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -52,51 +52,41 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 /// Goes on where the EtherType before the network header is that of no IP packet; else to `is_ip`. The
 /// Ethernet header stands at the front.
 fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
-    let ethertype = f.load(Field::bytes(Base::Data, 12, 2));
+    let ethertype = f.eval(load(Field::bytes(Base::Data, 12, 2)));
     for known in [TYPE_IP, TYPE_IP6] {
-        let same = f.bin_const(BinOp::Eq, ethertype, u64::from(known));
-        f.leave_if(same, is_ip);
+        f.leave_if(ethertype.equals(u64::from(known)), is_ip);
     }
 }
 
 impl Element for EnsureEther {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("EnsureEther", shape.outputs);
-        let (unchanged, behind, stripped, replace, cramped) =
-            (f.block(), f.block(), f.block(), f.block(), f.block());
+        let unchanged = f.aside(|f| f.emit(0));
+        let (behind, stripped, replace) = (f.block(), f.block(), f.block());
+        let cramped = f.slow_block("headroom");
         let bytes = HEADER_BYTES as u64;
-        let net = f.value(Inst::Offset(Base::Net));
+        let net = f.eval(offset(Base::Net));
         // A header before the front, and none at all, are large numbers.
-        let inside = f.bin_const(BinOp::Lt, net, 1 << 32);
-        f.check(inside, unchanged);
-        f.end(Term::Switch(net, vec![(bytes, behind), (0, stripped)], replace));
+        f.check(net.less_than(1 << 32), unchanged);
+        f.switch(net, vec![(bytes, behind), (0, stripped)], replace);
         f.at(behind);
         f.need(Base::Data, HEADER_BYTES, replace);
         leave_if_ip(&mut f, unchanged);
         f.jump(replace);
         f.at(stripped);
         f.room(HEADER_BYTES, cramped);
-        f.act(Inst::Push(HEADER_BYTES as u16));
-        let taken_back = f.block();
+        f.push(HEADER_BYTES);
+        let taken_back = f.aside(|f| f.emit(0));
         leave_if_ip(&mut f, taken_back);
-        let back = f.constant(bytes);
-        f.act(Inst::Pull(back));
+        f.pull(bytes);
         f.jump(replace);
-        f.at(taken_back);
-        f.emit(0);
         f.at(replace);
-        f.act(Inst::Pull(net));
+        f.pull(net);
         f.room(HEADER_BYTES, cramped);
-        f.act(Inst::Push(HEADER_BYTES as u16));
-        let (front, back) = (f.constant(self.header.front()), f.constant(self.header.back()));
-        f.store(super::header::FRONT, front);
-        f.store(super::header::BACK, back);
+        f.push(HEADER_BYTES);
+        f.store(super::header::FRONT, self.header.front());
+        f.store(super::header::BACK, self.header.back());
         f.emit(0);
-        f.at(unchanged);
-        f.emit(0);
-        f.at(cramped);
-        let path = f.slow_path("headroom");
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 

@@ -8,8 +8,9 @@ use element::element::Element;
 use element::handler::Handlers;
 use element::vector::Batch;
 use element::work::Work;
+use ir::expr::cell;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -52,13 +53,10 @@ impl Element for EtherEncap {
         let mut f = Builder::new("EtherEncap", shape.outputs);
         // The header is in cells, since handlers change it while packets flow.
         let (front, back) = (f.cell("front", self.header.front()), f.cell("back", self.header.back()));
-        let (cramped, path) = (f.block(), f.slow_path("headroom"));
+        let cramped = f.slow_block("headroom");
         f.room(HEADER_BYTES, cramped);
-        let (front, back) = (f.value(Inst::CellLoad(front)), f.value(Inst::CellLoad(back)));
-        push_header(&mut f, front, back);
+        push_header(&mut f, cell(front), cell(back));
         f.emit(0);
-        f.at(cramped);
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 

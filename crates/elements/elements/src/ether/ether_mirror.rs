@@ -3,6 +3,7 @@
 use element::class::{Class, StateScope};
 use element::configure::Shape;
 use element::element::Element;
+use ir::expr::load;
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
 use packet::field::{Base, Field};
@@ -36,7 +37,7 @@ impl Element for EtherMirror {
         // In pieces that machine code moves as they are.
         let pieces = |at: u16| [(at, 32), (at + 32, 16)].map(|(bit, bits)| Field::new(Base::Data, bit, bits));
         let (dst, src) = (pieces(0), pieces(48));
-        let [old_dst, old_src] = [dst, src].map(|address| address.map(|piece| f.load(piece)));
+        let [old_dst, old_src] = [dst, src].map(|address| address.map(|piece| f.eval(load(piece))));
         for (piece, value) in dst.into_iter().zip(old_src).chain(src.into_iter().zip(old_dst)) {
             f.store(piece, value);
         }

@@ -6,9 +6,9 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handlers;
-use ir::program::BinOp;
+use ir::expr::cell;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -55,10 +55,8 @@ impl Element for EtherRewrite {
         let (headless, short) = (f.block(), f.drop_block("short-frame"));
         for base in [Base::Mac, Base::Data] {
             f.need(base, 12, if base == Base::Mac { headless } else { short });
-            let (front, back) = (f.value(Inst::CellLoad(front)), f.value(Inst::CellLoad(back)));
-            let back = f.bin_const(BinOp::Shr, back, 16);
-            f.store(Field::bytes(base, 0, 8), front);
-            f.store(Field::bytes(base, 8, 4), back);
+            f.store(Field::bytes(base, 0, 8), cell(front));
+            f.store(Field::bytes(base, 8, 4), cell(back) >> 16);
             f.emit(0);
             f.at(headless);
         }

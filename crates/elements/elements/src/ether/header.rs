@@ -3,8 +3,7 @@
 use click::config::parse;
 use element::handler::Row;
 use element::value::{ether_text, set, set_cell, written};
-use ir::program::Value;
-use ir::{Builder, Inst};
+use ir::{Builder, Expr};
 use packet::access::Access;
 use packet::field::{Base, Field};
 use shm::Packet;
@@ -119,8 +118,8 @@ pub(super) const fn address<T>(name: &'static str) -> Row<T> {
 }
 
 /// Puts a header before the packet, in a program that has shown the headroom to be free.
-pub(crate) fn push_header(f: &mut Builder, front: Value, back: Value) {
-    f.act(Inst::Push(HEADER_BYTES as u16));
+pub(crate) fn push_header(f: &mut Builder, front: impl Into<Expr>, back: impl Into<Expr>) {
+    f.push(HEADER_BYTES);
     set_headers(f, HEADER_BYTES);
     f.store(FRONT, front);
     f.store(BACK, back);
@@ -128,10 +127,8 @@ pub(crate) fn push_header(f: &mut Builder, front: Value, back: Value) {
 
 /// Says that the MAC header stands at the front, and the network header so many bytes behind.
 pub(crate) fn set_headers(f: &mut Builder, header_bytes: usize) {
-    let start = f.constant(0);
-    f.act(Inst::SetBase(Base::Mac, start));
-    let net = f.constant(header_bytes as u64);
-    f.act(Inst::SetBase(Base::Net, net));
+    f.set_base(Base::Mac, 0);
+    f.set_base(Base::Net, header_bytes as u64);
 }
 
 /// An address as the low 48 bits of a number.

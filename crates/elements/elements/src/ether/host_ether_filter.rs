@@ -6,7 +6,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use ir::program::BinOp;
+use ir::expr::{cell, load, select};
 use ir::verify::VerifyError;
 use ir::{Builder, Inst, Verified};
 use packet::field::{Base, Field};
@@ -61,34 +61,23 @@ impl Element for HostEtherFilter {
         let ours = f.cell("ether", to_number(self.address));
         let short = f.bad_block(1, "short-frame");
         f.need(Base::Data, usize::from(self.offset) + 12, short);
-        let front = f.load(Field::bytes(Base::Data, self.offset, 8));
-        let ours = f.value(Inst::CellLoad(ours));
+        let front = f.eval(load(Field::bytes(Base::Data, self.offset, 8)));
+        let ours = f.eval(cell(ours));
         if self.drop_own {
             let own = f.bad_block(1, "own-frame");
-            let back = f.load(Field::bytes(Base::Data, self.offset + 8, 4));
-            let high = f.bin_const(BinOp::And, front, 0xffff);
-            let high = f.bin_const(BinOp::Shl, high, 32);
-            let src = f.bin(BinOp::Or, high, back);
-            let is_own = f.bin(BinOp::Eq, src, ours);
-            f.leave_if(is_own, own);
+            let back = load(Field::bytes(Base::Data, self.offset + 8, 4));
+            let src = ((front & 0xffff) << 32) | back;
+            f.leave_if(src.equals(ours), own);
         }
-        let dst = f.bin_const(BinOp::Shr, front, 16);
-        let group = f.bin_const(BinOp::Shr, dst, 40);
-        let group = f.bin_const(BinOp::And, group, 1);
-        let everybody = f.bin_const(BinOp::Eq, dst, to_number([0xff; 6]));
-        let mine = f.bin(BinOp::Eq, dst, ours);
-        let mut kind = f.constant(PacketType::OtherHost as u64);
-        for (is, what) in
-            [(group, PacketType::Multicast), (everybody, PacketType::Broadcast), (mine, PacketType::Host)]
-        {
-            let what = f.constant(what as u64);
-            kind = f.value(Inst::Select(is, what, kind));
-        }
+        let dst = f.eval(front >> 16);
+        let (group, everybody) = ((dst >> 40) & 1, dst.equals(to_number([0xff; 6])));
+        let kind = select(group, PacketType::Multicast as u64, PacketType::OtherHost as u64);
+        let kind = select(everybody, PacketType::Broadcast as u64, kind);
+        let kind = f.eval(select(dst.equals(ours), PacketType::Host as u64, kind));
         f.act(Inst::SetPacketType(kind));
         if self.drop_other {
             let other = f.bad_block(1, "other-host");
-            let is_other = f.bin_const(BinOp::Eq, kind, PacketType::OtherHost as u64);
-            f.leave_if(is_other, other);
+            f.leave_if(kind.equals(PacketType::OtherHost as u64), other);
         }
         f.emit(0);
         Some(f.finish())

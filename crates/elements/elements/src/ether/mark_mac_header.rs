@@ -5,7 +5,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::field::Base;
 
 /// The class.
@@ -41,8 +41,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for MarkMacHeader {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("MarkMACHeader", shape.outputs);
-        let offset = f.constant(u64::from(self.offset));
-        f.act(Inst::SetBase(Base::Mac, offset));
+        f.set_base(Base::Mac, u64::from(self.offset));
         f.emit(0);
         Some(f.finish())
     }

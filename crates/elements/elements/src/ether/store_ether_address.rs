@@ -7,9 +7,9 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use ir::program::BinOp;
+use ir::expr::{anno, cell};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
 
@@ -78,16 +78,13 @@ impl Element for StoreEtherAddress {
         f.need(Base::Data, usize::from(self.offset) + 6, short);
         let address = match self.source {
             Source::Given(address) => {
-                let cell = f.cell("addr", to_number(address));
-                f.value(Inst::CellLoad(cell))
+                let address = f.cell("addr", to_number(address));
+                cell(address)
             }
             // The annotation holds the bytes of the address in their order, which no wide read gives.
-            Source::Annotation(anno) => {
-                (1..6).fold(f.load_anno(Anno { offset: anno, len: 1 }), |address, at| {
-                    let address = f.bin_const(BinOp::Shl, address, 8);
-                    let byte = f.load_anno(Anno { offset: anno + at, len: 1 });
-                    f.bin(BinOp::Or, address, byte)
-                })
+            Source::Annotation(start) => {
+                let byte = |at| anno(Anno { offset: start + at, len: 1 });
+                (1..6).fold(byte(0), |address, at| (address << 8) | byte(at))
             }
         };
         f.store(Field::bytes(Base::Data, self.offset, 6), address);

@@ -9,9 +9,9 @@ use element::handler::{Handlers, Row};
 use element::value::{set, written};
 use element::vector::Batch;
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::{anno, cell, load};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::{Builder, Expr, Verified};
 use packet::access::Access;
 use packet::anno;
 use packet::field::{Base, Field};
@@ -114,34 +114,26 @@ impl Element for VlanEncap {
         for (name, init) in ["vlan_tci", "native_vlan", "ethertype"].into_iter().zip(self.cells()) {
             f.cell(name, init);
         }
-        let (untagged, cramped) = (f.block(), f.block());
+        let untagged = f.aside(|f| {
+            set_headers(f, HEADER_BYTES);
+            f.emit(0);
+        });
+        let cramped = f.slow_block("headroom");
         let short = f.drop_block("short-frame");
         f.need(Base::Data, 12, short);
-        let tci = match self.tci {
-            Some(_) => f.value(Inst::CellLoad(TCI_CELL as u16)),
-            None => f.load_anno(anno::VLAN_TCI),
-        };
-        let id = f.bin_const(BinOp::And, tci, 0xfff);
-        let native = f.value(Inst::CellLoad(NATIVE_CELL as u16));
-        let is_native = f.bin(BinOp::Eq, id, native);
-        f.leave_if(is_native, untagged);
+        let tci = f.eval(match self.tci {
+            Some(_) => cell(TCI_CELL as u16),
+            None => anno(anno::VLAN_TCI),
+        });
+        f.leave_if((tci & 0xfff).equals(cell(NATIVE_CELL as u16)), untagged);
         f.room(TAG_BYTES, cramped);
-        let (front, back) = (f.load(FRONT), f.load(BACK_ADDRESS));
-        let ethertype = f.value(Inst::CellLoad(TYPE_CELL as u16));
-        let high = f.bin_const(BinOp::Shl, ethertype, 16);
-        let tag = f.bin(BinOp::Or, high, tci);
-        f.act(Inst::Push(TAG_BYTES as u16));
+        let (front, back) = (f.eval(load(FRONT)), f.eval(load(BACK_ADDRESS)));
+        f.push(TAG_BYTES);
         f.store(FRONT, front);
         f.store(BACK_ADDRESS, back);
-        f.store(TAG, tag);
+        f.store(TAG, (cell(TYPE_CELL as u16) << 16) | tci);
         set_headers(&mut f, HEADER_BYTES + TAG_BYTES);
         f.emit(0);
-        f.at(untagged);
-        set_headers(&mut f, HEADER_BYTES);
-        f.emit(0);
-        f.at(cramped);
-        let path = f.slow_path("headroom");
-        f.end(Term::Slow(path));
         Some(f.finish())
     }
 
@@ -252,7 +244,7 @@ fn make_decap(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl VlanDecap {
-    fn leave(&self, f: &mut Builder, tci: ir::Value) {
+    fn leave(&self, f: &mut Builder, tci: impl Into<Expr>) {
         set_headers(f, HEADER_BYTES);
         if self.anno {
             f.store_anno(anno::VLAN_TCI, tci);
@@ -264,23 +256,16 @@ impl VlanDecap {
 impl Element for VlanDecap {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("VLANDecap", shape.outputs);
-        let untagged = f.block();
+        let untagged = f.aside(|f| self.leave(f, 0));
         f.need(Base::Data, HEADER_BYTES + TAG_BYTES, untagged);
-        let tag = f.load(TAG);
-        let ethertype = f.bin_const(BinOp::Shr, tag, 16);
-        let tagged = f.bin_const(BinOp::Eq, ethertype, u64::from(self.ethertype));
-        f.check(tagged, untagged);
+        let tag = f.eval(load(TAG));
+        f.check((tag >> 16).equals(u64::from(self.ethertype)), untagged);
         // The addresses move back over the tag.
-        let (front, back) = (f.load(FRONT), f.load(BACK_ADDRESS));
+        let (front, back) = (f.eval(load(FRONT)), f.eval(load(BACK_ADDRESS)));
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16, 8), front);
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16 + 8, 4), back);
-        let tci = f.bin_const(BinOp::And, tag, 0xffff);
-        let tag_bytes = f.constant(TAG_BYTES as u64);
-        f.act(Inst::Pull(tag_bytes));
-        self.leave(&mut f, tci);
-        f.at(untagged);
-        let none = f.constant(0);
-        self.leave(&mut f, none);
+        f.pull(TAG_BYTES as u64);
+        self.leave(&mut f, tag & 0xffff);
         Some(f.finish())
     }
 }

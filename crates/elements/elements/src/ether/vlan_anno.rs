@@ -7,8 +7,9 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
+use ir::expr::cell;
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Verified};
 use packet::anno;
 
 /// The class.
@@ -50,8 +51,7 @@ impl Element for SetVlanAnno {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("SetVLANAnno", shape.outputs);
         let tci = f.cell("vlan_tci", u64::from(self.tci));
-        let tci = f.value(Inst::CellLoad(tci));
-        f.store_anno(anno::VLAN_TCI, tci);
+        f.store_anno(anno::VLAN_TCI, cell(tci));
         f.emit(0);
         Some(f.finish())
     }
