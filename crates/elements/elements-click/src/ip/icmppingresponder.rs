@@ -6,9 +6,9 @@ use element::element::Element;
 use element::vector::Batch;
 use element::work::Work;
 use elements::ip::header::{from_network, transport_offset};
-use ir::program::{BinOp, Value};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Term, Verified};
+use ir::expr::load;
+use ir::{Builder, Expr, Inst, Value, Verified};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
@@ -50,8 +50,8 @@ const TYPE_WORD: Field = Field::bytes(Base::Trans, 0, 2);
 const TTL: u64 = 0xff00;
 
 /// Writes a word and gives the checksum that follows from a checksum.
-fn replace(f: &mut Builder, field: Field, new: Value, sum: Value) -> Value {
-    let old = f.load(field);
+fn replace(f: &mut Builder, field: Field, new: impl Into<Expr>, sum: impl Into<Expr>) -> Value {
+    let (old, new, sum) = (f.eval(load(field)), f.eval(new), f.eval(sum));
     f.store(field, new);
     f.value(Inst::CsumUpdate(sum, old, new, 16))
 }
@@ -67,39 +67,28 @@ fn finish(packet: &Packet) -> Option<()> {
 impl Element for Responder {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("ICMPPingResponder", shape.outputs);
-        let (other, zero_sum) = (f.bad_block(1, "not-echo-request"), f.block());
-        let full = f.slow_path("zero-sum");
+        let (other, zero_sum) = (f.bad_block(1, "not-echo-request"), f.slow_block("zero-sum"));
         f.need(Base::Net, 20, other);
         f.need(Base::Trans, 8, other);
-        let protocol = f.load(IP_PROTO);
-        let icmp = f.bin_const(BinOp::Eq, protocol, 1);
-        f.check(icmp, other);
-        let kind = f.load(ICMP_TYPE);
-        let echo = f.bin_const(BinOp::Eq, kind, 8);
-        f.check(echo, other);
+        let protocol = f.eval(load(IP_PROTO));
+        f.check(protocol.equals(1), other);
+        f.check(load(ICMP_TYPE).equals(8), other);
 
-        let pair = f.load(IP_PAIR);
-        let source = f.bin_const(BinOp::Shr, pair, 32);
-        let destination = f.bin_const(BinOp::Shl, pair, 32);
-        let swapped = f.bin(BinOp::Or, destination, source);
-        f.store(IP_PAIR, swapped);
-        let nothing = f.constant(0);
-        let sum = f.load(IP_SUM);
-        let sum = replace(&mut f, IP_OFF, nothing, sum);
-        let ttl = f.bin_const(BinOp::Or, protocol, TTL);
-        let sum = replace(&mut f, TTL_WORD, ttl, sum);
+        let pair = f.eval(load(IP_PAIR));
+        let source = f.eval(pair >> 32);
+        f.store(IP_PAIR, (pair << 32) | source);
+        let nothing = f.eval(0);
+        let sum = replace(&mut f, IP_OFF, nothing, load(IP_SUM));
+        let sum = replace(&mut f, TTL_WORD, protocol | TTL, sum);
         f.store(IP_SUM, sum);
         f.store_anno(anno::DST_IP, source);
         f.store_anno(anno::PAINT, nothing);
 
-        let sum = f.load(ICMP_SUM);
-        let sum = replace(&mut f, TYPE_WORD, nothing, sum);
+        let sum = replace(&mut f, TYPE_WORD, nothing, load(ICMP_SUM));
         f.store(ICMP_SUM, sum);
         // An update cannot tell the checksum of a message of zeros, 0xffff, from 0.
         f.check(sum, zero_sum);
         f.emit(0);
-        f.at(zero_sum);
-        f.end(Term::Slow(full));
         Some(f.finish())
     }
 

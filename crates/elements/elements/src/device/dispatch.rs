@@ -91,13 +91,7 @@ impl Element for Dispatch {
             return None;
         }
         let mut f = Builder::new("Dispatch", shape.outputs);
-        self.policies.emit(&mut f, |f, set| {
-            let (block, here) = (f.block(), f.here());
-            f.at(block);
-            f.emit_or_drop(set.trailing_zeros() as usize, UNWANTED);
-            f.at(here);
-            block
-        });
+        self.policies.emit(&mut f, |f, set| f.bad_block(set.trailing_zeros() as usize, UNWANTED));
         Some(f.finish())
     }
 

@@ -5,7 +5,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Inst, Term, Verified};
+use ir::{Builder, Inst, Verified};
 use shm::descriptor::NO_PORT;
 
 /// The class.
@@ -71,20 +71,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for OriginSwitch {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("OriginSwitch", shape.outputs);
-        let start = f.here();
-        let mut exits: Vec<(u64, BlockId)> = vec![];
-        for (output, origin) in self.origins.iter().enumerate() {
-            let block = f.block();
-            f.at(block);
-            f.emit(output);
-            exits.push((u64::from(*origin), block));
-        }
-        let other = f.block();
-        f.at(other);
-        f.emit_or_drop(self.otherwise.unwrap_or(usize::MAX), "other-origin");
-        f.at(start);
-        let origin = f.value(Inst::Origin);
-        f.end(Term::Switch(origin, exits, other));
+        let exit = |(output, origin): (usize, &u16)| (u64::from(*origin), f.aside(|f| f.emit(output)));
+        let exits = self.origins.iter().enumerate().map(exit).collect();
+        let other = f.bad_block(self.otherwise.unwrap_or(usize::MAX), "other-origin");
+        f.switch(Inst::Origin, exits, other);
         Some(f.finish())
     }
 }

@@ -9,9 +9,9 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use ir::program::{BinOp, Value};
+use ir::expr::{load, packet_len};
 use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Inst, Term, Verified};
+use ir::{BlockId, Builder, Expr, Value, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -158,8 +158,7 @@ impl Element for Peel {
         let fragment = f.drop_block("fragment");
         let unknown = f.drop_block("unknown-payload");
         let lacks = self.strict.then(|| f.bad_block(1, "no-layer"));
-        let start = f.constant(0);
-        f.act(Inst::SetBase(Base::Mac, start));
+        f.set_base(Base::Mac, 0);
         for (at, layer) in self.layers.iter().enumerate() {
             let cell = f.cell(&format!("peeled{at}"), 0);
             let (done, next) = (f.block(), f.block());
@@ -172,12 +171,10 @@ impl Element for Peel {
                 Layer::Gre | Layer::Vxlan | Layer::Geneve => untunnel(&mut f, *layer, ways),
             }
             f.at(done);
-            let one = f.constant(1);
-            f.act(Inst::CellAdd(cell, one));
-            let start = f.constant(0);
-            f.act(Inst::SetBase(Base::Mac, start));
-            f.act(Inst::ClearBase(Base::Net));
-            f.act(Inst::ClearBase(Base::Trans));
+            f.add_to_cell(cell, 1);
+            f.set_base(Base::Mac, 0);
+            f.clear_base(Base::Net);
+            f.clear_base(Base::Trans);
             f.jump(next);
             f.at(next);
         }
@@ -191,19 +188,14 @@ impl Element for Peel {
 }
 
 /// Whether a value is one of some.
-fn is_one_of(f: &mut Builder, value: Value, of: &[u64]) -> Value {
-    let mut found = f.constant(0);
-    for one in of {
-        let same = f.bin_const(BinOp::Eq, value, *one);
-        found = f.bin(BinOp::Or, found, same);
-    }
-    found
+fn is_one_of(value: Value, of: &[u64]) -> Expr {
+    of.iter().fold(Expr::from(0), |found, one| found | value.equals(*one))
 }
 
 /// Takes bytes off behind the addresses, which move on, and gives the frame a type where one is known.
-fn shorten(f: &mut Builder, by: Value, ethertype: Option<Value>, ways: Ways) {
-    let (front, back) = (f.load(data(0, 8)), f.load(data(8, 4)));
-    f.act(Inst::Pull(by));
+fn shorten(f: &mut Builder, by: impl Into<Expr>, ethertype: Option<Expr>, ways: Ways) {
+    let (front, back) = (f.eval(load(data(0, 8))), f.eval(load(data(8, 4))));
+    f.pull(by);
     f.need(Base::Data, usize::from(ETHER), ways.truncated);
     f.store(data(0, 8), front);
     f.store(data(8, 4), back);
@@ -215,45 +207,31 @@ fn shorten(f: &mut Builder, by: Value, ethertype: Option<Value>, ways: Ways) {
 
 /// VLAN tags.
 fn untag(f: &mut Builder, tags: u16, ways: Ways) {
-    let mut tci = None;
     for tag in 0..tags {
-        let ethertype = f.load(data(12 + 4 * tag, 2));
-        let is_tag = is_one_of(f, ethertype, &TAGS);
-        f.check(is_tag, ways.without);
+        let ethertype = f.eval(load(data(12 + 4 * tag, 2)));
+        f.check(is_one_of(ethertype, &TAGS), ways.without);
         f.need(Base::Data, usize::from(ETHER + 4 * (tag + 1)), ways.truncated);
-        tci = Some(f.load(data(14 + 4 * tag, 2)));
     }
-    if let Some(tci) = tci {
-        f.store_anno(packet::anno::VLAN_TCI, tci);
-    }
-    let by = f.constant(u64::from(4 * tags));
-    shorten(f, by, None, ways);
+    // Of the innermost tag.
+    f.store_anno(packet::anno::VLAN_TCI, load(data(10 + 4 * tags, 2)));
+    shorten(f, u64::from(4 * tags), None, ways);
 }
 
 /// MPLS labels (RFC 3032). What is behind the last one shows by its first four bits (RFC 4928).
 fn unlabel(f: &mut Builder, ways: Ways) {
-    let ethertype = f.load(TYPE);
-    let is_mpls = is_one_of(f, ethertype, &TYPE_MPLS);
-    f.check(is_mpls, ways.without);
+    let ethertype = f.eval(load(TYPE));
+    f.check(is_one_of(ethertype, &TYPE_MPLS), ways.without);
     for label in 0..MOST_LABELS {
         let at = ETHER + 4 * label;
         f.need(Base::Data, usize::from(at + 4), ways.truncated);
-        let bottom = f.load(Field::new(Base::Data, at * 8 + 23, 1));
-        let (last, further) = f.branch(bottom);
+        let (last, further) = f.branch(load(Field::new(Base::Data, at * 8 + 23, 1)));
         f.at(last);
         f.need(Base::Data, usize::from(at + 5), ways.truncated);
-        let version = f.load(Field::new(Base::Data, (at + 4) * 8, 4));
-        let (four, other, six) = (f.block(), f.block(), f.block());
-        let is_four = f.bin_const(BinOp::Eq, version, 4);
-        f.end(Term::Branch(is_four, four, other));
-        f.at(other);
-        let is_six = f.bin_const(BinOp::Eq, version, 6);
-        f.end(Term::Branch(is_six, six, ways.unknown));
-        for (block, kind) in [(four, TYPE_IP), (six, TYPE_IP6)] {
-            f.at(block);
-            let (by, kind) = (f.constant(u64::from(4 * (label + 1))), f.constant(kind));
-            shorten(f, by, Some(kind), ways);
-        }
+        let version = f.eval(load(Field::new(Base::Data, (at + 4) * 8, 4)));
+        let [four, six] = [TYPE_IP, TYPE_IP6]
+            .map(|kind| f.aside(|f| shorten(f, u64::from(4 * (label + 1)), Some(kind.into()), ways)));
+        f.leave_if(version.equals(4), four);
+        f.branch_to(version.equals(6), six, ways.unknown);
         f.at(further);
     }
     f.jump(ways.malformed);
@@ -270,63 +248,39 @@ struct Carried {
 /// GRE, VXLAN and Geneve over IPv4 and IPv6.
 fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
     let protocol = if layer == Layer::Gre { GRE } else { UDP };
-    let (four, six, other) = (f.block(), f.block(), f.block());
+    let (four, six) = (f.block(), f.block());
     // Both versions come to the same tunnel, with what their headers say of it.
     let inside = f.block();
     let carried = Carried { bytes: f.param(inside), at: f.param(inside) };
     let is_later = f.param(inside);
-    let ethertype = f.load(TYPE);
-    let is_four = f.bin_const(BinOp::Eq, ethertype, TYPE_IP);
-    f.end(Term::Branch(is_four, four, other));
-    f.at(other);
-    let is_six = f.bin_const(BinOp::Eq, ethertype, TYPE_IP6);
-    f.end(Term::Branch(is_six, six, ways.without));
+    let ethertype = f.eval(load(TYPE));
+    f.leave_if(ethertype.equals(TYPE_IP), four);
+    f.branch_to(ethertype.equals(TYPE_IP6), six, ways.without);
 
     f.at(four);
     f.need(Base::Data, usize::from(ETHER + 20), ways.without);
-    let found = f.load(data(ETHER + 9, 1));
-    let is_carried = f.bin_const(BinOp::Eq, found, protocol);
-    f.check(is_carried, ways.without);
-    let first = f.load(data(ETHER, 1));
-    let above = f.bin_const(BinOp::Sub, first, 0x45);
-    let is_sane = f.bin_const(BinOp::Le, above, 10);
-    f.check(is_sane, ways.malformed);
-    let words = f.bin_const(BinOp::And, first, 15);
-    let header = f.bin_const(BinOp::Shl, words, 2);
-    let total = f.load(data(ETHER + 2, 2));
-    let fits = f.bin(BinOp::Le, header, total);
-    f.check(fits, ways.malformed);
+    f.check(load(data(ETHER + 9, 1)).equals(protocol), ways.without);
+    let first = f.eval(load(data(ETHER, 1)));
+    f.check(first.within(0x45, 0x4f), ways.malformed);
+    let header = f.eval((first & 15) << 2);
+    let total = f.eval(load(data(ETHER + 2, 2)));
+    f.check(header.at_most(total), ways.malformed);
     // All of it, also where it lies in several segments.
-    let there = f.value(Inst::Len);
-    let there = f.bin_const(BinOp::Sub, there, u64::from(ETHER));
-    let is_whole = f.bin(BinOp::Le, total, there);
-    f.check(is_whole, ways.truncated);
-    let bytes = f.bin(BinOp::Sub, total, header);
-    let at = f.bin_const(BinOp::Add, header, u64::from(ETHER));
+    f.check(total.at_most(packet_len() - u64::from(ETHER)), ways.truncated);
     // More fragments, and where this one belongs.
-    let offset = f.load(data(ETHER + 6, 2));
-    let part = f.bin_const(BinOp::And, offset, 0x3fff);
-    f.end(Term::Jump(inside, vec![bytes, at, part]));
+    let part = load(data(ETHER + 6, 2)) & 0x3fff;
+    f.jump_with(inside, [total - header, header + u64::from(ETHER), part]);
 
     f.at(six);
     f.need(Base::Data, usize::from(ETHER + 40), ways.without);
-    let found = f.load(data(ETHER + 6, 1));
-    let is_carried = f.bin_const(BinOp::Eq, found, protocol);
-    f.check(is_carried, ways.without);
-    let version = f.load(Field::new(Base::Data, ETHER * 8, 4));
-    let is_sane = f.bin_const(BinOp::Eq, version, 6);
-    f.check(is_sane, ways.malformed);
-    let bytes = f.load(data(ETHER + 4, 2));
-    let there = f.value(Inst::Len);
-    let there = f.bin_const(BinOp::Sub, there, u64::from(ETHER + 40));
-    let is_whole = f.bin(BinOp::Le, bytes, there);
-    f.check(is_whole, ways.truncated);
-    let at = f.constant(u64::from(ETHER + 40));
-    let none = f.constant(0);
-    f.end(Term::Jump(inside, vec![bytes, at, none]));
+    f.check(load(data(ETHER + 6, 1)).equals(protocol), ways.without);
+    f.check(load(Field::new(Base::Data, ETHER * 8, 4)).equals(6), ways.malformed);
+    let bytes = f.eval(load(data(ETHER + 4, 2)));
+    f.check(bytes.at_most(packet_len() - u64::from(ETHER + 40)), ways.truncated);
+    f.jump_with(inside, [bytes.into(), Expr::from(u64::from(ETHER + 40)), Expr::from(0)]);
 
     f.at(inside);
-    f.act(Inst::SetBase(Base::Trans, carried.at));
+    f.set_base(Base::Trans, carried.at);
     match layer {
         Layer::Gre => {
             f.leave_if(is_later, ways.fragment);
@@ -334,21 +288,15 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
         }
         _ => {
             // Only a first fragment shows to whom it goes.
-            let offset = f.bin_const(BinOp::And, is_later, 0x1fff);
-            f.leave_if(offset, ways.without);
+            f.leave_if(is_later & 0x1fff, ways.without);
             let wanted = if layer == Layer::Vxlan { VXLAN_PORT } else { GENEVE_PORT };
             enough(f, &carried, 4, ways.without, ways.without);
-            let port = f.load(trans(2, 2));
-            let is_sent = f.bin_const(BinOp::Eq, port, wanted);
-            f.check(is_sent, ways.without);
+            f.check(load(trans(2, 2)).equals(wanted), ways.without);
             f.leave_if(is_later, ways.fragment);
             enough(f, &carried, 16, ways.malformed, ways.truncated);
-            let length = f.load(trans(4, 2));
-            let fits = f.bin(BinOp::Le, length, carried.bytes);
-            f.check(fits, ways.malformed);
-            let least = f.constant(16);
-            let holds = f.bin(BinOp::Le, least, length);
-            f.check(holds, ways.malformed);
+            let length = f.eval(load(trans(4, 2)));
+            f.check(length.at_most(carried.bytes), ways.malformed);
+            f.check(length.at_least(16), ways.malformed);
             if layer == Layer::Vxlan { vxlan(f, &carried, ways) } else { geneve(f, &carried, ways) }
         }
     }
@@ -356,72 +304,47 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
 
 /// Goes on where the IP header announces so many bytes, else to `short`, and they are there, else to `els`.
 fn enough(f: &mut Builder, carried: &Carried, bytes: u16, short: BlockId, els: BlockId) {
-    let least = f.constant(u64::from(bytes));
-    let announced = f.bin(BinOp::Le, least, carried.bytes);
-    f.check(announced, short);
+    f.check(carried.bytes.at_least(u64::from(bytes)), short);
     f.need(Base::Trans, usize::from(bytes), els);
 }
 
 /// Takes off the outer frame up to so many bytes into what it carries: what is inside begins there. `kind` says
 /// what it is.
-fn uncover(f: &mut Builder, carried: &Carried, header: Value, kind: Value, ways: Ways) {
-    let fits = f.bin(BinOp::Le, header, carried.bytes);
-    f.check(fits, ways.malformed);
-    let is_frame = f.bin_const(BinOp::Eq, kind, TYPE_ETHER);
-    let (frame, packet) = f.branch(is_frame);
-    let to = f.bin(BinOp::Add, carried.at, header);
+fn uncover(f: &mut Builder, carried: &Carried, header: impl Into<Expr>, kind: impl Into<Expr>, ways: Ways) {
+    let (header, kind) = (f.eval(header), f.eval(kind));
+    f.check(header.at_most(carried.bytes), ways.malformed);
+    let to = f.eval(carried.at + header);
+    let (frame, packet) = f.branch(kind.equals(TYPE_ETHER));
     f.at(frame);
-    let end = f.bin_const(BinOp::Add, header, u64::from(ETHER));
-    let holds = f.bin(BinOp::Le, end, carried.bytes);
-    f.check(holds, ways.malformed);
-    f.act(Inst::Pull(to));
+    f.check((header + u64::from(ETHER)).at_most(carried.bytes), ways.malformed);
+    f.pull(to);
     f.need(Base::Data, usize::from(ETHER), ways.truncated);
     f.jump(ways.done);
     f.at(packet);
-    let by = f.bin_const(BinOp::Sub, to, u64::from(ETHER));
-    shorten_known(f, by, kind, ways);
-}
-
-/// As [`shorten`], in a block where the outer Ethernet header is not known to be there any more.
-fn shorten_known(f: &mut Builder, by: Value, ethertype: Value, ways: Ways) {
+    // The outer Ethernet header is not known to be there any more.
     f.need(Base::Data, usize::from(ETHER), ways.truncated);
-    shorten(f, by, Some(ethertype), ways);
+    shorten(f, to - u64::from(ETHER), Some(kind.into()), ways);
 }
 
 fn gre(f: &mut Builder, carried: &Carried, ways: Ways) {
     enough(f, carried, 4, ways.malformed, ways.truncated);
-    let flags = f.load(trans(0, 2));
+    let flags = f.eval(load(trans(0, 2)));
     // Bits that are to be zero: routing and recursion of old, and the version (RFC 2784, section 2.3).
-    let strange = f.bin_const(BinOp::And, flags, 0x4fff);
-    f.leave_if(strange, ways.malformed);
-    let mut header = f.constant(4);
-    for bit in [15, 13, 12] {
-        let is_set = f.bin_const(BinOp::Shr, flags, bit);
-        let is_set = f.bin_const(BinOp::And, is_set, 1);
-        let more = f.bin_const(BinOp::Shl, is_set, 2);
-        header = f.bin(BinOp::Add, header, more);
-    }
-    let kind = f.load(trans(2, 2));
-    uncover(f, carried, header, kind, ways);
+    f.leave_if(flags & 0x4fff, ways.malformed);
+    let optional = |header, bit: u64| header + (((flags >> bit) & 1) << 2);
+    let header = [15, 13, 12].into_iter().fold(Expr::from(4), optional);
+    uncover(f, carried, header, load(trans(2, 2)), ways);
 }
 
 fn vxlan(f: &mut Builder, carried: &Carried, ways: Ways) {
-    let flags = f.load(trans(8, 1));
-    let is_valid = f.bin_const(BinOp::And, flags, 8);
-    f.check(is_valid, ways.malformed);
-    let (header, kind) = (f.constant(16), f.constant(TYPE_ETHER));
-    uncover(f, carried, header, kind, ways);
+    f.check(load(trans(8, 1)) & 8, ways.malformed);
+    uncover(f, carried, 16, TYPE_ETHER, ways);
 }
 
 fn geneve(f: &mut Builder, carried: &Carried, ways: Ways) {
-    let first = f.load(trans(8, 1));
-    let version = f.bin_const(BinOp::Shr, first, 6);
-    f.leave_if(version, ways.malformed);
-    let words = f.bin_const(BinOp::And, first, 63);
-    let options = f.bin_const(BinOp::Shl, words, 2);
-    let header = f.bin_const(BinOp::Add, options, 16);
-    let kind = f.load(trans(10, 2));
-    uncover(f, carried, header, kind, ways);
+    let first = f.eval(load(trans(8, 1)));
+    f.leave_if(first >> 6, ways.malformed);
+    uncover(f, carried, ((first & 63) << 2) + 16, load(trans(10, 2)), ways);
 }
 
 const HANDLERS: &[Row<Peel>] = &[Row::named("peeled", |peel, cells| {

@@ -5,7 +5,8 @@
 
 use super::formula::Var;
 use super::graph::{Graph, Node, To};
-use ir::{BinOp, BlockId, Builder, Term, Value};
+use ir::expr::load;
+use ir::{BlockId, Builder, Expr, Term, Value};
 use packet::field::{self, Base};
 
 /// Ends the builder's current block with the decision that a graph comes to. `there` says how many
@@ -89,13 +90,12 @@ impl Emitter {
                     return f.jump(then);
                 }
                 if base == Base::Trans && there[Base::Trans as usize] == 0 {
-                    let fragment = f.load(field::IP_FRAG);
-                    f.leave_if(fragment, els);
+                    f.leave_if(load(field::IP_FRAG), els);
                 }
                 f.end(Term::Need { base, bytes, then, els });
             }
             Var::Field(field) => {
-                let value = f.load(field);
+                let value = f.eval(load(field));
                 let arms: Vec<(u64, u64, BlockId)> =
                     node.spans().map(|(first, last, to)| (first, last, self.block(to))).collect();
                 decide(f, value, arms, field.max_value());
@@ -105,19 +105,13 @@ impl Emitter {
 }
 
 /// An interval test as a value.
-fn within(f: &mut Builder, value: Value, first: u64, last: u64, max: u64) -> Value {
-    if first == last {
-        return f.bin_const(BinOp::Eq, value, first);
+fn within(value: Value, first: u64, last: u64, max: u64) -> Expr {
+    match (first, last) {
+        _ if first == last => value.equals(first),
+        (0, _) => value.at_most(last),
+        _ if last >= max => value.at_least(first),
+        _ => value.within(first, last),
     }
-    if first == 0 {
-        return f.bin_const(BinOp::Le, value, last);
-    }
-    if last >= max {
-        let first = f.constant(first);
-        return f.bin(BinOp::Le, first, value);
-    }
-    let above = f.bin_const(BinOp::Sub, value, first);
-    f.bin_const(BinOp::Le, above, last - first)
 }
 
 /// Values that most packets have where they are singled out: TCP, UDP.
@@ -131,12 +125,8 @@ fn decide(f: &mut Builder, value: Value, mut arms: Vec<(u64, u64, BlockId)>, max
         match arms.as_slice() {
             [] => return,
             [(_, _, only)] => return f.jump(*only),
-            [(_, 0, zero), (_, _, other)] => return f.end(Term::Branch(value, *other, *zero)),
-            [(_, last, low), (_, _, high)] => {
-                let (low, high) = (*low, *high);
-                let below = f.bin_const(BinOp::Le, value, *last);
-                return f.end(Term::Branch(below, low, high));
-            }
+            [(_, 0, zero), (_, _, other)] => return f.branch_to(value, *other, *zero),
+            [(_, last, low), (_, _, high)] => return f.branch_to(value.at_most(*last), *low, *high),
             _ => {}
         }
         // A stretch between two that lead to the same place is cut out: those two become one.
@@ -146,9 +136,9 @@ fn decide(f: &mut Builder, value: Value, mut arms: Vec<(u64, u64, BlockId)>, max
         let cut = cut.filter(|_| arms.len() <= MAX_CUT_ARMS);
         if let Some(at) = cut {
             let (first, last, to) = arms[at];
-            let inside = within(f, value, first, last, max);
+            let inside = within(value, first, last, max);
             if arms.len() == 3 {
-                return f.end(Term::Branch(inside, to, arms[0].2));
+                return f.branch_to(inside, to, arms[0].2);
             }
             f.leave_if(inside, to);
             arms[at - 1].1 = arms[at + 1].1;
@@ -156,9 +146,7 @@ fn decide(f: &mut Builder, value: Value, mut arms: Vec<(u64, u64, BlockId)>, max
             continue;
         }
         let high = arms.split_off(arms.len() / 2);
-        let (below, above) = (f.block(), f.block());
-        let is_below = f.bin_const(BinOp::Lt, value, high[0].0);
-        f.end(Term::Branch(is_below, below, above));
+        let (below, above) = f.branch(value.less_than(high[0].0));
         f.at(below);
         decide(f, value, arms, max);
         f.at(above);

@@ -13,8 +13,9 @@ use super::emit::emit;
 use super::expr::{Expr, Headers, Test};
 use super::formula::{Formula, IP_BYTES, PORT_BYTES, unify};
 use super::graph::{Graph, To};
+use ir::expr::{load, record};
 use ir::verify::VerifyError;
-use ir::{BinOp, BlockId, Builder, Inst, Term, Value, Verified};
+use ir::{BlockId, Builder, Value, Verified};
 use packet::field::{self, Base};
 use std::sync::Arc;
 use table::acl::RuleList;
@@ -227,15 +228,11 @@ fn decision_name(decision: u32) -> String {
 
 /// A new block that does what was decided.
 fn exit(f: &mut Builder, decision: u32) -> BlockId {
-    let (block, here) = (f.block(), f.here());
-    f.at(block);
-    match decision {
+    f.aside(|f| match decision {
         DENIED => f.drop("denied"),
         NO_MATCH | NEXT => f.drop("no-match"),
         port => f.emit_or_drop(port as usize, "no-match"),
-    }
-    f.at(here);
-    block
+    })
 }
 
 /// The blocks where packets leave, shared by all stages.
@@ -261,21 +258,15 @@ impl Exits {
 
 /// Ends the current block with a lookup and what it finds.
 fn look_up(f: &mut Builder, acl: &Acl, there: [u16; 4], exits: &mut Exits) {
-    let addresses = f.load(field::IP_PAIR);
-    let proto = f.load(field::IP_PROTO);
-    let mut rest = f.bin_const(BinOp::Shl, proto, acl::PROTO_SHIFT);
+    let addresses = f.eval(load(field::IP_PAIR));
+    let mut rest = f.eval(load(field::IP_PROTO) << acl::PROTO_SHIFT);
     if acl.ports() {
-        let (joined, without) = (f.block(), f.block());
+        let joined = f.block();
         let param = f.param(joined);
-        let fragment = f.load(field::IP_FRAG);
-        f.leave_if(fragment, without);
+        let without = f.aside(|f| f.jump_with(joined, [rest | (1 << acl::NO_PORTS_BIT)]));
+        f.leave_if(load(field::IP_FRAG), without);
         f.need(Base::Trans, usize::from(PORT_BYTES), without);
-        let ports = f.load(field::L4_PORTS);
-        let with = f.bin(BinOp::Or, rest, ports);
-        f.end(Term::Jump(joined, vec![with]));
-        f.at(without);
-        let none = f.bin_const(BinOp::Or, rest, 1 << acl::NO_PORTS_BIT);
-        f.end(Term::Jump(joined, vec![none]));
+        f.jump_with(joined, [rest | load(field::L4_PORTS)]);
         f.at(joined);
         rest = param;
     }
@@ -283,29 +274,23 @@ fn look_up(f: &mut Builder, acl: &Acl, there: [u16; 4], exits: &mut Exits) {
         rest = find_out(f, *test, there, rest, 1 << (acl::TESTS_BIT + at as u64));
     }
     let table = f.table("rules", acl::KEY_WORDS, acl::RECORD_BYTES);
-    let record = f.lookup(table, &[addresses, rest], exits.next);
+    let rule = f.lookup(table, &[addresses, rest], exits.next);
     if let Some(only) = acl.only_decision() {
         let to = exits.block(f, only);
         return f.jump(to);
     }
-    let decision = f.value(Inst::RecLoad(record, 0, 4));
     let denied = exits.block(f, DENIED);
-    f.end(Term::EmitTo(decision, denied));
+    f.emit_to(record(rule, 0, 4), denied);
 }
 
 /// Sets a bit of a number where a test holds; goes on in a new block.
 fn find_out(f: &mut Builder, test: Test, there: [u16; 4], rest: Value, bit: u64) -> Value {
     let rules = vec![(Formula::from(test), 1)];
-    let (joined, start) = (f.block(), f.here());
+    let joined = f.block();
     let param = f.param(joined);
-    let set = f.bin_const(BinOp::Or, rest, bit);
-    f.at(start);
+    let set = f.eval(rest | bit);
     emit(f, &graph(rules, 0, true), there, |f, holds| {
-        let (block, here) = (f.block(), f.here());
-        f.at(block);
-        f.end(Term::Jump(joined, vec![if holds == 1 { set } else { rest }]));
-        f.at(here);
-        block
+        f.aside(|f| f.jump_with(joined, [if holds == 1 { set } else { rest }]))
     });
     f.at(joined);
     param

@@ -9,8 +9,8 @@ use super::expr::Expr;
 use super::formula::{Formula, IP_BYTES, Var, not};
 use super::graph::{Graph, To};
 use super::plan::{NO_MATCH, graph};
-use ir::program::BinOp;
-use ir::{BlockId, Builder, Inst, Term};
+use ir::expr::load;
+use ir::{BlockId, Builder};
 use packet::access::Access;
 use packet::field::{self, Base, Field};
 use shm::Packet;
@@ -129,37 +129,29 @@ const NETWORK: [u16; 3] = [14, 18, 22];
 
 /// Marks the headers of a frame: of IPv4 behind up to two VLAN tags, all; of others the Ethernet header.
 fn find_headers(f: &mut Builder) {
-    let zero = f.constant(0);
-    f.act(Inst::SetBase(Base::Mac, zero));
-    f.act(Inst::ClearBase(Base::Net));
-    f.act(Inst::ClearBase(Base::Trans));
+    f.set_base(Base::Mac, 0);
+    f.clear_base(Base::Net);
+    f.clear_base(Base::Trans);
     let (done, other) = (f.block(), f.block());
     for (tags, at) in NETWORK.into_iter().enumerate() {
         f.need(Base::Data, usize::from(at), done);
-        let kind = f.load(Field::bytes(Base::Data, at - 2, 2));
         let (ip, tagged) = (f.block(), f.block());
         let mut ways = vec![(TYPE_IP, ip)];
         if tags + 1 < NETWORK.len() {
             ways.extend(TAGS.map(|tag| (tag, tagged)));
         }
-        f.end(Term::Switch(kind, ways, done));
+        f.switch(load(Field::bytes(Base::Data, at - 2, 2)), ways, done);
         f.at(ip);
-        let net = f.constant(u64::from(at));
-        f.act(Inst::SetBase(Base::Net, net));
+        let net = f.eval(u64::from(at));
+        f.set_base(Base::Net, net);
         f.need(Base::Net, usize::from(IP_BYTES), other);
-        let first = f.load(FIRST_BYTE);
-        let above = f.bin_const(BinOp::Sub, first, FIRST_BYTES.0);
-        let is_ip = f.bin_const(BinOp::Le, above, FIRST_BYTES.1 - FIRST_BYTES.0);
-        f.check(is_ip, other);
-        let words = f.load(field::IP_HL);
-        let bytes = f.bin_const(BinOp::Shl, words, 2);
-        let trans = f.bin(BinOp::Add, bytes, net);
-        f.act(Inst::SetBase(Base::Trans, trans));
+        f.check(load(FIRST_BYTE).within(FIRST_BYTES.0, FIRST_BYTES.1), other);
+        f.set_base(Base::Trans, (load(field::IP_HL) << 2) + net);
         f.jump(done);
         f.at(tagged);
     }
     f.at(other);
-    f.act(Inst::ClearBase(Base::Net));
+    f.clear_base(Base::Net);
     f.jump(done);
     f.at(done);
 }

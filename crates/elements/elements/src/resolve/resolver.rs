@@ -15,12 +15,12 @@ use element::handler::{Handlers, Row};
 use element::value::written;
 use element::vector::{Batch, Vector};
 use element::work::Work;
-use ir::program::BinOp;
+use ir::expr::load;
 use ir::verify::VerifyError;
-use ir::{Builder, Term, Verified};
+use ir::{Builder, Verified};
 use packet::MacAddr;
 use packet::field::{Base, Field};
-use packet::view::icmp6::NEIGHBOR_SOLICITATION;
+use packet::view::icmp6::{NEIGHBOR_ADVERTISEMENT, NEIGHBOR_SOLICITATION};
 use packet::view::nd::{OVERRIDE, ROUTER};
 use packet::view::{ethernet, protocol};
 use port::interface::table::Ask;
@@ -180,28 +180,16 @@ impl Resolver {
 impl Element for Resolver {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("Resolver", shape.outputs);
-        let (others, arp) = (f.block(), f.block());
-        let paths = PATHS.map(|path| f.slow_path(path));
+        let others = f.aside(|f| f.emit(0));
+        let [arp, discovery] = PATHS.map(|path| f.slow_block(path));
         f.need(Base::Data, 14, others);
-        let kind = f.load(TYPE);
-        let is_arp = f.bin_const(BinOp::Eq, kind, ethernet::ARP.into());
-        f.leave_if(is_arp, arp);
-        let is_ipv6 = f.bin_const(BinOp::Eq, kind, ethernet::IPV6.into());
-        f.check(is_ipv6, others);
+        let kind = f.eval(load(TYPE));
+        f.leave_if(kind.equals(u64::from(ethernet::ARP)), arp);
+        f.check(kind.equals(u64::from(ethernet::IPV6)), others);
         f.need(Base::Data, 55, others);
-        let next = f.load(NEXT_HEADER);
-        let is_icmp6 = f.bin_const(BinOp::Eq, next, protocol::ICMP6.into());
-        f.check(is_icmp6, others);
-        // Solicitation and advertisement are neighbours, too.
-        let kind = f.load(ICMP6_TYPE);
-        let above = f.bin_const(BinOp::Sub, kind, NEIGHBOR_SOLICITATION.into());
-        let is_nd = f.bin_const(BinOp::Le, above, 1);
-        f.check(is_nd, others);
-        f.end(Term::Slow(paths[1]));
-        f.at(others);
-        f.emit(0);
-        f.at(arp);
-        f.end(Term::Slow(paths[ARP_PATH]));
+        f.check(load(NEXT_HEADER).equals(u64::from(protocol::ICMP6)), others);
+        let [solicitation, advertisement] = [NEIGHBOR_SOLICITATION, NEIGHBOR_ADVERTISEMENT].map(u64::from);
+        f.branch_to(load(ICMP6_TYPE).within(solicitation, advertisement), discovery, others);
         Some(f.finish())
     }
 

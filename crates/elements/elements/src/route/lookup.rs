@@ -7,8 +7,9 @@ use diag::{Span, Spanned};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
+use ir::expr::{anno, record, select};
 use ir::verify::VerifyError;
-use ir::{Builder, Inst, Table, Term, Verified};
+use ir::{Builder, Table, Verified};
 use packet::anno;
 use std::net::Ipv4Addr;
 
@@ -151,16 +152,13 @@ impl Element for Lookup {
         let mut f = Builder::new(self.kind.name, shape.outputs);
         let table = f.prefix_table("routes", RECORD_BYTES);
         let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));
-        let address = f.load_anno(anno::DST_IP);
+        let address = f.eval(anno(anno::DST_IP));
         let hop = f.lookup(table, &[address], no_route);
-        let gateway = f.value(Inst::RecLoad(hop, GATEWAY, 4));
-        let port = f.value(Inst::RecLoad(hop, PORT, 4));
+        let gateway = f.eval(record(hop, GATEWAY, 4));
         // Read again: cheaper than carrying it over the lookup. Traffic mixes routes with and without
         // gateway, which a branch would mispredict.
-        let address = f.load_anno(anno::DST_IP);
-        let address = f.value(Inst::Select(gateway, gateway, address));
-        f.store_anno(anno::DST_IP, address);
-        f.end(Term::EmitTo(port, no_output));
+        f.store_anno(anno::DST_IP, select(gateway, gateway, anno(anno::DST_IP)));
+        f.emit_to(record(hop, PORT, 4), no_output);
         Some(f.finish())
     }
 
