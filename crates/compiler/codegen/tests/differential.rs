@@ -3,7 +3,10 @@
 
 use codegen::{Burst, CodeBuilder, Engine, Exits, Scratch};
 use ir::eval::{Buffer, State};
-use ir::{BinOp, Builder, Created, Inst, Program, Table, Term, Value, Verified};
+use ir::expr::{
+    anno, avail, binary, cell, csum_update, ip_sum, load, packet_len, record, select, transport_sum,
+};
+use ir::{BinOp, Builder, Created, Inst, Program, Table, Value, Verified};
 use packet::access::Access;
 use packet::anno;
 use packet::field::{self, Base, Field};
@@ -145,8 +148,8 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
     f.need(Base::Net, 20, short);
     f.need(Base::Trans, 4, short);
     f.room(20, short);
-    let mut values = vec![f.constant(7)];
-    let mut record = None;
+    let mut values = vec![f.eval(7)];
+    let mut held = None;
     let mut push_left = 20u16;
     for &(what, a, b, number) in choices {
         let pick = |n: u16| values[usize::from(n) % values.len()];
@@ -161,39 +164,39 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
         };
         let fits = |limit: u16| field.is_valid() && field.end_byte() <= limit;
         match what % 18 {
-            0 => values.push(f.constant(number)),
+            0 => values.push(f.eval(number)),
             1 | 2 => {
                 let op = BinOp::ALL[usize::from(a) % BinOp::ALL.len()].0;
-                values.push(f.bin(op, x, y));
+                values.push(f.eval(binary(op, x, y)));
             }
             3 | 4 if field.base != Base::Data && fits(if field.base == Base::Net { 20 } else { 4 }) => {
-                values.push(f.load(field));
+                values.push(f.eval(load(field)));
             }
             5 if field.base != Base::Data && fits(if field.base == Base::Net { 20 } else { 4 }) => {
                 f.store(field, x);
             }
-            6 => values.push(f.value(Inst::Select(x, y, values[0]))),
-            7 => values.push(f.value(Inst::CsumUpdate(x, y, pick(a ^ 5), if b % 2 == 0 { 16 } else { 32 }))),
+            6 => values.push(f.eval(select(x, y, values[0]))),
+            7 => values.push(f.eval(csum_update(x, y, pick(a ^ 5), if b % 2 == 0 { 16 } else { 32 }))),
             8 => values.push(f.value(
                 [Inst::Len, Inst::Avail(Base::Net), Inst::Offset(Base::Trans), Inst::Now][usize::from(a) % 4],
             )),
             9 => {
                 let len = [1, 2, 4, 8][usize::from(b) % 4];
-                let anno = anno::Anno { offset: (a % 40) as u8, len };
-                f.store_anno(anno, x);
-                values.push(f.load_anno(anno));
+                let place = anno::Anno { offset: (a % 40) as u8, len };
+                f.store_anno(place, x);
+                values.push(f.eval(anno(place)));
             }
             10 => {
-                let cell = cells[usize::from(record.is_some())];
-                f.act(Inst::CellAdd(cell, x));
-                values.push(f.value(Inst::CellLoad(cell)));
+                let count = cells[usize::from(held.is_some())];
+                f.add_to_cell(count, x);
+                values.push(f.eval(cell(count)));
             }
             11 => {
                 let els = f.bad_block(usize::from(a) % 5, "branch");
                 f.check(x, els);
             }
-            12 if record.is_none() => {
-                let x = f.bin_const(BinOp::And, x, 7);
+            12 if held.is_none() => {
+                let x = f.eval(x & 7);
                 let miss = f.block();
                 let found = f.lookup(known, &[x, y], miss);
                 let here = f.here();
@@ -201,67 +204,57 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
                 let fail = f.bad_block(1, "refused");
                 let new = f.create(made, &[x, y], &[y], fail);
                 // The first word is made of the arguments.
-                let old = f.value(Inst::RecLoad(new, if a % 2 == 0 { 0 } else { 8 }, 4));
-                f.act(Inst::StoreAnno(anno::AGGREGATE, old));
-                f.act(Inst::RecStore(new, 8, 4, y));
+                f.store_anno(anno::AGGREGATE, record(new, if a % 2 == 0 { 0 } else { 8 }, 4));
+                f.store_record(new, 8, 4, y);
                 f.emit(outputs - 1);
                 f.at(here);
-                record = Some(found);
-                values.push(f.value(Inst::RecLoad(found, 0, 8)));
+                held = Some(found);
+                values.push(f.eval(record(found, 0, 8)));
             }
             13 => {
-                if let Some(record) = record {
-                    f.act(Inst::RecStore(record, 8, 2, x));
-                    values.push(f.value(Inst::RecLoad(record, 4, 4)));
+                if let Some(held) = held {
+                    f.store_record(held, 8, 2, x);
+                    values.push(f.eval(record(held, 4, 4)));
                 }
             }
             14 => {
-                let small = f.bin_const(BinOp::And, x, 31);
-                f.act(Inst::SetBase(Base::Mac, small));
-                let proto = f.constant(17);
-                values.push(f.value(Inst::TransportSum(proto)));
-                let sum = f.value(Inst::IpSum);
+                f.set_base(Base::Mac, x & 31);
+                values.push(f.eval(transport_sum(17)));
+                let sum = f.eval(ip_sum());
                 values.push(sum);
-                values.push(f.bin_const(BinOp::Eq, sum, 0xffff));
+                values.push(f.eval(sum.equals(0xffff)));
             }
             15 if push_left >= 5 => {
                 push_left -= 5;
-                f.act(Inst::Push(5));
+                f.push(5);
                 f.store(Field::bytes(Base::Data, 0, 5), x);
             }
             16 => {
-                let keep = f.bin_const(BinOp::Or, x, 54);
-                f.act(Inst::Take(keep));
-                let few = f.bin_const(BinOp::And, x, 3);
-                f.act(Inst::Pull(few));
+                f.take(x | 54);
+                f.pull(x & 3);
             }
             17 => {
                 f.need(Base::Data, 34, short);
-                let header = f.constant(14);
-                f.act(Inst::SetBase(Base::Net, header));
-                let (first, all) = (f.value(Inst::Avail(Base::Data)), f.value(Inst::Len));
-                let single = f.bin(BinOp::Eq, first, all);
+                f.set_base(Base::Net, 14);
                 let els = f.bad_block(usize::from(a) % 3, "segments");
-                f.check(single, els);
+                f.check(avail(Base::Data).equals(packet_len()), els);
                 // Some cut the header off.
-                let keep = f.bin_const(BinOp::Or, x, u64::from(a % 60));
-                let keep = if b % 2 == 0 { keep } else { f.bin_const(BinOp::And, keep, 127) };
+                let keep = x | u64::from(a % 60);
+                let keep = f.eval(if b % 2 == 0 { keep } else { keep & 127 });
                 if b % 4 == 1 {
-                    let len = f.value(Inst::Len);
-                    let fits = f.bin(BinOp::Le, keep, len);
                     let els = f.bad_block(usize::from(b) % 3, "longer");
-                    f.check(fits, els);
+                    f.check(keep.at_most(packet_len()), els);
                 }
-                f.act(Inst::Take(keep));
-                values.push(f.value(Inst::IpSum));
-                values.push(f.value(Inst::Avail(Base::Net)));
+                f.take(keep);
+                values.push(f.eval(ip_sum()));
+                values.push(f.eval(avail(Base::Net)));
             }
             _ => {}
         }
     }
     let last = values[values.len() - 1];
     let none = f.drop_block("no-port");
-    f.end(Term::EmitTo(last, none));
+    f.emit_to(last, none);
     f.finish().expect("a valid program")
 }
 
@@ -305,12 +298,10 @@ fn step(old: u64, new: u64, bits: u8) -> Verified {
     let mut f = Builder::new("Step", 1);
     let short = f.drop_block("short");
     f.need(Base::Data, usize::from(2 * WORDS), short);
-    let (old, new) = (f.constant(old), f.constant(new));
+    let (old, new) = (f.eval(old), f.eval(new));
     for word in 0..WORDS {
         let field = Field::bytes(Base::Data, 2 * word, 2);
-        let sum = f.load(field);
-        let sum = f.value(Inst::CsumUpdate(sum, old, new, bits));
-        f.store(field, sum);
+        f.store(field, csum_update(load(field), old, new, bits));
     }
     f.emit(0);
     f.finish().expect("a valid program")
@@ -351,35 +342,29 @@ fn cut(pull: bool, skip: Skip) -> Verified {
     let mut f = Builder::new("Cut", 1);
     let short = f.drop_block("short");
     f.need(Base::Data, 2, short);
-    let keep = f.load(Field::bytes(Base::Data, 0, 1));
-    let which = f.load(Field::bytes(Base::Data, 1, 1));
-    let (first, all) = (f.value(Inst::Avail(Base::Data)), f.value(Inst::Len));
-    let single = f.bin(BinOp::Eq, first, all);
+    let keep = f.eval(load(Field::bytes(Base::Data, 0, 1)));
+    let which = f.eval(load(Field::bytes(Base::Data, 1, 1)));
     let [segments, longer] = [0, 1].map(|reason| f.bad_block(reason, ["segments", "longer"][reason]));
-    f.check(single, segments);
-    let join = f.block();
-    let odd = f.bin_const(BinOp::And, which, 1);
-    let (asked, other) = (f.block(), f.block());
+    f.check(avail(Base::Data).equals(packet_len()), segments);
+    let (join, asked, other) = (f.block(), f.block(), f.block());
+    let odd = f.eval(which & 1);
     match skip {
-        Skip::Nobody => f.end(Term::Jump(asked, vec![])),
-        Skip::Odd => f.end(Term::Branch(odd, other, asked)),
-        Skip::Even => f.end(Term::Branch(odd, asked, other)),
+        Skip::Nobody => f.jump(asked),
+        Skip::Odd => f.branch_to(odd, other, asked),
+        Skip::Even => f.branch_to(odd, asked, other),
     }
     if skip != Skip::Nobody {
         f.at(other);
-        f.end(Term::Jump(join, vec![]));
+        f.jump(join);
     }
     f.at(asked);
-    let len = f.value(Inst::Len);
-    let fits = f.bin(BinOp::Le, keep, len);
-    f.check(fits, longer);
-    f.end(Term::Jump(join, vec![]));
+    f.check(keep.at_most(packet_len()), longer);
+    f.jump(join);
     f.at(join);
     if pull {
-        let few = f.bin_const(BinOp::And, which, 7);
-        f.act(Inst::Pull(few));
+        f.pull(which & 7);
     }
-    f.act(Inst::Take(keep));
+    f.take(keep);
     f.emit(0);
     f.finish().expect("a valid program")
 }
@@ -421,8 +406,8 @@ fn run_on(table: impl Table + 'static, cells: &mut [u64]) {
     let mut f = Builder::new("Counted", 1);
     let (count, known) = (f.cell("count", 0), f.table("known", 2, 16));
     let miss = f.drop_block("unknown");
-    let key = f.value(Inst::Len);
-    f.act(Inst::CellAdd(count, key));
+    let key = f.eval(packet_len());
+    f.add_to_cell(count, key);
     f.lookup(known, &[key, key], miss);
     f.emit(0);
     let program = f.finish().expect("a valid program");

@@ -169,7 +169,8 @@ operations!(Expr: Add add Add, Sub sub Sub, Mul mul Mul, Rem rem Rem, BitAnd bit
 operations!(Value: Add add Add, Sub sub Sub, Mul mul Mul, Rem rem Rem, BitAnd bitand And, BitOr bitor Or,
             BitXor bitxor Xor, Shl shl Shl, Shr shr Shr);
 
-fn binary(op: BinOp, left: impl Into<Expr>, right: impl Into<Expr>) -> Expr {
+/// An operation that is chosen while the program is written; the others have operators and methods.
+pub fn binary(op: BinOp, left: impl Into<Expr>, right: impl Into<Expr>) -> Expr {
     Expr(Node::Bin(op, Box::new((left.into(), right.into()))))
 }
 

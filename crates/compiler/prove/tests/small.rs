@@ -1,6 +1,7 @@
 //! Small stretches, written by hand: what is equal, what is not, and faults of the linker.
 
-use ir::program::{BinOp, Inst, Program};
+use ir::expr::{load, record};
+use ir::program::{Inst, Program};
 use ir::{Builder, Verified};
 use packet::field::{self, Base, Field};
 use prove::{Leaves, Limits, Part, Proof, Stretch, prove};
@@ -13,13 +14,9 @@ fn sorter() -> Verified {
     let mut f = Builder::new("Sorter", 2);
     let (short, odd) = (f.drop_block("short"), f.drop_block("odd"));
     f.need(Base::Data, 20, short);
-    let first = f.load(Field::bytes(Base::Data, 0, 1));
-    let low = f.bin_const(BinOp::And, first, 1);
-    f.leave_if(low, odd);
-    let (small, large) = {
-        let small = f.bin_const(BinOp::Lt, first, 100);
-        f.branch(small)
-    };
+    let first = f.eval(load(Field::bytes(Base::Data, 0, 1)));
+    f.leave_if(first & 1, odd);
+    let (small, large) = f.branch(first.less_than(100));
     f.at(small);
     f.emit(0);
     f.at(large);
@@ -33,16 +30,12 @@ fn worker(number: u64) -> Verified {
     let (short, unknown) = (f.drop_block("short"), f.drop_block("unknown"));
     let (count, table) = (f.cell("count", 0), f.table("known", 1, 16));
     f.need(Base::Data, 4, short);
-    let one = f.constant(1);
-    f.act(Inst::CellAdd(count, one));
-    let old = f.load(Field::bytes(Base::Data, 1, 1));
-    let new = f.bin_const(BinOp::Add, old, number);
-    f.store(Field::bytes(Base::Data, 1, 1), new);
-    let key = f.load(Field::bytes(Base::Data, 1, 2));
-    let record = f.lookup(table, &[key], unknown);
-    let found = f.value(Inst::RecLoad(record, 4, 2));
-    f.store(Field::bytes(Base::Data, 2, 2), found);
-    f.act(Inst::RecStore(record, 8, 8, key));
+    f.add_to_cell(count, 1);
+    f.store(Field::bytes(Base::Data, 1, 1), load(Field::bytes(Base::Data, 1, 1)) + number);
+    let key = f.eval(load(Field::bytes(Base::Data, 1, 2)));
+    let known = f.lookup(table, &[key], unknown);
+    f.store(Field::bytes(Base::Data, 2, 2), record(known, 4, 2));
+    f.store_record(known, 8, 8, key);
     f.emit(0);
     f.finish().expect("a program")
 }
@@ -155,12 +148,8 @@ fn a_needle_is_found_by_both() {
     let mut f = Builder::new("Needle", 2);
     let short = f.drop_block("short");
     f.need(Base::Data, 12, short);
-    let (a, b) = (f.load(Field::bytes(Base::Data, 0, 4)), f.load(Field::bytes(Base::Data, 4, 4)));
-    let sum = f.bin(BinOp::Add, a, b);
-    let low = f.bin_const(BinOp::And, sum, 0xffff_ffff);
-    let twice = f.bin_const(BinOp::Mul, low, 3);
-    let is = f.bin_const(BinOp::Eq, twice, 3 * 0xdead_beef);
-    let (yes, no) = f.branch(is);
+    let sum = load(Field::bytes(Base::Data, 0, 4)) + load(Field::bytes(Base::Data, 4, 4));
+    let (yes, no) = f.branch(((sum & 0xffff_ffff) * 3).equals(3 * 0xdead_beef));
     f.at(yes);
     f.emit(1);
     f.at(no);
@@ -196,8 +185,7 @@ fn checksum_updates_are_compared_with_all_carries() {
         f.need(Base::Net, 20, short);
         for first in order {
             let field = if first { field::IP_SRC } else { field::IP_DST };
-            let new = f.constant(if first { 0x0a00_0001 } else { 0xc633_6401 });
-            f.replace(field, new, field::IP_SUM);
+            f.replace(field, if first { 0x0a00_0001 } else { 0xc633_6401 }, field::IP_SUM);
         }
         f.emit(0);
         f.finish().expect("a program")

@@ -279,8 +279,7 @@ fn twenty_thousand_rules_take_no_time() {
     f.need(packet::field::Base::Net, 20, bad);
     for rule in 0..20_000u64 {
         let field = [IP_SRC, IP_DST, IP_TTL][rule as usize % 3];
-        let value = f.load(field);
-        let hit = f.bin_const(ir::BinOp::Eq, value, rule * 7919 % 60_000);
+        let hit = f.eval(ir::expr::load(field).equals(rule * 7919 % 60_000));
         if rule % 5 == 0 {
             f.store(packet::field::IP_TOS, hit);
         }

@@ -1,5 +1,6 @@
 use super::*;
 use ir::Builder;
+use ir::expr::{cell, load};
 use packet::field;
 use proptest::prelude::*;
 
@@ -8,14 +9,12 @@ fn ttl() -> Verified {
     let mut f = Builder::new("Ttl", 2);
     let short = f.drop_block("short");
     f.need(field::IP_TTL.base, 20, short);
-    let ttl = f.load(field::IP_TTL);
-    let alive = f.bin_const(BinOp::Lt, ttl, 2);
-    let (expired, alive) = f.branch(alive);
+    let ttl = f.eval(load(field::IP_TTL));
+    let (expired, alive) = f.branch(ttl.less_than(2));
     f.at(expired);
     f.emit(1);
     f.at(alive);
-    let less = f.bin_const(BinOp::Sub, ttl, 1);
-    f.store(field::IP_TTL, less);
+    f.store(field::IP_TTL, ttl - 1);
     f.emit(0);
     f.finish().expect("valid")
 }
@@ -25,10 +24,8 @@ fn switch(outputs: usize) -> Verified {
     let mut f = Builder::new("Switch", outputs);
     let off = f.drop_block("off");
     let (count, port) = (f.cell("count", 0), f.cell("port", 0));
-    let one = f.constant(1);
-    f.act(Inst::CellAdd(count, one));
-    let port = f.value(Inst::CellLoad(port));
-    f.end(Term::EmitTo(port, off));
+    f.add_to_cell(count, 1);
+    f.emit_to(cell(port), off);
     f.finish().expect("valid")
 }
 

@@ -2,12 +2,13 @@
 
 use super::harness::{MapTables, Sample, check};
 use crate::classes::{Classes, Options};
-use ir::{BinOp, Builder, Inst, Term, Value, Verified};
+use ir::expr::{Expr, binary, load, offset, record};
+use ir::{BinOp, Builder, Value, Verified};
 use packet::field::{Base, Field};
 
 /// Bytes of a frame.
 fn byte(f: &mut Builder, at: u16) -> Value {
-    f.load(Field::bytes(Base::Data, at, 1))
+    f.eval(load(Field::bytes(Base::Data, at, 1)))
 }
 
 fn start(outputs: usize) -> Builder {
@@ -42,7 +43,7 @@ fn hold(program: &Verified) -> Classes {
 }
 
 /// A program that sends what a test holds for to its first output, and the others to its second.
-fn hold_either(mut f: Builder, test: Value) -> Classes {
+fn hold_either(mut f: Builder, test: Expr) -> Classes {
     let (yes, no) = f.branch(test);
     f.at(yes);
     f.emit(0);
@@ -58,10 +59,8 @@ fn multiples_and_what_they_are_compared_with() {
             for swap in [false, true] {
                 let mut f = start(2);
                 let x = byte(&mut f, 0);
-                let x = f.bin_const(BinOp::Mul, x, by);
-                let x = f.bin_const(BinOp::Add, x, more);
-                let limit = f.constant(limit);
-                let test = if swap { f.bin(op, limit, x) } else { f.bin(op, x, limit) };
+                let x = x * by + more;
+                let test = if swap { binary(op, limit, x) } else { binary(op, x, limit) };
                 let classes = hold_either(f, test);
                 // Each is a set of the byte's values.
                 assert!(classes.classes.iter().all(|class| class.filter.0.len() <= 2));
@@ -76,9 +75,9 @@ fn a_number_masked_by_a_truth_has_one_bit() {
         for swap in [false, true] {
             let mut f = start(2);
             let (x, y) = (byte(&mut f, 0), byte(&mut f, 1));
-            let truth = f.bin_const(BinOp::Lt, y, 5);
+            let truth = y.less_than(5);
             // 2 is not 0, and yet `2 & 1` is.
-            let test = if swap { f.bin(op, truth, x) } else { f.bin(op, x, truth) };
+            let test = if swap { binary(op, truth, x) } else { binary(op, x, truth) };
             hold_either(f, test);
         }
     }
@@ -113,12 +112,9 @@ fn two_records_may_be_one() {
     let miss = f.drop_block("missed");
     let first = f.create(table, &[a], &[a], miss);
     let second = f.create(table, &[b], &[a], miss);
-    let number = f.constant(0x0102_0304);
-    f.act(Inst::RecStore(first, 0, 4, number));
-    let read = f.value(Inst::RecLoad(second, 1, 2));
-    f.act(Inst::RecStore(second, 4, 2, read));
-    let read = f.value(Inst::RecLoad(first, 4, 4));
-    f.store(Field::bytes(Base::Data, 2, 4), read);
+    f.store_record(first, 0, 4, 0x0102_0304);
+    f.store_record(second, 4, 2, record(second, 1, 2));
+    f.store(Field::bytes(Base::Data, 2, 4), record(first, 4, 4));
     f.emit(0);
     hold(&f.finish().expect("a program"));
 }
@@ -129,12 +125,10 @@ fn a_record_is_made_only_where_the_way_comes_to_it() {
     let table = f.table("t", 1, 8);
     let (a, b, key) = (byte(&mut f, 0), byte(&mut f, 1), byte(&mut f, 2));
     let (joined, other) = (f.block(), f.block());
-    let is_one = f.bin_const(BinOp::Eq, a, 1);
-    let (one, more) = f.branch(is_one);
+    let (one, more) = f.branch(a.equals(1));
     let refused = f.drop_block("refused");
     f.at(more);
-    let is_two = f.bin_const(BinOp::Eq, b, 2);
-    f.check(is_two, other);
+    f.check(b.equals(2), other);
     f.create(table, &[key], &[], refused);
     f.jump(joined);
     f.at(one);
@@ -151,11 +145,8 @@ fn a_record_is_made_only_where_the_way_comes_to_it() {
 fn a_place_past_all_places_is_none() {
     let mut f = start(2);
     let (a, b) = (byte(&mut f, 0), byte(&mut f, 1));
-    let high = f.bin_const(BinOp::Shl, a, 8);
-    let at = f.bin(BinOp::Or, high, b);
-    f.act(Inst::SetBase(Base::Net, at));
-    let at = f.value(Inst::Offset(Base::Net));
-    f.store(Field::bytes(Base::Data, 0, 4), at);
+    f.set_base(Base::Net, a << 8 | b);
+    f.store(Field::bytes(Base::Data, 0, 4), offset(Base::Net));
     let none = f.block();
     f.need(Base::Net, 1, none);
     f.emit(0);
@@ -170,7 +161,7 @@ fn of_equal_cases_the_first_counts() {
     let a = byte(&mut f, 0);
     let blocks = [f.block(), f.block(), f.block()];
     let cases = vec![(1, blocks[0]), (1, blocks[1]), (2, blocks[1]), (3, blocks[2]), (3, blocks[0])];
-    f.end(Term::Switch(a, cases, blocks[2]));
+    f.switch(a, cases, blocks[2]);
     for (port, block) in blocks.into_iter().enumerate() {
         f.at(block);
         f.emit(port);
@@ -181,11 +172,8 @@ fn of_equal_cases_the_first_counts() {
 #[test]
 fn what_was_written_decides_what_is_read() {
     let mut f = start(2);
-    f.store_const(Field::bytes(Base::Data, 0, 2), 0x4500);
-    let wide = f.load(Field::bytes(Base::Data, 0, 4));
-    let high = f.bin_const(BinOp::Shr, wide, 28);
-    let test = f.bin_const(BinOp::Eq, high, 4);
-    let (yes, no) = f.branch(test);
+    f.store(Field::bytes(Base::Data, 0, 2), 0x4500);
+    let (yes, no) = f.branch((load(Field::bytes(Base::Data, 0, 4)) >> 28).equals(4));
     f.at(yes);
     f.emit(0);
     f.at(no);

@@ -3,6 +3,9 @@
 use super::harness::{MapTables, Sample, check, check_at};
 use crate::classes::packets::World;
 use crate::classes::{Classes, Options};
+use ir::expr::{
+    anno, avail, binary, cell, csum_update, ip_sum, load, offset, packet_len, record, select, transport_sum,
+};
 use ir::{BinOp, Builder, Inst, Program, Tables, Term, Value, Verified};
 use packet::anno;
 use packet::field::{self, Base, Field};
@@ -22,7 +25,7 @@ pub fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
     f.need(Base::Net, 20, short);
     f.need(Base::Trans, 4, short);
     f.room(20, short);
-    let mut values = vec![f.constant(7)];
+    let mut values = vec![f.eval(7)];
     let mut records = vec![];
     let mut push_left = 20u16;
     let mut splits = 0;
@@ -44,28 +47,27 @@ pub fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
         };
         let fits = field.is_valid() && field.end_byte() <= limit;
         match what % 24 {
-            0 => values.push(f.constant(if b % 2 == 0 { number } else { number % 70 })),
+            0 => values.push(f.eval(if b % 2 == 0 { number } else { number % 70 })),
             1 | 2 => {
                 let op = BinOp::ALL[usize::from(a) % BinOp::ALL.len()].0;
-                values.push(f.bin(op, x, y));
+                values.push(f.eval(binary(op, x, y)));
             }
-            3 | 4 if fits => values.push(f.load(field)),
+            3 | 4 if fits => values.push(f.eval(load(field))),
             5 | 6 if fits => f.store(field, x),
-            7 => values.push(f.value(Inst::Select(x, y, values[0]))),
-            8 => values.push(f.value(Inst::CsumUpdate(x, y, pick(a ^ 5), if b % 2 == 0 { 16 } else { 32 }))),
+            7 => values.push(f.eval(select(x, y, values[0]))),
+            8 => values.push(f.eval(csum_update(x, y, pick(a ^ 5), if b % 2 == 0 { 16 } else { 32 }))),
             9 => values.push(f.value(
                 [Inst::Len, Inst::Avail(Base::Net), Inst::Offset(Base::Trans), Inst::Now, Inst::PacketType]
                     [usize::from(a) % 5],
             )),
             10 => {
                 let len = [1, 2, 4, 8][usize::from(b) % 4];
-                let anno = anno::Anno { offset: (a % 40) as u8, len };
-                f.store_anno(anno, x);
-                values.push(f.load_anno(anno::Anno { offset: (a % 38) as u8 + 1, len: 4 }));
+                f.store_anno(anno::Anno { offset: (a % 40) as u8, len }, x);
+                values.push(f.eval(anno(anno::Anno { offset: (a % 38) as u8 + 1, len: 4 })));
             }
             11 => {
-                f.act(Inst::CellAdd(cells[usize::from(a) % 2], x));
-                values.push(f.value(Inst::CellLoad(cells[usize::from(b) % 2])));
+                f.add_to_cell(cells[usize::from(a) % 2], x);
+                values.push(f.eval(cell(cells[usize::from(b) % 2])));
             }
             12 if splits < 9 => {
                 splits += 1;
@@ -84,23 +86,22 @@ pub fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
                 }
                 f.end(Term::Jump(joined, vec![y]));
                 f.at(no);
-                let one = f.constant(1);
+                let one = f.eval(1);
                 f.end(Term::Jump(joined, vec![if b % 3 == 0 { y } else { one }]));
                 f.at(joined);
                 values.push(param);
             }
             14 if splits < 9 => {
                 splits += 1;
-                let small = f.bin_const(BinOp::And, x, 0x707);
                 let (one, other, rest) = (f.block(), f.bad_block(1, "switch"), f.block());
                 let cases = vec![(number & 0x707, one), (1, other), (3, other), (2, one), (6, rest)];
-                f.end(Term::Switch(small, cases, rest));
+                f.switch(x & 0x707, cases, rest);
                 f.at(one);
                 f.jump(rest);
                 f.at(rest);
             }
             15 if records.len() < 3 => {
-                let x = f.bin_const(BinOp::And, x, 7);
+                let x = f.eval(x & 7);
                 if a % 3 == 0 {
                     let miss = f.bad_block(0, "missed");
                     let rec = f.lookup(known, &[x, y], miss);
@@ -110,64 +111,55 @@ pub fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
                     let rec = f.create(made, &[x, pick(b.into())], &[y], miss);
                     records.push(rec);
                 }
-                values.push(f.value(Inst::RecLoad(records[records.len() - 1], 0, 8)));
+                values.push(f.eval(record(records[records.len() - 1], 0, 8)));
             }
             16 | 17 if !records.is_empty() => {
                 let rec = records[usize::from(a) % records.len()];
                 let other = records[usize::from(b) % records.len()];
-                f.act(Inst::RecStore(rec, 8, 2, x));
-                f.act(Inst::RecStore(rec, u16::from(b % 3), 4, y));
-                values.push(f.value(Inst::RecLoad(other, 8, [2, 4][usize::from(b) % 2])));
-                values.push(f.value(Inst::RecLoad(other, 0, 8)));
+                f.store_record(rec, 8, 2, x);
+                f.store_record(rec, u16::from(b % 3), 4, y);
+                values.push(f.eval(record(other, 8, [2, 4][usize::from(b) % 2])));
+                values.push(f.eval(record(other, 0, 8)));
             }
             18 => {
-                let small = f.bin_const(BinOp::And, x, 31);
-                f.act(Inst::SetBase(Base::Mac, small));
-                let proto = f.constant(17);
-                values.push(f.value(Inst::TransportSum(proto)));
-                values.push(f.value(Inst::IpSum));
-                values.push(f.value(Inst::Offset(Base::Mac)));
+                f.set_base(Base::Mac, x & 31);
+                values.push(f.eval(transport_sum(17)));
+                values.push(f.eval(ip_sum()));
+                values.push(f.eval(offset(Base::Mac)));
             }
             19 if push_left >= 5 => {
                 push_left -= 5;
-                f.act(Inst::Push(5));
+                f.push(5);
                 f.store(Field::bytes(Base::Data, 0, 5), x);
             }
             20 => {
-                let keep = f.bin_const(BinOp::Or, x, 54);
-                f.act(Inst::Take(keep));
-                let few = f.bin_const(BinOp::And, x, 3);
-                f.act(Inst::Pull(few));
-                values.push(f.value(Inst::Avail(Base::Data)));
+                f.take(x | 54);
+                f.pull(x & 3);
+                values.push(f.eval(avail(Base::Data)));
             }
             21 if splits < 9 => {
                 splits += 1;
                 f.need(Base::Data, 34, short);
-                let header = f.constant(14);
-                f.act(Inst::SetBase(Base::Net, header));
-                let (first, all) = (f.value(Inst::Avail(Base::Data)), f.value(Inst::Len));
-                let single = f.bin(BinOp::Eq, first, all);
+                f.set_base(Base::Net, 14);
                 let els = f.bad_block(usize::from(a) % 3, "segments");
-                f.check(single, els);
-                values.push(f.load(Field::bytes(Base::Data, 6, 8)));
-                values.push(f.load(Field::bytes(Base::Data, 14, 8)));
-                values.push(f.value(Inst::IpSum));
+                f.check(avail(Base::Data).equals(packet_len()), els);
+                values.push(f.eval(load(Field::bytes(Base::Data, 6, 8))));
+                values.push(f.eval(load(Field::bytes(Base::Data, 14, 8))));
+                values.push(f.eval(ip_sum()));
             }
-            22 => values.push(f.bin_const(BinOp::And, x, number)),
+            22 => values.push(f.eval(x & number)),
             23 if splits < 9 => {
                 splits += 1;
-                let masked = f.bin_const(BinOp::And, x, 0xf0ff);
                 let op = [BinOp::Lt, BinOp::Le, BinOp::Eq, BinOp::Ne][usize::from(b) % 4];
-                let test = f.bin_const(op, masked, number & 0xf0ff);
                 let els = f.bad_block(usize::from(a) % 3, "tested");
-                f.check(test, els);
+                f.check(binary(op, x & 0xf0ff, number & 0xf0ff), els);
             }
             _ => {}
         }
     }
     let last = values[values.len() - 1];
     let none = f.drop_block("no-port");
-    f.end(Term::EmitTo(last, none));
+    f.emit_to(last, none);
     f.finish().expect("a valid program")
 }
 

@@ -2,6 +2,10 @@
 
 use crate::fuzz::{Sample, compare};
 use crate::optimize::Known;
+use ir::expr::{
+    Expr, anno, avail, binary, cell, csum_update, ip_sum, load, now_ns, offset, packet_len, record, select,
+    transport_sum,
+};
 use ir::program::BinOp;
 use ir::{BlockId, Builder, Inst, Term, Value, Verified};
 use packet::anno;
@@ -19,7 +23,6 @@ struct Maker {
     tables: [u16; 3],
     values: Vec<Value>,
     records: Vec<Value>,
-    slow: u16,
 }
 
 const OUTPUTS: usize = 3;
@@ -29,32 +32,27 @@ impl Maker {
         let mut f = Builder::new("Random", OUTPUTS);
         let cells = (0..4).map(|n| f.cell(&format!("c{n}"), [1, 0, 0x0102_0304_0506_0708, 2][n])).collect();
         let tables = [f.prefix_table("routes", 16), f.table("known", 2, 24), f.table("made", 2, 24)];
-        let slow = f.slow_path("slow");
-        Maker { f, cells, tables, values: vec![], records: vec![], slow }
+        f.slow_path("slow");
+        Maker { f, cells, tables, values: vec![], records: vec![] }
     }
 
     /// Where packets go that something is wrong with.
     fn away(&mut self, how: u8) -> BlockId {
-        let (block, here) = (self.f.block(), self.f.here());
-        self.f.at(block);
-        match how % 6 {
-            0..=2 => self.f.drop("bad"),
-            3 => self.f.emit(1),
-            4 => self.f.end(Term::Slow(self.slow)),
+        let count = self.cells[1];
+        self.f.aside(|f| match how % 6 {
+            0..=2 => f.drop("bad"),
+            3 => f.emit(1),
+            4 => f.slow("slow"),
             _ => {
-                let count = self.f.constant(1);
-                let cell = self.cells[1];
-                self.f.act(Inst::CellAdd(cell, count));
-                self.f.drop("counted");
+                f.add_to_cell(count, 1);
+                f.drop("counted");
             }
-        }
-        self.f.at(here);
-        block
+        })
     }
 
     fn pick(&mut self, at: u16) -> Value {
         if self.values.is_empty() {
-            let value = self.f.constant(7);
+            let value = self.f.eval(7);
             self.values.push(value);
         }
         self.values[usize::from(at) % self.values.len()]
@@ -64,67 +62,45 @@ impl Maker {
         let bad = self.away(how);
         let f = &mut self.f;
         f.need(Base::Data, offset as usize + 20, bad);
-        let at = f.constant(offset);
-        f.act(Inst::SetBase(Base::Net, at));
-        let first = f.load(Field::bytes(Base::Net, 0, 1));
-        let above = f.bin_const(BinOp::Sub, first, 0x45);
-        let fits = f.bin_const(BinOp::Lt, above, 11);
-        f.check(fits, bad);
-        let words = f.bin_const(BinOp::And, first, 15);
-        let header = f.bin_const(BinOp::Shl, words, 2);
-        let length = f.load(field::IP_LEN);
-        let long = f.bin(BinOp::Le, header, length);
-        f.check(long, bad);
-        let end = f.bin_const(BinOp::Add, length, offset);
-        let there = f.value(Inst::Len);
-        let fits = f.bin(BinOp::Le, end, there);
-        f.check(fits, bad);
+        f.set_base(Base::Net, offset);
+        let first = f.eval(load(Field::bytes(Base::Net, 0, 1)));
+        f.check((first - 0x45).less_than(11), bad);
+        let header = f.eval((first & 15) << 2);
+        let length = f.eval(load(field::IP_LEN));
+        f.check(header.at_most(length), bad);
+        let end = f.eval(length + offset);
+        f.check(end.at_most(packet_len()), bad);
         if number & 7 != 0 {
-            let sum = f.value(Inst::IpSum);
-            let right = f.bin_const(BinOp::Eq, sum, 0xffff);
-            f.check(right, bad);
+            f.check(ip_sum().equals(0xffff), bad);
         }
         if number & 8 != 0 {
             let (good, suspect) = (f.block(), f.block());
-            let source = f.load(field::IP_SRC);
-            f.end(Term::Switch(source, vec![(0, suspect), (0xffff_ffff, suspect)], good));
+            f.switch(load(field::IP_SRC), vec![(0, suspect), (0xffff_ffff, suspect)], good);
             f.at(suspect);
-            let destination = f.load(field::IP_DST);
             let cases = if number & 16 != 0 { vec![(0x0a00_0002, good)] } else { vec![] };
-            f.end(Term::Switch(destination, cases, bad));
+            f.switch(load(field::IP_DST), cases, bad);
             f.at(good);
         }
-        let trans = f.bin_const(BinOp::Add, header, offset);
-        f.act(Inst::SetBase(Base::Trans, trans));
-        let destination = f.load(field::IP_DST);
+        f.set_base(Base::Trans, header + offset);
+        let destination = f.eval(load(field::IP_DST));
         f.store_anno(anno::DST_IP, destination);
-        let first = f.value(Inst::Avail(Base::Data));
-        let all = f.value(Inst::Len);
-        let single = f.bin(BinOp::Eq, first, all);
-        f.check(single, bad);
-        f.act(Inst::Take(end));
+        f.check(avail(Base::Data).equals(packet_len()), bad);
+        f.take(end);
         self.values = vec![length, header, destination];
     }
 
     fn dec_ttl(&mut self, how: u8, number: u64) {
         let (bad, expired, untouched) = (self.away(how), self.away(how / 6), self.f.block());
-        let cell = self.cells[0];
-        let f = &mut self.f;
+        let (active, f) = (self.cells[0], &mut self.f);
         if number & 1 == 1 {
-            let active = f.value(Inst::CellLoad(cell));
-            f.check(active, untouched);
+            f.check(cell(active), untouched);
         }
         f.need(Base::Net, 20, bad);
-        let ttl = f.load(field::IP_TTL);
-        let one = f.constant(1);
-        let alive = f.bin(BinOp::Lt, one, ttl);
-        f.check(alive, expired);
-        let sum = f.load(field::IP_SUM);
+        let (ttl, one) = (f.eval(load(field::IP_TTL)), f.eval(1));
+        f.check(ttl.greater_than(one), expired);
         let by = if number & 0x70 == 0 { 0x0200 } else { 0x0100 };
-        let (before, after) = (f.constant(by), f.constant(0));
-        let sum = f.value(Inst::CsumUpdate(sum, before, after, 16));
-        let ttl = f.bin(BinOp::Sub, ttl, one);
-        f.store(field::IP_TTL, ttl);
+        let sum = f.eval(csum_update(load(field::IP_SUM), by, 0, 16));
+        f.store(field::IP_TTL, ttl - one);
         f.store(field::IP_SUM, sum);
         f.jump(untouched);
         f.at(untouched);
@@ -133,15 +109,11 @@ impl Maker {
 
     fn rewrite_mac(&mut self, how: u8, number: u64) {
         let (bad, next) = (self.away(how), self.f.block());
-        let cell = self.cells[2];
-        let f = &mut self.f;
+        let (held, f) = (self.cells[2], &mut self.f);
         let headless = f.block();
         for base in [Base::Mac, Base::Data] {
             f.need(base, 12, if base == Base::Mac { headless } else { bad });
-            let front = match number % 3 {
-                0 => f.value(Inst::CellLoad(cell)),
-                _ => f.constant(number),
-            };
+            let front = f.eval(if number.is_multiple_of(3) { cell(held) } else { Expr::from(number) });
             f.store(Field::bytes(base, 0, 8), front);
             f.store(Field::bytes(base, 8, 4), front);
             f.jump(next);
@@ -154,21 +126,19 @@ impl Maker {
 
     fn strip(&mut self, number: u64) {
         let by = if number.is_multiple_of(5) { number % 40 } else { 14 };
-        let by = self.f.constant(by);
-        self.f.act(Inst::Pull(by));
+        self.f.pull(by);
     }
 
     fn encapsulate(&mut self, how: u8, number: u64) {
         let bad = self.away(how);
         let f = &mut self.f;
         f.room(14, bad);
-        f.act(Inst::Push(14));
-        let front = f.constant(number);
+        f.push(14);
+        let front = f.eval(number);
         f.store(Field::bytes(Base::Data, 0, 8), front);
         f.store(Field::bytes(Base::Data, 8, 6), front);
         if number & 1 == 1 {
-            let zero = f.constant(0);
-            f.act(Inst::SetBase(Base::Mac, zero));
+            f.set_base(Base::Mac, 0);
         }
     }
 
@@ -181,29 +151,26 @@ impl Maker {
             [field::IP_SRC, field::IP_DST, field::IP_ID, Field::bytes(Base::Net, 0, 2), field::IP_LEN]
                 [usize::from(a) % 5];
         let value = match number % 4 {
-            0 => value,
-            1 => f.constant(0xffff_ffff),
-            2 => f.constant(0),
-            _ => f.constant(number),
+            0 => value.into(),
+            1 => Expr::from(0xffff_ffff),
+            2 => Expr::from(0),
+            _ => Expr::from(number),
         };
         f.replace(field, value, field::IP_SUM);
     }
 
     fn route(&mut self, how: u8) {
         let miss = self.away(how);
-        let address = self.f.load_anno(anno::DST_IP);
-        let small = self.f.bin_const(BinOp::And, address, 0xf);
+        let small = self.f.eval(anno(anno::DST_IP) & 0xf);
         let hop = self.f.lookup(self.tables[0], &[small], miss);
         let f = &mut self.f;
-        let gateway = f.value(Inst::RecLoad(hop, 0, 4));
-        let address = f.load_anno(anno::DST_IP);
-        let address = f.value(Inst::Select(gateway, gateway, address));
+        let gateway = f.eval(record(hop, 0, 4));
+        let address = f.eval(select(gateway, gateway, anno(anno::DST_IP)));
         f.store_anno(anno::DST_IP, address);
-        let port = f.value(Inst::RecLoad(hop, 8, 1));
-        let port = f.bin_const(BinOp::And, port, 7);
+        let port = f.eval(record(hop, 8, 1) & 7);
         if how.is_multiple_of(3) {
             let none = f.block();
-            f.end(Term::EmitTo(port, none));
+            f.emit_to(port, none);
             f.at(none);
         }
         self.values = vec![gateway, address];
@@ -214,41 +181,27 @@ impl Maker {
         let (bad, fail) = (self.away(how), self.away(how / 6));
         let f = &mut self.f;
         f.need(Base::Net, 20, bad);
-        let proto = f.load(field::IP_PROTO);
-        let (udp, tcp) = (f.bin_const(BinOp::Eq, proto, 17), f.bin_const(BinOp::Eq, proto, 6));
-        let known = f.bin(BinOp::Or, tcp, udp);
-        f.check(known, bad);
+        let proto = f.eval(load(field::IP_PROTO));
+        f.check(proto.equals(6) | proto.equals(17), bad);
         f.need(Base::Trans, 8, bad);
-        let pair = f.load(field::IP_PAIR);
-        let ports = f.load(field::L4_PORTS);
-        let ports = f.bin_const(BinOp::Shl, ports, 16);
-        let rest = f.bin(BinOp::Or, ports, proto);
-        let arg = f.constant(number);
-        let record = f.create(self.tables[2], &[pair, rest], &[arg], fail);
-        let new = f.value(Inst::RecLoad(record, 0, 8));
+        let key = [f.eval(load(field::IP_PAIR)), f.eval(load(field::L4_PORTS) << 16 | proto)];
+        let arg = f.eval(number);
+        let found = f.create(self.tables[2], &key, &[arg], fail);
+        let new = f.eval(record(found, 0, 8));
         f.store(field::IP_PAIR, new);
-        let (sum, delta) = (f.load(field::IP_SUM), f.value(Inst::RecLoad(record, 8, 2)));
-        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
-        let sum = f.bin(BinOp::Add, sum, delta);
-        let low = f.bin_const(BinOp::And, sum, 0xffff);
-        let carry = f.bin_const(BinOp::Shr, sum, 16);
-        let sum = f.bin(BinOp::Add, low, carry);
-        let sum = f.bin_const(BinOp::Xor, sum, 0xffff);
-        f.store(field::IP_SUM, sum);
-        let ports = f.value(Inst::RecLoad(record, 10, 4));
-        f.store(field::L4_PORTS, ports);
-        let seen = f.value(Inst::RecLoad(record, 16, 1));
-        let mut seen = f.bin_const(BinOp::Add, seen, 1);
+        let delta = f.eval(record(found, 8, 2));
+        let sum = f.eval((load(field::IP_SUM) ^ 0xffff) + delta);
+        f.store(field::IP_SUM, ((sum & 0xffff) + (sum >> 16)) ^ 0xffff);
+        f.store(field::L4_PORTS, record(found, 10, 4));
+        let seen = record(found, 16, 1) + 1;
+        // It comes to rest, or not.
+        let seen = f.eval(if number & 6 == 0 { seen } else { seen.min(3) });
         if number & 6 == 0 {
-            let now = f.value(Inst::Now);
-            f.act(Inst::RecStore(record, 17, 2, now));
-        } else {
-            // It comes to rest.
-            seen = f.bin_const(BinOp::Min, seen, 3);
+            f.store_record(found, 17, 2, now_ns());
         }
-        f.act(Inst::RecStore(record, 16, 1, seen));
+        f.store_record(found, 16, 1, seen);
         self.values = vec![new, delta, seen];
-        self.records = vec![record];
+        self.records = vec![found];
     }
 
     /// Packets go two ways that meet again.
@@ -256,15 +209,14 @@ impl Maker {
         let bad = self.away(how);
         self.f.need(Base::Net, 20, bad);
         let field = [field::IP_PROTO, field::IP_DST, field::IP_TTL, field::IP_TOS][usize::from(a) % 4];
-        let left = self.f.load(field);
+        let left = self.f.eval(load(field));
         let op = [BinOp::Eq, BinOp::Lt, BinOp::Le, BinOp::Ne, BinOp::And][usize::from(how) % 5];
-        let test = self.f.bin_const(op, left, number % 70);
-        let (yes, no) = self.f.branch(test);
+        let (yes, no) = self.f.branch(binary(op, left, number % 70));
         let next = self.f.block();
         let param = self.f.param(next);
         for (block, value) in [(yes, number), (no, number >> 8)] {
             self.f.at(block);
-            let handed = if how & 8 == 0 || block == yes { self.f.constant(value % 8) } else { left };
+            let handed = if how & 8 == 0 || block == yes { self.f.eval(value % 8) } else { left };
             if value & 1 == 1 {
                 self.f.store(field::IP_TOS, handed);
             }
@@ -272,8 +224,7 @@ impl Maker {
                 self.f.store_anno(anno::PAINT, handed);
             }
             if value & 4 == 4 {
-                let at = self.f.constant(14);
-                self.f.act(Inst::SetBase(Base::Net, at));
+                self.f.set_base(Base::Net, 14);
             }
             if value & 8 == 8 {
                 self.f.act(Inst::SetPacketType(handed));
@@ -288,11 +239,11 @@ impl Maker {
         let (bad, next) = (self.away(how), self.f.block());
         self.f.need(Base::Net, 20, bad);
         let field = [field::IP_PROTO, field::IP_SRC, field::IP_TTL, field::IP_FRAG][usize::from(a) % 4];
-        let value = self.f.load(field);
+        let value = self.f.eval(load(field));
         let cases = [(6, next), (17, next), (number % 64, bad), (1, bad)];
         let cases = cases[..1 + usize::from(how) % 4].to_vec();
         let default = if number & 64 == 0 { bad } else { next };
-        self.f.end(Term::Switch(value, cases, default));
+        self.f.switch(value, cases, default);
         self.f.at(next);
         if default == bad {
             self.values = vec![value];
@@ -302,46 +253,34 @@ impl Maker {
     /// One instruction of any kind.
     fn any(&mut self, a: u16, b: u8, number: u64) {
         let (x, y, z) = (self.pick(a), self.pick(b.into()), self.pick(a / 7));
-        let anno = anno::Anno { offset: (a % 40) as u8, len: [1, 2, 4, 8][usize::from(b) % 4] };
-        let cell = self.cells[usize::from(a) % 4];
+        let place = anno::Anno { offset: (a % 40) as u8, len: [1, 2, 4, 8][usize::from(b) % 4] };
+        let held = self.cells[usize::from(a) % 4];
         let base = Base::ALL[usize::from(b) % 4];
         let f = &mut self.f;
         match number % 24 {
             0..=5 => {
                 let op = BinOp::ALL[usize::from(a) % BinOp::ALL.len()].0;
-                let y = if b < 100 {
-                    f.constant((number >> 8) % [2, 16, 300, 70_000][usize::from(b) % 4])
-                } else {
-                    y
-                };
-                self.values.push(f.bin(op, x, y));
+                let few = (number >> 8) % [2, 16, 300, 70_000][usize::from(b) % 4];
+                let y = if b < 100 { Expr::from(few) } else { y.into() };
+                self.values.push(f.eval(binary(op, x, y)));
             }
-            6 => self.values.push(f.constant(number)),
-            7 => self.values.push(f.value(Inst::Select(x, y, z))),
-            8 => self.values.push(f.value(Inst::CsumUpdate(x, y, z, if b < 128 { 16 } else { 32 }))),
-            9 => f.store_anno(anno, x),
-            10 => self.values.push(f.load_anno(anno)),
-            11 => f.act(Inst::CellStore(cell, x)),
-            12 => f.act(Inst::CellAdd(cell, x)),
-            13 => self.values.push(f.value(Inst::CellLoad(cell))),
-            14 => self.values.push(f.value(Inst::Avail(base))),
-            15 => self.values.push(f.value(Inst::Offset(base))),
-            16 => self.values.push(f.value(Inst::Len)),
-            17 if base != Base::Data => {
-                let at = f.bin_const(BinOp::And, x, 63);
-                f.act(Inst::SetBase(base, if b < 128 { at } else { x }));
-            }
-            18 if base != Base::Data && b > 220 => f.act(Inst::ClearBase(base)),
+            6 => self.values.push(f.eval(number)),
+            7 => self.values.push(f.eval(select(x, y, z))),
+            8 => self.values.push(f.eval(csum_update(x, y, z, if b < 128 { 16 } else { 32 }))),
+            9 => f.store_anno(place, x),
+            10 => self.values.push(f.eval(anno(place))),
+            11 => f.set_cell(held, x),
+            12 => f.add_to_cell(held, x),
+            13 => self.values.push(f.eval(cell(held))),
+            14 => self.values.push(f.eval(avail(base))),
+            15 => self.values.push(f.eval(offset(base))),
+            16 => self.values.push(f.eval(packet_len())),
+            17 if base != Base::Data => f.set_base(base, if b < 128 { x & 63 } else { x.into() }),
+            18 if base != Base::Data && b > 220 => f.clear_base(base),
             19 => self.values.push(f.value(Inst::PacketType)),
-            20 => {
-                let proto = f.constant(17);
-                self.values.push(f.value(Inst::TransportSum(proto)));
-            }
-            21 => self.values.push(f.value(Inst::IpSum)),
-            22 => {
-                let keep = f.bin_const(BinOp::Or, x, 20);
-                f.act(Inst::Take(keep));
-            }
+            20 => self.values.push(f.eval(transport_sum(17))),
+            21 => self.values.push(f.eval(ip_sum())),
+            22 => f.take(x | 20),
             _ => self.values.push(f.value([Inst::Now, Inst::Timestamp, Inst::Origin][usize::from(a) % 3])),
         }
     }
@@ -362,8 +301,7 @@ impl Maker {
         let bad = self.away(how);
         self.f.need(base, usize::from(field.end_byte()).max(20), bad);
         if number & 128 == 0 {
-            let value = self.f.load(field);
-            self.values.push(value);
+            self.values.push(self.f.eval(load(field)));
         } else {
             self.f.store(field, value);
         }
@@ -384,12 +322,11 @@ impl Maker {
             14 => self.classify(how, a, number),
             15 | 16 => self.bits(how, a, b, number),
             17 => {
-                if let Some(&record) = self.records.last() {
+                if let Some(&held) = self.records.last() {
                     let value = self.pick(a);
-                    self.f.act(Inst::RecStore(record, a % 8, [1, 2, 4, 8][usize::from(b) % 4], value));
-                    let value =
-                        self.f.value(Inst::RecLoad(record, u16::from(b) % 8, [1, 2, 4][usize::from(a) % 3]));
-                    self.values.push(value);
+                    self.f.store_record(held, a % 8, [1, 2, 4, 8][usize::from(b) % 4], value);
+                    let read = record(held, u16::from(b) % 8, [1, 2, 4][usize::from(a) % 3]);
+                    self.values.push(self.f.eval(read));
                 }
             }
             _ => self.any(a, b, number),
