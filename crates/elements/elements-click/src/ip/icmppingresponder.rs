@@ -6,9 +6,9 @@ use element::element::Element;
 use element::vector::Batch;
 use element::work::Work;
 use elements::ip::header::{from_network, transport_offset};
+use ir::expr::{csum_update, load};
 use ir::verify::VerifyError;
-use ir::expr::load;
-use ir::{Builder, Expr, Inst, Value, Verified};
+use ir::{Builder, Expr, Value, Verified};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
@@ -51,9 +51,9 @@ const TTL: u64 = 0xff00;
 
 /// Writes a word and gives the checksum that follows from a checksum.
 fn replace(f: &mut Builder, field: Field, new: impl Into<Expr>, sum: impl Into<Expr>) -> Value {
-    let (old, new, sum) = (f.eval(load(field)), f.eval(new), f.eval(sum));
+    let (old, new) = (f.eval(load(field)), f.eval(new));
     f.store(field, new);
-    f.value(Inst::CsumUpdate(sum, old, new, 16))
+    f.eval(csum_update(sum, old, new, 16))
 }
 
 /// Computes the checksum in full.
