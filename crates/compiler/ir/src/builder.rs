@@ -1,11 +1,11 @@
 //! How elements write programs.
 //!
 //! A [`Builder`] has a current block to which instructions go. Ending a block moves on to a new one
-//! where the path continues, so that straight code reads from top to bottom. Nothing is checked here:
-//! [`Builder::finish`] hands the program to the verifier.
+//! where the path continues, so that straight code reads from top to bottom. What is computed is written as
+//! expressions ([`crate::expr`]). Nothing is checked here: [`Builder::finish`] hands the program to the verifier.
 
 use crate::expr::{Expr, Node, csum_update, load};
-use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
+use crate::program::{Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use crate::verified::Verified;
 use crate::verify::VerifyError;
 use packet::anno::Anno;
@@ -318,42 +318,10 @@ impl Builder {
         rec
     }
 
-    /// A constant.
-    pub fn constant(&mut self, value: u64) -> Value {
-        self.value(Inst::Const(value))
-    }
-
-    /// Arithmetic on two values.
-    pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
-        self.value(Inst::Bin(op, a, b))
-    }
-
-    /// Arithmetic on a value and a constant.
-    pub fn bin_const(&mut self, op: BinOp, a: Value, b: u64) -> Value {
-        let b = self.constant(b);
-        self.bin(op, a, b)
-    }
-
-    /// Reads a field.
-    pub fn load(&mut self, field: Field) -> Value {
-        self.value(Inst::Load(field))
-    }
-
     /// Writes a field.
     pub fn store(&mut self, field: Field, value: impl Into<Expr>) {
         let value = self.eval(value);
         self.act(Inst::Store(field, value));
-    }
-
-    /// Writes a constant to a field.
-    pub fn store_const(&mut self, field: Field, value: u64) {
-        let value = self.constant(value);
-        self.store(field, value);
-    }
-
-    /// Reads an annotation.
-    pub fn load_anno(&mut self, anno: Anno) -> Value {
-        self.value(Inst::LoadAnno(anno))
     }
 
     /// Writes an annotation.
