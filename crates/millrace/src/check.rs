@@ -8,7 +8,6 @@ use chain::{Chain, Define, Sources};
 use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
 use runtime::Assembly;
-use runtime::ports::Ports;
 use std::path::{Path, PathBuf};
 
 /// Reports all mistakes of a chain at once, and runs nothing.
@@ -102,12 +101,7 @@ pub fn assemble_dry(
 ) -> anyhow::Result<Option<Assembly>> {
     let options =
         runtime::Options { evaluator, fused, folder: chain.folder.clone(), ..runtime::Options::default() };
-    // The slots do not matter: nothing is received.
-    let memory = shm::region::RegionOptions::slots(512);
-    let mut ports = Ports::new(chain, 1, memory, Box::new(runtime::made::declared)).dry();
-    ports.prepare(diags);
-    runtime::check::check(chain, &options, diags)?;
-    Ok(runtime::assemble(&chain.graph, &options, &mut ports, diags)?)
+    Ok(runtime::launch::dry(chain, &options, Box::new(runtime::made::declared), diags)?)
 }
 
 /// Looks for mistakes and runs nothing; what is wrong, as text.

@@ -1,11 +1,12 @@
 //! From what a user asks for to a chain that runs: for `millrace run` and for the daemon.
 
 use crate::check;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use control::api::{Cache, Engine, Form, Order};
 use diag::{Diagnostics, SourceMap};
 use nf_host::NfOutput;
-use runtime::brief::{self, Brief};
+use runtime::brief::Brief;
+use runtime::launch::{self, Launch};
 use runtime::ports::Ports;
 use runtime::running::{Plan, Running};
 use runtime::{Assembly, Options, assemble};
@@ -62,7 +63,6 @@ pub fn prepare(
     };
     let cores = if order.cores.is_empty() { chain.cores.clone() } else { order.cores.clone() };
     check_cores(&cores)?;
-    runtime::cores::keep_off(&mut chain, &cores);
     let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {
@@ -82,10 +82,17 @@ pub fn prepare(
         cache: flow_cache(order.cache),
         sources: loaded.sources,
     };
-    let mut ports = Ports::new(&chain, workers, memory, Box::new(runtime::made::declared))
-        .start_by(brief::starter(&brief, burst, output).context("the texts of the chain")?, interrupted);
-    runtime::check::check(&chain, &options, &mut loaded.diags)?;
-    ports.prepare(&mut loaded.diags);
+    let launch = Launch {
+        options: options.clone(),
+        memory,
+        made: Box::new(runtime::made::declared),
+        cores: cores.clone(),
+        burst,
+        brief,
+        output,
+        interrupted,
+    };
+    let mut ports = launch.ports(&mut chain, &mut loaded.diags)?;
     if loaded.diags.has_errors() {
         // What else is wrong is looked for, and nothing opened.
         ports = ports.dry();
@@ -112,9 +119,7 @@ impl Prepared {
     /// When the machine has no memory or no threads.
     pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
         let Prepared { assembly, ports, plan, nfs, devices, .. } = self;
-        let plan = Plan { nfs: ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default(), ..plan };
-        let mut pools = ports.pools().context("packet memory")?;
-        let running = Running::start(assembly, &Plan { print, ..plan }, &mut pools)?;
+        let running = launch::start(assembly, &ports, Plan { print, ..plan })?;
         Ok(Launched { ports, running: Some(running), nfs, devices })
     }
 }

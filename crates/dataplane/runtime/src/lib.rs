@@ -4,6 +4,7 @@
 //! - [`mod@assemble`]: from a flat configuration to one graph for each worker; [`services`]: what elements get meanwhile
 //! - [`ports`]: what names of ports mean, and each worker's share of them; [`made`]: the frames of ports with made-up
 //!   traffic
+//! - [`launch`]: all of that in its order, for who has read a chain
 //! - [`running`]: a chain that runs; [`handlers`]: its handlers, NFs in processes too
 //! - [`mod@check`]: mistakes of NFs in processes of their own
 //! - [`nf_process`]: the process of an NF that is a Click configuration: this program again; [`brief`]: what it is told
@@ -18,6 +19,7 @@ pub mod cores;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod handlers;
+pub mod launch;
 pub mod made;
 pub mod nf_process;
 pub mod packages;

@@ -7,7 +7,8 @@ use chain::{Chain, Sources, TrafficDecl};
 use diag::{Diagnostics, SourceMap};
 use nf_host::NfOutput;
 use port::FrameSet;
-use runtime::brief::{self, Brief};
+use runtime::brief::Brief;
+use runtime::launch::{self, Launch};
 use runtime::made::{Change, made};
 use runtime::ports::Ports;
 use runtime::running::{Plan, Running};
@@ -75,7 +76,6 @@ impl Loaded {
     /// # Errors
     /// When made-up traffic has mistakes.
     pub fn ports(&mut self, options: &RunOptions) -> Result<Ports, BenchError> {
-        runtime::cores::keep_off(&mut self.chain, &options.cores);
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
             let set = made(declared, &change, diags)?;
@@ -90,11 +90,17 @@ impl Loaded {
             cache: options.shape.cache(),
             sources: self.sources.clone(),
         };
-        let starter = brief::starter(&brief, options.burst, NfOutput::Inherit).map_err(failed)?;
-        let memory = RegionOptions::slots(options.slots);
-        let mut ports = Ports::new(&self.chain, options.cores.len(), memory, Box::new(kept))
-            .start_by(starter, Arc::default());
-        ports.prepare(&mut self.diags);
+        let launch = Launch {
+            options: self.options(options),
+            memory: RegionOptions::slots(options.slots),
+            made: Box::new(kept),
+            cores: options.cores.clone(),
+            burst: options.burst,
+            brief,
+            output: NfOutput::Inherit,
+            interrupted: Arc::default(),
+        };
+        let ports = launch.ports(&mut self.chain, &mut self.diags).map_err(failed)?;
         if self.diags.has_errors() { Err(self.refused()) } else { Ok(ports) }
     }
 
@@ -112,16 +118,20 @@ impl Loaded {
         options: &RunOptions,
         open: &mut dyn PortOpener,
     ) -> Result<Assembly, BenchError> {
-        let wanted = runtime::Options {
+        let wanted = self.options(options);
+        let assembly =
+            runtime::assemble(&self.chain.graph, &wanted, open, &mut self.diags).map_err(failed)?;
+        assembly.ok_or_else(|| self.refused())
+    }
+
+    fn options(&self, options: &RunOptions) -> runtime::Options {
+        runtime::Options {
             workers: options.cores.len(),
             folder: self.chain.folder.clone(),
             fused: self.chain.fused(Some(options.shape.form())),
             cache: options.shape.cache(),
             ..runtime::Options::default()
-        };
-        let assembly =
-            runtime::assemble(&self.chain.graph, &wanted, open, &mut self.diags).map_err(failed)?;
-        assembly.ok_or_else(|| self.refused())
+        }
     }
 }
 
@@ -131,10 +141,9 @@ impl RunOptions {
     /// # Errors
     /// When the machine has no memory or threads.
     pub fn start(&self, assembly: Assembly, ports: &Ports) -> Result<Running, BenchError> {
-        let nfs = ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default();
         let Self { burst, polls, .. } = *self;
-        let plan = Plan { burst, polls, cores: self.cores.clone(), nfs, ..Plan::default() };
-        Running::start(assembly, &plan, ports.pools().map_err(failed)?).map_err(failed)
+        let plan = Plan { burst, polls, cores: self.cores.clone(), ..Plan::default() };
+        launch::start(assembly, ports, plan).map_err(failed)
     }
 }
 

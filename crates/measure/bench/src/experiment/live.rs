@@ -17,7 +17,8 @@ use diag::{Diagnostics, SourceMap};
 use nf_host::doorbell::Doorbell;
 use nf_host::{NfOutput, Seat, State};
 use port::FrameSet;
-use runtime::brief::{self, Brief};
+use runtime::brief::Brief;
+use runtime::launch::{self, Launch};
 use runtime::ports::Ports;
 use runtime::running::{Plan, Running};
 use shm::region::RegionOptions;
@@ -128,7 +129,6 @@ impl LiveChain {
             return Err(refused(&map, &diags));
         };
         let cores: Vec<usize> = setting.core.into_iter().collect();
-        runtime::cores::keep_off(&mut chain, &cores);
         let brief = Brief {
             chain: script.path.clone(),
             defines: vec![],
@@ -137,17 +137,23 @@ impl LiveChain {
             cache: setting.shape.map(Shape::cache).unwrap_or_default(),
             sources,
         };
-        let starter = brief::starter(&brief, setting.burst, NfOutput::Log).map_err(failed)?;
-        let mut ports = Ports::new(&chain, 1, RegionOptions::slots(setting.slots), Box::new(made))
-            .start_by(starter, Arc::default());
         let wanted = runtime::Options {
             folder: chain.folder.clone(),
             fused: chain.fused(setting.shape.map(Shape::form)),
             cache: setting.shape.map(Shape::cache).unwrap_or_default(),
             ..runtime::Options::default()
         };
-        runtime::check::check(&chain, &wanted, &mut diags).map_err(failed)?;
-        ports.prepare(&mut diags);
+        let launch = Launch {
+            options: wanted.clone(),
+            memory: RegionOptions::slots(setting.slots),
+            made: Box::new(made),
+            cores: cores.clone(),
+            burst: setting.burst,
+            brief,
+            output: NfOutput::Log,
+            interrupted: Arc::default(),
+        };
+        let mut ports = launch.ports(&mut chain, &mut diags).map_err(failed)?;
         if diags.has_errors() {
             return Err(refused(&map, &diags));
         }
@@ -162,11 +168,9 @@ impl LiveChain {
         };
         let assembly = runtime::assemble(&chain.graph, &wanted, &mut opened, &mut diags).map_err(failed)?;
         let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
-        let pools = ports.pools().map_err(failed)?;
-        let nfs = ports.supervisor().map(nf_host::Supervisor::handlers).unwrap_or_default();
         let apart = Apart::of_chain(&chain, &cores);
-        let plan = Plan { burst: setting.burst, cores, nfs, print: |_| {}, ..Plan::default() };
-        let running = Running::start(assembly, &plan, pools).map_err(failed)?;
+        let plan = Plan { burst: setting.burst, cores, print: |_| {}, ..Plan::default() };
+        let running = launch::start(assembly, &ports, plan).map_err(failed)?;
         let thread = Thread::find("self", |name| name == "worker-0");
         Ok(LiveChain { running: Some(running), ports, thread, apart })
     }
