@@ -1,6 +1,6 @@
 //! What the process of an NF that is a Click configuration is told, and how processes of NFs are started.
 
-use crate::ports::Starter;
+use crate::nfs::Starter;
 use chain::{Body, ProcessNf, Sources};
 use nf_host::{Command, NfOutput, NfSpec};
 use serde::{Deserialize, Serialize};

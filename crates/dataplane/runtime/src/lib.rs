@@ -5,6 +5,7 @@
 //! - [`ports`]: what names of ports mean, and each worker's share of them; [`made`]: the frames of ports with made-up
 //!   traffic
 //! - [`launch`]: all of that in its order, for who has read a chain
+//! - [`nfs`]: who starts NFs in processes of their own, and their packet memory
 //! - [`running`]: a chain that runs; [`handlers`]: its handlers, NFs in processes too
 //! - [`mod@check`]: mistakes of NFs in processes of their own
 //! - [`nf_process`]: the process of an NF that is a Click configuration: this program again; [`brief`]: what it is told
@@ -22,6 +23,7 @@ pub mod handlers;
 pub mod launch;
 pub mod made;
 pub mod nf_process;
+pub mod nfs;
 pub mod packages;
 pub mod ports;
 pub mod registry;

@@ -16,21 +16,16 @@ mod tests;
 
 pub use port::capture::is_capture_name;
 
+use crate::nfs::{Nfs, Starter, Worker};
 use crate::services::PortOpener;
-use chain::Access;
 use chain::{
-    Chain, ExecutionMode, PortDecl, PortKind, ProcessNf, Sink, Source, StationDecl, TrafficDecl,
-    device_direction, device_name,
+    Chain, PortDecl, PortKind, Sink, Source, StationDecl, TrafficDecl, device_direction, device_name,
 };
-use container::ContainerLauncher;
 use diag::Diagnostics;
 use element::configure::Direction;
 use element::nf::NfLink;
 use handle::Queue;
-use nf_host::link::ProcessLink;
-use nf_host::memory::Memory;
-use nf_host::process::Launchers;
-use nf_host::{NfSpec, Parties, Seat, Supervisor};
+use nf_host::Supervisor;
 use packet::MacAddr;
 use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
@@ -40,10 +35,10 @@ use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Po
 use share::share;
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 use target::Target;
 
 /// Makes the frames of a port with made-up traffic; with any mistake, which it records, there are none.
@@ -57,7 +52,6 @@ pub struct Ports {
     declared: Vec<PortDecl>,
     folder: PathBuf,
     workers: usize,
-    memory: RegionOptions,
     made: Made,
     dry: bool,
     /// PCI devices that the chain names: DPDK must know them when it starts.
@@ -69,42 +63,11 @@ pub struct Ports {
     frames: HashMap<usize, Arc<FrameSet>>,
     opened: HashMap<Key, Queue>,
     notes: Vec<String>,
-    /// NFs that run in processes of their own, and how to start those.
-    processes: Vec<ProcessNf>,
-    starter: Option<Starter>,
-    supervisor: Option<Supervisor>,
-    interrupted: Arc<AtomicBool>,
-    /// Packet memory of each trust group, known once there is a pool.
-    groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
-    /// NFs that hand packets to each other.
-    parties: Parties,
+    /// NFs that run in processes of their own.
+    nfs: Nfs,
     /// Ports and devices with addresses, by name.
     stations: HashMap<String, Arc<Interface>>,
 }
-
-/// A trust group's name. Observers have one each, and taps one for each worker: two may read a packet at a time.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Group {
-    Inline(String),
-    Observer(String),
-    Tap(String, usize),
-}
-
-impl Group {
-    fn of(nf: &ProcessNf, worker: usize) -> Group {
-        match nf.terms.access {
-            Access::Inline => Group::Inline(nf.terms.trust.clone()),
-            Access::Observe => Group::Observer(nf.name.clone()),
-            Access::Tap => Group::Tap(nf.name.clone(), worker),
-        }
-    }
-}
-
-/// Makes handles of the pool that ports receive from.
-type Worker = Arc<dyn Fn() -> PacketPool + Send + Sync>;
-
-/// Says how the process of an NF is started, and what it is told.
-pub type Starter = Box<dyn Fn(&ProcessNf) -> NfSpec>;
 
 /// What elements that open the same thing share.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -139,7 +102,6 @@ impl Ports {
             declared: chain.ports.clone(),
             folder: chain.folder.clone(),
             workers: workers.max(1),
-            memory,
             made,
             dry: false,
             pci,
@@ -148,12 +110,7 @@ impl Ports {
             frames: HashMap::new(),
             opened: HashMap::new(),
             notes: vec![],
-            processes: chain.processes.clone(),
-            starter: None,
-            supervisor: None,
-            interrupted: Arc::default(),
-            groups: seats(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
-            parties: Parties::of(chain),
+            nfs: Nfs::of(chain, workers.max(1), memory),
             stations: stations(chain),
         }
     }
@@ -161,13 +118,13 @@ impl Ports {
     /// Says how the processes of NFs are started; nobody waits for one once `interrupted` is set.
     #[must_use]
     pub fn start_by(mut self, starter: Starter, interrupted: Arc<AtomicBool>) -> Ports {
-        (self.starter, self.interrupted) = (Some(starter), interrupted);
+        self.nfs.start_by(starter, interrupted);
         self
     }
 
     /// Who looks after the processes of NFs, where there are any.
     pub fn supervisor(&self) -> Option<&Supervisor> {
-        self.supervisor.as_ref()
+        self.nfs.supervisor()
     }
 
     /// For checking a chain without running it: captures are opened for reading, but no file is written
@@ -196,81 +153,21 @@ impl Ports {
                 let dpdk = Arc::clone(&dpdk);
                 move || dpdk.pool()
             });
-            self.share_memory(dpdk.region(), &worker)?;
+            self.nfs.share_memory(dpdk.region(), &worker)?;
             return Ok(Box::new(move |_| dpdk.pool()));
         }
-        let pool = SharedPool::new(Region::create(self.port_memory())?);
+        let pool = SharedPool::new(Region::create(self.nfs.port_memory())?);
         let region = Arc::clone(pool.region());
         let worker: Worker = Arc::new(move || PacketPool::Native(pool.worker()));
-        self.share_memory(Some(&region), &worker)?;
+        self.nfs.share_memory(Some(&region), &worker)?;
         Ok(Box::new(move |_| worker()))
-    }
-
-    /// Whether NFs work where ports receive: those of the only trust group do, observers among them.
-    fn is_worked_on_in_place(&self) -> bool {
-        let trusts = |nf: &&ProcessNf| nf.terms.trust == self.processes[0].terms.trust;
-        self.processes.iter().all(|nf| trusts(&nf)) && self.processes.iter().any(|nf| !nf.terms.observes())
-    }
-
-    /// The memory that ports receive into: where taps see it, nobody but this process can write it.
-    fn port_memory(&self) -> RegionOptions {
-        let has_taps = self.groups.keys().any(|group| matches!(group, Group::Tap(..)));
-        RegionOptions { only_for_reading: has_taps && !self.is_worked_on_in_place(), ..self.memory }
-    }
-
-    /// Whether a tap may see what ports receive, where it lies. Notes why not.
-    fn may_tap(&self, name: &str, worker: usize) -> bool {
-        let seats = self.supervisor.as_ref().map_or(vec![], Supervisor::seats);
-        let Some(seat) = seats.iter().find(|seat| seat.spec.name == name && seat.worker == worker) else {
-            return false;
-        };
-        let why = &mut seat.told().why_copies;
-        if self.is_worked_on_in_place() {
-            *why = Some("its trust group works where ports receive".into());
-        }
-        why.is_none()
-    }
-
-    /// Gives each trust group its memory. The only one works where packets are received; of several each gets memory
-    /// of its own, and so does an observer, which must not write what others read.
-    fn share_memory(&self, region: Option<&Arc<Region>>, worker: &Worker) -> Result<(), PortError> {
-        let in_place = self.is_worked_on_in_place();
-        // However many groups there are: what they all have leaves ports enough to receive into.
-        let all = self.processes.len() * self.workers;
-        let share = region.map_or(u64::MAX, |region| Memory::share(region.slots(), all));
-        for (group, memory) in &self.groups {
-            // Known already where somebody asks for another pool.
-            if memory.get().is_some() {
-                continue;
-            }
-            let nfs = seats(&self.processes, self.workers).filter(|of| of == group).count();
-            let made = match (group, region) {
-                (Group::Inline(_), Some(region)) if in_place => Memory::new(Arc::clone(region), nfs),
-                (Group::Inline(_), _) => Memory::of_group(nfs, false, self.memory)?.with_at_most(share),
-                (Group::Tap(name, at), Some(region)) if self.may_tap(name, *at) => {
-                    Memory::of_tap(Arc::clone(region), Arc::clone(worker)).with_at_most(share)
-                }
-                (Group::Observer(_) | Group::Tap(..), _) => Memory::of_group(nfs, true, self.memory)?,
-            };
-            let _ = memory.set(made);
-        }
-        Ok(())
     }
 
     /// What was asked for and could not be had quite so, in sentences. Each is told once.
     pub fn findings(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.dpdk.iter().flat_map(|dpdk| dpdk.notes()));
-        for seat in self.supervisor.iter().flat_map(Supervisor::seats).filter(|seat| seat.worker == 0) {
-            let mut told = seat.told();
-            let why = told.why_copies.take();
-            notes.extend(why.map(|why| format!("NF `{}` is shown copies: {why}", seat.spec.name)));
-            let missing = std::mem::take(&mut told.not_enforced);
-            if !missing.is_empty() {
-                let what = missing.join("; ");
-                notes.push(format!("NF `{}`: isolation not enforced: {what}", seat.spec.name));
-            }
-        }
+        notes.extend(self.nfs.findings());
         notes
     }
 
@@ -460,7 +357,8 @@ impl Ports {
             Some(dpdk) => Arc::clone(dpdk),
             None => {
                 let options = EalOptions { pci: self.pci.clone(), ..EalOptions::default() };
-                let dpdk = Dpdk::start(&options, self.port_memory()).map_err(|error| error.to_string())?;
+                let dpdk =
+                    Dpdk::start(&options, self.nfs.port_memory()).map_err(|error| error.to_string())?;
                 Arc::clone(self.dpdk.insert(Arc::new(dpdk)))
             }
         };
@@ -471,11 +369,6 @@ impl Ports {
         })?;
         Ok(ports.into_iter().map(|port| Some(Box::new(port) as Box<dyn Port>)).collect())
     }
-}
-
-/// The trust group of each NF's process on each worker.
-fn seats(processes: &[ProcessNf], workers: usize) -> impl Iterator<Item = Group> + '_ {
-    processes.iter().flat_map(move |nf| (0..workers).map(move |worker| Group::of(nf, worker)))
 }
 
 /// The ports and devices of a chain that have addresses.
@@ -491,28 +384,7 @@ fn stations(chain: &Chain) -> HashMap<String, Arc<Interface>> {
 
 impl PortOpener for Ports {
     fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {
-        let process = self.processes.iter().find(|process| process.name == name);
-        let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
-        let Some(starter) = self.starter.as_ref().filter(|_| !self.dry) else {
-            return Ok(Box::new(nf_host::link::NoLink));
-        };
-        if self.supervisor.is_none() {
-            let launchers = Launchers::default().with(ExecutionMode::Container, Arc::new(ContainerLauncher));
-            let started = Supervisor::start(launchers);
-            self.supervisor = Some(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?);
-        }
-        let Some(supervisor) = &self.supervisor else { return Ok(Box::new(nf_host::link::NoLink)) };
-        let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
-        let number = supervisor.seats().len() as u32;
-        let stations = process.stations.iter().map(|name| self.station(name.as_deref()?)).collect();
-        let seat = Seat::new(starter(process), worker, number, memory).beside(stations);
-        let seat = match self.parties.find(name, worker) {
-            Some((party, member)) => seat.in_party(party, member),
-            None => seat,
-        };
-        let seat = Arc::new(seat);
-        supervisor.add(Arc::clone(&seat));
-        Ok(Box::new(ProcessLink::new(seat, supervisor.doorbell(), Arc::clone(&self.interrupted))))
+        self.nfs.open(name, worker, &self.stations, self.dry)
     }
 
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
