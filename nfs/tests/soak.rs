@@ -16,7 +16,7 @@ use nf_host::link::ProcessLink;
 use nf_host::memory::Memory;
 use nf_host::party::Party;
 use nf_host::process::Launchers;
-use nf_host::{Command, NfOutput, NfSpec, Seat, Supervisor};
+use nf_host::{Command, Instance, NfOutput, NfSpec, Supervisor};
 use packet::access::Access;
 use rustix::process::{Pid, Signal, kill_process};
 use shm::descriptor::flag;
@@ -51,7 +51,7 @@ fn now_ns() -> u64 {
 
 /// One NF, and what became of each packet that was lent to it.
 struct Lane {
-    seat: Arc<Seat>,
+    instance: Arc<Instance>,
     link: ProcessLink,
     backs: Completions,
     /// Which slots are with it.
@@ -81,17 +81,17 @@ impl Lane {
         argument: &str,
         container: Option<Container>,
     ) -> Lane {
-        let seat = Lane::seat(number, program, argument, group(), container);
-        Lane::start(supervisor, Arc::new(seat))
+        let instance = Lane::instance(number, program, argument, group(), container);
+        Lane::start(supervisor, Arc::new(instance))
     }
 
-    fn seat(
+    fn instance(
         number: u32,
         program: PathBuf,
         argument: &str,
         memory: Arc<OnceLock<Memory>>,
         container: Option<Container>,
-    ) -> Seat {
+    ) -> Instance {
         let interfaces = || vec!["0".to_string(), "1".to_string()];
         let spec = NfSpec {
             name: format!("nf{number}"),
@@ -103,15 +103,15 @@ impl Lane {
             terms: Terms { rights: Some(Rights::default()), container, ..Terms::default() },
             ..NfSpec::default()
         };
-        Seat::new(spec, 0, number, memory)
+        Instance::new(spec, 0, number, memory)
     }
 
-    fn start(supervisor: &Supervisor, seat: Arc<Seat>) -> Lane {
-        supervisor.add(Arc::clone(&seat));
-        let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
-        link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.log.lines()));
+    fn start(supervisor: &Supervisor, instance: Arc<Instance>) -> Lane {
+        supervisor.add(Arc::clone(&instance));
+        let mut link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
+        link.start().unwrap_or_else(|why| panic!("{why}: {:?}", instance.log.lines()));
         let lent = vec![false; SLOTS as usize];
-        Lane { seat, link, backs: Completions::default(), lent, under_way: 0, passed: 0, lost: 0 }
+        Lane { instance, link, backs: Completions::default(), lent, under_way: 0, passed: 0, lost: 0 }
     }
 
     /// Takes back what came, and lends more; how many came through.
@@ -221,14 +221,14 @@ fn soak(container: Option<Container>) {
         let end = Instant::now() + PATIENCE;
         while mortal.turn(&mut pool, true) == 0 {
             other.turn(&mut pool, true);
-            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.log.lines());
+            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.instance.log.lines());
         }
-        let (page, pid) = (mortal.seat.told().page.clone(), mortal.seat.pid());
+        let (page, pid) = (mortal.instance.told().page.clone(), mortal.instance.pid());
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         // After a life that is long enough for the next one to be started at once.
         let kill_at = Instant::now() + Duration::from_micros(110_000 + (seed >> 33) % 80_000);
         let mut killed_ns = None;
-        while !mortal.seat.is_buried() {
+        while !mortal.instance.is_buried() {
             mortal.turn(&mut pool, true);
             other.turn(&mut pool, true);
             if killed_ns.is_none() && Instant::now() > kill_at {
@@ -238,11 +238,11 @@ fn soak(container: Option<Container>) {
                 let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
                 let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
             }
-            assert!(Instant::now() < end, "it is not buried: {:?}", mortal.seat.log.lines());
+            assert!(Instant::now() < end, "it is not buried: {:?}", mortal.instance.log.lines());
         }
         let noticed_ns = now_ns();
         mortal.settle(&mut pool);
-        assert_eq!(mortal.under_way, 0, "after end {kill}: {:?}", mortal.seat.log.lines());
+        assert_eq!(mortal.under_way, 0, "after end {kill}: {:?}", mortal.instance.log.lines());
         // It says when it ended, if it did so by itself, and before it was to be killed.
         let own = page.map_or(0, |page| page.load(FIRST_COUNTER));
         let ended_ns = if own != 0 { Some(own) } else { killed_ns };
@@ -251,7 +251,7 @@ fn soak(container: Option<Container>) {
         to_noticed.push(noticed_ns.saturating_sub(ended_ns));
         while mortal.turn(&mut pool, true) == 0 {
             other.turn(&mut pool, true);
-            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.seat.log.lines());
+            assert!(Instant::now() < end, "it does not come back: {:?}", mortal.instance.log.lines());
         }
         to_first.push(now_ns().saturating_sub(ended_ns));
     }
@@ -267,7 +267,7 @@ fn soak(container: Option<Container>) {
     assert_eq!(other.lost, 0, "the other NF lost packets");
     assert!(other.passed > 1_000 && mortal.passed > 1_000);
     // It may have ended by itself more often than was seen here.
-    assert!(mortal.seat.restarts() as usize >= kills && other.seat.restarts() == 0);
+    assert!(mortal.instance.restarts() as usize >= kills && other.instance.restarts() == 0);
     assert_eq!(pool.available(), pool.capacity(), "slots are missing");
     println!(
         "{kills} ends, {by_itself} of them by itself; through it {} packets, lost with it {}; through the other {}",
@@ -303,11 +303,11 @@ fn no_slot_is_lost_however_a_tap_ends() {
         terms,
         ..NfSpec::default()
     };
-    let seat = Arc::new(Seat::new(spec, 0, 0, memory));
-    supervisor.add(Arc::clone(&seat));
-    let mut link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
+    let instance = Arc::new(Instance::new(spec, 0, 0, memory));
+    supervisor.add(Arc::clone(&instance));
+    let mut link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
     link.let_share(None);
-    link.start().unwrap_or_else(|why| panic!("{why}: {:?}", seat.log.lines()));
+    link.start().unwrap_or_else(|why| panic!("{why}: {:?}", instance.log.lines()));
     let (mut backs, mut shown, mut busiest) = (Completions::default(), 0u64, 0);
     let mut turn = |link: &mut ProcessLink, pool: &mut NativePool| {
         link.collect(&mut backs);
@@ -341,19 +341,19 @@ fn no_slot_is_lost_however_a_tap_ends() {
     for kill in 0..kills {
         let (before, end) = (turn(&mut link, &mut pool), Instant::now() + PATIENCE);
         while turn(&mut link, &mut pool) < before + 2_000 {
-            assert!(Instant::now() < end, "it is shown nothing: {:?}", seat.log.lines());
+            assert!(Instant::now() < end, "it is shown nothing: {:?}", instance.log.lines());
         }
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let kill_at = Instant::now() + Duration::from_micros(110_000 + (seed >> 33) % 30_000);
         while Instant::now() < kill_at {
             turn(&mut link, &mut pool);
         }
-        let restarts = seat.restarts();
-        let pid = i32::try_from(seat.pid()).ok().and_then(Pid::from_raw);
+        let restarts = instance.restarts();
+        let pid = i32::try_from(instance.pid()).ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process"), Signal::KILL).expect("killed");
-        while seat.restarts() == restarts {
+        while instance.restarts() == restarts {
             turn(&mut link, &mut pool);
-            assert!(Instant::now() < end, "kill {kill}: it does not come back: {:?}", seat.log.lines());
+            assert!(Instant::now() < end, "kill {kill}: it does not come back: {:?}", instance.log.lines());
         }
     }
     link.stop(&mut backs);
@@ -361,7 +361,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
     drop(link);
     assert!(busiest > BURST, "it never had a packet longer than the host did");
     assert_eq!((pool.in_use(), pool.stats().bad_frees), (0, 0), "slots are missing");
-    assert!(seat.restarts() as usize >= kills);
+    assert!(instance.restarts() as usize >= kills);
     println!("{kills} kills of a tap, which was shown {shown} packets, {busiest} slots in use at most");
 }
 
@@ -383,9 +383,9 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     // Two of them have packets that stand in no ring.
     let programs = [&keeper, &monitor, &keeper];
     let lane = |member: usize| {
-        let seat = Lane::seat(member as u32, programs[member].clone(), "", Arc::clone(&memory), None);
-        let seat = Arc::new(seat.in_party(Arc::clone(&party), member as u8));
-        Lane::start(&supervisor, seat)
+        let instance = Lane::instance(member as u32, programs[member].clone(), "", Arc::clone(&memory), None);
+        let instance = Arc::new(instance.in_party(Arc::clone(&party), member as u8));
+        Lane::start(&supervisor, instance)
     };
     let mut chain =
         Line { lanes: (0..MEMBERS).map(lane).collect(), held: [0; MEMBERS], direct: 0, through: 0 };
@@ -405,12 +405,12 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
         while Instant::now() < kill_at {
             chain.turn(&mut pool, true);
         }
-        let restarts: Vec<u64> = chain.lanes.iter().map(|lane| lane.seat.restarts()).collect();
+        let restarts: Vec<u64> = chain.lanes.iter().map(|lane| lane.instance.restarts()).collect();
         for victim in [Some(victim), second].into_iter().flatten() {
-            let pid = i32::try_from(chain.lanes[victim].seat.pid()).ok().and_then(Pid::from_raw);
+            let pid = i32::try_from(chain.lanes[victim].instance.pid()).ok().and_then(Pid::from_raw);
             kill_process(pid.expect("a process"), Signal::KILL).expect("killed");
         }
-        while chain.lanes[victim].seat.restarts() == restarts[victim] {
+        while chain.lanes[victim].instance.restarts() == restarts[victim] {
             chain.turn(&mut pool, true);
             assert!(Instant::now() < end, "kill {kill}: it does not come back: {:?}", chain.logs());
         }
@@ -430,7 +430,7 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let lost: u64 = chain.lanes.iter().map(|lane| lane.lost).sum();
     let (direct, through) = (chain.direct, chain.through);
     for lane in &chain.lanes {
-        assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{:?}", lane.seat.log.lines());
+        assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{:?}", lane.instance.log.lines());
     }
     println!(
         "{kills} kills in a party: {through} packets through all, {direct} times from NF to NF, lost {lost}"
@@ -451,7 +451,10 @@ struct Line<const MEMBERS: usize> {
 
 impl<const MEMBERS: usize> Line<MEMBERS> {
     fn logs(&self) -> Vec<String> {
-        self.lanes.iter().map(|lane| format!("{:?} {:?}", lane.seat.state(), lane.seat.log.lines())).collect()
+        self.lanes
+            .iter()
+            .map(|lane| format!("{:?} {:?}", lane.instance.state(), lane.instance.log.lines()))
+            .collect()
     }
 
     /// A turn of the worker.

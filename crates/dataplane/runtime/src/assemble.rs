@@ -17,7 +17,7 @@ use ir::{Program, Verified};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use worker::counters::Books;
+use worker::counters::NodeCounters;
 use worker::exchange::Live;
 use worker::exchange::SharedState;
 use worker::graph::{End, Lowered, Node, Pulled};
@@ -227,11 +227,11 @@ fn make_node(
     let pulls = inputs.iter().any(Option::is_some);
     let elsewhere = class.state == StateScope::OneWorker && worker != 0;
     let (first_cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_deref());
-    let books = Books {
+    let counters = NodeCounters {
         outputs: (0..shape.outputs).map(|_| Default::default()).collect(),
         dropped: reasons.iter().map(|_| Default::default()).collect(),
         reasons,
-        ..Books::default()
+        ..NodeCounters::default()
     };
     Some(Node {
         name: declared.name.clone(),
@@ -253,7 +253,7 @@ fn make_node(
         pulled: Pulled::of(answers_pull(class)),
         elsewhere,
         has_detour: elsewhere,
-        books: Arc::new(books),
+        counters: Arc::new(counters),
     })
 }
 

@@ -7,7 +7,7 @@ use element::nf::NfLink;
 use nf_host::link::{NoLink, ProcessLink};
 use nf_host::memory::Memory;
 use nf_host::process::Launchers;
-use nf_host::{NfSpec, Parties, Seat, Supervisor};
+use nf_host::{Instance, NfSpec, Parties, Supervisor};
 use port::PortError;
 use port::interface::Interface;
 use shm::pool::PacketPool;
@@ -65,7 +65,7 @@ impl Nfs {
             starter: None,
             supervisor: None,
             interrupted: Arc::default(),
-            groups: seats(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
+            groups: groups_of(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
             parties: Parties::of(chain),
         }
     }
@@ -94,11 +94,13 @@ impl Nfs {
 
     /// Whether a tap may see what ports receive, where it lies. Notes why not.
     fn may_tap(&self, name: &str, worker: usize) -> bool {
-        let seats = self.supervisor.as_ref().map_or(vec![], Supervisor::seats);
-        let Some(seat) = seats.iter().find(|seat| seat.spec.name == name && seat.worker == worker) else {
+        let instances = self.supervisor.as_ref().map_or(vec![], Supervisor::instances);
+        let Some(instance) =
+            instances.iter().find(|instance| instance.spec.name == name && instance.worker == worker)
+        else {
             return false;
         };
-        let why = &mut seat.told().why_copies;
+        let why = &mut instance.told().why_copies;
         if self.is_worked_on_in_place() {
             *why = Some("its trust group works where ports receive".into());
         }
@@ -117,7 +119,7 @@ impl Nfs {
             if memory.get().is_some() {
                 continue;
             }
-            let nfs = seats(&self.processes, self.workers).filter(|of| of == group).count();
+            let nfs = groups_of(&self.processes, self.workers).filter(|of| of == group).count();
             let made = match (group, region) {
                 (Group::Inline(_), Some(region)) if in_place => Memory::new(Arc::clone(region), nfs),
                 (Group::Inline(_), _) => Memory::of_group(nfs, false, self.memory)?.with_at_most(share),
@@ -134,14 +136,16 @@ impl Nfs {
     /// What is not as the chain file has it, in sentences, each once.
     pub fn findings(&self) -> Vec<String> {
         let mut notes = vec![];
-        for seat in self.supervisor.iter().flat_map(Supervisor::seats).filter(|seat| seat.worker == 0) {
-            let mut told = seat.told();
+        for instance in
+            self.supervisor.iter().flat_map(Supervisor::instances).filter(|instance| instance.worker == 0)
+        {
+            let mut told = instance.told();
             let why = told.why_copies.take();
-            notes.extend(why.map(|why| format!("NF `{}` is shown copies: {why}", seat.spec.name)));
+            notes.extend(why.map(|why| format!("NF `{}` is shown copies: {why}", instance.spec.name)));
             let missing = std::mem::take(&mut told.not_enforced);
             if !missing.is_empty() {
                 let what = missing.join("; ");
-                notes.push(format!("NF `{}`: isolation not enforced: {what}", seat.spec.name));
+                notes.push(format!("NF `{}`: isolation not enforced: {what}", instance.spec.name));
             }
         }
         notes
@@ -171,20 +175,20 @@ impl Nfs {
         }
         let Some(supervisor) = &self.supervisor else { return Ok(Box::new(NoLink)) };
         let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
-        let number = supervisor.seats().len() as u32;
+        let number = supervisor.instances().len() as u32;
         let stations = process.stations.iter().map(|name| stations.get(name.as_deref()?).cloned()).collect();
-        let seat = Seat::new(starter(process), worker, number, memory).beside(stations);
-        let seat = match self.parties.find(name, worker) {
-            Some((party, member)) => seat.in_party(party, member),
-            None => seat,
+        let instance = Instance::new(starter(process), worker, number, memory).beside(stations);
+        let instance = match self.parties.find(name, worker) {
+            Some((party, member)) => instance.in_party(party, member),
+            None => instance,
         };
-        let seat = Arc::new(seat);
-        supervisor.add(Arc::clone(&seat));
-        Ok(Box::new(ProcessLink::new(seat, supervisor.doorbell(), Arc::clone(&self.interrupted))))
+        let instance = Arc::new(instance);
+        supervisor.add(Arc::clone(&instance));
+        Ok(Box::new(ProcessLink::new(instance, supervisor.doorbell(), Arc::clone(&self.interrupted))))
     }
 }
 
 /// The trust group of each NF's process on each worker.
-fn seats(processes: &[ProcessNf], workers: usize) -> impl Iterator<Item = Group> + '_ {
+fn groups_of(processes: &[ProcessNf], workers: usize) -> impl Iterator<Item = Group> + '_ {
     processes.iter().flat_map(move |nf| (0..workers).map(move |worker| Group::of(nf, worker)))
 }

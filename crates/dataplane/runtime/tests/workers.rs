@@ -156,7 +156,7 @@ fn started(text: &str, options: &Options, ports: &mut Lines) -> Running {
 /// How many packets each worker's element of that name had.
 fn shares(outcome: &Outcome, name: &str) -> Vec<u64> {
     let of_worker = |worker: &Worker| {
-        worker.nodes.iter().find(|node| node.name == name).expect("an element").books.input.get()
+        worker.nodes.iter().find(|node| node.name == name).expect("an element").counters.input.get()
     };
     outcome.workers.iter().map(of_worker).collect()
 }

@@ -1,7 +1,7 @@
 //! What goes in and out of a node, counted.
 //!
 //! Invariant, for each node whenever no burst is under way: packets in + received + made =
-//! out + dropped + sent + merged + held, where held is what was kept less what was released. The books
+//! out + dropped + sent + merged + held, where held is what was kept less what was released. The counters
 //! are written by the worker alone and read by anybody.
 
 use element::work::Account;
@@ -27,7 +27,7 @@ impl Count {
 
 /// What went in and out of a node.
 #[derive(Debug, Default)]
-pub struct Books {
+pub struct NodeCounters {
     /// Packets that came in, all inputs.
     pub input: Count,
     /// By [`Account`].
@@ -42,7 +42,7 @@ pub struct Books {
     pub handed_over: Count,
 }
 
-impl Books {
+impl NodeCounters {
     /// Packets that the node keeps now. Below 0 for a moment where NFs pass packets on by themselves: that one gave a
     /// packet back may be known before that it came from another.
     pub fn held(&self) -> i64 {

@@ -170,7 +170,7 @@ impl Live {
     }
 }
 
-/// Whether a program can run where another one did: books, cells and slow paths are as they were, and who was told that
+/// Whether a program can run where another one did: counters, cells and slow paths are as they were, and who was told that
 /// nobody writes packets was told the truth.
 fn fits(old: &Program, new: &Program) -> bool {
     old.reasons == new.reasons

@@ -2,7 +2,7 @@
 //!
 //! What goes in and out of it is counted in [`crate::counters`].
 
-use crate::counters::Books;
+use crate::counters::NodeCounters;
 use element::steering::Spread;
 use element::work::Account;
 use element::{Class, Element};
@@ -92,8 +92,8 @@ pub struct Node {
     pub has_detour: bool,
     /// Where its task leaves packets of several workers: whose they are.
     pub spread: Option<Spread>,
-    /// Its books.
-    pub books: Arc<Books>,
+    /// What goes in and out of it.
+    pub counters: Arc<NodeCounters>,
 }
 
 impl Node {
@@ -107,7 +107,7 @@ impl Node {
     /// Adds to an account.
     #[inline]
     pub fn account(&self, account: Account, count: usize) {
-        self.books.accounts[account as usize].add(count);
+        self.counters.accounts[account as usize].add(count);
     }
 }
 

@@ -1,6 +1,6 @@
-//! What went where: the books of all workers, added up.
+//! What went where: the counters of all workers, added up.
 
-use crate::counters::Books;
+use crate::counters::NodeCounters;
 use crate::graph::Node;
 use element::work::Account;
 use port::PortStats;
@@ -26,7 +26,7 @@ pub struct NodeReport {
     pub sent: u64,
     /// Went into other packets.
     pub merged: u64,
-    /// Kept now; see [`Books::held`].
+    /// Kept now; see [`NodeCounters::held`].
     pub held: i64,
     /// Dropped, by reason; those that never happened are left out.
     pub dropped: Vec<(String, u64)>,
@@ -35,19 +35,19 @@ pub struct NodeReport {
 }
 
 impl NodeReport {
-    /// Adds a worker's books.
-    pub fn add(&mut self, books: &Books) {
-        let account = |account: Account| books.accounts[account as usize].get();
-        self.input += books.input.get();
+    /// Adds a worker's counters.
+    pub fn add(&mut self, counters: &NodeCounters) {
+        let account = |account: Account| counters.accounts[account as usize].get();
+        self.input += counters.input.get();
         self.received += account(Account::Received);
         self.made += account(Account::Made);
         self.sent += account(Account::Sent);
         self.merged += account(Account::Merged);
-        self.held += books.held();
-        self.handed_over += books.handed_over.get();
-        self.outputs.resize(self.outputs.len().max(books.outputs.len()), 0);
-        self.outputs.iter_mut().zip(&books.outputs).for_each(|(sum, count)| *sum += count.get());
-        for (reason, count) in books.reasons.iter().zip(&books.dropped) {
+        self.held += counters.held();
+        self.handed_over += counters.handed_over.get();
+        self.outputs.resize(self.outputs.len().max(counters.outputs.len()), 0);
+        self.outputs.iter_mut().zip(&counters.outputs).for_each(|(sum, count)| *sum += count.get());
+        for (reason, count) in counters.reasons.iter().zip(&counters.dropped) {
             let count = count.get();
             if count == 0 {
                 continue;
@@ -130,22 +130,22 @@ pub struct Report {
     pub workers: usize,
 }
 
-/// The books of all workers, readable while they run.
+/// The counters of all workers, readable while they run.
 #[derive(Clone, Default)]
 pub struct Ledger {
-    nodes: Vec<(String, String, Vec<Arc<Books>>)>,
+    nodes: Vec<(String, String, Vec<Arc<NodeCounters>>)>,
 }
 
 impl Ledger {
     /// Of these graphs, which are alike.
     pub fn new(graphs: &[Vec<Node>]) -> Ledger {
-        let mut nodes: Vec<(String, String, Vec<Arc<Books>>)> = vec![];
+        let mut nodes: Vec<(String, String, Vec<Arc<NodeCounters>>)> = vec![];
         for graph in graphs {
             for (at, node) in graph.iter().enumerate() {
                 if nodes.len() <= at {
                     nodes.push((node.name.clone(), node.class.name.to_string(), vec![]));
                 }
-                nodes[at].2.push(Arc::clone(&node.books));
+                nodes[at].2.push(Arc::clone(&node.counters));
             }
         }
         Ledger { nodes }
@@ -153,9 +153,9 @@ impl Ledger {
 
     /// The accounts now.
     pub fn nodes(&self) -> Vec<NodeReport> {
-        let sum = |(name, class, books): &(String, String, Vec<Arc<Books>>)| {
+        let sum = |(name, class, counters): &(String, String, Vec<Arc<NodeCounters>>)| {
             let mut report = NodeReport { name: name.clone(), class: class.clone(), ..NodeReport::default() };
-            books.iter().for_each(|books| report.add(books));
+            counters.iter().for_each(|counters| report.add(counters));
             report
         };
         self.nodes.iter().map(sum).collect()

@@ -2,7 +2,7 @@
 
 use control::api::{Element, FlowCache, Instance, InstanceState, Log, NfStatus, Stats};
 use nf_host::log::LogLines;
-use nf_host::{Seat, State};
+use nf_host::State;
 use runtime::Outcome;
 use runtime::running::Running;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use worker::report::{NodeReport, Report};
 pub fn stats(
     running: Option<&Running>,
     outcome: Option<&Outcome>,
-    seats: &[Arc<Seat>],
+    instances: &[Arc<nf_host::Instance>],
     since: Instant,
 ) -> Stats {
     let live;
@@ -30,7 +30,7 @@ pub fn stats(
     let sum = |count: fn(&NodeReport) -> u64| report.nodes.iter().map(count).sum();
     let mut findings = outcome.map(|outcome| outcome.findings.clone()).unwrap_or_default();
     if outcome.is_none() {
-        findings.extend(seats.iter().flat_map(|seat| seat.told().findings.clone()));
+        findings.extend(instances.iter().flat_map(|instance| instance.told().findings.clone()));
     }
     Stats {
         up_s: since.elapsed().as_secs_f64(),
@@ -44,7 +44,7 @@ pub fn stats(
         running: running.is_some(),
         flow_cache: flow_cache(running, outcome),
         elements: report.nodes.iter().map(element).collect(),
-        nfs: nfs(report, seats),
+        nfs: nfs(report, instances),
         findings,
     }
 }
@@ -85,10 +85,10 @@ fn element(node: &NodeReport) -> Element {
 }
 
 /// One entry for each NF, in the order of the chain.
-fn nfs(report: &Report, seats: &[Arc<Seat>]) -> Vec<NfStatus> {
+fn nfs(report: &Report, instances: &[Arc<nf_host::Instance>]) -> Vec<NfStatus> {
     let mut found: Vec<NfStatus> = vec![];
-    for seat in seats {
-        let name = &seat.spec.name;
+    for instance in instances {
+        let name = &instance.spec.name;
         let at = found.iter().position(|status| status.name == *name).unwrap_or_else(|| {
             let books = report.nodes.iter().find(|node| node.name == format!("{name}/process"));
             let books = books.cloned().unwrap_or_default();
@@ -103,23 +103,23 @@ fn nfs(report: &Report, seats: &[Arc<Seat>]) -> Vec<NfStatus> {
             found.len() - 1
         });
         let Some(status) = found.get_mut(at) else { continue };
-        let told = seat.told();
+        let told = instance.told();
         if status.kind.is_empty() {
             status.kind.clone_from(&told.hello.kind);
         }
         status.instances.push(Instance {
-            worker: seat.worker,
-            state: state(seat.state()),
-            pid: Some(seat.pid()).filter(|pid| *pid != 0),
-            restarts: seat.restarts(),
+            worker: instance.worker,
+            state: state(instance.state()),
+            pid: Some(instance.pid()).filter(|pid| *pid != 0),
+            restarts: instance.restarts(),
             failure: told.failure.clone(),
         });
         if status.isolation.is_empty() {
             status.isolation.clone_from(&told.isolation);
         }
         drop(told);
-        add(&mut status.reasons, seat.drops());
-        add(&mut status.counters, seat.counters());
+        add(&mut status.reasons, instance.drops());
+        add(&mut status.counters, instance.counters());
     }
     found
 }
@@ -145,24 +145,25 @@ fn add(sums: &mut Vec<(String, u64)>, named: Vec<(String, u64)>) {
 }
 
 /// What the processes of an NF wrote, those of the first worker first; lines are numbered over all.
-pub fn log(seats: &[Arc<Seat>], from: u64) -> Log {
+pub fn log(instances: &[Arc<nf_host::Instance>], from: u64) -> Log {
     // Of several processes each line says whose it is; their order in time is not known beyond a call.
-    let are_instances =
-        seats.iter().any(|seat| Some(&seat.spec.name) != seats.first().map(|seat| &seat.spec.name));
+    let are_instances = instances
+        .iter()
+        .any(|instance| Some(&instance.spec.name) != instances.first().map(|instance| &instance.spec.name));
     let mut lines: BTreeMap<u64, String> = BTreeMap::new();
     let (mut next, mut missed) = (0, 0);
-    for (at, seat) in seats.iter().enumerate() {
-        let LogLines { first, lines: kept } = seat.log.lines();
+    for (at, instance) in instances.iter().enumerate() {
+        let LogLines { first, lines: kept } = instance.log.lines();
         for (number, line) in (first..).zip(&kept) {
-            let line = match (are_instances, seats.len() > 1) {
-                (true, _) => format!("[{}] {line}", seat.spec.name),
-                (false, true) => format!("[{}] {line}", seat.worker),
+            let line = match (are_instances, instances.len() > 1) {
+                (true, _) => format!("[{}] {line}", instance.spec.name),
+                (false, true) => format!("[{}] {line}", instance.worker),
                 (false, false) => line.clone(),
             };
-            lines.insert(number * seats.len() as u64 + at as u64, line);
+            lines.insert(number * instances.len() as u64 + at as u64, line);
         }
-        missed += first.saturating_sub(from / seats.len() as u64);
-        next = next.max((first + kept.len() as u64) * seats.len() as u64);
+        missed += first.saturating_sub(from / instances.len() as u64);
+        next = next.max((first + kept.len() as u64) * instances.len() as u64);
     }
     let lines = lines.range(from..).map(|(_, line)| line.clone()).collect();
     Log { lines, next, missed }

@@ -6,7 +6,7 @@ use crate::launch::{self, Launched};
 use chain::instances::family;
 use control::api::{Act, ChainStatus, Form, Log, NfStatus, Order, Stats, Status};
 use control::{Platform, Refusal};
-use nf_host::{NfOutput, Seat, State};
+use nf_host::{Instance, NfOutput, State};
 use runtime::Outcome;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,9 +94,9 @@ impl Desk {
     }
 
     /// The places of an NF, one for each worker, or those of all its instances.
-    pub fn seats(&self, nf: &str) -> Result<Vec<Arc<Seat>>, Refusal> {
+    pub fn instances(&self, nf: &str) -> Result<Vec<Arc<Instance>>, Refusal> {
         let nf = nf.to_string();
-        self.ask(move |owner| owner.seats(&nf))
+        self.ask(move |owner| owner.instances(&nf))
     }
 }
 
@@ -153,20 +153,21 @@ impl Owner {
         self.chain.as_mut().ok_or_else(no_chain)
     }
 
-    fn seats(&mut self, nf: &str) -> Result<Vec<Arc<Seat>>, Refusal> {
+    fn instances(&mut self, nf: &str) -> Result<Vec<Arc<Instance>>, Refusal> {
         let chain = self.chain()?;
-        let seats = chain.seats();
-        let found: Vec<Arc<Seat>> = seats.iter().filter(|seat| is_of(&seat.spec.name, nf)).cloned().collect();
+        let instances = chain.instances();
+        let found: Vec<Arc<Instance>> =
+            instances.iter().filter(|instance| is_of(&instance.spec.name, nf)).cloned().collect();
         if !found.is_empty() {
             return Ok(found);
         }
-        let has_process = seats.iter().any(|seat| family(&seat.spec.name) == family(nf));
+        let has_process = instances.iter().any(|instance| family(&instance.spec.name) == family(nf));
         if !has_process && chain.launched.nfs.iter().any(|known| known == family(nf)) {
             return Err(Refusal::Conflict(format!(
                 "NF `{nf}` runs as elements of the daemon's process; one with `runs = \"process\"` has a process"
             )));
         }
-        let mut names: Vec<&str> = seats.iter().map(|seat| seat.spec.name.as_str()).collect();
+        let mut names: Vec<&str> = instances.iter().map(|instance| instance.spec.name.as_str()).collect();
         names.dedup();
         let known = if names.is_empty() { "there are none".into() } else { names.join(", ") };
         Err(Refusal::Unknown(format!("there is no NF `{nf}` in a process of its own; {known}")))
@@ -221,8 +222,8 @@ impl Owner {
 }
 
 impl Chain {
-    fn seats(&self) -> Vec<Arc<Seat>> {
-        self.launched.ports.supervisor().map(|supervisor| supervisor.seats()).unwrap_or_default()
+    fn instances(&self) -> Vec<Arc<Instance>> {
+        self.launched.ports.supervisor().map(|supervisor| supervisor.instances()).unwrap_or_default()
     }
 
     /// Collects the accounts once the workers have ended by themselves.
@@ -241,14 +242,14 @@ impl Chain {
     }
 
     fn stats(&self) -> Stats {
-        view::stats(self.launched.running.as_ref(), self.outcome.as_ref(), &self.seats(), self.since)
+        view::stats(self.launched.running.as_ref(), self.outcome.as_ref(), &self.instances(), self.since)
     }
 }
 
 /// Waits until every place is in one of those states.
-fn await_states(seats: &[Arc<Seat>], states: &[State]) -> bool {
+fn await_states(instances: &[Arc<Instance>], states: &[State]) -> bool {
     let end = Instant::now() + PATIENCE;
-    while !seats.iter().all(|seat| states.contains(&seat.state())) {
+    while !instances.iter().all(|instance| states.contains(&instance.state())) {
         if Instant::now() > end {
             return false;
         }
@@ -271,7 +272,7 @@ impl Platform for Desk {
     }
 
     fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, Refusal> {
-        let seats = self.seats(nf)?;
+        let instances = self.instances(nf)?;
         let doorbell = self.ask(|owner| {
             let chain = owner.chain()?;
             if chain.outcome.is_some() {
@@ -280,12 +281,12 @@ impl Platform for Desk {
             Ok(chain.launched.ports.supervisor().map(|supervisor| supervisor.doorbell()))
         })?;
         let want = |wanted: bool| {
-            seats.iter().for_each(|seat| seat.want(wanted));
+            instances.iter().for_each(|instance| instance.want(wanted));
             doorbell.iter().for_each(|doorbell| doorbell.ring());
         };
         if act != Act::Start {
             want(false);
-            if !await_states(&seats, &[State::Stopped]) {
+            if !await_states(&instances, &[State::Stopped]) {
                 let seconds = PATIENCE.as_secs();
                 return Err(Refusal::Failed(format!("NF `{nf}` has not ended after {seconds} s")));
             }
@@ -293,9 +294,9 @@ impl Platform for Desk {
         if act != Act::Stop {
             want(true);
             // One that attaches by itself comes when it comes.
-            let attaches = seats.iter().all(|seat| seat.spec.command.is_none());
-            if !attaches && !await_states(&seats, &[State::Up]) {
-                let why = seats.iter().find_map(|seat| seat.told().failure.clone());
+            let attaches = instances.iter().all(|instance| instance.spec.command.is_none());
+            if !attaches && !await_states(&instances, &[State::Up]) {
+                let why = instances.iter().find_map(|instance| instance.told().failure.clone());
                 let why = why.unwrap_or_else(|| format!("NF `{nf}` is not up yet"));
                 return Err(Refusal::Failed(why));
             }
@@ -305,7 +306,7 @@ impl Platform for Desk {
     }
 
     fn log(&self, nf: &str, from: u64) -> Result<Log, Refusal> {
-        Ok(view::log(&self.seats(nf)?, from))
+        Ok(view::log(&self.instances(nf)?, from))
     }
 
     fn load(&self, order: Order, swap: bool) -> Result<ChainStatus, Refusal> {

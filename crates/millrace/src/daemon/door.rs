@@ -3,8 +3,8 @@
 use super::desk::Desk;
 use nf::message::{FromNf, ToNf};
 use nf::socket::Socket;
+use nf_host::instance::Visitor;
 use nf_host::peer;
-use nf_host::seat::Visitor;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -96,14 +96,14 @@ fn welcome(visitor: OwnedFd, desk: &Desk) {
     let Some(name) = hello.name.clone() else {
         return refuse("say which NF of the chain this is: set MILLRACE_NF_NAME".into());
     };
-    let seats = match desk.seats(&name) {
-        Ok(seats) => seats,
+    let instances = match desk.instances(&name) {
+        Ok(instances) => instances,
         Err(refusal) => return refuse(refusal.text().into()),
     };
     let mut visitor = Some(Visitor { socket, pidfd, hello });
     let mut why = format!("NF `{name}` has no place");
-    for seat in seats {
-        match seat.offer(&mut visitor) {
+    for instance in instances {
+        match instance.offer(&mut visitor) {
             Ok(()) => return,
             Err(refusal) => why = refusal,
         }

@@ -11,7 +11,7 @@ use crate::{config, image};
 use confine::Sockets;
 use nf::socket::Socket;
 use nf_host::process::{LaunchError, MEMORY_BYTES, alone, user};
-use nf_host::{Command, Seat, log, peer};
+use nf_host::{Command, Instance, log, peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -157,27 +157,27 @@ pub struct Started {
     pub log: JoinHandle<()>,
 }
 
-/// Starts the container of a seat.
-pub fn spawn(seat: &Arc<Seat>, command: &Command, chosen: &Chosen) -> Result<Started, LaunchError> {
-    let name = &seat.spec.name;
+/// Starts the container of an instance.
+pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Result<Started, LaunchError> {
+    let name = &instance.spec.name;
     let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
     let image = command.program.display().to_string();
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     folder.note_engine().map_err(|error| failed("make a folder for its container", &error))?;
     let door = Door::open(&folder).map_err(|error| failed("make a socket", &error))?;
-    let words =
-        arguments(seat, &image, command, &folder, &door).map_err(|why| failed("make its container", &why))?;
+    let words = arguments(instance, &image, command, &folder, &door)
+        .map_err(|why| failed("make its container", &why))?;
     let mut run = chosen.command();
     run.args(words);
     let one = alone();
-    let piped = log::pipe(name, seat.spec.output, Arc::clone(&seat.log));
+    let piped = log::pipe(name, instance.spec.output, Arc::clone(&instance.log));
     let (output, log) = piped.map_err(|error| failed("share output", &error))?;
     let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
     let child = run.stdout(output).stderr(errors).spawn();
     drop((one, run));
     let mut child = child.map_err(|error| failed(&format!("start {}", chosen.runtime.name()), &error))?;
     let id = folder.id().to_string();
-    let came = door.await_nf(seat, &mut child, &folder);
+    let came = door.await_nf(instance, &mut child, &folder);
     let (socket, pid, pidfd) = match came {
         Ok(came) => came,
         Err(why) => {
@@ -188,8 +188,8 @@ pub fn spawn(seat: &Arc<Seat>, command: &Command, chosen: &Chosen) -> Result<Sta
             return Err(LaunchError::NotAttached { nf: name.clone(), why });
         }
     };
-    let mut told = seat.told();
-    (told.isolation, told.not_enforced) = isolation(seat, chosen);
+    let mut told = instance.told();
+    (told.isolation, told.not_enforced) = isolation(instance, chosen);
     drop(told);
     let engine = Engine { child: Some(child), chosen: chosen.clone(), id, pidfd, pid };
     Ok(Started { engine, folder, socket, log })
@@ -197,13 +197,13 @@ pub fn spawn(seat: &Arc<Seat>, command: &Command, chosen: &Chosen) -> Result<Sta
 
 /// The words by which an engine runs an image, as narrowly as what is started here otherwise.
 fn arguments(
-    seat: &Seat,
+    instance: &Instance,
     image: &str,
     command: &Command,
     folder: &Folder,
     door: &Door,
 ) -> Result<Vec<OsString>, String> {
-    let terms = &seat.spec.terms;
+    let terms = &instance.spec.terms;
     let rights = terms.rights.as_ref().ok_or("nothing else confines it: leave `confine` out")?;
     let profile = folder.bundle().join("seccomp.json");
     // It comes to its host by a name.
@@ -211,7 +211,7 @@ fn arguments(
     let seccomp = config::seccomp(sockets).map_err(|error| error.to_string())?;
     let text = serde_json::to_vec(&seccomp).map_err(|error| error.to_string())?;
     std::fs::write(&profile, text).map_err(|error| error.to_string())?;
-    let user = user(seat);
+    let user = user(instance);
     let mut words: Vec<OsString> =
         ["run", "--rm", "--pull", "never", "--read-only", "--cap-drop", "ALL"].map(OsString::from).to_vec();
     let mut add = |key: &str, value: String| words.extend([OsString::from(key), value.into()]);
@@ -250,7 +250,7 @@ fn arguments(
 }
 
 /// What is enforced, in sentences, and what is not.
-fn isolation(seat: &Seat, chosen: &Chosen) -> (Vec<String>, Vec<String>) {
+fn isolation(instance: &Instance, chosen: &Chosen) -> (Vec<String>, Vec<String>) {
     let not = format!(
         "end with the host: {} starts it, where a host that is killed does not end it: it ends when its socket hangs up",
         chosen.runtime.name()
@@ -258,9 +258,9 @@ fn isolation(seat: &Seat, chosen: &Chosen) -> (Vec<String>, Vec<String>) {
     let mut lines = vec![
         format!("container: by {}", chosen.runtime.name()),
         "descendants: they end with it, in a PID namespace".into(),
-        format!("user id: user {}, group {0}, no other", user(seat)),
+        format!("user id: user {}, group {0}, no other", user(instance)),
     ];
-    lines.extend(seat.spec.terms.rights.iter().flat_map(config::said_of));
+    lines.extend(instance.spec.terms.rights.iter().flat_map(config::said_of));
     lines.push(format!("not enforced: {not}"));
     (lines, vec![not])
 }
@@ -289,7 +289,7 @@ impl Door {
     /// The socket of the NF, its container's first process, and what that is watched by.
     fn await_nf(
         &self,
-        seat: &Seat,
+        instance: &Instance,
         child: &mut Child,
         folder: &Folder,
     ) -> Result<(Socket, u64, OwnedFd), String> {
@@ -306,7 +306,7 @@ impl Door {
                     PATIENCE.as_secs()
                 ));
             }
-            if !seat.is_wanted() {
+            if !instance.is_wanted() {
                 return Err("it was stopped before it attached".into());
             }
             let turn = Timespec::try_from(TURN).ok();
@@ -314,7 +314,7 @@ impl Door {
             let Ok(peer) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) else { continue };
             match first_process(&peer, &folder.bundle().join("cid")) {
                 Ok((pid, pidfd)) => return Ok((Socket::new(peer), pid, pidfd)),
-                Err(why) => seat.log.push(format!("-- somebody was not let in: {why}")),
+                Err(why) => instance.log.push(format!("-- somebody was not let in: {why}")),
             }
         }
     }

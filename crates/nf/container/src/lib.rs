@@ -30,7 +30,7 @@ use chain::{Container, ContainerKind as What, Terms};
 use confine::{Confined, Enclosure};
 use nf::socket::Socket;
 use nf_host::process::{LaunchError, Launched, Launcher, NfProcess, alone, user};
-use nf_host::{Command, Seat, log};
+use nf_host::{Command, Instance, log};
 use oci_spec::runtime::Spec;
 use place::{Folder, pid_namespace};
 use runtime::{Chosen, Runtime};
@@ -45,23 +45,23 @@ use std::time::Duration;
 pub struct ContainerLauncher;
 
 impl Launcher for ContainerLauncher {
-    fn launch(&self, seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
-        let (Some(command), Some(container)) = (&seat.spec.command, seat.spec.terms.container) else {
-            return Err(LaunchError::step(&seat.spec.name, "start", &"there is no program"));
+    fn launch(&self, instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
+        let (Some(command), Some(container)) = (&instance.spec.command, instance.spec.terms.container) else {
+            return Err(LaunchError::step(&instance.spec.name, "start", &"there is no program"));
         };
         place::sweep_all(&engine::sweep);
-        spawn(seat, command, container)
+        spawn(instance, command, container)
     }
 }
 
-/// Starts the container of a seat.
-fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Result<Launched, LaunchError> {
-    let name = &seat.spec.name;
+/// Starts the container of an instance.
+fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> Result<Launched, LaunchError> {
+    let name = &instance.spec.name;
     let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
     let chosen = Chosen::new(container.runtime, is_name(&command.program, container));
     let chosen = chosen.map_err(|why| failed("start a container", &why))?;
     if chosen.runtime.is_engine() {
-        let started = engine::spawn(seat, command, &chosen)?;
+        let started = engine::spawn(instance, command, &chosen)?;
         let (socket, log) = (started.socket, Some(started.log));
         let pid = started.engine.pid();
         let pidfd = started.engine.pidfd().try_clone_to_owned().ok();
@@ -70,10 +70,10 @@ fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Result<La
         return Ok(Launched { process, pid, socket, log });
     }
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
-    let made = make(seat, command, container, &folder);
+    let made = make(instance, command, container, &folder);
     let Made { mut spec, mut enclosure } = made.map_err(|why| failed("make its container", &why))?;
-    let terms = &seat.spec.terms;
-    let ids = identity::Ids::new(user(seat));
+    let terms = &instance.spec.terms;
+    let ids = identity::Ids::new(user(instance));
     let settings = config::Settings { terms, ids, group: folder.control_group(), root: folder.root() };
     config::complete(&mut spec, &settings).map_err(|why| failed("make its container", &why))?;
     spec.save(folder.config()).map_err(|why| failed("write config.json", &why))?;
@@ -87,14 +87,14 @@ fn spawn(seat: &Arc<Seat>, command: &Command, container: Container) -> Result<La
     start.args(words).args(chosen.run(&folder)).current_dir("/");
     start.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
     let one = alone();
-    let piped = log::pipe(name, seat.spec.output, Arc::clone(&seat.log));
+    let piped = log::pipe(name, instance.spec.output, Arc::clone(&instance.log));
     let (output, log) = piped.map_err(|error| failed("share output", &error))?;
     let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
     start.stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
     let runtime = chosen.runtime.name();
     let confined = enclosure.spawn(start).map_err(|error| failed(&format!("start {runtime}"), &error))?;
     drop(one);
-    let mut told = seat.told();
+    let mut told = instance.told();
     (told.isolation, told.not_enforced) = config::isolation(terms, ids, runtime, confined.applied());
     drop(told);
     let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
@@ -109,8 +109,13 @@ pub fn is_name(path: &Path, container: Container) -> bool {
 }
 
 /// What the container of an NF is made of.
-fn make(seat: &Seat, command: &Command, container: Container, folder: &Folder) -> Result<Made, String> {
-    let terms = &seat.spec.terms;
+fn make(
+    instance: &Instance,
+    command: &Command,
+    container: Container,
+    folder: &Folder,
+) -> Result<Made, String> {
+    let terms = &instance.spec.terms;
     match container.what {
         What::Program => program::make(command, terms, folder),
         What::Bundle => users_bundle(command, terms, folder),

@@ -1,13 +1,13 @@
 //! Handlers of NFs in processes of their own: of the elements of a Click configuration, and those that programs offer.
 //!
-//! Whoever reads or writes one leaves word at the NF's seat and waits, on a thread of its own; the supervisor passes
+//! Whoever reads or writes one leaves word at the NF instance and waits, on a thread of its own; the supervisor passes
 //! that on by the NF's socket and hands over what comes back, which it does not look into. No packet thread has to do
 //! with it. What an NF says is bounded in time ([`PATIENCE`]) and size ([`nf::handler::MOST_TEXT_BYTES`]), and holds up
 //! nobody but who asked.
 
 use crate::calls::{PATIENCE, Raw};
 use crate::doorbell::Doorbell;
-use crate::seat::{Seat, State};
+use crate::instance::{Instance, State};
 use nf::Merge;
 use nf::handler::{Handler, HandlerAccess, MOST_TEXT_BYTES};
 use std::sync::Arc;
@@ -20,50 +20,50 @@ const MOST_NAME_BYTES: usize = 1000;
 /// The handlers of a chain's NFs in processes of their own.
 #[derive(Clone, Debug, Default)]
 pub struct NfHandlers {
-    seats: Vec<Arc<Seat>>,
+    instances: Vec<Arc<Instance>>,
     bell: Option<Doorbell>,
 }
 
 /// A handler of an NF, with its places: one for each worker.
 pub struct NfHandler<'a> {
-    seats: Vec<&'a Arc<Seat>>,
+    instances: Vec<&'a Arc<Instance>>,
     /// As the NF is asked for it.
     called: String,
     bell: Option<&'a Doorbell>,
 }
 
 impl NfHandlers {
-    /// Of the NFs of these seats.
-    pub fn new(seats: Vec<Arc<Seat>>, bell: Doorbell) -> NfHandlers {
-        NfHandlers { seats, bell: Some(bell) }
+    /// Of the NFs of these instances.
+    pub fn new(instances: Vec<Arc<Instance>>, bell: Doorbell) -> NfHandlers {
+        NfHandlers { instances, bell: Some(bell) }
     }
 
-    fn seats(&self, nf: &str) -> Vec<&Arc<Seat>> {
-        self.seats.iter().filter(|seat| seat.spec.name == nf).collect()
+    fn instances(&self, nf: &str) -> Vec<&Arc<Instance>> {
+        self.instances.iter().filter(|instance| instance.spec.name == nf).collect()
     }
 
     /// The program that an element of class `ProcessNF` stands for.
-    fn program(&self, element: &str) -> Option<Vec<&Arc<Seat>>> {
-        let seats = self.seats(element.strip_suffix("/process")?);
-        seats.first().is_some_and(|seat| !seat.spec.has_elements).then_some(seats)
+    fn program(&self, element: &str) -> Option<Vec<&Arc<Instance>>> {
+        let instances = self.instances(element.strip_suffix("/process")?);
+        instances.first().is_some_and(|instance| !instance.spec.has_elements).then_some(instances)
     }
 
     /// A handler of a program, by the element that stands for it. Whether it offers it shows once it has said hello.
     pub fn of_program(&self, element: &str, handler: &str) -> Option<NfHandler<'_>> {
-        let seats = self.program(element)?;
-        Some(NfHandler { seats, called: handler.into(), bell: self.bell.as_ref() })
+        let instances = self.program(element)?;
+        Some(NfHandler { instances, called: handler.into(), bell: self.bell.as_ref() })
     }
 
     /// What a program offers, as handlers are listed.
     pub fn list(&self, element: &str) -> String {
-        let seat = self.program(element).and_then(|seats| seats.first().copied());
+        let instance = self.program(element).and_then(|instances| instances.first().copied());
         let access = |handler: &Handler| match handler.access {
             HandlerAccess::Read => "r",
             HandlerAccess::Write => "w",
             HandlerAccess::ReadWrite => "rw",
         };
         let line = |handler: &Handler| format!("\n{}\t{}", handler.name, access(handler));
-        seat.iter().flat_map(|seat| offered(seat)).map(|handler| line(&handler)).collect()
+        instance.iter().flat_map(|instance| offered(instance)).map(|handler| line(&handler)).collect()
     }
 
     /// The handler of an element that is not the host's.
@@ -73,10 +73,10 @@ impl NfHandlers {
     pub fn of_element(&self, element: &str, handler: &str) -> Result<NfHandler<'_>, String> {
         let none = || format!("there is no element `{element}`");
         let (nf, _) = element.split_once('/').ok_or_else(none)?;
-        let seats = self.seats(nf);
-        let seat = seats.first().ok_or_else(none)?;
-        if !seat.spec.has_elements {
-            let names: Vec<String> = offered(seat).into_iter().map(|known| known.name).collect();
+        let instances = self.instances(nf);
+        let instance = instances.first().ok_or_else(none)?;
+        if !instance.spec.has_elements {
+            let names: Vec<String> = offered(instance).into_iter().map(|known| known.name).collect();
             let own = if names.is_empty() { "none of its own".into() } else { names.join(", ") };
             return Err(format!(
                 "NF `{nf}` is a program and has no elements; its handlers are `{nf}/process.NAME`: {own}"
@@ -86,13 +86,13 @@ impl NfHandlers {
         if called.len() > MOST_NAME_BYTES {
             return Err("no handler has so long a name".into());
         }
-        Ok(NfHandler { seats, called, bell: self.bell.as_ref() })
+        Ok(NfHandler { instances, called, bell: self.bell.as_ref() })
     }
 }
 
-/// The handlers that the last process of a seat said it has.
-fn offered(seat: &Seat) -> Vec<Handler> {
-    seat.told().hello.handlers.clone()
+/// The handlers that the last process of an instance said it has.
+fn offered(instance: &Instance) -> Vec<Handler> {
+    instance.told().hello.handlers.clone()
 }
 
 impl NfHandler<'_> {
@@ -105,18 +105,18 @@ impl NfHandler<'_> {
         if length > MOST_TEXT_BYTES {
             return Err(format!("{length} bytes are more than the {MOST_TEXT_BYTES} that a handler is told"));
         }
-        for seat in &self.seats {
-            let (name, state) = (&seat.spec.name, seat.state());
+        for instance in &self.instances {
+            let (name, state) = (&instance.spec.name, instance.state());
             if state != State::Up {
                 return Err(format!(
                     "NF `{name}` is {}: its handlers are there while it is up",
                     state.name()
                 ));
             }
-            self.check_access(seat, value.is_some())?;
+            self.check_access(instance, value.is_some())?;
         }
         let asked: Vec<Receiver<Raw>> =
-            self.seats.iter().map(|seat| seat.calls.ask(&self.called, value)).collect();
+            self.instances.iter().map(|instance| instance.calls.ask(&self.called, value)).collect();
         self.bell.iter().for_each(|bell| bell.ring());
         let end = Instant::now() + PATIENCE;
         self.merge(&asked, |reply| {
@@ -129,8 +129,8 @@ impl NfHandler<'_> {
 
     /// Has it read when its NF is to end.
     pub fn read_last(&self) -> LastWords {
-        let reply = |seat: &&Arc<Seat>| seat.calls.ask_last(&self.called);
-        LastWords { replies: self.seats.iter().map(reply).collect() }
+        let reply = |instance: &&Arc<Instance>| instance.calls.ask_last(&self.called);
+        LastWords { replies: self.instances.iter().map(reply).collect() }
     }
 
     /// What the NF said when it was to end, once it has.
@@ -138,13 +138,13 @@ impl NfHandler<'_> {
     /// # Errors
     /// A sentence that says why it said nothing.
     pub fn last(&self, words: LastWords) -> Result<String, String> {
-        let seats = self.seats.iter();
-        let ended = |seat: &&&Arc<Seat>| seat.told().page.is_none();
-        if let Some(seat) = seats.clone().find(ended) {
-            return Err(format!("NF `{}` never ran", seat.spec.name));
+        let instances = self.instances.iter();
+        let ended = |instance: &&&Arc<Instance>| instance.told().page.is_none();
+        if let Some(instance) = instances.clone().find(ended) {
+            return Err(format!("NF `{}` never ran", instance.spec.name));
         }
-        for seat in seats {
-            self.check_access(seat, false)?;
+        for instance in instances {
+            self.check_access(instance, false)?;
         }
         let answer =
             |reply: &Receiver<Raw>| reply.try_recv().map_err(|_| "ended before it answered".to_string());
@@ -152,14 +152,14 @@ impl NfHandler<'_> {
     }
 
     /// Whether a program has such a handler, to be read or to be written. Elements say so themselves.
-    fn check_access(&self, seat: &Seat, writes: bool) -> Result<(), String> {
-        let known = offered(seat).into_iter().find(|known| known.name == self.called);
+    fn check_access(&self, instance: &Instance, writes: bool) -> Result<(), String> {
+        let known = offered(instance).into_iter().find(|known| known.name == self.called);
         let allows = |known: Handler| if writes { known.access.writes() } else { known.access.reads() };
-        if seat.spec.has_elements || known.is_some_and(allows) {
+        if instance.spec.has_elements || known.is_some_and(allows) {
             return Ok(());
         }
         let what = if writes { "write" } else { "read" };
-        Err(format!("`{}/process` has no {what} handler `{}`", seat.spec.name, self.called))
+        Err(format!("`{}/process` has no {what} handler `{}`", instance.spec.name, self.called))
     }
 
     fn merge(
@@ -168,13 +168,14 @@ impl NfHandler<'_> {
         take: impl Fn(&Receiver<Raw>) -> Result<Raw, String>,
     ) -> Result<(Merge, String), String> {
         let (mut values, mut merge) = (vec![], Merge::First);
-        for (seat, reply) in self.seats.iter().zip(replies) {
-            let name = &seat.spec.name;
+        for (instance, reply) in self.instances.iter().zip(replies) {
+            let name = &instance.spec.name;
             let raw = take(reply).map_err(|why| format!("NF `{name}` {why}"))?;
             // An NF that runs elements says what the host would.
             let said = |why: String| shown(&why).chars().take(MOST_NAME_BYTES).collect::<String>();
-            let whose =
-                |why| if seat.spec.has_elements { said(why) } else { format!("NF `{name}`: {}", said(why)) };
+            let whose = |why| {
+                if instance.spec.has_elements { said(why) } else { format!("NF `{name}`: {}", said(why)) }
+            };
             let (how, text, files) = raw.map_err(whose)?;
             let broken = |why| format!("NF `{name}` said what cannot be read: {}", said(why));
             values.push(shown(&text.unpack(files).map_err(broken)?));

@@ -1,9 +1,9 @@
 //! How an NF is welcomed: what it says of itself is looked at, and it gets its memory, rings and configuration.
 
+use crate::instance::{Incarnation, Instance};
 use crate::log;
 use crate::party::{Party as Group, Way};
 use crate::rings::{RING_CLAIMS, Rings};
-use crate::seat::{Incarnation, Seat};
 use nf::handler::MOST_HANDLERS;
 use nf::message::{
     Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, Party, StationFacts, ToNf, Welcome,
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const NAME_CHARACTERS: usize = 64;
 
 /// Looks at what an NF says of itself, makes its rings, and sends it what it works on.
-pub(crate) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<Incarnation, String> {
+pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) -> Result<Incarnation, String> {
     if hello.protocol != PROTOCOL {
         return Err(format!(
             "it speaks version {} of the attach protocol and this host version {PROTOCOL}: build it with the SDK of \
@@ -37,23 +37,23 @@ pub(crate) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
     for name in [kind, sdk].into_iter().chain(reasons).chain(counters) {
         *name = log::plain(name).chars().take(NAME_CHARACTERS).collect();
     }
-    let memory = seat.memory.get().ok_or("there is no packet memory to share")?;
-    let holder = seat.holder().ok_or("there are too many NFs")?;
+    let memory = instance.memory.get().ok_or("there is no packet memory to share")?;
+    let holder = instance.holder().ok_or("there are too many NFs")?;
     let rings = Rings::create(RING_CLAIMS).map_err(|error| error.to_string())?;
     let page = Page::create().map_err(|error| error.to_string())?;
     let [to, from, grants] = rings.rings();
     let lender = Lender::new(to, from, holder, memory.region.number());
     let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
     // What an observer says of packets has no effect, so that it needs no block to say it in.
-    let lender = lender.with_metadata(hello.metadata && !seat.spec.terms.observes());
-    let (lender, party) = match &seat.party {
+    let lender = lender.with_metadata(hello.metadata && !instance.spec.terms.observes());
+    let (lender, party) = match &instance.party {
         Some((party, member)) => {
             let lender = lender.in_party(*member, party.inside(memory.quota));
             (lender, Some((party, *member, exits(party, *member)?, party.notes(memory.region.slots())?)))
         }
         None => (lender, None),
     };
-    let spec = &seat.spec;
+    let spec = &instance.spec;
     let config = config_file(&spec.config)?;
     let welcome = Welcome {
         protocol: PROTOCOL,
@@ -66,7 +66,7 @@ pub(crate) fn welcome(seat: &Seat, socket: &Socket, mut hello: Hello) -> Result<
         writable: !spec.terms.observes(),
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
-        stations: seat.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
+        stations: instance.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
         config_bytes: spec.config.len(),
         party: party.as_ref().map(|(_, member, exits, _)| Party {
             member: *member,

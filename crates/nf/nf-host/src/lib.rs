@@ -1,6 +1,6 @@
 //! The host's end of NFs in processes of their own, over shared packet memory and rings.
 //!
-//! - [`seat`]: the place of an NF in a chain, shared by the two who look after it
+//! - [`instance`]: the place of an NF in a chain, shared by the two who look after it
 //! - [`supervisor`]: has processes started ([`process`]), shakes hands (`handshake`; see the crate `nf`), watches and
 //!   ends them
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
@@ -23,6 +23,7 @@ mod calls;
 pub mod doorbell;
 pub mod handlers;
 mod handshake;
+pub mod instance;
 pub mod link;
 pub mod log;
 mod member;
@@ -33,13 +34,12 @@ pub mod party;
 pub mod peer;
 pub mod process;
 mod rings;
-pub mod seat;
 #[cfg(test)]
 mod simulation;
 pub mod supervisor;
 mod watchdog;
 
+pub use instance::{Command, Instance, NfSpec, State};
 pub use log::NfOutput;
 pub use parties::Parties;
-pub use seat::{Command, NfSpec, Seat, State};
 pub use supervisor::Supervisor;

@@ -1,14 +1,14 @@
 //! The worker's side of an NF in a process of its own: lends packets, takes them back, reclaims what a dead NF held.
 //!
-//! What has to do with processes is the supervisor's; the two share a [`Seat`].
+//! What has to do with processes is the supervisor's; the two share an [`Instance`].
 
 use crate::boundary::Boundary;
 use crate::doorbell::Doorbell;
+use crate::instance::{Incarnation, Instance, State};
 use crate::log::NfOutput;
 use crate::party::{Party, Way};
 use crate::process::READY_PATIENCE;
 use crate::rings::RING_CLAIMS;
-use crate::seat::{Incarnation, Seat, State};
 use chain::{Access, WhenDown, opposite_output};
 use element::nf::{Completions, NfLink};
 use nf::message::ToNf;
@@ -37,7 +37,7 @@ const GRANTS: usize = 512;
 
 /// A way to an NF in a process of its own.
 pub struct ProcessLink {
-    seat: Arc<Seat>,
+    instance: Arc<Instance>,
     doorbell: Doorbell,
     /// Set when the whole run is to end: nobody waits for NFs then.
     interrupted: Arc<AtomicBool>,
@@ -57,19 +57,19 @@ pub struct ProcessLink {
     evicted: bool,
     /// Outputs across from inputs.
     across: Vec<Option<usize>>,
-    /// How many of the seat's findings were fetched.
+    /// How many of the instance's findings were fetched.
     fetched: usize,
     /// Bad claims of processes that are gone.
     bad: [u64; BAD.len()],
 }
 
 impl ProcessLink {
-    /// To the NF of a seat.
-    pub fn new(seat: Arc<Seat>, doorbell: Doorbell, interrupted: Arc<AtomicBool>) -> ProcessLink {
-        let (inputs, outputs) = (&seat.spec.inputs, &seat.spec.outputs);
+    /// To the NF of an instance.
+    pub fn new(instance: Arc<Instance>, doorbell: Doorbell, interrupted: Arc<AtomicBool>) -> ProcessLink {
+        let (inputs, outputs) = (&instance.spec.inputs, &instance.spec.outputs);
         let across = (0..inputs.len()).map(|input| opposite_output(inputs, outputs, input)).collect();
         ProcessLink {
-            seat,
+            instance,
             doorbell,
             interrupted,
             current: None,
@@ -88,10 +88,10 @@ impl ProcessLink {
 
     /// Says why no packets move yet.
     fn say_that_it_waits(&self, most: Duration) {
-        let (name, seconds) = (&self.seat.spec.name, most.as_secs_f64().round());
+        let (name, seconds) = (&self.instance.spec.name, most.as_secs_f64().round());
         let line = format!("waiting for NF `{name}`, which is not ready yet: for up to {seconds} s more");
-        match self.seat.spec.output {
-            NfOutput::Log => self.seat.log.push(format!("-- {line}")),
+        match self.instance.spec.output {
+            NfOutput::Log => self.instance.log.push(format!("-- {line}")),
             // One that nobody reads is no reason to end.
             NfOutput::Inherit => drop(writeln!(std::io::stderr(), "millrace: {line}")),
         }
@@ -100,13 +100,13 @@ impl ProcessLink {
     /// Takes over what the supervisor started, and collects what is left of what ended.
     #[cold]
     fn take_news(&mut self, out: &mut Completions) {
-        let (came, gone) = self.seat.take_news();
+        let (came, gone) = self.instance.take_news();
         // A process that came and went since the last look held nothing; it is still to be reported buried.
         if let Some(mut came) = came {
             if self.boundary.is_none() {
                 self.boundary = self.find_boundary();
             }
-            if let Some((party, member)) = &self.seat.party {
+            if let Some((party, member)) = &self.instance.party {
                 party.set_rings(*member, Some(&came.rings));
                 for (number, ring) in came.exits.drain(..) {
                     if let Some(way) = party.ways.get(usize::from(number)) {
@@ -120,20 +120,20 @@ impl ProcessLink {
         }
         if gone {
             self.reclaim(out);
-            self.seat.report_buried();
+            self.instance.report_buried();
             self.doorbell.ring();
         }
     }
 
     /// Where packets cross into the memory of the NF's group, when that has its own.
     fn find_boundary(&self) -> Option<Arc<Mutex<Boundary>>> {
-        let memory = self.seat.memory.get()?;
+        let memory = self.instance.memory.get()?;
         let (copies, region) = (memory.copies.as_ref()?, &memory.region);
         let make = || {
-            let boundary = Boundary::new(copies, region.slots(), self.seat.spec.terms.observes());
+            let boundary = Boundary::new(copies, region.slots(), self.instance.spec.terms.observes());
             if memory.is_ports() { boundary.showing(region.number()) } else { boundary }
         };
-        Some(match &self.seat.party {
+        Some(match &self.instance.party {
             Some((party, _)) => party.boundary(make),
             None => Arc::new(Mutex::new(make())),
         })
@@ -141,9 +141,9 @@ impl ProcessLink {
 
     /// Collects everything that a process held that runs no more.
     fn reclaim(&mut self, out: &mut Completions) {
-        let (Some(mut current), Some(memory)) = (self.current.take(), self.seat.memory.get()) else { return };
+        let (Some(mut current), Some(memory)) = (self.current.take(), self.instance.memory.get()) else { return };
         let mut returned = vec![];
-        let reclaimed = match &self.seat.party {
+        let reclaimed = match &self.instance.party {
             None => current.lender.reclaim(&memory.loans),
             Some((party, member)) => {
                 let mut taken = vec![];
@@ -166,14 +166,14 @@ impl ProcessLink {
         };
         let stats = current.lender.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
-        self.seat.member.vitals.note(0, 0);
-        if self.seat.spec.terms.observes() {
+        self.instance.member.vitals.note(0, 0);
+        if self.instance.spec.terms.observes() {
             let unseen = reclaimed.untouched.iter().chain(&reclaimed.lost).filter(|slot| !slot.granted);
             out.miss(unseen.count());
         }
         let mut boundary = self.boundary.as_ref().map(|boundary| lock(boundary));
         for (packet, completion) in returned.into_iter().chain(reclaimed.completions()) {
-            note_drop(&self.seat, completion);
+            note_drop(&self.instance, completion);
             let mut packet = [packet];
             if boundary.as_ref().is_some_and(|boundary| boundary.is_taps()) {
                 out.push(&packet[0], Completion::Unused);
@@ -185,9 +185,9 @@ impl ProcessLink {
 
     /// Lends packets with a number for the NF; how many of the list.
     fn lend_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
-        let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return 0 };
+        let (Some(current), Some(memory)) = (&mut self.current, self.instance.memory.get()) else { return 0 };
         // One that is to end gets nothing more, and gives back what it has.
-        if self.evicted || !self.seat.is_wanted() {
+        if self.evicted || !self.instance.is_wanted() {
             return 0;
         }
         let asked = list.len();
@@ -206,10 +206,10 @@ impl ProcessLink {
         let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
         if destination != GRANT {
             self.refused = lent < asked;
-            match &self.seat.party {
+            match &self.instance.party {
                 // Whoever has most of what is inside is in the way of all.
                 Some((party, _)) if lent == 0 && party.is_full() => party.note_crowded(),
-                _ if lent == 0 => self.seat.member.vitals.note_crowded(),
+                _ if lent == 0 => self.instance.member.vitals.note_crowded(),
                 _ => {}
             }
         }
@@ -231,19 +231,19 @@ impl ProcessLink {
     #[cold]
     fn evict(&mut self, what: &str) {
         if !std::mem::replace(&mut self.evicted, true) {
-            self.seat.evict(what.into());
+            self.instance.evict(what.into());
             self.doorbell.ring();
         }
     }
 
     /// Follows what goes between this NF and others of its party.
     fn follow(&mut self, out: &mut Completions) {
-        let (Some((party, member)), Some(memory)) = (self.seat.party.clone(), self.seat.memory.get()) else {
+        let (Some((party, member)), Some(memory)) = (self.instance.party.clone(), self.instance.memory.get()) else {
             return;
         };
         let (mut went, mut is_full, mut sound) = (0, false, true);
         for way in party.ways.iter().filter(|way| way.from.0 == member) {
-            let (current, seat) = (&mut self.current, &self.seat);
+            let (current, instance) = (&mut self.current, &self.instance);
             let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
             let turn = way.turn(|ring| {
                 let Some(current) = current else { return };
@@ -252,7 +252,7 @@ impl ProcessLink {
                     let (count, taken) =
                         current.lender.take_from(ring, way.from.1, &memory.loans, packets, completions);
                     sound &= taken.is_ok();
-                    receive(seat, boundary, &mut packets[..count], &mut completions[..count], copied)
+                    receive(instance, boundary, &mut packets[..count], &mut completions[..count], copied)
                 });
             });
             if turn.passed > 0 {
@@ -276,11 +276,11 @@ impl ProcessLink {
         for (seen, way) in self.came.iter_mut().zip(entrances(&party, member)) {
             // What waits here is older than what stands there.
             if !self.refused
-                && self.seat.is_wanted()
+                && self.instance.is_wanted()
                 && let Some((file, index)) = way.open(current.lender.has_metadata())
             {
                 let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
-                self.seat.say(ToNf::Direct { way, input, claims, index }, file);
+                self.instance.say(ToNf::Direct { way, input, claims, index }, file);
                 self.doorbell.ring();
             }
             let came = way.came();
@@ -291,7 +291,7 @@ impl ProcessLink {
         let stats = current.lender.stats();
         // One that waits for room at another has nothing to answer for.
         let held = if is_full { 0 } else { current.lender.held() + waiting };
-        self.seat.member.vitals.note(current.lender.given_back() + stats.went, held);
+        self.instance.member.vitals.note(current.lender.given_back() + stats.went, held);
         if !sound {
             self.evict("broke its rings");
         }
@@ -299,19 +299,19 @@ impl ProcessLink {
 
     /// Takes back what the NF gave.
     fn take_back(&mut self, out: &mut Completions) {
-        let (Some(current), Some(memory)) = (&mut self.current, self.seat.memory.get()) else { return };
-        let (seat, copied) = (&self.seat, &mut self.copied);
+        let (Some(current), Some(memory)) = (&mut self.current, self.instance.memory.get()) else { return };
+        let (instance, copied) = (&self.instance, &mut self.copied);
         let boundary = self.boundary.as_deref();
         let (mut granted, mut sound) = (0, true);
         out.fill(MOST_BACK, |packets, completions| {
             let (count, taken) = current.lender.take_back(&memory.loans, packets, completions);
             granted = completions[..count].iter().filter(|completion| completion.is_granted()).count();
             sound = taken.is_ok();
-            receive(seat, boundary, &mut packets[..count], &mut completions[..count], copied)
+            receive(instance, boundary, &mut packets[..count], &mut completions[..count], copied)
         });
         self.granted = self.granted.saturating_sub(granted);
-        if self.seat.party.is_none() {
-            self.seat.member.vitals.note(current.lender.given_back(), current.lender.held());
+        if self.instance.party.is_none() {
+            self.instance.member.vitals.note(current.lender.given_back(), current.lender.held());
         }
         if current.lender.bad_claims() > MOST_BAD {
             let what = worst(&current.lender.stats());
@@ -334,13 +334,13 @@ fn lock(boundary: &Mutex<Boundary>) -> MutexGuard<'_, Boundary> {
 /// Notes what became of packets that came back, and puts the originals behind the boundary in their place; how many go
 /// on. Adds the copies that were made for that.
 fn receive(
-    seat: &Seat,
+    instance: &Instance,
     boundary: Option<&Mutex<Boundary>>,
     packets: &mut [Packet],
     completions: &mut [Completion],
     copied: &mut u64,
 ) -> usize {
-    completions.iter().for_each(|completion| note_drop(seat, *completion));
+    completions.iter().for_each(|completion| note_drop(instance, *completion));
     let Some(mut boundary) = boundary.map(lock) else { return packets.len() };
     if boundary.is_taps() {
         completions.fill(Completion::Unused);
@@ -408,27 +408,27 @@ fn worst(stats: &LendStats) -> &'static str {
 
 /// Counts a drop by the NF's own reason.
 #[inline]
-fn note_drop(seat: &Seat, completion: Completion) {
+fn note_drop(instance: &Instance, completion: Completion) {
     if let Completion::Dropped(reason) = completion {
-        seat.count_drop(reason.into());
+        instance.count_drop(reason.into());
     }
 }
 
 impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
-        self.seat.want(true);
+        self.instance.want(true);
         self.doorbell.ring();
         let start = Instant::now();
         let (end, mut told) = (start + START_PATIENCE, false);
-        while !self.seat.has_news() {
+        while !self.instance.has_news() {
             if start.elapsed() > SAY_AFTER && !std::mem::replace(&mut told, true) {
                 self.say_that_it_waits(READY_PATIENCE.saturating_sub(start.elapsed()));
             }
-            if let Some(why) = self.seat.told().failure.clone() {
+            if let Some(why) = self.instance.told().failure.clone() {
                 return Err(why);
             }
             // One that attaches by itself comes when it comes.
-            let is_ours = self.seat.spec.command.is_some();
+            let is_ours = self.instance.spec.command.is_some();
             if !is_ours || self.interrupted.load(Ordering::Relaxed) || Instant::now() > end {
                 return Ok(());
             }
@@ -440,7 +440,7 @@ impl NfLink for ProcessLink {
     }
 
     fn is_up(&self) -> bool {
-        self.current.is_some() && self.seat.is_wanted()
+        self.current.is_some() && self.instance.is_wanted()
     }
 
     fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
@@ -452,7 +452,7 @@ impl NfLink for ProcessLink {
             return 0;
         }
         // They count against what the NF may have: half of that is for packets that come in.
-        let most = self.seat.memory.get().map_or(0, |memory| {
+        let most = self.instance.memory.get().map_or(0, |memory| {
             let quota = usize::try_from(memory.quota).unwrap_or(usize::MAX);
             GRANTS.min(memory.region.slots() as usize / 8).min(quota / 2)
         });
@@ -466,11 +466,11 @@ impl NfLink for ProcessLink {
     }
 
     fn collect(&mut self, out: &mut Completions) {
-        if self.seat.has_news() {
+        if self.instance.has_news() {
             self.take_news(out);
         }
         self.take_back(out);
-        if self.seat.party.is_some() {
+        if self.instance.party.is_some() {
             self.follow(out);
         }
     }
@@ -480,11 +480,11 @@ impl NfLink for ProcessLink {
     }
 
     fn is_bypassed(&self) -> bool {
-        self.seat.spec.terms.when_down == WhenDown::Bypass
+        self.instance.spec.terms.when_down == WhenDown::Bypass
     }
 
     fn observes(&self) -> bool {
-        self.seat.spec.terms.observes()
+        self.instance.spec.terms.observes()
     }
 
     fn shares(&self) -> bool {
@@ -492,27 +492,27 @@ impl NfLink for ProcessLink {
     }
 
     fn let_share(&mut self, why_not: Option<String>) {
-        if self.seat.spec.terms.access == Access::Tap {
-            self.seat.told().why_copies = why_not;
+        if self.instance.spec.terms.access == Access::Tap {
+            self.instance.told().why_copies = why_not;
         }
     }
 
     fn waits_when_down(&self) -> bool {
-        self.seat.spec.terms.when_down == WhenDown::Hold && self.seat.is_wanted()
+        self.instance.spec.terms.when_down == WhenDown::Hold && self.instance.is_wanted()
     }
 
     fn is_coming(&self) -> bool {
-        self.seat.is_coming()
+        self.instance.is_coming()
     }
 
     fn stop(&mut self, out: &mut Completions) {
-        if self.seat.is_wanted() && matches!(self.seat.state(), State::Down | State::Starting) {
-            self.seat.tell(format!("NF `{}` was down when the run ended", self.seat.spec.name));
+        if self.instance.is_wanted() && matches!(self.instance.state(), State::Down | State::Starting) {
+            self.instance.tell(format!("NF `{}` was down when the run ended", self.instance.spec.name));
         }
-        self.seat.want(false);
+        self.instance.want(false);
         self.doorbell.ring();
         let end = Instant::now() + STOP_PATIENCE;
-        while self.seat.state() != State::Stopped || self.seat.has_news() {
+        while self.instance.state() != State::Stopped || self.instance.has_news() {
             // It may wait for room in the ring.
             self.collect(out);
             if Instant::now() > end {
@@ -525,22 +525,22 @@ impl NfLink for ProcessLink {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        let told = self.seat.told();
+        let told = self.instance.told();
         let new = told.findings.get(self.fetched..).unwrap_or_default().to_vec();
         self.fetched = told.findings.len();
         new
     }
 
     fn is_over(&self) -> bool {
-        self.seat.is_over()
+        self.instance.is_over()
     }
 
     fn status(&self, what: &str) -> Option<String> {
         Some(match what {
-            "state" => self.seat.state().name().to_string(),
-            "restarts" => self.seat.restarts().to_string(),
-            "pid" => self.seat.pid().to_string(),
-            "kind" => self.seat.told().hello.kind.clone(),
+            "state" => self.instance.state().name().to_string(),
+            "restarts" => self.instance.restarts().to_string(),
+            "pid" => self.instance.pid().to_string(),
+            "kind" => self.instance.told().hello.kind.clone(),
             "copied" => self.copied.to_string(),
             "bad-claims" => {
                 let stats = self.current.as_ref().map(|current| current.lender.stats()).unwrap_or_default();
@@ -548,11 +548,11 @@ impl NfLink for ProcessLink {
                 let some = all.filter(|(_, count)| *count > 0);
                 lines(&some.map(|(bad, count)| (bad.name.into(), count)).collect::<Vec<_>>())
             }
-            "drops" => lines(&self.seat.drops()),
-            "counters" => lines(&self.seat.counters()),
+            "drops" => lines(&self.instance.drops()),
+            "counters" => lines(&self.instance.counters()),
             "neighbours" => {
                 let [wanted, refused] =
-                    self.seat.neighbours.each_ref().map(|count| count.load(Ordering::Relaxed));
+                    self.instance.neighbours.each_ref().map(|count| count.load(Ordering::Relaxed));
                 lines(&[("wanted".into(), wanted), ("refused".into(), refused)])
             }
             _ => return None,

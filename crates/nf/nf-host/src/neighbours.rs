@@ -5,7 +5,7 @@
 //! never the last. An NF can have so many neighbours looked for and begin so many searches a second; what is beyond is
 //! refused and counted.
 
-use crate::seat::Seat;
+use crate::instance::Instance;
 use nf::message::{Change, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop, ToNf};
 use port::interface::{Interface, Report};
 use std::collections::{BTreeSet, HashSet};
@@ -48,36 +48,36 @@ impl Default for Wishes {
     }
 }
 
-fn station(seat: &Seat, interface: u16) -> Option<&Arc<Interface>> {
-    seat.stations.get(usize::from(interface))?.as_ref()
+fn station(instance: &Instance, interface: u16) -> Option<&Arc<Interface>> {
+    instance.stations.get(usize::from(interface))?.as_ref()
 }
 
 impl Wishes {
     /// Takes in what the process wants to know.
-    pub fn resolve(&mut self, seat: &Seat, hops: &[NextHop]) {
+    pub fn resolve(&mut self, instance: &Instance, hops: &[NextHop]) {
         let earned = self.credit_since.elapsed().as_millis() as u64 * u64::from(PER_S) / 1000;
         if earned > 0 {
             self.credit = u64::from(self.credit).saturating_add(earned).min(BURST.into()) as u32;
             self.credit_since = Instant::now();
         }
         for hop in hops.iter().take(MOST_CHANGES) {
-            if self.wanted.contains(hop) || self.subscribe(seat, *hop) {
+            if self.wanted.contains(hop) || self.subscribe(instance, *hop) {
                 self.due.insert(*hop);
                 self.refused.remove(hop);
             } else {
-                seat.neighbours[1].fetch_add(1, Relaxed);
+                instance.neighbours[1].fetch_add(1, Relaxed);
                 if self.refused.len() < MOST_REFUSALS {
                     self.refused.insert(*hop);
                 }
             }
         }
-        seat.neighbours[1].fetch_add(hops.len().saturating_sub(MOST_CHANGES) as u64, Relaxed);
-        seat.neighbours[0].store(self.wanted.len() as u64, Relaxed);
+        instance.neighbours[1].fetch_add(hops.len().saturating_sub(MOST_CHANGES) as u64, Relaxed);
+        instance.neighbours[0].store(self.wanted.len() as u64, Relaxed);
     }
 
     /// Whether somebody looks for it now.
-    fn subscribe(&mut self, seat: &Seat, hop: NextHop) -> bool {
-        let Some(station) = station(seat, hop.interface) else { return false };
+    fn subscribe(&mut self, instance: &Instance, hop: NextHop) -> bool {
+        let Some(station) = station(instance, hop.interface) else { return false };
         // What is in the table makes no question.
         let cost = u32::from(!station.has(hop.address));
         if self.wanted.len() >= MOST_NEIGHBOURS || self.credit < cost {
@@ -91,49 +91,50 @@ impl Wishes {
     }
 
     /// Takes in what it does not want to know any more.
-    pub fn forget(&mut self, seat: &Seat, hops: &[NextHop]) {
+    pub fn forget(&mut self, instance: &Instance, hops: &[NextHop]) {
         for hop in hops.iter().take(MOST_CHANGES) {
             self.due.remove(hop);
             self.refused.remove(hop);
             self.told.remove(hop);
-            if let (true, Some(station)) = (self.wanted.remove(hop), station(seat, hop.interface)) {
+            if let (true, Some(station)) = (self.wanted.remove(hop), station(instance, hop.interface)) {
                 station.unsubscribe(hop.address);
             }
         }
-        seat.neighbours[0].store(self.wanted.len() as u64, Relaxed);
+        instance.neighbours[0].store(self.wanted.len() as u64, Relaxed);
     }
 
     /// Forgets everything: the process has ended.
-    pub fn clear(&mut self, seat: &Seat) {
+    pub fn clear(&mut self, instance: &Instance) {
         for hop in self.wanted.drain() {
-            if let Some(station) = station(seat, hop.interface) {
+            if let Some(station) = station(instance, hop.interface) {
                 station.unsubscribe(hop.address);
             }
         }
         *self = Wishes::default();
-        seat.neighbours[0].store(0, Relaxed);
+        instance.neighbours[0].store(0, Relaxed);
     }
 
     /// Notes that something changed at a station.
-    pub fn note(&mut self, seat: &Seat, changed: &Arc<Interface>, news: &[IpAddr]) {
+    pub fn note(&mut self, instance: &Instance, changed: &Arc<Interface>, news: &[IpAddr]) {
         let is_changed = |station: &Option<Arc<Interface>>| {
             station.as_ref().is_some_and(|station| Arc::ptr_eq(station, changed))
         };
-        for (interface, _) in seat.stations.iter().enumerate().filter(|(_, station)| is_changed(station)) {
+        for (interface, _) in instance.stations.iter().enumerate().filter(|(_, station)| is_changed(station))
+        {
             let hops = news.iter().map(|address| NextHop { interface: interface as u16, address: *address });
             self.due.extend(hops.filter(|hop| self.wanted.contains(hop)));
         }
     }
 
     /// Says what is to be said, as long as `say` finds a listener.
-    pub fn tell(&mut self, seat: &Seat, mut say: impl FnMut(&ToNf) -> bool) {
+    pub fn tell(&mut self, instance: &Instance, mut say: impl FnMut(&ToNf) -> bool) {
         while !self.due.is_empty() || !self.refused.is_empty() {
             let refused: Vec<NextHop> = self.refused.iter().copied().take(MOST_CHANGES).collect();
             let due: Vec<NextHop> = self.due.iter().copied().take(MOST_CHANGES - refused.len()).collect();
             let mut changes: Vec<Change> =
                 refused.iter().map(|hop| Change { hop: *hop, state: NeighbourState::Refused }).collect();
             for hop in &due {
-                let state = match station(seat, hop.interface).and_then(|of| of.report(hop.address)) {
+                let state = match station(instance, hop.interface).and_then(|of| of.report(hop.address)) {
                     Some(Report::Known(mac)) => NeighbourState::Known(mac.to_string()),
                     Some(Report::Unreachable) => NeighbourState::Unreachable,
                     // What it knows does not hold any more.
@@ -153,12 +154,12 @@ impl Wishes {
             for (hop, is_gone) in told {
                 if is_gone {
                     // It asks again when it wants to know again.
-                    self.forget(seat, &[hop]);
+                    self.forget(instance, &[hop]);
                 } else if self.wanted.contains(&hop) {
                     self.told.insert(hop);
                 }
             }
-            seat.neighbours[0].store(self.wanted.len() as u64, Relaxed);
+            instance.neighbours[0].store(self.wanted.len() as u64, Relaxed);
         }
     }
 
@@ -168,10 +169,10 @@ impl Wishes {
     }
 }
 
-/// The stations of some seats, each once.
-pub(super) fn stations<'a>(seats: impl Iterator<Item = &'a Arc<Seat>>) -> Vec<Arc<Interface>> {
+/// The stations of some instances, each once.
+pub(super) fn stations<'a>(instances: impl Iterator<Item = &'a Arc<Instance>>) -> Vec<Arc<Interface>> {
     let mut all: Vec<Arc<Interface>> = vec![];
-    for station in seats.flat_map(|seat| seat.stations.iter().flatten()) {
+    for station in instances.flat_map(|instance| instance.stations.iter().flatten()) {
         if !all.iter().any(|known| Arc::ptr_eq(known, station)) {
             all.push(Arc::clone(station));
         }
@@ -182,7 +183,7 @@ pub(super) fn stations<'a>(seats: impl Iterator<Item = &'a Arc<Seat>>) -> Vec<Ar
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seat::NfSpec;
+    use crate::instance::NfSpec;
     use packet::MacAddr;
     use port::interface::Address;
     use port::interface::table::Fact;
@@ -190,12 +191,12 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
-    fn seat() -> (Seat, Arc<Interface>) {
+    fn instance() -> (Instance, Arc<Interface>) {
         let own = Address::read("10.0.0.1/8").expect("an address");
         let station = Arc::new(Interface::new("lan", vec![own]));
         station.add_way();
-        let seat = Seat::new(NfSpec::default(), 0, 0, Arc::default());
-        (seat.beside(vec![None, Some(Arc::clone(&station))]), station)
+        let instance = Instance::new(NfSpec::default(), 0, 0, Arc::default());
+        (instance.beside(vec![None, Some(Arc::clone(&station))]), station)
     }
 
     fn hop(number: u32) -> NextHop {
@@ -203,9 +204,9 @@ mod tests {
     }
 
     /// All that is said.
-    fn told(wishes: &mut Wishes, seat: &Seat) -> Vec<Change> {
+    fn told(wishes: &mut Wishes, instance: &Instance) -> Vec<Change> {
         let mut all = vec![];
-        wishes.tell(seat, |message| {
+        wishes.tell(instance, |message| {
             let ToNf::Neighbours { changes } = message else { panic!("{message:?}") };
             assert!(changes.len() <= MOST_CHANGES);
             all.extend(changes.clone());
@@ -215,97 +216,97 @@ mod tests {
         all
     }
 
-    fn counts(seat: &Seat) -> [u64; 2] {
-        seat.neighbours.each_ref().map(|count| count.load(Relaxed))
+    fn counts(instance: &Instance) -> [u64; 2] {
+        instance.neighbours.each_ref().map(|count| count.load(Relaxed))
     }
 
     /// Says what the station's news are.
-    fn news(wishes: &mut Wishes, seat: &Seat, station: &Arc<Interface>) -> Vec<Change> {
+    fn news(wishes: &mut Wishes, instance: &Instance, station: &Arc<Interface>) -> Vec<Change> {
         let news = station.take_news();
-        wishes.note(seat, station, &news);
-        told(wishes, seat)
+        wishes.note(instance, station, &news);
+        told(wishes, instance)
     }
 
     #[test]
     fn a_process_is_told_until_it_forgets() {
-        let ((seat, station), mut wishes) = (seat(), Wishes::default());
-        wishes.resolve(&seat, &[hop(1), hop(2)]);
-        assert!(told(&mut wishes, &seat).is_empty() && station.is_resolving());
+        let ((instance, station), mut wishes) = (instance(), Wishes::default());
+        wishes.resolve(&instance, &[hop(1), hop(2)]);
+        assert!(told(&mut wishes, &instance).is_empty() && station.is_resolving());
         station.turn(SECOND_NS);
         let fact = Fact { ip: hop(1).address, mac: Some(MAC), answers: true, overrides: true };
         station.hear(fact);
         station.turn(SECOND_NS);
         let known = Change { hop: hop(1), state: NeighbourState::Known(MAC.to_string()) };
-        assert_eq!(news(&mut wishes, &seat, &station), vec![known.clone()]);
+        assert_eq!(news(&mut wishes, &instance, &station), vec![known.clone()]);
         // Who asks again is told again; the other does not answer.
-        wishes.resolve(&seat, &[hop(1)]);
-        assert_eq!(told(&mut wishes, &seat), [known]);
+        wishes.resolve(&instance, &[hop(1)]);
+        assert_eq!(told(&mut wishes, &instance), [known]);
         (2..5).for_each(|second| station.turn(second * SECOND_NS));
         let lost = Change { hop: hop(2), state: NeighbourState::Unreachable };
-        assert_eq!(news(&mut wishes, &seat, &station), [lost]);
+        assert_eq!(news(&mut wishes, &instance, &station), [lost]);
         // What is known is forgotten by an operator: it has to ask again.
         assert!(station.delete(hop(1).address));
         let gone = Change { hop: hop(1), state: NeighbourState::Gone };
-        assert_eq!((news(&mut wishes, &seat, &station), counts(&seat)), (vec![gone], [1, 0]));
-        wishes.resolve(&seat, &[hop(1)]);
-        wishes.forget(&seat, &[hop(1), hop(2), hop(3)]);
-        assert_eq!((counts(&seat), wishes.wanted.len(), wishes.told.len()), ([0, 0], 0, 0));
+        assert_eq!((news(&mut wishes, &instance, &station), counts(&instance)), (vec![gone], [1, 0]));
+        wishes.resolve(&instance, &[hop(1)]);
+        wishes.forget(&instance, &[hop(1), hop(2), hop(3)]);
+        assert_eq!((counts(&instance), wishes.wanted.len(), wishes.told.len()), ([0, 0], 0, 0));
         station.turn(100 * SECOND_NS);
         assert_eq!(station.report(hop(2).address), Some(Report::Gone), "nobody wants it any more");
     }
 
     #[test]
     fn a_process_that_does_not_listen_hears_the_last_state() {
-        let ((seat, station), mut wishes) = (seat(), Wishes::default());
-        wishes.resolve(&seat, &[hop(1)]);
+        let ((instance, station), mut wishes) = (instance(), Wishes::default());
+        wishes.resolve(&instance, &[hop(1)]);
         for last in 1..=3 {
             let mac = Some(MacAddr([2, 0, 0, 0, 0, last]));
             station.hear(Fact { ip: hop(1).address, mac, answers: true, overrides: true });
             station.turn(SECOND_NS);
-            wishes.note(&seat, &station, &station.take_news());
-            wishes.tell(&seat, |_| false);
+            wishes.note(&instance, &station, &station.take_news());
+            wishes.tell(&instance, |_| false);
             assert!(wishes.is_behind());
         }
         let state = NeighbourState::Known("02:00:00:00:00:03".into());
-        assert_eq!(told(&mut wishes, &seat), [Change { hop: hop(1), state }]);
+        assert_eq!(told(&mut wishes, &instance), [Change { hop: hop(1), state }]);
     }
 
     #[test]
     fn what_is_too_much_or_no_neighbour_is_refused() {
-        let ((seat, station), mut wishes) = (seat(), Wishes::default());
+        let ((instance, station), mut wishes) = (instance(), Wishes::default());
         let odd = [
             NextHop { interface: 0, ..hop(1) },
             NextHop { interface: 7, ..hop(1) },
             NextHop { interface: 1, address: "192.0.2.1".parse().expect("an address") },
             NextHop { interface: 1, address: "10.0.0.1".parse().expect("an address") },
         ];
-        wishes.resolve(&seat, &odd);
-        let refused = told(&mut wishes, &seat);
+        wishes.resolve(&instance, &odd);
+        let refused = told(&mut wishes, &instance);
         assert!(refused.len() == 4 && refused.iter().all(|change| change.state == NeighbourState::Refused));
-        assert_eq!(counts(&seat), [0, 4]);
+        assert_eq!(counts(&instance), [0, 4]);
         // A flood: what it begins is bounded, and what is told of it.
         let many: Vec<NextHop> = (0..5000).map(hop).collect();
         let began = Instant::now();
         for some in many.chunks(MOST_CHANGES) {
-            wishes.resolve(&seat, some);
+            wishes.resolve(&instance, some);
         }
         let most = u64::from(BURST) + began.elapsed().as_millis() as u64 * u64::from(PER_S) / 1000 + 1;
-        let [wanted, refused] = counts(&seat);
+        let [wanted, refused] = counts(&instance);
         assert!((u64::from(BURST)..=most).contains(&wanted), "{wanted}");
         assert_eq!(wanted + refused, 5004);
-        assert_eq!(told(&mut wishes, &seat).len(), MOST_REFUSALS);
+        assert_eq!(told(&mut wishes, &instance).len(), MOST_REFUSALS);
         // What another asked for costs nothing, but there are not more than so many.
         for hop in &many {
             let _ = station.subscribe(hop.address);
         }
-        many.chunks(MOST_CHANGES).for_each(|some| wishes.resolve(&seat, some));
-        assert_eq!(counts(&seat)[0], MOST_NEIGHBOURS as u64);
+        many.chunks(MOST_CHANGES).for_each(|some| wishes.resolve(&instance, some));
+        assert_eq!(counts(&instance)[0], MOST_NEIGHBOURS as u64);
         // More in a message than there may be.
-        let before = counts(&seat)[1];
-        wishes.resolve(&seat, &many);
-        assert_eq!(counts(&seat)[1] - before, (many.len() - MOST_CHANGES) as u64);
+        let before = counts(&instance)[1];
+        wishes.resolve(&instance, &many);
+        assert_eq!(counts(&instance)[1] - before, (many.len() - MOST_CHANGES) as u64);
         // The next process begins with nothing.
-        wishes.clear(&seat);
-        assert_eq!((counts(&seat)[0], wishes.is_behind()), (0, false));
+        wishes.clear(&instance);
+        assert_eq!((counts(&instance)[0], wishes.is_behind()), (0, false));
     }
 }

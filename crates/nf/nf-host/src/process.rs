@@ -7,9 +7,9 @@
 //! Invariants: descriptors that are meant for one process reach no other ([`alone`]); an NF is over when the kernel
 //! says so of all that it started ([`NfProcess::exit_status`]).
 
+use crate::instance::{Instance, Visitor};
 use crate::log;
 use crate::peer;
-use crate::seat::{Seat, Visitor};
 use chain::{ExecutionMode, Rights};
 use confine::{Confined, Confinement, Finding, Sockets, program};
 use nf::message::Hello;
@@ -113,7 +113,7 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     ///
     /// Why it was not started; then nothing of it is left.
-    fn launch(&self, seat: &Arc<Seat>) -> Result<Launched, LaunchError>;
+    fn launch(&self, instance: &Arc<Instance>) -> Result<Launched, LaunchError>;
 }
 
 /// Who starts what runs in which execution mode.
@@ -136,16 +136,16 @@ impl Launchers {
     }
 
     /// Starts the process of an NF as it is to run.
-    pub(crate) fn launch(&self, seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
-        let mode = match seat.spec.terms.container {
+    pub(crate) fn launch(&self, instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
+        let mode = match instance.spec.terms.container {
             Some(_) => ExecutionMode::Container,
             None => ExecutionMode::Process,
         };
         match self.0.iter().find(|(known, _)| *known == mode) {
-            Some((_, launcher)) => launcher.launch(seat),
+            Some((_, launcher)) => launcher.launch(instance),
             None => {
                 let why = format!("nothing here starts what runs as `{}`", mode.name());
-                Err(LaunchError::step(&seat.spec.name, "start", &why))
+                Err(LaunchError::step(&instance.spec.name, "start", &why))
             }
         }
     }
@@ -158,21 +158,21 @@ pub struct ProcessLauncher;
 static STARTING: Mutex<()> = Mutex::new(());
 
 impl Launcher for ProcessLauncher {
-    fn launch(&self, seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
-        spawn(seat)
+    fn launch(&self, instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
+        spawn(instance)
     }
 }
 
-/// Starts the process of a seat, with a socket to it for its standard input.
-fn spawn(seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
-    let name = &seat.spec.name;
+/// Starts the process of an instance, with a socket to it for its standard input.
+fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
+    let name = &instance.spec.name;
     let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
-    let Some(command) = &seat.spec.command else {
+    let Some(command) = &instance.spec.command else {
         return Err(failed("start", &"there is no program"));
     };
     let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
     let _one = alone();
-    let piped = log::pipe(name, seat.spec.output, Arc::clone(&seat.log));
+    let piped = log::pipe(name, instance.spec.output, Arc::clone(&instance.log));
     let (output, log) = piped.map_err(|error| failed("share output", &error))?;
     let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
     // By a descriptor of the file: the user that the NF runs as may not be let through the folders above it.
@@ -186,15 +186,16 @@ fn spawn(seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
     if !command.folder.as_os_str().is_empty() {
         start.current_dir(&command.folder);
     }
-    if seat.spec.terms.rights.is_some() {
+    if instance.spec.terms.rights.is_some() {
         start.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_for_all(name)));
     }
     start.env(nf::ENVIRONMENT, "fd:0");
     let failed = |why: &dyn std::fmt::Display| failed(&format!("start {shown}"), why);
-    let started = match &seat.spec.terms.rights {
+    let started = match &instance.spec.terms.rights {
         None => Started::Free(start.spawn().map_err(|error| failed(&error))?),
         Some(rights) => {
-            let confined = confinement(rights, user(seat)).spawn(start).map_err(|error| failed(&error))?;
+            let confined =
+                confinement(rights, user(instance)).spawn(start).map_err(|error| failed(&error))?;
             Started::Confined(Box::new(confined))
         }
     };
@@ -202,7 +203,7 @@ fn spawn(seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
         Started::Free(child) => child.id(),
         Started::Confined(confined) => confined.pid(),
     });
-    let mut told = seat.told();
+    let mut told = instance.told();
     if let Started::Confined(confined) = &started {
         let applied = confined.applied();
         told.isolation = applied.measures().iter().map(ToString::to_string).collect();
@@ -215,12 +216,12 @@ fn spawn(seat: &Arc<Seat>) -> Result<Launched, LaunchError> {
     drop(told);
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let pidfd = raw.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
-    if !seat.spec.terms.cores.is_empty() {
+    if !instance.spec.terms.cores.is_empty() {
         let mut cores = rustix::thread::CpuSet::new();
-        let known = seat.spec.terms.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
+        let known = instance.spec.terms.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
         known.for_each(|core| cores.set(*core));
         if let Err(error) = rustix::thread::sched_setaffinity(raw, &cores) {
-            seat.tell(format!("NF `{name}` runs on any core, not on those in `cores`: {error}"));
+            instance.tell(format!("NF `{name}` runs on any core, not on those in `cores`: {error}"));
         }
     }
     let process: Box<dyn NfProcess> = match started {
@@ -368,9 +369,9 @@ const EVEN_SHARE: u32 = 100;
 /// The first of the user ids that NFs run as: above those of people, services and user namespaces.
 pub const FIRST_USER: u32 = 1_000_000_000;
 
-/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the seat's.
-pub fn user(seat: &Seat) -> u32 {
-    FIRST_USER + std::process::id() % 1_000_000 * 1_000 + seat.number % 1_000
+/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the instance's.
+pub fn user(instance: &Instance) -> u32 {
+    FIRST_USER + std::process::id() % 1_000_000 * 1_000 + instance.number % 1_000
 }
 
 /// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it

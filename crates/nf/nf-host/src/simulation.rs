@@ -2,11 +2,11 @@
 //! slot, never take one from an NF that lives, and count each packet once.
 
 use crate::handshake::welcome;
+use crate::instance::{Instance, NfSpec};
 use crate::link::ProcessLink;
 use crate::memory::Memory;
 use crate::party::{Party, Stop};
 use crate::process::Launchers;
-use crate::seat::{NfSpec, Seat};
 use crate::supervisor::Supervisor;
 use element::nf::{Completions, NfLink};
 use nf::ends::{Ends, Lent};
@@ -61,7 +61,7 @@ struct Nf {
 }
 
 struct Lane {
-    seat: Arc<Seat>,
+    instance: Arc<Instance>,
     link: ProcessLink,
     nf: Option<Nf>,
     /// Packets in, out, passed on, dropped, lost, by the element's books; those of the next are added there.
@@ -100,11 +100,11 @@ impl Chain {
                 burst: 32,
                 ..NfSpec::default()
             };
-            let seat = Seat::new(spec, 0, member as u32, Arc::clone(&memory));
-            let seat = Arc::new(seat.in_party(Arc::clone(&party), member as u8));
-            seat.want(true);
-            let link = ProcessLink::new(Arc::clone(&seat), supervisor.doorbell(), Arc::default());
-            Lane { seat, link, nf: None, held: 0 }
+            let instance = Instance::new(spec, 0, member as u32, Arc::clone(&memory));
+            let instance = Arc::new(instance.in_party(Arc::clone(&party), member as u8));
+            instance.want(true);
+            let link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
+            Lane { instance, link, nf: None, held: 0 }
         };
         let lanes = (0..MEMBERS).map(lane).collect();
         let mut chain = Chain {
@@ -128,7 +128,7 @@ impl Chain {
         let lane = &mut self.lanes[member];
         let (ours, theirs) = Socket::pair().expect("a socket");
         let hello = Hello { protocol: PROTOCOL, kind: "simulated".into(), ..Hello::default() };
-        let incarnation = welcome(&lane.seat, &ours, hello).expect("welcome");
+        let incarnation = welcome(&lane.instance, &ours, hello).expect("welcome");
         let (message, files) =
             theirs.receive::<ToNf>(Duration::ZERO).expect("a message").expect("a message now");
         let ToNf::Welcome(welcome) = message else { panic!("{message:?}") };
@@ -165,7 +165,7 @@ impl Chain {
         };
         let ends = Ends::new(attached);
         lane.nf = Some(Nf { ends, ours, kept: vec![], rings: shared, notes: shared_notes });
-        lane.seat.hand_over(incarnation);
+        lane.instance.hand_over(incarnation);
         self.collect(member);
     }
 
@@ -175,7 +175,7 @@ impl Chain {
         self.lanes[member].link.collect(&mut backs);
         self.settle(member, &backs);
         let lane = &self.lanes[member];
-        for (message, file) in lane.seat.take_to_say() {
+        for (message, file) in lane.instance.take_to_say() {
             // Nobody listens where the process has just ended.
             let _ = lane.nf.as_ref().map(|nf| nf.ours.send(&message, &[file.as_fd()]));
         }
@@ -184,7 +184,7 @@ impl Chain {
     /// What the supervisor does: ends who is to be ended.
     fn supervise(&mut self) {
         for member in 0..MEMBERS {
-            if let Some(why) = self.lanes[member].seat.take_eviction() {
+            if let Some(why) = self.lanes[member].instance.take_eviction() {
                 assert!(self.hostile, "NF {member} {why}");
                 self.step(Step::Die { member });
             }
@@ -305,9 +305,9 @@ impl Chain {
             }
             Step::Die { member } => {
                 if self.lanes[member].nf.take().is_some() {
-                    self.lanes[member].seat.report_gone();
+                    self.lanes[member].instance.report_gone();
                     self.collect(member);
-                    assert!(self.lanes[member].seat.is_buried());
+                    assert!(self.lanes[member].instance.is_buried());
                     self.start(member);
                 }
             }
@@ -327,8 +327,8 @@ impl Chain {
         for member in 0..MEMBERS {
             let nf = self.lanes[member].nf.take();
             assert!(nf.is_some_and(|nf| nf.kept.is_empty()));
-            let _ = self.lanes[member].seat.take_eviction();
-            self.lanes[member].seat.report_gone();
+            let _ = self.lanes[member].instance.take_eviction();
+            self.lanes[member].instance.report_gone();
             self.collect(member);
         }
         (0..MEMBERS).for_each(|member| self.collect(member));
@@ -340,7 +340,7 @@ impl Chain {
         let held: Vec<i64> = self.lanes.iter().map(|lane| lane.held).collect();
         assert_eq!(held, [0; MEMBERS], "the books do not balance");
         for lane in &self.lanes {
-            assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{}", lane.seat.spec.name);
+            assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{}", lane.instance.spec.name);
         }
         assert!(self.party.ways.iter().all(|way| way.pending() == 0));
         assert_eq!(self.region.slots(), SLOTS);

@@ -7,12 +7,12 @@ use crate::calls::Open;
 use crate::doorbell::Doorbell;
 use crate::handlers::NfHandlers;
 use crate::handshake::welcome;
+use crate::instance::{Incarnation, Instance, State};
 use crate::log;
 use crate::neighbours::{self, Wishes};
 use crate::process::{
     LaunchError, Launched, Launchers, MEMORY_BYTES, NfProcess, READY_PATIENCE, has_ended, receive,
 };
-use crate::seat::{Incarnation, Seat, State};
 use crate::watchdog::{Running, Watch};
 use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
@@ -56,7 +56,7 @@ const TURN: Duration = Duration::from_millis(1);
 /// The same when nothing is under way.
 const IDLE_TURN: Duration = Duration::from_millis(20);
 
-/// The thread, and the seats that it looks after.
+/// The thread, and the instances that it looks after.
 #[derive(Debug)]
 pub struct Supervisor {
     shared: Arc<Shared>,
@@ -65,7 +65,7 @@ pub struct Supervisor {
 
 #[derive(Debug)]
 struct Shared {
-    seats: Mutex<Vec<Arc<Seat>>>,
+    instances: Mutex<Vec<Arc<Instance>>>,
     /// Rung when something is to be done at once.
     doorbell: Doorbell,
     end: AtomicBool,
@@ -79,32 +79,32 @@ impl Supervisor {
     /// When the system refuses a thread or a descriptor.
     pub fn start(launchers: Launchers) -> std::io::Result<Supervisor> {
         let doorbell = Doorbell::new()?;
-        let shared = Arc::new(Shared { seats: Mutex::default(), doorbell, end: AtomicBool::new(false) });
+        let shared = Arc::new(Shared { instances: Mutex::default(), doorbell, end: AtomicBool::new(false) });
         let own = Arc::clone(&shared);
         let thread =
             std::thread::Builder::new().name("supervisor".into()).spawn(move || run(&own, &launchers))?;
         Ok(Supervisor { shared, thread: Some(thread) })
     }
 
-    /// Looks after a seat from now on.
-    pub fn add(&self, seat: Arc<Seat>) {
-        self.shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(seat);
+    /// Looks after an instance from now on.
+    pub fn add(&self, instance: Arc<Instance>) {
+        self.shared.instances.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(instance);
         self.doorbell().ring();
     }
 
-    /// Its doorbell: for those who changed what is wanted of a seat.
+    /// Its doorbell: for those who changed what is wanted of an instance.
     pub fn doorbell(&self) -> Doorbell {
         self.shared.doorbell.clone()
     }
 
     /// The handlers of what sits there now.
     pub fn handlers(&self) -> NfHandlers {
-        NfHandlers::new(self.seats(), self.doorbell())
+        NfHandlers::new(self.instances(), self.doorbell())
     }
 
-    /// The seats.
-    pub fn seats(&self) -> Vec<Arc<Seat>> {
-        self.shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    /// The NF instances that it looks after.
+    pub fn instances(&self) -> Vec<Arc<Instance>> {
+        self.shared.instances.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 }
 
@@ -118,9 +118,9 @@ impl Drop for Supervisor {
     }
 }
 
-/// What the supervisor knows of a seat.
+/// What the supervisor knows of an instance.
 struct Watched {
-    seat: Arc<Seat>,
+    instance: Arc<Instance>,
     process: Option<Process>,
     back_off: Duration,
     /// When to start anew.
@@ -196,10 +196,10 @@ enum Stage {
 fn run(shared: &Shared, launchers: &Launchers) {
     let (mut watched, mut stations): (Vec<Watched>, Vec<Arc<Interface>>) = (vec![], vec![]);
     while !shared.end.load(Ordering::Acquire) {
-        let seats = shared.seats.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-        for seat in seats.into_iter().skip(watched.len()) {
+        let instances = shared.instances.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        for instance in instances.into_iter().skip(watched.len()) {
             watched.push(Watched {
-                seat,
+                instance,
                 process: None,
                 back_off: BACK_OFF.0,
                 start_at: None,
@@ -210,12 +210,12 @@ fn run(shared: &Shared, launchers: &Launchers) {
                 logs: vec![],
                 wishes: Wishes::default(),
             });
-            stations = neighbours::stations(watched.iter().map(|one| &one.seat));
+            stations = neighbours::stations(watched.iter().map(|one| &one.instance));
         }
         for station in &stations {
             let news = station.take_news();
             if !news.is_empty() {
-                watched.iter_mut().for_each(|one| one.wishes.note(&one.seat, station, &news));
+                watched.iter_mut().for_each(|one| one.wishes.note(&one.instance, station, &news));
             }
         }
         watched.iter_mut().for_each(|one| one.step(launchers));
@@ -269,7 +269,7 @@ impl Watched {
         self.hear();
         self.look_after();
         if !self.process.as_ref().is_some_and(|process| matches!(process.stage, Stage::Up)) {
-            self.seat.calls.forget();
+            self.instance.calls.forget();
         }
         if self.process.is_none() {
             self.start_when_wanted(launchers);
@@ -295,7 +295,7 @@ impl Watched {
                     if *count > MOST_PER_SECOND {
                         // It is not listened to any more, and ended for that.
                         process.deaf_since = Some(Instant::now());
-                        self.seat.evict("flooded its host with messages".into());
+                        self.instance.evict("flooded its host with messages".into());
                         return;
                     }
                     self.answer(message);
@@ -303,7 +303,7 @@ impl Watched {
                 Err(nf::NfError::HungUp) => process.deaf_since = Some(Instant::now()),
                 Err(error) => {
                     process.deaf_since = Some(Instant::now());
-                    self.tell(format!("NF `{}`: {error}", self.seat.spec.name));
+                    self.tell(format!("NF `{}`: {error}", self.instance.spec.name));
                 }
             }
         }
@@ -313,11 +313,12 @@ impl Watched {
     /// terminal.
     fn tell(&mut self, finding: String) -> String {
         let text: String = log::plain(&finding).chars().take(FINDING_CHARACTERS).collect();
-        self.findings += usize::from(!self.seat.told().findings.contains(&text));
+        self.findings += usize::from(!self.instance.told().findings.contains(&text));
         match self.findings.cmp(&MOST_FINDINGS) {
-            std::cmp::Ordering::Less => self.seat.tell(text.clone()),
+            std::cmp::Ordering::Less => self.instance.tell(text.clone()),
             std::cmp::Ordering::Equal => {
-                self.seat.tell(format!("NF `{}`: further findings are not kept", self.seat.spec.name));
+                self.instance
+                    .tell(format!("NF `{}`: further findings are not kept", self.instance.spec.name));
             }
             std::cmp::Ordering::Greater => {}
         }
@@ -326,20 +327,20 @@ impl Watched {
 
     fn answer(&mut self, message: FromNf) {
         let Some(process) = &mut self.process else { return };
-        let name = &self.seat.spec.name;
+        let name = &self.instance.spec.name;
         match message {
             FromNf::Hello(hello) if matches!(process.stage, Stage::Spawned) => {
                 // What was started is the runtime. What speaks runs.
                 if let Some(pid) = process.body.init_pid() {
                     process.pid = pid;
                     process.inside = pidfd_of(pid);
-                    self.seat.set_pid(pid);
+                    self.instance.set_pid(pid);
                 }
-                match welcome(&self.seat, &process.socket, hello) {
+                match welcome(&self.instance, &process.socket, hello) {
                     Ok(incarnation) => process.stage = Stage::Welcomed(Box::new(incarnation)),
                     Err(why) => {
                         let _ = process.socket.send(&ToNf::Refused { why: why.clone() }, &[]);
-                        self.fail(format!("NF `{}` was refused: {why}", self.seat.spec.name));
+                        self.fail(format!("NF `{}` was refused: {why}", self.instance.spec.name));
                     }
                 }
             }
@@ -347,34 +348,34 @@ impl Watched {
                 if let Stage::Welcomed(_) = process.stage
                     && let Stage::Welcomed(incarnation) = std::mem::replace(&mut process.stage, Stage::Up)
                 {
-                    let mut told = self.seat.told();
+                    let mut told = self.instance.told();
                     (told.hello, told.page) =
                         (Arc::clone(&incarnation.hello), Some(Arc::clone(&incarnation.page)));
                     told.failure = None;
                     drop(told);
                     process.watch = Watch::new(Instant::now());
-                    self.seat.set_hopeless(false);
-                    self.seat.hand_over(*incarnation);
-                    self.seat.set_state(State::Up);
+                    self.instance.set_hopeless(false);
+                    self.instance.hand_over(*incarnation);
+                    self.instance.set_state(State::Up);
                 }
             }
             FromNf::Failed { why } => self.fail(format!("NF `{name}` does not run: {why}")),
             FromNf::Finding { text } => drop(self.tell(format!("NF `{name}`: {text}"))),
-            FromNf::Over if self.seat.spec.has_elements => self.seat.set_over(),
+            FromNf::Over if self.instance.spec.has_elements => self.instance.set_over(),
             FromNf::Over => {
                 drop(self.tell(format!("NF `{name}` asks for the end of the run, which is not its own")))
             }
             FromNf::Resolve { hops } if matches!(process.stage, Stage::Up) => {
-                self.wishes.resolve(&self.seat, &hops);
+                self.wishes.resolve(&self.instance, &hops);
             }
-            FromNf::Forget { hops } => self.wishes.forget(&self.seat, &hops),
+            FromNf::Forget { hops } => self.wishes.forget(&self.instance, &hops),
             FromNf::Hello(_) | FromNf::Resolve { .. } | FromNf::Answer { .. } | FromNf::Refusal { .. } => {}
         }
     }
 
     fn fail(&mut self, why: String) {
         let why = self.tell(why);
-        self.seat.told().failure = Some(why);
+        self.instance.told().failure = Some(why);
     }
 
     /// Ends a process for what it did.
@@ -387,7 +388,7 @@ impl Watched {
         process.stage = Stage::Killed;
         self.penalty = (2 * self.penalty).clamp(PENALTY.0, PENALTY.1);
         // In words of the host's own: told however much the NF said.
-        self.seat.tell(format!("NF `{}` {why} and was ended", self.seat.spec.name));
+        self.instance.tell(format!("NF `{}` {why} and was ended", self.instance.spec.name));
     }
 
     /// Looks whether it lives.
@@ -396,9 +397,9 @@ impl Watched {
         if !matches!(process.stage, Stage::Up) {
             return;
         }
-        let beats = self.seat.told().page.as_ref().map_or(0, |page| page.load(HEARTBEAT));
+        let beats = self.instance.told().page.as_ref().map_or(0, |page| page.load(HEARTBEAT));
         let running = || Running::of(process.pid);
-        if let Some(why) = process.watch.look(Instant::now(), &self.seat.member.vitals, beats, running) {
+        if let Some(why) = process.watch.look(Instant::now(), &self.instance.member.vitals, beats, running) {
             self.evict(why);
         }
     }
@@ -409,36 +410,40 @@ impl Watched {
             process.look_inside();
         }
         self.watch_over();
-        if let Some(why) = self.seat.take_eviction() {
+        if let Some(why) = self.instance.take_eviction() {
             self.evict(&why);
         }
         let Some(process) = &mut self.process else { return };
-        for (message, descriptor) in self.seat.take_to_say() {
+        for (message, descriptor) in self.instance.take_to_say() {
             if matches!(process.stage, Stage::Up)
                 && process.socket.send(&message, &[descriptor.as_fd()]).is_err()
                 && process.deaf_since.is_none()
             {
-                self.seat.evict("does not listen to its host".into());
+                self.instance.evict("does not listen to its host".into());
             }
         }
         if matches!(process.stage, Stage::Up) && process.deaf_since.is_none() {
             // Who does not listen now is told later.
-            self.wishes.tell(&self.seat, |message| process.socket.send(message, &[]).is_ok());
+            self.wishes.tell(&self.instance, |message| process.socket.send(message, &[]).is_ok());
         }
         if matches!(process.stage, Stage::Up) {
-            process.calls.pass_on(&self.seat.calls, &process.socket, !self.seat.is_wanted());
+            process.calls.pass_on(&self.instance.calls, &process.socket, !self.instance.is_wanted());
         }
         match &process.stage {
             Stage::Gone => {
-                if self.seat.is_buried() {
+                if self.instance.is_buried() {
                     self.process = None;
-                    self.seat.set_state(if self.seat.is_wanted() { State::Down } else { State::Stopped });
+                    self.instance.set_state(if self.instance.is_wanted() {
+                        State::Down
+                    } else {
+                        State::Stopped
+                    });
                 }
                 return;
             }
             Stage::Spawned | Stage::Welcomed(_) if process.since.elapsed() > READY_PATIENCE => {
                 process.body.kill();
-                let (name, seconds) = (&self.seat.spec.name, READY_PATIENCE.as_secs());
+                let (name, seconds) = (&self.instance.spec.name, READY_PATIENCE.as_secs());
                 let why = match process.stage {
                     Stage::Spawned => {
                         format!("NF `{name}` said no hello in {seconds} s and was ended: {NO_SDK}")
@@ -455,10 +460,10 @@ impl Watched {
             Stage::Up if process.deaf_since.is_some_and(|since| since.elapsed() > DEAF) => {
                 self.evict("hung up");
             }
-            Stage::Spawned | Stage::Welcomed(_) | Stage::Up if !self.seat.is_wanted() => {
+            Stage::Spawned | Stage::Welcomed(_) | Stage::Up if !self.instance.is_wanted() => {
                 let _ = process.socket.send(&ToNf::Stop, &[]);
                 process.stage = Stage::Ending(Instant::now());
-                self.seat.set_state(State::Ending);
+                self.instance.set_state(State::Ending);
             }
             _ => {}
         }
@@ -468,7 +473,7 @@ impl Watched {
             let why = self.out_of_memory();
             status = format!("{status}: {why}");
             // In words of the host's own.
-            self.seat.tell(format!("NF `{}` ran {why} and was ended", self.seat.spec.name));
+            self.instance.tell(format!("NF `{}` ran {why} and was ended", self.instance.spec.name));
         }
         // It may have said why on its last breath, and what it was asked for.
         for _ in 0..LAST_TURNS {
@@ -479,7 +484,7 @@ impl Watched {
 
     /// What is to be done about it.
     fn out_of_memory(&self) -> String {
-        let rights = self.seat.spec.terms.rights.as_ref();
+        let rights = self.instance.spec.terms.rights.as_ref();
         match rights.map(|rights| rights.memory_bytes.unwrap_or(MEMORY_BYTES) >> 20) {
             Some(mebibytes) => format!("out of memory (limit {mebibytes} MiB: raise `memory_mib`)"),
             None => "out of memory".into(),
@@ -489,12 +494,12 @@ impl Watched {
     /// The process has ended.
     fn bury(&mut self, status: &str) {
         let Some(process) = &mut self.process else { return };
-        let name = &self.seat.spec.name;
-        self.seat.log.push(format!("-- ended: {status}"));
-        self.seat.set_pid(0);
+        let name = &self.instance.spec.name;
+        self.instance.log.push(format!("-- ended: {status}"));
+        self.instance.set_pid(0);
         // Its counters stay readable until the next process brings its own.
-        let was_up =
-            matches!(process.stage, Stage::Up | Stage::Ending(_) | Stage::Killed) && !self.seat.is_buried();
+        let was_up = matches!(process.stage, Stage::Up | Stage::Ending(_) | Stage::Killed)
+            && !self.instance.is_buried();
         let (was_evicted, lived) = (matches!(process.stage, Stage::Killed), process.since.elapsed());
         if lived >= LONG_LIFE && was_up {
             self.back_off = BACK_OFF.0;
@@ -509,17 +514,17 @@ impl Watched {
                 Stage::Spawned => "; it said no hello: what it wrote says why, or it does not link the SDK",
                 _ => "; what it wrote says why",
             };
-            let mut told = self.seat.told();
+            let mut told = self.instance.told();
             told.failure
                 .get_or_insert_with(|| format!("NF `{name}` ended before it was ready ({status}){hint}"));
         }
         process.stage = Stage::Gone;
-        self.wishes.clear(&self.seat);
+        self.wishes.clear(&self.instance);
         if was_up {
-            self.seat.report_gone();
+            self.instance.report_gone();
         }
-        let wanted = self.seat.is_wanted();
-        self.seat.set_state(if wanted { State::Down } else { State::Stopped });
+        let wanted = self.instance.is_wanted();
+        self.instance.set_state(if wanted { State::Down } else { State::Stopped });
         if wanted {
             self.start_later(if was_evicted { self.penalty } else { Duration::ZERO });
         }
@@ -528,7 +533,7 @@ impl Watched {
     /// Has a process started in a while, each time a longer one.
     fn start_later(&mut self, at_least: Duration) {
         self.start_at = Some(Instant::now() + self.back_off.max(at_least));
-        self.seat.set_hopeless(self.back_off >= BACK_OFF.1);
+        self.instance.set_hopeless(self.back_off >= BACK_OFF.1);
         self.back_off = (2 * self.back_off).min(BACK_OFF.1);
     }
 
@@ -536,34 +541,34 @@ impl Watched {
         if !self.is_started() {
             return;
         }
-        if !self.seat.is_wanted() {
+        if !self.instance.is_wanted() {
             self.start_at = None;
-            if self.seat.state() != State::Stopped {
-                self.seat.set_state(State::Stopped);
+            if self.instance.state() != State::Stopped {
+                self.instance.set_state(State::Stopped);
             }
             return;
         }
-        if self.start_at.is_some_and(|at| Instant::now() < at) || !self.seat.is_buried() {
+        if self.start_at.is_some_and(|at| Instant::now() < at) || !self.instance.is_buried() {
             return;
         }
-        if self.seat.spec.command.is_none() && !self.seat.has_visitor() {
-            self.seat.set_state(State::Down);
+        if self.instance.spec.command.is_none() && !self.instance.has_visitor() {
+            self.instance.set_state(State::Down);
             return;
         }
         self.start_at = None;
-        self.seat.told().failure = None;
-        if let Some(visitor) = self.seat.take_visitor() {
+        self.instance.told().failure = None;
+        if let Some(visitor) = self.instance.take_visitor() {
             let received = receive(visitor).map(|(launched, hello)| (launched, Some(hello)));
             return self.take_in(received);
         }
         // To make a process takes some milliseconds, in which others may end.
-        let (seat, launchers) = (Arc::clone(&self.seat), launchers.clone());
+        let (instance, launchers) = (Arc::clone(&self.instance), launchers.clone());
         let start =
-            std::thread::Builder::new().name("nf-starter".into()).spawn(move || launchers.launch(&seat));
+            std::thread::Builder::new().name("nf-starter".into()).spawn(move || launchers.launch(&instance));
         match start {
             Ok(start) => self.starting = Some(start),
             Err(error) => {
-                let name = &self.seat.spec.name;
+                let name = &self.instance.spec.name;
                 self.take_in(Err(format!("NF `{name}`: cannot make a thread to start it: {error}")));
             }
         }
@@ -587,18 +592,18 @@ impl Watched {
             Ok((Launched { process, pid, socket, log }, hello)) => {
                 self.logs.retain(|log| !log.is_finished());
                 self.logs.extend(log);
-                self.seat.set_pid(pid);
-                self.seat.set_state(State::Starting);
-                self.seat.log.push(format!("-- started: process {pid}"));
+                self.instance.set_pid(pid);
+                self.instance.set_state(State::Starting);
+                self.instance.log.push(format!("-- started: process {pid}"));
                 self.process = Some(Process::new(process, pid, socket));
                 hello.into_iter().for_each(|hello| self.answer(FromNf::Hello(hello)));
                 if std::mem::replace(&mut self.started, true) {
-                    self.seat.count_restart();
+                    self.instance.count_restart();
                 }
             }
             Err(why) => {
                 self.fail(why);
-                self.seat.set_state(State::Down);
+                self.instance.set_state(State::Down);
                 self.start_later(Duration::ZERO);
             }
         }

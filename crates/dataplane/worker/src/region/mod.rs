@@ -12,7 +12,7 @@
 //! - [`Made`]: the program that is run; `cpu`: where it is made
 //! - `cache`: its flow cache, and `users`: which entries of that hang on which records
 //!
-//! A burst's way through it is `worker::region`'s, which keeps its books, too.
+//! A burst's way through it is `worker::region`'s, which keeps its counters, too.
 
 mod cache;
 mod compiled;

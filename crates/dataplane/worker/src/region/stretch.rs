@@ -87,10 +87,10 @@ pub struct Stretch {
     pub(crate) inputs: Vec<(usize, usize)>,
     /// Its cells among the worker's.
     pub(crate) cells: Range<usize>,
-    /// For each part, packets that entered less those that left the stretch there, since the books were
+    /// For each part, packets that entered less those that left the stretch there, since the counters were
     /// written up.
     pub(crate) balance: Vec<u64>,
-    /// The counting cells when the books were written up.
+    /// The counting cells when the counters were written up.
     pub(crate) counted: Vec<u64>,
     /// What passed each wire: kept for its memory.
     pub(crate) passed: Vec<u64>,

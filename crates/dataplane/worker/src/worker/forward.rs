@@ -33,7 +33,7 @@ impl Tables for ElementTables<'_> {
 impl Worker {
     /// Packets that come in by an input of a node.
     pub(crate) fn push(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
-        self.nodes[node].books.input.add(list.len());
+        self.nodes[node].counters.input.add(list.len());
         if self.nodes[node].has_detour {
             return self.detour(node, input, packets, list);
         }
@@ -56,7 +56,7 @@ impl Worker {
         (!self.is_slow && self.stretches[entry.stretch].is_ready()).then_some(entry)
     }
 
-    /// Packets that are in a node's books.
+    /// Packets that are counted as a node's input.
     #[inline(always)]
     pub(crate) fn enter(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         if let Some(entry) = self.fused_entry(node, input) {
@@ -117,7 +117,7 @@ impl Worker {
                 self.run_slow_paths(node, slow_paths, packets, exits);
             }
         } else {
-            let reasons = this.books.reasons.len();
+            let reasons = this.counters.reasons.len();
             exits.reset(this.outputs.len(), reasons, 0);
             self.with_element(node, |element, work| {
                 element.push(input, &mut Batch::new(packets, list, exits), work);
@@ -153,7 +153,7 @@ impl Worker {
     ) -> Box<Exits> {
         let own_reasons = self.nodes[node].lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
         let mut slow = self.exits.pop().unwrap_or_default();
-        slow.reset(self.nodes[node].outputs.len(), self.nodes[node].books.reasons.len() - own_reasons, 0);
+        slow.reset(self.nodes[node].outputs.len(), self.nodes[node].counters.reasons.len() - own_reasons, 0);
         // Its tables are at work here, and not there for a stretch that something of this led into.
         let was_slow = std::mem::replace(&mut self.is_slow, true);
         self.with_element(node, |element, work| {
@@ -172,7 +172,7 @@ impl Worker {
         for reason in 0..exits.reasons() {
             let list = exits.dropped(reason);
             if !list.is_empty() {
-                if let Some(count) = self.nodes[node].books.dropped.get(first + reason) {
+                if let Some(count) = self.nodes[node].counters.dropped.get(first + reason) {
                     count.add(list.len());
                 }
                 self.pool.free(packets, list);
@@ -186,7 +186,7 @@ impl Worker {
         let next = this.outputs.get(port).copied().flatten();
         match next {
             Some(next) if self.depth < MAX_DEPTH => {
-                this.books.outputs[port].add(list.len());
+                this.counters.outputs[port].add(list.len());
                 self.push(next.node, next.port, packets, list);
             }
             Some(_) => self.give_up(node, NO_WAY, packets, list),
@@ -196,7 +196,7 @@ impl Worker {
 
     /// Drops packets for one of the host's own reasons, the last two of every node.
     pub(super) fn give_up(&mut self, node: usize, from_last: usize, packets: &[Packet], list: &[u16]) {
-        let dropped = &self.nodes[node].books.dropped;
+        let dropped = &self.nodes[node].counters.dropped;
         if let Some(count) = dropped.get(dropped.len().saturating_sub(from_last)) {
             count.add(list.len());
         }

@@ -80,7 +80,7 @@ impl Worker {
             "name" => Some(this.name.clone()),
             "class" => Some(this.class.name.to_string()),
             "config" => Some(this.config.clone()),
-            "drops" => Some(this.books.dropped.iter().map(Count::get).sum::<u64>().to_string()),
+            "drops" => Some(this.counters.dropped.iter().map(Count::get).sum::<u64>().to_string()),
             "handlers" => {
                 let config =
                     if self.exchange.as_ref().is_some_and(|it| it.is_live(node)) { "rw" } else { "r" };

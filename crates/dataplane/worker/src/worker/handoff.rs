@@ -16,7 +16,7 @@ impl Worker {
         for &index in list {
             let packet = packets[usize::from(index)];
             if self.home.push(Handed { node, place: Place::Input(input), packet }).is_ok() {
-                self.nodes[node].books.handed_over.add(1);
+                self.nodes[node].counters.handed_over.add(1);
             } else {
                 self.finish.take(1);
                 self.give_up(node, NO_WAY, packets, &[index]);
@@ -125,7 +125,7 @@ impl Worker {
         let left = || own.as_ref().and_then(|ring| ring.pop()).or_else(|| home.pop());
         while let Some(Handed { node, place, packet }) = left() {
             if place != Place::Output {
-                self.nodes[node].books.input.add(1);
+                self.nodes[node].counters.input.add(1);
             }
             self.give_up(node, NO_WAY, std::slice::from_ref(&packet), &[0]);
         }

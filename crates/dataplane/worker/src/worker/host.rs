@@ -36,8 +36,8 @@ impl Host for Worker {
         let (mut node, mut port) = (node, port);
         // A way between two NFs has no loops: `Null` passes on to one element.
         while let Some(next) = self.nodes[node].outputs.get(port).copied().flatten() {
-            self.nodes[node].books.outputs[port].add(count);
-            self.nodes[next.node].books.input.add(count);
+            self.nodes[node].counters.outputs[port].add(count);
+            self.nodes[next.node].counters.input.add(count);
             (node, port) = (next.node, 0);
             if self.nodes[node].class.name != PASSES_ON {
                 self.account(node, Account::Held, count);
@@ -54,7 +54,7 @@ impl Host for Worker {
     fn count_dropped(&mut self, node: usize, reason: usize, count: usize) {
         let this = &self.nodes[node];
         let first = this.lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
-        if let Some(dropped) = this.books.dropped.get(first + reason) {
+        if let Some(dropped) = this.counters.dropped.get(first + reason) {
             dropped.add(count);
         }
     }
@@ -62,7 +62,7 @@ impl Host for Worker {
     fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize {
         let Some(up) = self.nodes[node].inputs.get(input).copied().flatten() else { return 0 };
         let count = self.pull_from(up.node, up.port, most, into);
-        self.nodes[node].books.input.add(count);
+        self.nodes[node].counters.input.add(count);
         count
     }
 

@@ -22,7 +22,7 @@ impl Worker {
         let outbox_start = self.outbox.len();
         let mut count = 0;
         self.with_element(node, |element, work| count = element.pull(port, most, into, work));
-        self.nodes[node].books.outputs[port].add(count);
+        self.nodes[node].counters.outputs[port].add(count);
         self.flush_outbox(node, outbox_start);
         count
     }
@@ -38,7 +38,7 @@ impl Worker {
         if pulled == 0 {
             return 0;
         }
-        self.nodes[node].books.input.add(pulled);
+        self.nodes[node].counters.input.add(pulled);
         let mut exits = self.exits.pop().unwrap_or_default();
         let outbox_start = self.outbox.len();
         let (packets, list) = into.parts();
@@ -51,7 +51,7 @@ impl Worker {
             }
         }
         let through = exits.output(port);
-        self.nodes[node].books.outputs[port].add(through.len());
+        self.nodes[node].counters.outputs[port].add(through.len());
         before[kept..kept + through.len()].copy_from_slice(through);
         let count = through.len();
         into.relist(&before[..kept + count]);

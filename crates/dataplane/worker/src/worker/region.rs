@@ -1,4 +1,4 @@
-//! A burst's way through a stretch, and its books.
+//! A burst's way through a stretch, and its counters.
 
 use super::Worker;
 use crate::graph::{Node, RegionEntry};
@@ -24,7 +24,7 @@ impl Tables for PartTables<'_> {
 }
 
 impl Worker {
-    /// Packets that enter a stretch; their arrival at the first element is in its books already.
+    /// Packets that enter a stretch; their arrival at the first element is counted there already.
     pub(crate) fn push_fused(&mut self, entry: RegionEntry, packets: &mut [Packet], list: &[u16]) {
         let stretch = &mut self.stretches[entry.stretch];
         let (part, _) = stretch.inputs[entry.input];
@@ -174,7 +174,7 @@ impl Worker {
         let stretch = &mut self.stretches[stretch];
         let (part, reason) = stretch.linked.reasons[reason];
         stretch.balance[part] = stretch.balance[part].wrapping_sub(list.len() as u64);
-        self.nodes[stretch.parts[part]].books.dropped[reason].add(list.len());
+        self.nodes[stretch.parts[part]].counters.dropped[reason].add(list.len());
         self.pool.free(packets, list);
     }
 
@@ -200,9 +200,9 @@ impl Worker {
         self.flush_outbox(node, outbox_start);
     }
 
-    /// Writes up the books of what passed through stretches: what went over each wire inside follows from
+    /// Writes up the counters of what passed through stretches: what went over each wire inside follows from
     /// what came in and what left.
-    pub(crate) fn settle_books(&mut self) {
+    pub(crate) fn settle_counters(&mut self) {
         for stretch in self.stretches.iter_mut().filter(|stretch| stretch.is_due) {
             stretch.is_due = false;
             let cells = &mut self.cells[stretch.cells.clone()];
@@ -216,8 +216,8 @@ impl Worker {
             stretch.counted.copy_from_slice(counting);
             for (wire, passed) in flow.wires.iter().zip(&stretch.passed) {
                 let (from, to) = (stretch.parts[wire.from.0], stretch.parts[wire.to.0]);
-                self.nodes[from].books.outputs[wire.from.1].add(*passed as usize);
-                self.nodes[to].books.input.add(*passed as usize);
+                self.nodes[from].counters.outputs[wire.from.1].add(*passed as usize);
+                self.nodes[to].counters.input.add(*passed as usize);
             }
         }
     }

@@ -74,13 +74,13 @@ impl Worker {
             let busy = if turns.idle_turns == 0 { now_ns - first } else { busy };
             self.pulse.busy_ns.store(busy, Ordering::Relaxed);
         }
-        self.settle_books();
+        self.settle_counters();
         // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
         self.take_handed(false);
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));
         }
-        self.settle_books();
+        self.settle_counters();
         self.mailbox.close();
         self.answer_requests();
         self.pulse.ended.store(true, Ordering::Release);
@@ -150,7 +150,7 @@ impl Worker {
                 }
             }
             if self.mailbox.has_requests() {
-                self.settle_books();
+                self.settle_counters();
                 self.answer_requests();
             }
             if worked {
@@ -175,7 +175,7 @@ impl Worker {
                 continue;
             }
             if self.sources_ended(&tasks, &finished) {
-                let held: i64 = self.nodes.iter().map(|node| node.books.held()).sum();
+                let held: i64 = self.nodes.iter().map(|node| node.counters.held()).sum();
                 if held < std::mem::replace(&mut last_held, held) {
                     // A timer let packets go: others may follow.
                     stale_turns = 1;
@@ -291,7 +291,7 @@ impl Worker {
     pub(crate) fn follow_cells(&mut self) {
         let (is_fused, under_way) = (self.form.is_fused(), self.depth > 0);
         if !under_way {
-            self.settle_books();
+            self.settle_counters();
         }
         self.stretches.iter_mut().for_each(|stretch| stretch.follow(&self.cells, is_fused, under_way));
         let ready = self.stretches.iter().filter(|stretch| stretch.is_ready()).count();
@@ -299,7 +299,7 @@ impl Worker {
     }
 
     fn tick(&mut self) {
-        self.settle_books();
+        self.settle_counters();
         self.follow_cells();
         self.tick_caches();
         let now_ns = self.now_ns;

@@ -11,7 +11,7 @@ use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::shape::Shape;
 use crate::start::failed;
 use container::runtime::{Installed, Runtime};
-use nf_host::{Seat, State};
+use nf_host::{Instance, State};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -220,25 +220,25 @@ fn exchanged(
 /// The NF is stopped, and started again, in a chain that runs.
 fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start(script, &options.setting)?;
-    let seat = chain.seat("nf")?;
-    await_state(&seat, State::Up)?;
-    let took = restarts(&chain, &seat, options.repeats);
+    let instance = chain.instance("nf")?;
+    await_state(&instance, State::Up)?;
+    let took = restarts(&chain, &instance, options.repeats);
     chain.end();
     took
 }
 
-fn restarts(chain: &LiveChain, seat: &Seat, repeats: usize) -> Result<Vec<Took>, BenchError> {
-    let (name, element) = (&seat.spec.name, format!("{}/process", seat.spec.name));
+fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Vec<Took>, BenchError> {
+    let (name, element) = (&instance.spec.name, format!("{}/process", instance.spec.name));
     let mut all = vec![];
     for _ in 0..repeats.max(1) {
-        chain.want(seat, false);
-        await_state(seat, State::Stopped)?;
+        chain.want(instance, false);
+        await_state(instance, State::Stopped)?;
         let (before, start) = (out_of(&chain.report(), &element), Instant::now());
-        chain.want(seat, true);
-        await_state(seat, State::Up)?;
+        chain.want(instance, true);
+        await_state(instance, State::Up)?;
         let hello_s = Some(start.elapsed().as_secs_f64());
         // Packets go by those that only look, whether they run or not.
-        let first_s = match seat.spec.terms.observes() {
+        let first_s = match instance.spec.terms.observes() {
             true => None,
             false => {
                 let count = |report: &worker::report::Report| out_of(report, &element);
@@ -281,14 +281,14 @@ fn of_chain(
     found.add("the whole chain".into(), &whole);
     let chain = LiveChain::start(&script, &options.setting)?;
     chain.await_nfs()?;
-    for seat in chain.seats() {
-        let name = seat.spec.name.clone();
+    for instance in chain.instances() {
+        let name = instance.spec.name.clone();
         progress(&format!("deploy: {name}"));
-        if seat.spec.command.is_none() {
+        if instance.spec.command.is_none() {
             found.skip(name, "it is started by somebody else, and attaches".into());
             continue;
         }
-        match restarts(&chain, &seat, options.repeats) {
+        match restarts(&chain, &instance, options.repeats) {
             Ok(took) => found.add(name, &took),
             Err(why) => found.skip(name, why.to_string()),
         }

@@ -15,7 +15,7 @@ use crate::start::failed;
 use chain::TrafficDecl;
 use diag::{Diagnostics, SourceMap};
 use nf_host::doorbell::Doorbell;
-use nf_host::{NfOutput, Seat, State};
+use nf_host::{Instance, NfOutput, State};
 use port::FrameSet;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
@@ -215,16 +215,16 @@ impl LiveChain {
     }
 
     /// The places of NFs that run in processes of their own.
-    pub fn seats(&self) -> Vec<Arc<Seat>> {
-        self.ports.supervisor().map(nf_host::Supervisor::seats).unwrap_or_default()
+    pub fn instances(&self) -> Vec<Arc<Instance>> {
+        self.ports.supervisor().map(nf_host::Supervisor::instances).unwrap_or_default()
     }
 
     /// The place of an NF in a process of its own, or that of an instance.
     ///
     /// # Errors
     /// When there is none.
-    pub fn seat(&self, nf: &str) -> Result<Arc<Seat>, BenchError> {
-        let found = self.seats().into_iter().find(|seat| seat.spec.name == nf);
+    pub fn instance(&self, nf: &str) -> Result<Arc<Instance>, BenchError> {
+        let found = self.instances().into_iter().find(|instance| instance.spec.name == nf);
         found.ok_or_else(|| failed(format!("NF `{nf}` runs in no process of its own")))
     }
 
@@ -234,8 +234,8 @@ impl LiveChain {
     }
 
     /// Asks for the process of an NF, or for its end. Does not wait.
-    pub fn want(&self, seat: &Seat, wanted: bool) {
-        seat.want(wanted);
+    pub fn want(&self, instance: &Instance, wanted: bool) {
+        instance.want(wanted);
         if let Some(doorbell) = self.doorbell() {
             doorbell.ring();
         }
@@ -246,7 +246,7 @@ impl LiveChain {
     /// # Errors
     /// When one does not.
     pub fn await_nfs(&self) -> Result<(), BenchError> {
-        self.seats().iter().try_for_each(|seat| await_state(seat, State::Up))
+        self.instances().iter().try_for_each(|instance| await_state(instance, State::Up))
     }
 
     /// Waits until a count has grown past what it was, and tells since when, in seconds.
@@ -339,10 +339,10 @@ pub fn out_of(report: &Report, element: &str) -> u64 {
 ///
 /// # Errors
 /// When that takes too long: with what the NF's host knows of it.
-pub fn await_state(seat: &Seat, state: State) -> Result<(), BenchError> {
-    await_until(PATIENCE, || seat.state() == state).map(drop).ok_or_else(|| {
-        let (name, wanted, now) = (&seat.spec.name, state.name(), seat.state().name());
-        let why = seat.told().failure.clone();
+pub fn await_state(instance: &Instance, state: State) -> Result<(), BenchError> {
+    await_until(PATIENCE, || instance.state() == state).map(drop).ok_or_else(|| {
+        let (name, wanted, now) = (&instance.spec.name, state.name(), instance.state().name());
+        let why = instance.told().failure.clone();
         failed(why.unwrap_or_else(|| format!("NF `{name}` is {now}, and not {wanted}, after {PATIENCE:?}")))
     })
 }

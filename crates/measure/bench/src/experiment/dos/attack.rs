@@ -138,14 +138,14 @@ pub(super) fn attack(way: Way, options: &DosOptions) -> Result<Attack, BenchErro
     let chain = LiveChain::start(&way.script(options), &setting)?;
     // The runtime of containers is tried out by a first start; then there is no filter.
     chain.await_nfs()?;
-    for seat in chain.seats() {
-        chain.want(&seat, false);
-        await_state(&seat, State::Stopped)?;
+    for instance in chain.instances() {
+        chain.want(&instance, false);
+        await_state(&instance, State::Stopped)?;
     }
     let running = chain.running()?;
     let orchestrator = Orchestrator {
         handlers: Arc::clone(running.handlers()),
-        filter: chain.seats().into_iter().next().zip(chain.doorbell()),
+        filter: chain.instances().into_iter().next().zip(chain.doorbell()),
         rules: format!("deny {ATTACK}, allow all"),
         paces: paces.clone(),
         options,

@@ -7,7 +7,7 @@ use crate::load::Offer;
 use crate::load::pace::Pace;
 use crate::start::failed;
 use nf_host::doorbell::Doorbell;
-use nf_host::{Seat, State};
+use nf_host::{Instance, State};
 use runtime::handlers::Handlers;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const DRAIN: Duration = Duration::from_millis(50);
 pub(super) struct Orchestrator<'a> {
     pub handlers: Arc<Handlers>,
     /// The filter's place where it runs in a process, and who looks after it.
-    pub filter: Option<(Arc<Seat>, Doorbell)>,
+    pub filter: Option<(Arc<Instance>, Doorbell)>,
     /// The rules where it does not.
     pub rules: String,
     /// Normal packets, and those of the attack.
@@ -69,10 +69,10 @@ impl Orchestrator<'_> {
         let detected_s = began.elapsed().as_secs_f64();
         match &self.filter {
             None => self.handlers.write("filter/rules.config", &self.rules).map_err(failed)?,
-            Some((seat, doorbell)) => {
-                seat.want(true);
+            Some((instance, doorbell)) => {
+                instance.want(true);
                 doorbell.ring();
-                await_state(seat, State::Up)?;
+                await_state(instance, State::Up)?;
             }
         }
         let works_s = began.elapsed().as_secs_f64();

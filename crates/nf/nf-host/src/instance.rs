@@ -1,4 +1,4 @@
-//! A seat: the place of an NF in a chain, whether a process sits on it or not.
+//! An NF instance: the place of an NF in a chain, whether a process runs it or not.
 //!
 //! Two threads share it. The worker that lends packets (see [`super::link`]) takes over what the supervisor started,
 //! and buries what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
@@ -87,7 +87,7 @@ pub struct Command {
     pub folder: PathBuf,
 }
 
-/// Where a seat's NF is in its life.
+/// Where an NF is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum State {
@@ -136,10 +136,10 @@ const CAME: u8 = 1;
 /// The last process is gone, and nothing of it runs any more: what it held is to be collected.
 const GONE: u8 = 2;
 
-/// The seat.
+/// An NF of one worker, whether a process runs it or not.
 #[derive(Debug)]
-pub struct Seat {
-    /// What sits here.
+pub struct Instance {
+    /// The NF.
     pub spec: NfSpec,
     /// The worker that lends to it.
     pub worker: usize,
@@ -213,10 +213,10 @@ pub struct Told {
     pub why_copies: Option<String>,
 }
 
-impl Seat {
+impl Instance {
     /// For an NF of a worker; each has another number.
-    pub fn new(spec: NfSpec, worker: usize, number: u32, memory: Arc<OnceLock<Memory>>) -> Seat {
-        Seat {
+    pub fn new(spec: NfSpec, worker: usize, number: u32, memory: Arc<OnceLock<Memory>>) -> Instance {
+        Instance {
             spec,
             worker,
             number,
@@ -246,15 +246,15 @@ impl Seat {
 
     /// With stations that it may ask for neighbours.
     #[must_use]
-    pub fn beside(self, stations: Vec<Option<Arc<Interface>>>) -> Seat {
-        Seat { stations, ..self }
+    pub fn beside(self, stations: Vec<Option<Arc<Interface>>>) -> Instance {
+        Instance { stations, ..self }
     }
 
     /// As a member of a party, which is told.
     #[must_use]
-    pub fn in_party(self, party: Arc<Party>, member: u8) -> Seat {
+    pub fn in_party(self, party: Arc<Party>, member: u8) -> Instance {
         party.set_member(member, Arc::clone(&self.member));
-        Seat { party: Some((party, member)), ..self }
+        Instance { party: Some((party, member)), ..self }
     }
 
     /// Its number as a holder.
