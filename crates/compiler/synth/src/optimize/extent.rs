@@ -5,44 +5,14 @@ use super::note::Note;
 use super::place::Point;
 use super::state::{IsSet, Position, State};
 use super::value::{Expr, Vn};
-use ir::analysis::extent::Extent;
 use ir::analysis::interval::Interval;
-use ir::analysis::order::Order;
-use ir::{BinOp, Inst, Program, Term};
+use ir::{BinOp, Inst};
 use packet::field::Base;
 
 /// Buffers are shorter, so a header that starts no further behind a packet's first byte is set.
 const SURELY_INSIDE: u64 = 0x7fff;
 /// The longest packet.
 const MOST_BYTES: u64 = u32::MAX as u64;
-
-/// Whether a program pushes bytes where only what was pulled before says that there is headroom.
-pub fn relies_on_pulls(program: &Program, order: &Order) -> bool {
-    let mut at: Vec<Option<Extent>> = vec![None; program.blocks.len()];
-    program.entries.iter().for_each(|entry| at[entry.index()] = Some(Extent::default()));
-    for id in &order.blocks {
-        let mut extent = at[id.index()].unwrap_or_default();
-        let block = program.block(*id);
-        for (_, inst) in &block.insts {
-            match *inst {
-                Inst::Push(bytes) if extent.room() < u32::from(bytes) => return true,
-                // As if nobody knew how many.
-                inst => extent.pass(inst, |_| None),
-            }
-        }
-        for (which, to) in block.term.successors().into_iter().enumerate() {
-            let mut extent = extent;
-            if let (Term::Room { bytes, .. }, 0) = (&block.term, which) {
-                extent.free(*bytes);
-            }
-            match &mut at[to.index()] {
-                Some(known) => known.meet(&extent),
-                none => *none = Some(extent),
-            }
-        }
-    }
-    false
-}
 
 impl Forward<'_> {
     fn moving(base: Base) -> Note {

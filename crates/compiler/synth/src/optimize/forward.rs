@@ -73,7 +73,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let mut walk = Forward {
         program,
         known,
-        relies_on_pulls: super::extent::relies_on_pulls(program, &order),
+        relies_on_pulls: super::pulls::relies_on_pulls(program, &order),
         order,
         values,
         anchors,

@@ -21,6 +21,7 @@ mod linear;
 mod make;
 mod note;
 mod place;
+mod pulls;
 mod report;
 mod shape;
 mod state;

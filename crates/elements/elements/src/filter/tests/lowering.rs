@@ -101,7 +101,8 @@ proptest! {
 #[test]
 fn arms_of_a_chain_are_led_on_each_by_itself() {
     let proto = |values: &[u64]| {
-        let set = ir::analysis::interval::IntervalSet::of(values.iter().map(|value| (*value, *value)));
+        let set =
+            ir::analysis::interval::IntervalSet::from_intervals(values.iter().map(|value| (*value, *value)));
         Formula::Atom(crate::filter::formula::Var::Field(packet::field::IP_PROTO), set)
     };
     let first = Formula::All(vec![proto(&[6, 17]), proto(&[1])]);
