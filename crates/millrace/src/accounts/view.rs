@@ -1,8 +1,8 @@
 //! What a chain and its NFs look like from outside.
 
 use control::api::{Element, FlowCache, Instance, InstanceState, Log, NfStatus, Stats};
-use nf_host::log::LogLines;
 use nf_host::State;
+use nf_host::log::LogLines;
 use runtime::Outcome;
 use runtime::running::Running;
 use std::collections::BTreeMap;

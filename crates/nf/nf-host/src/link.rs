@@ -141,7 +141,9 @@ impl ProcessLink {
 
     /// Collects everything that a process held that runs no more.
     fn reclaim(&mut self, out: &mut Completions) {
-        let (Some(mut current), Some(memory)) = (self.current.take(), self.instance.memory.get()) else { return };
+        let (Some(mut current), Some(memory)) = (self.current.take(), self.instance.memory.get()) else {
+            return;
+        };
         let mut returned = vec![];
         let reclaimed = match &self.instance.party {
             None => current.lender.reclaim(&memory.loans),
@@ -238,7 +240,8 @@ impl ProcessLink {
 
     /// Follows what goes between this NF and others of its party.
     fn follow(&mut self, out: &mut Completions) {
-        let (Some((party, member)), Some(memory)) = (self.instance.party.clone(), self.instance.memory.get()) else {
+        let (Some((party, member)), Some(memory)) = (self.instance.party.clone(), self.instance.memory.get())
+        else {
             return;
         };
         let (mut went, mut is_full, mut sound) = (0, false, true);

@@ -115,7 +115,6 @@ fn less(bytes: u32, by: u64) -> u32 {
 mod tests {
     use super::*;
     use crate::eval::{Exit, State, run};
-    use crate::program::BinOp;
     use crate::{Builder, Value};
     use proptest::prelude::*;
     use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
@@ -127,11 +126,11 @@ mod tests {
         let mut f = Builder::new("Path", 1);
         let (refused, mut extent) = (f.drop_block("refused"), Extent::default());
         let hash = f.value(Inst::FlowHash);
-        let unknown = f.bin_const(BinOp::And, hash, 63);
+        let unknown = f.eval(hash & 63);
         for &(kind, which, number) in steps {
             let base = BASES[usize::from(which) % 4];
             let is_known = which < 200;
-            let value: Value = if is_known { f.constant(number.into()) } else { unknown };
+            let value: Value = if is_known { f.eval(u64::from(number)) } else { unknown };
             let bytes = u16::from(number.max(1));
             let inst = match kind % 7 {
                 0 | 1 => {
