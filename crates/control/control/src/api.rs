@@ -276,7 +276,8 @@ pub enum Act {
     Restart,
 }
 
-/// One element's books.
+/// One element's books. The host's report has the same words and is another type: what goes over the wire is not to change
+/// when that does.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Element {

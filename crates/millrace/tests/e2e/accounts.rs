@@ -26,7 +26,7 @@ pub struct FlowCache {
     pub shortcuts: u64,
 }
 
-/// An element's books.
+/// An element's books. Not the program's own type: the words that users read are checked.
 #[derive(Debug, Deserialize)]
 pub struct Element {
     pub name: String,
