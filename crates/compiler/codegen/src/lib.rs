@@ -19,5 +19,5 @@ pub mod region;
 pub mod stage;
 
 pub use code::{Code, CodeBuilder, CodegenError, Compiled, Listed, ProgramId};
-pub use ir::{Exits, LIST_CAPACITY};
-pub use stage::{Burst, Engine, Scratch, SlotBuffer, pass, run};
+
+pub use stage::{Engine, Scratch, SlotBuffer, pass, run};

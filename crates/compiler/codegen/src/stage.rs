@@ -13,8 +13,8 @@ use ir::eval::{self, Buffer, Exit, State};
 use ir::program::{Matching, TableDecl};
 use ir::table::PrefixWalk;
 use ir::{Created, Program, Table, Verified};
-use ir::{Exits, LIST_CAPACITY};
 use packet::access::Access;
+use shm::burst::{Burst, Exits, LIST_CAPACITY};
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;
 use std::sync::Arc;
@@ -83,16 +83,6 @@ impl Scratch {
         grow(&mut self.carry, carry_stride.max(1) * LIST_CAPACITY);
         grow(&mut self.records, LIST_CAPACITY);
     }
-}
-
-/// Packets that came in by an input port of an element: those of a vector that a list names.
-pub struct Burst<'a> {
-    /// The input.
-    pub input: usize,
-    /// The vector.
-    pub packets: &'a mut [Packet],
-    /// Which of them.
-    pub list: &'a [u16],
 }
 
 /// Runs a program on a burst, and sorts its packets into `exits` (ports, reasons, then slow paths).

@@ -1,7 +1,7 @@
 //! Machine code against the evaluator, on programs made at random and on packets made at random.
 #![expect(unsafe_code, reason = "promises machine code that a table's records are addresses")]
 
-use codegen::{Burst, CodeBuilder, Engine, Exits, Scratch};
+use codegen::{CodeBuilder, Engine, Scratch};
 use ir::eval::{Buffer, State};
 use ir::expr::{
     anno, avail, binary, cell, csum_update, ip_sum, load, packet_len, record, select, transport_sum,
@@ -12,6 +12,7 @@ use packet::anno;
 use packet::field::{self, Base, Field};
 use proptest::prelude::*;
 use shm::Packet;
+use shm::burst::{Burst, Exits};
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::pool::{Pool, SharedPool};
 use shm::region::{Region, RegionOptions};

@@ -14,13 +14,11 @@
 //! - [`verified`]: programs that hold them
 //! - [`eval`]: the reference evaluator
 //! - [`analysis`]: what is known of a program without running it
-//! - [`exits`]: where the packets of a batch went
 //! - [`table`]: what a lookup table offers to a program
 
 pub mod analysis;
 pub mod builder;
 pub mod eval;
-pub mod exits;
 pub mod expr;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
@@ -31,7 +29,6 @@ pub mod verified;
 pub mod verify;
 
 pub use builder::Builder;
-pub use exits::{Exits, LIST_CAPACITY};
 pub use expr::Expr;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_text;

@@ -4,11 +4,12 @@
 use crate::compose::Numbering;
 use crate::stretch::Stretch;
 use crate::tables::{Call, TestTables};
-use codegen::{Burst, CodeBuilder, CodegenError, Engine, Exits, Scratch};
+use codegen::{CodeBuilder, CodegenError, Engine, Scratch};
 use ir::eval::{Exit, State};
 use ir::{Table, Tables};
 use packet::access::Access;
 use packet::anno::ANNO_BYTES;
+use shm::burst::{Burst, Exits};
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;
 use shm::pool::{Pool, SharedPool};

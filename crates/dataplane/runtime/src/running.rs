@@ -142,7 +142,7 @@ impl Running {
         let stop: Arc<AtomicBool> = Arc::default();
         let finish = Arc::new(Finish::new(assembly.graphs.len()));
         let workers = assembly.graphs.len();
-        let packets = HANDOFF_PACKETS.max(2 * workers * ir::LIST_CAPACITY);
+        let packets = HANDOFF_PACKETS.max(2 * workers * shm::burst::LIST_CAPACITY);
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
         let rings: Vec<_> = (0..workers).map(|_| Arc::new(ArrayQueue::new(packets))).collect();
         let mailboxes: Vec<Arc<Mailbox>> = assembly.graphs.iter().map(|_| Arc::default()).collect();
@@ -157,7 +157,7 @@ impl Running {
         let graphs = assembly.graphs.into_iter().zip(assembly.stretches).zip(mailboxes);
         for (number, ((nodes, stretches), mailbox)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, stretches, pool(number), plan.clock.clone());
-            worker.burst = plan.burst.clamp(1, ir::LIST_CAPACITY);
+            worker.burst = plan.burst.clamp(1, shm::burst::LIST_CAPACITY);
             worker.polls = plan.polls;
             worker.stop = Arc::clone(&stop);
             worker.finish = Arc::clone(&finish);

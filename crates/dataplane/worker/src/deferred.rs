@@ -1,7 +1,7 @@
 //! What elements emit beside their batches, until it is sent on.
 
-use ir::LIST_CAPACITY;
 use shm::Packet;
+use shm::burst::LIST_CAPACITY;
 
 /// Packets that elements emitted beside their batches, and the port of each.
 #[derive(Default)]

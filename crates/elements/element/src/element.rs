@@ -3,10 +3,10 @@
 use crate::configure::Shape;
 use crate::handler::Handlers;
 use crate::steering::Spread;
-use crate::vector::{Batch, Vector};
 use crate::work::Work;
 use ir::verify::VerifyError;
 use ir::{Table, Verified};
+use shm::burst::{Batch, Vector};
 use table::acl::RuleList;
 
 /// What a task did.

@@ -5,7 +5,6 @@
 //! - [`class`]: what a class is
 //! - [`element`]: what an element does
 //! - [`configure`]: what an element learns when it is made
-//! - [`vector`]: packets in the hands of a worker
 //! - [`work`]: what an element asks of the worker while it runs
 //! - [`nf`]: what runs as a process of its own, and what becomes of packets there
 //! - [`handler`]: values that can be read and written from outside
@@ -22,7 +21,6 @@ pub mod random;
 pub mod record;
 pub mod steering;
 pub mod value;
-pub mod vector;
 pub mod work;
 
 #[cfg(feature = "testing")]
@@ -32,5 +30,4 @@ pub use class::{Class, StateScope, find};
 pub use configure::{Configure, Scope, Services, Shape};
 pub use element::{Element, Progress};
 pub use handler::{Access as HandlerAccess, Handler, Handlers, Merge};
-pub use vector::{Batch, Vector};
 pub use work::{Host, Work};

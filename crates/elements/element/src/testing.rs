@@ -24,15 +24,16 @@ use crate::class::Class;
 use crate::configure::{Configure, Direction, Scope, Services, Shape};
 use crate::element::{Element, Progress};
 use crate::handler::Access;
-use crate::vector::{Batch, Vector};
 use crate::work::{Account, Host, Work};
 use click::config::NameTable;
-use codegen::{CodeBuilder, Engine, Exits, Scratch};
+use codegen::{CodeBuilder, Engine, Scratch};
 use diag::{Diagnostics, SourceMap, Spanned};
 use ir::eval::State;
 use ir::{Table, Tables, Verified};
 use port::Port;
 use shm::Packet;
+use shm::burst::Exits;
+use shm::burst::{Batch, Vector};
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
 use shm::pool::{PacketPool, Pool, SharedPool};
@@ -359,7 +360,7 @@ impl Instance {
                 let mut tables = ElementTables(self.element.as_mut());
                 let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns };
                 let (scratch, exits) = (&mut self.scratch, &mut self.exits);
-                let burst = codegen::Burst { input, packets: &mut *packets, list };
+                let burst = shm::burst::Burst { input, packets: &mut *packets, list };
                 codegen::run(engine, burst, &mut state, scratch, exits);
                 let slow: Vec<Vec<u16>> =
                     (0..program.slow.len()).map(|path| self.exits.other(path).to_vec()).collect();

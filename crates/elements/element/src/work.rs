@@ -2,8 +2,8 @@
 //!
 //! [`Host`] is the worker's side; elements use [`Work`], which knows which element is asking.
 
-use crate::vector::Vector;
 use shm::Packet;
+use shm::burst::Vector;
 use shm::pool::PacketPool;
 
 /// The worker that runs an element. `node` says which element asks.

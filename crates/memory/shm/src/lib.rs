@@ -6,12 +6,13 @@
 //! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
 //! because another process may write the same memory at the same time.
 //!
-//! [`ring`] has the rings that claims on packets go from one process to another by, [`lend`] the host's end
+//! [`burst`] has the lists that a burst of packets is sorted into, [`ring`] the rings that claims on packets go from one process to another by, [`lend`] the host's end
 //! of an NF's rings, [`page`] an NF's counters.
 //!
 //! Unsafe code is confined to `region` and `ring::file` (mapping), `memfd` (descriptors by number), `slot` (raw
 //! copies), `ring::mapped` and `page` (atomics of mapped memory).
 
+pub mod burst;
 pub mod bytes;
 pub mod chain;
 pub mod descriptor;

@@ -5,11 +5,12 @@
 
 use super::Worker;
 use crate::graph::{Lowered, RegionEntry};
-use codegen::{Burst, Exits};
-use element::{Batch, Element};
+use element::Element;
 use ir::eval::State;
 use ir::{Table, Tables};
 use shm::Packet;
+use shm::burst::Batch;
+use shm::burst::{Burst, Exits};
 use shm::pool::Pool;
 
 /// Elements that one packet may pass in a row: a configuration may hold loops, and one that never

@@ -4,9 +4,9 @@ use super::Worker;
 use super::forward::NO_WAY;
 use crate::handoff::{Handed, Place};
 use crossbeam_queue::ArrayQueue;
-use element::Vector;
-use ir::LIST_CAPACITY;
 use shm::Packet;
+use shm::burst::LIST_CAPACITY;
+use shm::burst::Vector;
 use std::sync::Arc;
 
 impl Worker {

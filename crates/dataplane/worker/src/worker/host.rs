@@ -1,9 +1,10 @@
 //! What elements may ask of their worker.
 
 use super::Worker;
+use element::Host;
 use element::work::Account;
-use element::{Host, Vector};
 use shm::Packet;
+use shm::burst::Vector;
 use shm::pool::{PacketPool, Pool};
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;

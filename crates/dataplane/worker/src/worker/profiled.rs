@@ -3,8 +3,8 @@
 use super::Worker;
 use crate::graph::Pulled;
 use crate::profile::{Probe, Stage, TURN, WAITING, place};
-use element::Vector;
 use shm::Packet;
+use shm::burst::Vector;
 use std::sync::atomic::Ordering;
 
 impl Worker {

@@ -2,8 +2,8 @@
 
 use super::Worker;
 use crate::graph::Pulled;
-use element::Vector;
-use ir::LIST_CAPACITY;
+use shm::burst::LIST_CAPACITY;
+use shm::burst::Vector;
 
 impl Worker {
     /// Pulls up to `most` packets out of a port of a node into a vector.

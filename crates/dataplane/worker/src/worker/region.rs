@@ -3,10 +3,11 @@
 use super::Worker;
 use crate::graph::{Node, RegionEntry};
 use crate::region::{Cache, CacheCounts};
-use codegen::{Burst, Exits};
 use ir::eval::State;
-use ir::{LIST_CAPACITY, Table, Tables};
+use ir::{Table, Tables};
 use shm::Packet;
+use shm::burst::LIST_CAPACITY;
+use shm::burst::{Burst, Exits};
 use shm::pool::Pool;
 
 /// The tables of a stretch, which its elements own.

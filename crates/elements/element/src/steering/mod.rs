@@ -7,13 +7,13 @@
 pub mod keys;
 
 use crate::configure::{Configure, Scope};
-use ir::LIST_CAPACITY;
 use keys::told_of;
 use packet::access::Access;
 use packet::flow::symmetric;
 use packet::view::protocol;
 use packet::{FlowKey, parse};
 use port::{LINK_ETHERNET, LINK_RAW_IP, PortInfo};
+use shm::burst::LIST_CAPACITY;
 use shm::{Packet, PacketBytes};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use click::config::{Args, parse};
 use element::value::written;
-use element::vector::Vector;
 use element::work::Work;
 use packet::Access;
 use shm::Packet;
+use shm::burst::Vector;
 use shm::bytes::PacketBytesMut;
 use shm::chain::SEGMENT_BYTES;
 use shm::pool::Pool;

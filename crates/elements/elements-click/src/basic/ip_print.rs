@@ -9,10 +9,10 @@ use element::configure::Configure;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{ether_text, set, time_text};
-use element::vector::Batch;
 use element::work::Work;
 use packet::anno::{AGGREGATE, Anno, PAINT, VLAN_TCI};
 use shm::Packet;
+use shm::burst::Batch;
 use shm::descriptor::NO_HEADER;
 use std::fmt::Write as _;
 

@@ -7,10 +7,10 @@ use element::configure::Configure;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{set, time_text};
-use element::vector::Batch;
 use element::work::Work;
 use packet::Access;
 use shm::Packet;
+use shm::burst::Batch;
 use shm::bytes::PacketBytes;
 use std::fmt::Write as _;
 

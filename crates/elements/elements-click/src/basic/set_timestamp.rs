@@ -4,9 +4,9 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
 use packet::anno::FIRST_TIMESTAMP;
+use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {

@@ -8,9 +8,9 @@ use element::configure::Configure;
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
 use element::value::{set, time_text, written};
-use element::vector::Vector;
 use element::work::Work;
 use elements::basic::handler_call::HandlerCall;
+use shm::burst::Vector;
 
 /// The class.
 pub const INFINITE_SOURCE: Class = Class {

@@ -3,7 +3,6 @@
 use element::class::{Class, StateScope};
 use element::configure::Shape;
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
 use elements::ip::header::{from_network, transport_offset};
 use ir::expr::{csum_update, load};
@@ -14,6 +13,7 @@ use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
 use packet::field::{Base, Field, ICMP_SUM, ICMP_TYPE, IP_OFF, IP_PAIR, IP_PROTO, IP_SUM};
 use shm::Packet;
+use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 
 /// The class.

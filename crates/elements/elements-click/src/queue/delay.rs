@@ -6,9 +6,9 @@ use element::configure::Configure;
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
 use element::value::{set, time_text};
-use element::vector::Vector;
 use element::work::Work;
 use shm::Packet;
+use shm::burst::Vector;
 
 /// The class.
 pub const DELAY_UNQUEUE: Class = Class {

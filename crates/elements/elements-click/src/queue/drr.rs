@@ -4,9 +4,9 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::vector::Vector;
 use element::work::Work;
 use shm::Packet;
+use shm::burst::Vector;
 
 /// The class.
 pub const CLASS: Class = Class {

@@ -4,8 +4,8 @@ use super::token_bucket::TokenBucket;
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
 use element::value::written;
-use element::vector::Vector;
 use element::work::Work;
+use shm::burst::Vector;
 
 /// What is counted against the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,8 +7,8 @@ use element::configure::Configure;
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
 use element::value::set;
-use element::vector::Vector;
 use element::work::Work;
+use shm::burst::Vector;
 
 /// The class.
 pub const RATED_UNQUEUE: Class = Class {

@@ -12,9 +12,9 @@ use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::random;
 use element::value::{fixed_point_text, written};
-use element::vector::Batch;
 use element::work::Work;
 use elements::queue::length::QueueLength;
+use shm::burst::Batch;
 use std::sync::Arc;
 
 /// The class.

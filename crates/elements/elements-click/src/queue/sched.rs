@@ -6,8 +6,8 @@ use element::configure::Configure;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::written;
-use element::vector::Vector;
 use element::work::Work;
+use shm::burst::Vector;
 
 /// The class.
 pub const ROUND_ROBIN: Class = Class {

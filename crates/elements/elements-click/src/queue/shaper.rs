@@ -5,8 +5,8 @@ use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use element::vector::Vector;
 use element::work::Work;
+use shm::burst::Vector;
 
 /// The class.
 pub const SHAPER: Class = Class {

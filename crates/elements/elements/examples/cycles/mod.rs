@@ -1,11 +1,12 @@
 //! What the examples that print cycles per packet share: an element as machine code, and frames in slots in front of it.
 #![expect(unsafe_code, reason = "reads the time stamp counter, writes packet memory")]
 
-use codegen::{CodeBuilder, Engine, Exits, Scratch};
+use codegen::{CodeBuilder, Engine, Scratch};
 use element::testing::{ElementTables, Library, configured};
 use element::{Class, Element, Shape};
 use ir::eval::State;
 use shm::Packet;
+use shm::burst::Exits;
 use shm::pool::{PacketPool, Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::time::Instant;
@@ -79,7 +80,7 @@ impl Running {
         let mut tables = ElementTables(self.element.as_mut());
         let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns };
         let (scratch, exits) = (&mut self.scratch, &mut self.exits);
-        let burst = codegen::Burst { input: 0, packets, list };
+        let burst = shm::burst::Burst { input: 0, packets, list };
         codegen::run(&self.engine, burst, &mut state, scratch, exits);
     }
 

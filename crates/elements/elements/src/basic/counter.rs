@@ -7,11 +7,11 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{cell_text, fixed_point_text, written};
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{cell, packet_len, select};
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
+use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {

@@ -5,10 +5,10 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
-use element::vector::Vector;
 use element::work::Work;
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
+use shm::burst::Vector;
 
 /// The class.
 pub const CLASS: Class = Class {

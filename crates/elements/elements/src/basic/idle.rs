@@ -2,8 +2,8 @@
 
 use element::class::{Class, StateScope};
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
+use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {

@@ -7,12 +7,12 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{anno, cell};
 use ir::verify::VerifyError;
 use ir::{Builder, Expr, Verified};
 use packet::anno::{self, Anno};
+use shm::burst::Batch;
 
 /// The class.
 pub const PAINT_SWITCH: Class = Class {

@@ -4,12 +4,12 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::offset;
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
 use packet::field::Base;
+use shm::burst::Batch;
 use shm::descriptor::{BUF_BYTES, NO_HEADER};
 
 /// The class.

@@ -5,9 +5,9 @@ use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use element::vector::{Batch, Vector};
 use element::work::Work;
 use shm::Packet;
+use shm::burst::{Batch, Vector};
 
 /// The class.
 pub const TEE: Class = Class {

@@ -11,10 +11,11 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use element::vector::Batch;
 use element::work::Work;
 use ir::verify::VerifyError;
-use ir::{Builder, LIST_CAPACITY, Verified};
+use ir::{Builder, Verified};
+use shm::burst::Batch;
+use shm::burst::LIST_CAPACITY;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 

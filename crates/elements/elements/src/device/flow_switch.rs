@@ -4,10 +4,10 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
 use packet::access::Access;
 use packet::{FlowKey, parse as layers};
+use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {

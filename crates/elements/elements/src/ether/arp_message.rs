@@ -1,10 +1,10 @@
 //! ARP messages for Ethernet and IPv4 (RFC 826).
 
 use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_ARP, TYPE_IP};
-use element::vector::Batch;
 use packet::access::Access;
 use packet::anno::{self, ANNO_BYTES};
 use shm::Packet;
+use shm::burst::Batch;
 use shm::descriptor::NO_HEADER;
 
 /// Bytes of the message behind the Ethernet header.

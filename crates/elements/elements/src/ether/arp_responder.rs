@@ -8,9 +8,9 @@ use element::configure::Configure;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{ether_text, written};
-use element::vector::Batch;
 use element::work::Work;
 use packet::Access;
+use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {

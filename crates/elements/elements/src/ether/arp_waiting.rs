@@ -4,9 +4,9 @@
 
 use super::header::EtherHeader;
 use super::neighbours::{Limits, Neighbours};
-use element::vector::Batch;
 use element::work::Work;
 use shm::Packet;
+use shm::burst::Batch;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -5,12 +5,12 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{load, offset};
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
 use packet::field::{Base, Field};
+use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {

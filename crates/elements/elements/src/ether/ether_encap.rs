@@ -6,11 +6,11 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handlers;
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::cell;
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
+use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {

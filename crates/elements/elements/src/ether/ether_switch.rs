@@ -10,10 +10,10 @@ use element::configure::{Configure, Scope};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{ether_text, set};
-use element::vector::Batch;
 use element::work::Work;
-use ir::LIST_CAPACITY;
 use packet::access::Access;
+use shm::burst::Batch;
+use shm::burst::LIST_CAPACITY;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -7,7 +7,6 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{set, written};
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{anno, cell, load};
 use ir::verify::VerifyError;
@@ -15,6 +14,7 @@ use ir::{Builder, Expr, Verified};
 use packet::access::Access;
 use packet::anno;
 use packet::field::{Base, Field};
+use shm::burst::Batch;
 
 /// The class.
 pub const VLAN_ENCAP: Class = Class {

@@ -6,7 +6,8 @@
 
 use super::boxes::{Boxer, Cuboid, DPORT, LARGEST, MAX_BITS, NO_PORTS, SIDES, SPORT};
 use super::expr::{Expr, Test};
-use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table, TableSize};
+use ir::{Created, Lasting, Lease, Table, TableSize};
+use shm::burst::LIST_CAPACITY;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -8,10 +8,10 @@ use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
 use element::steering::{Owners, Spread};
-use element::vector::Vector;
 use element::work::Work;
-use ir::LIST_CAPACITY;
 use port::{Port, PortStats};
+use shm::burst::LIST_CAPACITY;
+use shm::burst::Vector;
 use std::sync::Arc;
 
 /// The class.

@@ -7,9 +7,9 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
-use element::vector::{Batch, Vector};
 use element::work::Work;
 use port::{Port, PortStats};
+use shm::burst::{Batch, Vector};
 
 /// The class.
 pub const TO_DEVICE: Class = Class {
@@ -82,7 +82,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     if !files::note_port(cx, &name, Direction::Send) {
         return None;
     }
-    let waiting = Vec::with_capacity(ir::LIST_CAPACITY);
+    let waiting = Vec::with_capacity(shm::burst::LIST_CAPACITY);
     let (count, byte_count, next_flush_ns) = (0, 0, 0);
     let element = ToDevice { port, burst, count, byte_count, waiting, next_flush_ns };
     fine.then(|| Box::new(element) as Box<dyn Element>)

@@ -5,12 +5,12 @@ use super::header::{from_network, transport_offset};
 use element::class::{Class, StateScope};
 use element::element::Element;
 use element::handler::Handlers;
-use element::vector::Batch;
 use element::work::Work;
 use packet::Access;
 use packet::checksum::{Verdict, verify_icmp};
 use packet::field::{ICMP_TYPE, IP_PROTO};
 use shm::Packet;
+use shm::burst::Batch;
 use shm::bytes::PacketBytes;
 
 /// The class.

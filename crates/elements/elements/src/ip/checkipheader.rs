@@ -7,7 +7,6 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handlers;
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{avail, ip_sum, load, packet_len};
 use ir::verify::VerifyError;
@@ -15,6 +14,7 @@ use ir::{BlockId, Builder, Verified};
 use packet::Access;
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_LEN, IP_SRC};
+use shm::burst::Batch;
 use std::net::Ipv4Addr;
 
 macro_rules! page {

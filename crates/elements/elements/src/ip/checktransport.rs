@@ -6,7 +6,6 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handlers;
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{load, offset, packet_len, transport_sum};
 use ir::verify::VerifyError;
@@ -15,6 +14,7 @@ use packet::checksum::{self, Verdict};
 use packet::field::{Base, IP_LEN, IP_PROTO, TCP_HL, UDP_LEN, UDP_SUM};
 use packet::view::Ipv4;
 use shm::Packet;
+use shm::burst::Batch;
 use shm::bytes::PacketBytes;
 
 macro_rules! page {

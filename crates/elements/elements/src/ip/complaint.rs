@@ -6,9 +6,9 @@
 
 use click::config::{Args, parse};
 use element::handler::{Handlers, Row};
-use element::vector::Batch;
 use element::work::Work;
 use ir::{BlockId, Builder};
+use shm::burst::Batch;
 
 /// A reason: its name as a drop reason, and Click's words for it.
 pub struct Reason {

@@ -8,7 +8,6 @@ use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::value::{set, set_cell, written};
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{anno, cell, ip_sum, packet_len, select, transport_sum};
 use ir::verify::VerifyError;
@@ -18,6 +17,7 @@ use packet::anno;
 use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, Field, IP_PAIR, IP_SUM, UDP_SUM};
 use shm::Packet;
+use shm::burst::Batch;
 use shm::bytes::PacketBytesMut;
 
 /// `IPEncap`.

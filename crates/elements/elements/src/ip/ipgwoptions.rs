@@ -6,7 +6,6 @@ use element::class::{Class, StateScope};
 use element::configure::Shape;
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::load;
 use ir::verify::VerifyError;
@@ -15,6 +14,7 @@ use packet::anno;
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
 use shm::Packet;
+use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 
 /// The class.

@@ -5,7 +5,6 @@ use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{load, offset, packet_len, select, transport_sum};
 use ir::verify::VerifyError;
@@ -15,6 +14,7 @@ use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, IP_LEN, IP_OFF, TCP_HL, TCP_SUM, UDP_LEN, UDP_SUM};
 use packet::view::Ipv4;
 use shm::Packet;
+use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 
 /// `SetTCPChecksum`.

@@ -8,13 +8,13 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
 use element::element::Element;
 use element::handler::Handlers;
-use element::vector::Batch;
 use element::work::Work;
 use ir::expr::{load, packet_len};
 use ir::verify::VerifyError;
 use ir::{BlockId, Builder, Verified};
 use packet::Access;
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
+use shm::burst::Batch;
 use std::net::Ipv6Addr;
 
 /// The class.

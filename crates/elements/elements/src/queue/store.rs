@@ -11,9 +11,9 @@ use element::configure::{Configure, Scope};
 use element::element::Element;
 use element::handler::{Handlers, Merge, Row};
 use element::value::written;
-use element::vector::{Batch, Vector};
 use element::work::Work;
 use shm::Packet;
+use shm::burst::{Batch, Vector};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

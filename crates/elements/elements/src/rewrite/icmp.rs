@@ -8,12 +8,12 @@ use click::config::{parse, split_words};
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::vector::Batch;
 use element::work::Work;
 use packet::access::Access;
 use packet::anno::{self, Anno};
 use packet::checksum::Delta;
 use packet::view::protocol;
+use shm::burst::Batch;
 use shm::descriptor::{NO_HEADER, Packet};
 
 /// The class.

@@ -6,7 +6,8 @@
 
 use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
-use ir::{Created, LIST_CAPACITY, Lasting, Lease, Table, TableSize};
+use ir::{Created, Lasting, Lease, Table, TableSize};
+use shm::burst::LIST_CAPACITY;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The mappings of a rewriter on one worker; empty until the rewriter is made.

@@ -8,10 +8,10 @@ use element::configure::Configure;
 use element::element::Element;
 use element::handler::{Handlers, Row};
 use element::steering::keys;
-use element::vector::Batch;
 use element::work::Work;
 use packet::anno;
 pub use packet::flow::SteeringPolicy as Policy;
+use shm::burst::Batch;
 use std::sync::Arc;
 
 /// The class.

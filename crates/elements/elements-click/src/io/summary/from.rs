@@ -12,13 +12,13 @@ use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
 use element::value::written;
-use element::vector::Vector;
 use element::work::Work;
 use elements::io::files;
 use packet::anno::{AGGREGATE, Anno, DST_IP, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
 use packet::view::protocol;
 use port::PortStats;
 use shm::Packet;
+use shm::burst::Vector;
 use std::path::{Path, PathBuf};
 
 /// The class.

@@ -9,12 +9,12 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
-use element::vector::{Batch, Vector};
 use element::work::Work;
 use elements::io::files::{self, FLUSH_NS};
 use packet::anno::{Anno, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP};
 use port::PortStats;
 use shm::Packet;
+use shm::burst::{Batch, Vector};
 use shm::pool::Pool;
 use std::path::{Path, PathBuf};
 

@@ -2,11 +2,11 @@
 
 use crate::testing::Rig;
 use element::element::Element;
-use element::vector::Batch;
 use element::work::{Host, Work};
-use ir::Exits;
 use packet::Access;
 use shm::Packet;
+use shm::burst::Batch;
+use shm::burst::Exits;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::BUF_BYTES;
 use shm::pool::Pool;

@@ -4,16 +4,17 @@
 
 use crate::testing::{Exit, Out, TestPacket};
 use click::config::NameTable;
-use codegen::{Engine, Exits, Scratch};
+use codegen::{Engine, Scratch};
 use diag::{Diagnostics, SourceMap, Spanned};
 use element::configure::{Configure, Direction, Scope, Services, Shape};
 use element::element::Element;
-use element::vector::{Batch, Vector};
 use element::work::{Account, Host, Work};
 use ir::eval::State;
 use ir::{Table, Tables, Verified};
 use port::Port;
 use shm::Packet;
+use shm::burst::Exits;
+use shm::burst::{Batch, Vector};
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
 use shm::pool::{PacketPool, Pool, SharedPool};
@@ -175,7 +176,7 @@ impl Chain {
                 let now_ns = worker.now_ns;
                 let mut state = State { cells: &mut node.cells, tables: &mut tables, now_ns };
                 let (engine, mut scratch) = (Engine::Evaluator(program.clone().into()), Scratch::default());
-                let burst = codegen::Burst { input, packets: &mut packets, list: &[0] };
+                let burst = shm::burst::Burst { input, packets: &mut packets, list: &[0] };
                 codegen::run(&engine, burst, &mut state, &mut scratch, &mut exits);
                 slow = (0..program.slow.len()).find(|path| !exits.other(*path).is_empty());
                 if slow.is_none() {

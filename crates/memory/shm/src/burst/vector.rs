@@ -4,9 +4,9 @@
 //! as they are worked on; what moves between elements are index lists. A [`Batch`] is a vector, a
 //! list of the packets that an element is to work on, and the exits it sorts them into.
 
-use ir::{Exits, LIST_CAPACITY};
-use shm::Packet;
-use shm::bytes::{PacketBytes, PacketBytesMut};
+use super::exits::{Exits, LIST_CAPACITY};
+use crate::Packet;
+use crate::bytes::{PacketBytes, PacketBytesMut};
 
 /// Descriptors of packets that are being worked on, and a list of those that are still in it.
 #[derive(Debug)]
