@@ -14,7 +14,7 @@ use element::nf::{Completions, NfLink};
 use nf::ends::FIRST_COUNTER;
 use nf_host::link::ProcessLink;
 use nf_host::memory::Memory;
-use nf_host::party::Party;
+use nf_host::party::DirectGroup;
 use nf_host::process::Launchers;
 use nf_host::{Command, Instance, NfOutput, NfSpec, Supervisor};
 use packet::access::Access;
@@ -377,7 +377,7 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     const MEMBERS: usize = 3;
     // There and back.
     let ways = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
-    let (party, memory) = (Arc::new(Party::new(MEMBERS, &ways)), group());
+    let (party, memory) = (Arc::new(DirectGroup::new(MEMBERS, &ways)), group());
     let monitor = PathBuf::from(env!("CARGO_BIN_EXE_nf-monitor"));
     let keeper = monitor.with_file_name("examples/keeper");
     // Two of them have packets that stand in no ring.

@@ -74,12 +74,12 @@ pub struct Compiled {
 /// One program and its functions.
 pub(crate) struct Forms {
     pub(crate) program: Arc<Verified>,
-    staged: Form,
-    walked: Option<Form>,
+    staged: Signature,
+    walked: Option<Signature>,
 }
 
 /// A plan and its functions.
-pub(crate) struct Form {
+pub(crate) struct Signature {
     plan: Plan,
     regions: Vec<RegionFn>,
 }
@@ -203,7 +203,7 @@ impl CodeBuilder {
                 // `RegionFn`, set in `add`; `Code` keeps its memory for as long as it is callable.
                 unsafe { std::mem::transmute::<*const u8, RegionFn>(address) }
             });
-            Form { plan, regions: regions.collect() }
+            Signature { plan, regions: regions.collect() }
         };
         let compiled = self.programs.into_iter();
         let programs = compiled
@@ -241,17 +241,17 @@ impl Compiled {
 
 impl Forms {
     /// The form with all lookups between stages.
-    pub fn staged(&self) -> &Form {
+    pub fn staged(&self) -> &Signature {
         &self.staged
     }
 
     /// The form that walks tables of prefixes by itself, if the program has such tables.
-    pub fn walked(&self) -> Option<&Form> {
+    pub fn walked(&self) -> Option<&Signature> {
         self.walked.as_ref()
     }
 }
 
-impl Form {
+impl Signature {
     /// How the program was cut.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -16,7 +16,7 @@ pub struct Outcome {
     /// The port, where only the packet says.
     port: Word,
     /// What somebody sees of the packet; not of one that is dropped.
-    packet: Option<Seen>,
+    packet: Option<SeenPacket>,
     cells: BTreeMap<u16, Word>,
     /// Writes to records by lookup and offset.
     records: BTreeMap<(usize, u16), Word>,
@@ -27,7 +27,7 @@ pub struct Outcome {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Seen {
+struct SeenPacket {
     /// The first byte, the end, other segments, the type, and the headers.
     numbers: Vec<(&'static str, Word)>,
     bytes: Vec<Run>,
@@ -78,7 +78,7 @@ pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome
             bits.retain(|bit, value| blaster.packet_bit(*root, *bit) != *value);
             bytes.retain(|run| !run.1.is_empty());
         }
-        Seen { numbers, bytes, annos }
+        SeenPacket { numbers, bytes, annos }
     });
     let (exit, port) = match class.exit {
         Exit::EmitTo(port) => (class.exit, blaster.word(port)),

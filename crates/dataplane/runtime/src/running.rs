@@ -16,7 +16,7 @@ use worker::clock::Clock;
 use worker::exchange::Exchange;
 use worker::mailbox::Mailbox;
 use worker::profile::Probes;
-use worker::quiescence::{Finish, Pulse};
+use worker::quiescence::{Finish, WorkerActivity};
 use worker::region::{CacheCounts, FormWanted};
 use worker::report::{Ledger, PortReport, Report};
 
@@ -111,7 +111,7 @@ pub struct Running {
     threads: Vec<JoinHandle<Worker>>,
     handlers: Arc<Handlers>,
     asked: Asked,
-    pulses: Vec<Arc<Pulse>>,
+    pulses: Vec<Arc<WorkerActivity>>,
     /// Of each worker: the form that is wanted, and how many stretches it has.
     forms: Vec<(Arc<FormWanted>, usize)>,
     probes: Vec<Arc<Probes>>,
@@ -295,7 +295,7 @@ impl Running {
 }
 
 /// What the workers with these pulses did.
-fn report(ledger: &Ledger, pulses: &[Arc<Pulse>]) -> Report {
+fn report(ledger: &Ledger, pulses: &[Arc<WorkerActivity>]) -> Report {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let busy_ns = pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
     let waited_ns = pulses.iter().map(|pulse| pulse.waited_ns.load(Ordering::Relaxed)).sum();

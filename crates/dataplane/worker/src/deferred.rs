@@ -5,12 +5,12 @@ use shm::burst::LIST_CAPACITY;
 
 /// Packets that elements emitted beside their batches, and the port of each.
 #[derive(Default)]
-pub(crate) struct Outbox {
+pub(crate) struct DeferredEmits {
     packets: Vec<Packet>,
     ports: Vec<usize>,
 }
 
-impl Outbox {
+impl DeferredEmits {
     /// How many there are.
     #[inline]
     pub fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// How far a worker is, for who watches it.
 #[derive(Debug, Default)]
-pub struct Pulse {
+pub struct WorkerActivity {
     /// Turns that did something.
     pub busy_turns: AtomicU64,
     /// Whether the loop has ended.

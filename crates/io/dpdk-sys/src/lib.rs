@@ -31,7 +31,7 @@ pub enum DpdkError {
     #[error("built without DPDK: install libdpdk-dev and rebuild")]
     NotBuilt,
     /// The environment did not start.
-    #[error("DPDK did not start with `{arguments}`: {source}", source = Told { code: *code, log })]
+    #[error("DPDK did not start with `{arguments}`: {source}", source = DriverReport { code: *code, log })]
     Start {
         /// Its arguments.
         arguments: String,
@@ -47,7 +47,7 @@ pub enum DpdkError {
         what: String,
     },
     /// A step on a device or a pool failed.
-    #[error("cannot {action} {name}: {source}", source = Told { code: *code, log })]
+    #[error("cannot {action} {name}: {source}", source = DriverReport { code: *code, log })]
     Failed {
         /// What was tried.
         action: &'static str,
@@ -70,12 +70,12 @@ pub enum DpdkError {
 }
 
 /// An errno and the driver's own words, which say more.
-struct Told<'a> {
+struct DriverReport<'a> {
     code: i32,
     log: &'a str,
 }
 
-impl std::fmt::Display for Told<'_> {
+impl std::fmt::Display for DriverReport<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let log = self.log.trim();
         if self.code != 0 || log.is_empty() {

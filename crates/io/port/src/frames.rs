@@ -14,7 +14,7 @@ pub const LONGEST_FRAME_BYTES: usize = 65_535;
 
 /// Where a frame lies in its set.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FramePlace {
     /// Its first line.
     pub line: u32,
     /// Its length in bytes.
@@ -29,7 +29,7 @@ pub struct FrameSet {
     bytes: Vec<u8>,
     /// Index in `bytes` of the first line: the first address that is a multiple of [`LINE_BYTES`].
     start: usize,
-    places: Vec<Place>,
+    places: Vec<FramePlace>,
 }
 
 impl FrameSet {
@@ -46,7 +46,7 @@ impl FrameSet {
                 return Err(PortError::FrameTooLong { index, bytes: frame.len(), most: LONGEST_FRAME_BYTES });
             };
             let line = lines.len() / LINE_BYTES;
-            places.push(Place { line: line as u32, len, packet_type: packet_type(frame) });
+            places.push(FramePlace { line: line as u32, len, packet_type: packet_type(frame) });
             lines.extend_from_slice(frame);
             lines.resize((line + lines_of(frame.len())) * LINE_BYTES, 0);
         }
@@ -76,20 +76,20 @@ impl FrameSet {
     }
 
     #[inline(always)]
-    pub(crate) fn places(&self) -> &[Place] {
+    pub(crate) fn places(&self) -> &[FramePlace] {
         &self.places
     }
 
     /// A frame's first line: the whole frame, if it is no longer than a line.
     #[inline(always)]
-    pub(crate) fn first_line(&self, place: Place) -> &[u8; LINE_BYTES] {
+    pub(crate) fn first_line(&self, place: FramePlace) -> &[u8; LINE_BYTES] {
         const NOTHING: &[u8; LINE_BYTES] = &[0; LINE_BYTES];
         let at = self.start + place.line as usize * LINE_BYTES;
         self.bytes.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(NOTHING)
     }
 
     /// A frame's bytes.
-    pub(crate) fn frame(&self, place: Place) -> &[u8] {
+    pub(crate) fn frame(&self, place: FramePlace) -> &[u8] {
         let at = self.start + place.line as usize * LINE_BYTES;
         self.bytes.get(at..at + usize::from(place.len)).unwrap_or_default()
     }

@@ -7,7 +7,7 @@
 //! It is closed-loop: it makes as many packets as it is asked for and never loses one, so it gives
 //! saturation figures. It reads no clock: packets have no timestamp.
 
-use crate::frames::{Filled, FrameSet, LINE_BYTES, Place, fill};
+use crate::frames::{Filled, FrameSet, LINE_BYTES, FramePlace, fill};
 use crate::{Moved, Port, PortError, PortInfo, PortStats};
 use shm::{Packet, PacketBytes, PacketPool, Pool};
 use std::sync::{Arc, Mutex};
@@ -153,7 +153,7 @@ impl Port for MemoryPort {
 }
 
 #[inline(always)]
-fn finish(packet: &mut Packet, place: Place, origin: u16) {
+fn finish(packet: &mut Packet, place: FramePlace, origin: u16) {
     (packet.mac, packet.origin, packet.packet_type) = (packet.data(), origin, place.packet_type);
 }
 

@@ -34,7 +34,7 @@ pub(super) fn compose(
     let mut graph = Graph::default();
     let mut infos = vec![];
     // Element that an end's packets come to or leave from, in the whole graph.
-    let mut places: Vec<Place> = vec![];
+    let mut places: Vec<LinkPlace> = vec![];
     let mut processes = vec![];
     for (number, mut nf) in nfs.into_iter().enumerate() {
         if let Some(several) = nf.spread.take().filter(|_| sound) {
@@ -63,7 +63,7 @@ pub(super) fn compose(
             let end = End::Nf(number, at);
             let is_idle =
                 !sound || nf.program.is_some() || nf.idle.iter().any(|idle| idle.text == interface.name);
-            let place = |id: &ElementId, sends: bool| Place {
+            let place = |id: &ElementId, sends: bool| LinkPlace {
                 end,
                 sends,
                 element: moved(*id),
@@ -73,7 +73,7 @@ pub(super) fn compose(
             places.extend(interface.ingress.iter().map(|id| place(id, false)));
             places.extend(interface.egress.iter().map(|id| place(id, true)));
         }
-        let of_nf: Vec<&Place> = places.iter().filter(|place| place.element.0 >= start).collect();
+        let of_nf: Vec<&LinkPlace> = places.iter().filter(|place| place.element.0 >= start).collect();
         for place in of_nf {
             settle(&mut graph, place, &declared, &wiring, sound);
         }
@@ -185,7 +185,7 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
 }
 
 /// A device element.
-struct Place {
+struct LinkPlace {
     end: End,
     sends: bool,
     element: ElementId,
@@ -194,7 +194,7 @@ struct Place {
 }
 
 /// Makes a device element what its link asks for.
-fn settle(graph: &mut Graph, place: &Place, declared: &ChainFile, wiring: &Wiring, sound: bool) {
+fn settle(graph: &mut Graph, place: &LinkPlace, declared: &ChainFile, wiring: &Wiring, sound: bool) {
     let mine = |link: &&Link| if place.sends { link.from == place.end } else { link.to == place.end };
     let link = wiring.links.iter().find(mine);
     // Where there are mistakes devices have no elements.

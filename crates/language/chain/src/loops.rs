@@ -14,27 +14,27 @@ use diag::Diagnostics;
 /// Reports each ring once, at its first link in the text.
 pub(super) fn refuse(nfs: &[Nf], links: &[Flow], diags: &mut Diagnostics) {
     let next: Vec<Vec<usize>> = links.iter().map(|link| followers(nfs, links, link)).collect();
-    let mut state = vec![State::New; links.len()];
+    let mut state = vec![VisitState::New; links.len()];
     for start in 0..links.len() {
-        if state[start] != State::New {
+        if state[start] != VisitState::New {
             continue;
         }
         // Depth first; the path holds each link and how many of its followers were looked at.
         let mut path = vec![(start, 0)];
-        state[start] = State::OnPath;
+        state[start] = VisitState::OnPath;
         while let Some((at, looked)) = path.last_mut() {
             let (at, follower) = (*at, next[*at].get(*looked).copied());
             *looked += 1;
             match follower {
                 None => {
-                    state[at] = State::Done;
+                    state[at] = VisitState::Done;
                     path.pop();
                 }
-                Some(link) if state[link] == State::New => {
-                    state[link] = State::OnPath;
+                Some(link) if state[link] == VisitState::New => {
+                    state[link] = VisitState::OnPath;
                     path.push((link, 0));
                 }
-                Some(link) if state[link] == State::OnPath => {
+                Some(link) if state[link] == VisitState::OnPath => {
                     let from = path.iter().position(|(at, _)| *at == link).unwrap_or(0);
                     let ring: Vec<&Flow> = path[from..].iter().map(|(at, _)| &links[*at]).collect();
                     report(nfs, &ring, diags);
@@ -46,7 +46,7 @@ pub(super) fn refuse(nfs: &[Nf], links: &[Flow], diags: &mut Diagnostics) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum VisitState {
     New,
     OnPath,
     Done,

@@ -62,9 +62,9 @@ impl Pointer for AtomicPtr<Span> {
 }
 
 /// An entry of the table: which span a number means now. Only ever points to spans that live for ever.
-struct Entry<P>(P);
+struct SpanEntry<P>(P);
 
-impl<P: Pointer> Entry<P> {
+impl<P: Pointer> SpanEntry<P> {
     #[inline(always)]
     fn get(&self) -> &'static Span {
         // SAFETY: `set` alone stores here beside the start value, and both are of a `&'static Span`. What that says
@@ -77,8 +77,8 @@ impl<P: Pointer> Entry<P> {
     }
 }
 
-static SPANS: [Entry<AtomicPtr<Span>>; MAX_SPANS] =
-    [const { Entry(AtomicPtr::new((&raw const NOTHING).cast_mut())) }; MAX_SPANS];
+static SPANS: [SpanEntry<AtomicPtr<Span>>; MAX_SPANS] =
+    [const { SpanEntry(AtomicPtr::new((&raw const NOTHING).cast_mut())) }; MAX_SPANS];
 
 /// What is known of numbers and spans.
 struct Numbers {

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 type Errand = Box<dyn FnOnce(&mut Owner) + Send>;
 
 /// The desk.
-pub struct Desk {
+pub struct ChainController {
     errands: Mutex<Option<Sender<Errand>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Ends waits inside the owner.
@@ -50,12 +50,12 @@ struct Chain {
     outcome: Option<Outcome>,
 }
 
-impl Desk {
+impl ChainController {
     /// Starts the thread.
     ///
     /// # Errors
     /// When the system has no thread.
-    pub fn open(nf_socket: PathBuf) -> std::io::Result<Desk> {
+    pub fn open(nf_socket: PathBuf) -> std::io::Result<ChainController> {
         let (errands, waiting) = channel::<Errand>();
         let interrupted: Arc<AtomicBool> = Arc::default();
         let flag = Arc::clone(&interrupted);
@@ -64,7 +64,7 @@ impl Desk {
                 Owner { since: Instant::now(), nf_socket, interrupted: flag, chain: None, version: 0 };
             owner.work(&waiting);
         })?;
-        Ok(Desk { errands: Mutex::new(Some(errands)), thread: Mutex::new(Some(thread)), interrupted })
+        Ok(ChainController { errands: Mutex::new(Some(errands)), thread: Mutex::new(Some(thread)), interrupted })
     }
 
     /// Ends the chain and the thread.
@@ -258,7 +258,7 @@ fn await_states(instances: &[Arc<Instance>], states: &[State]) -> bool {
     true
 }
 
-impl Platform for Desk {
+impl Platform for ChainController {
     fn status(&self) -> Status {
         self.ask(|owner| Ok(owner.status())).unwrap_or_default()
     }
@@ -378,13 +378,13 @@ mod tests {
 
     #[test]
     fn a_request_that_panics_ends_neither_the_thread_nor_who_asks_next() {
-        let desk = Desk::open("/nowhere/nf.sock".into()).expect("a thread");
+        let desk = ChainController::open("/nowhere/nf.sock".into()).expect("a thread");
         let refusal = desk.ask(|_| -> Result<(), Refusal> { panic!("the offset is {}", "odd") });
         let refusal = refusal.expect_err("it panics");
         assert!(matches!(refusal, Refusal::Failed(_)), "{refusal:?}");
         assert!(refusal.text().contains("a mistake of Millrace") && refusal.text().contains("offset is odd"));
         // The same thread, with what it had.
-        let version = |desk: &Desk| desk.ask(|owner| Ok(owner.version)).expect("it answers");
+        let version = |desk: &ChainController| desk.ask(|owner| Ok(owner.version)).expect("it answers");
         desk.ask(|owner| {
             owner.version += 1;
             Ok(())

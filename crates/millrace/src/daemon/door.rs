@@ -1,9 +1,9 @@
 //! Where NFs attach that nobody here started: a socket next to that of the interface.
 
-use super::desk::Desk;
+use super::desk::ChainController;
 use nf::message::{FromNf, ToNf};
 use nf::socket::Socket;
-use nf_host::instance::Visitor;
+use nf_host::instance::ExternalNf;
 use nf_host::peer;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,7 +30,7 @@ pub struct Door {
 ///
 /// # Errors
 /// When the socket cannot be made.
-pub fn open(path: &Path, desk: Arc<Desk>) -> std::io::Result<Door> {
+pub fn open(path: &Path, desk: Arc<ChainController>) -> std::io::Result<Door> {
     let listener = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -71,7 +71,7 @@ fn next(listener: &OwnedFd) -> Option<OwnedFd> {
 }
 
 /// Hears who comes, and offers the place that it names.
-fn welcome(visitor: OwnedFd, desk: &Desk) {
+fn welcome(visitor: OwnedFd, desk: &ChainController) {
     let (peer, pidfd) = (rustix::net::sockopt::socket_peercred(visitor.as_fd()), peer::pidfd(&visitor));
     let socket = Socket::new(visitor);
     let refuse = |why: String| {
@@ -100,7 +100,7 @@ fn welcome(visitor: OwnedFd, desk: &Desk) {
         Ok(instances) => instances,
         Err(refusal) => return refuse(refusal.text().into()),
     };
-    let mut visitor = Some(Visitor { socket, pidfd, hello });
+    let mut visitor = Some(ExternalNf { socket, pidfd, hello });
     let mut why = format!("NF `{name}` has no place");
     for instance in instances {
         match instance.offer(&mut visitor) {

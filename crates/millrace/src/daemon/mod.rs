@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::Args;
 use control::api::Order;
 use control::{Place, Platform, server};
-use desk::Desk;
+use desk::ChainController;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
     for signal in crate::run::ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let desk = Arc::new(Desk::open(place.nf())?);
+    let desk = Arc::new(ChainController::open(place.nf())?);
     let _door = door::open(&place.nf(), Arc::clone(&desk))
         .with_context(|| format!("NFs cannot attach at {}", place.nf().display()))?;
     let (end, ended) = tokio::sync::watch::channel(false);

@@ -1,6 +1,6 @@
 //! What keeps NFs in processes of their own from each other and from the host.
 
-use confine::State;
+use confine::ProbeState;
 
 use super::machine::Machine;
 use super::report::{Finding, Probe, Status};
@@ -11,9 +11,9 @@ pub const PROBES: &[Probe] = &[mechanisms];
 fn mechanisms(machine: &Machine<'_>) -> Vec<Finding> {
     let finding = |offer: confine::Offer| {
         let status = match offer.state {
-            State::Whole => Status::Ok,
-            State::Partly => Status::Limited,
-            State::Missing => Status::Missing,
+            ProbeState::Whole => Status::Ok,
+            ProbeState::Partly => Status::Limited,
+            ProbeState::Missing => Status::Missing,
         };
         let finding = Finding { status, ..Finding::ok(offer.name, offer.text) };
         match offer.remedy {

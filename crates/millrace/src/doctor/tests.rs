@@ -242,9 +242,9 @@ fn an_unprivileged_user_is_told_what_to_do() {
 fn what_confines_nfs_is_described_with_its_remedy() {
     let offer = |name, state, remedy| confine::Offer { name, state, text: format!("text of {name}"), remedy };
     let confinement = vec![
-        offer("user ids", confine::State::Whole, None),
-        offer("Landlock", confine::State::Partly, Some("boot another kernel")),
-        offer("seccomp", confine::State::Missing, Some("boot yet another")),
+        offer("user ids", confine::ProbeState::Whole, None),
+        offer("Landlock", confine::ProbeState::Partly, Some("boot another kernel")),
+        offer("seccomp", confine::ProbeState::Missing, Some("boot yet another")),
     ];
     let findings = all(tree(&[]).path(), &Prepared { confinement, ..Prepared::default() });
     for (name, status, remedy) in [

@@ -60,25 +60,25 @@ struct Explained {
 }
 
 /// A port's element: where packets enter.
-struct Door {
+struct PacketEntrance {
     node: usize,
     port: String,
 }
 
-fn doors(chain: &Chain, nodes: &[Node]) -> Vec<Door> {
+fn doors(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
     let is_door = |node: &Node| ["FromDevice", "FromDPDKDevice", "FromDump"].contains(&node.class.name);
     let named = nodes.iter().enumerate().filter(|(_, node)| is_door(node)).map(|(at, _)| {
         let args = click::config::split_args(&chain.graph.elements[at].config);
         let port = args.first().map(|arg| click::config::unquote(arg).text).unwrap_or_default();
-        Door { node: at, port }
+        PacketEntrance { node: at, port }
     });
     named.collect()
 }
 
 /// The door that the packet enters by.
-fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<Door> {
+fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<PacketEntrance> {
     let mut doors = doors(chain, nodes);
-    let list = |doors: &[Door]| doors.iter().map(|door| door.port.clone()).collect::<Vec<_>>().join(", ");
+    let list = |doors: &[PacketEntrance]| doors.iter().map(|door| door.port.clone()).collect::<Vec<_>>().join(", ");
     let all = list(&doors);
     if let Some(wanted) = wanted {
         doors.retain(|door| door.port == wanted || nodes[door.node].name == wanted);
@@ -218,7 +218,7 @@ fn said(hop: &Hop, asked: &[&str]) -> String {
 }
 
 fn fates(walk: &Walk) -> String {
-    let line = |fate: &walk::Fate| match fate.ends {
+    let line = |fate: &walk::PacketOutcome| match fate.ends {
         "sent" => format!("  => sent {} ({}), {} bytes\n", fate.why, fate.at, fate.bytes.len()),
         "dropped" => format!("  => dropped by {}: {}\n", fate.at, fate.why),
         _ => format!("  => not known further at {}: {}\n", fate.at, fate.why),

@@ -39,7 +39,7 @@ pub struct Hop {
 
 /// What became of a packet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Fate {
+pub struct PacketOutcome {
     /// `sent`, `dropped` or `unknown`.
     pub ends: &'static str,
     /// The element.
@@ -59,7 +59,7 @@ fn as_hex<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> 
 #[derive(Debug, Default, Serialize)]
 pub struct Walk {
     pub hops: Vec<Hop>,
-    pub fates: Vec<Fate>,
+    pub fates: Vec<PacketOutcome>,
 }
 
 /// Tables of elements, which own them.
@@ -143,7 +143,7 @@ impl<'a> Walker<'a> {
     fn end(&mut self, node: usize, ends: &'static str, why: impl Into<String>, held: Held) {
         // What is dropped may be dropped early, before it is written to.
         let bytes = if ends == "dropped" { vec![] } else { held.bytes().to_vec() };
-        self.walk.fates.push(Fate { ends, at: self.name(node), why: why.into(), bytes });
+        self.walk.fates.push(PacketOutcome { ends, at: self.name(node), why: why.into(), bytes });
     }
 
     /// A packet that leaves an element.

@@ -149,7 +149,7 @@ fn live(
 }
 
 /// The elements in front of a stretch, and where they lead to.
-struct Front {
+struct Dispatcher {
     text: String,
     leads_to: Vec<(usize, usize)>,
 }
@@ -161,7 +161,7 @@ fn front(
     end: (usize, usize),
     nodes: &[Node],
     is_whole: bool,
-) -> Result<Front, String> {
+) -> Result<Dispatcher, String> {
     if !is_whole {
         return Err("not all of its classes are known".into());
     }
@@ -233,7 +233,7 @@ fn front(
     if out.contains(&format!("-> {behind};")) {
         leads_to.push(end);
     }
-    Ok(Front { text: out, leads_to })
+    Ok(Dispatcher { text: out, leads_to })
 }
 
 fn target(to: Option<(usize, usize)>, nodes: &[Node]) -> String {

@@ -61,7 +61,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 /// An element's place in the picture.
-struct Place {
+struct BoxPlace {
     node: usize,
     column: i64,
     row: i64,
@@ -76,7 +76,7 @@ struct Wire {
 }
 
 struct Graph {
-    places: Vec<Place>,
+    places: Vec<BoxPlace>,
     wires: Vec<Wire>,
 }
 
@@ -126,7 +126,7 @@ impl Graph {
             for (pull, node) in of_column {
                 // Straight ways where there is room.
                 row = row.max(pull / 1_000);
-                graph.places.push(Place { node, column, row, inside: inside.contains(&node) });
+                graph.places.push(BoxPlace { node, column, row, inside: inside.contains(&node) });
                 row += 1;
             }
         }
@@ -158,7 +158,7 @@ impl Graph {
         rows.collect()
     }
 
-    fn place(&self, node: usize) -> Option<&Place> {
+    fn place(&self, node: usize) -> Option<&BoxPlace> {
         self.places.iter().find(|place| place.node == node)
     }
 
@@ -184,7 +184,7 @@ impl Graph {
 }
 
 /// The row of an element in its band.
-fn place_row(graph: &Graph, place: &Place) -> i64 {
+fn place_row(graph: &Graph, place: &BoxPlace) -> i64 {
     place.row - graph.first_row(place.column / COLUMNS)
 }
 
@@ -268,7 +268,7 @@ fn draw_graph(
 ) -> i64 {
     let top = *y;
     let bands = graph.bands();
-    let corner = |place: &Place| {
+    let corner = |place: &BoxPlace| {
         let band = place.column / COLUMNS;
         let above: i64 = bands.iter().take(band as usize).map(|rows| rows * STEP.1 + GAP).sum();
         let x = MARGIN + GAP + place.column % COLUMNS * STEP.0;

@@ -48,5 +48,5 @@ pub use enclosure::Enclosure;
 pub use error::Error;
 pub use group::Finding;
 pub use mounts::Access;
-pub use probe::{Offer, State, probe};
+pub use probe::{Offer, ProbeState, probe};
 pub use seccomp::{CallRule, Comparison, Condition, Profile};

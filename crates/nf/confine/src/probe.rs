@@ -6,7 +6,7 @@ use rustix::thread::CapabilitySet;
 
 /// How well the machine is off in one respect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ProbeState {
     /// All is there.
     Whole,
     /// It works, with less.
@@ -21,7 +21,7 @@ pub struct Offer {
     /// What.
     pub name: &'static str,
     /// How well.
-    pub state: State,
+    pub state: ProbeState,
     /// What was found.
     pub text: String,
     /// What to do about it.
@@ -29,7 +29,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    fn new(name: &'static str, state: State, text: impl Into<String>, remedy: Option<&'static str>) -> Offer {
+    fn new(name: &'static str, state: ProbeState, text: impl Into<String>, remedy: Option<&'static str>) -> Offer {
         Offer { name, state, text: text.into(), remedy }
     }
 }
@@ -43,19 +43,19 @@ pub fn probe() -> Vec<Offer> {
 fn users() -> Offer {
     let name = "user ids";
     if ask::capabilities().contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
-        return Offer::new(name, State::Whole, "each NF can have its own", None);
+        return Offer::new(name, ProbeState::Whole, "each NF can have its own", None);
     }
     let remedy = "run as root, or: setcap cap_setuid,cap_setgid+ep $(command -v millrace)";
-    Offer::new(name, State::Missing, "NFs run as the user of the host", Some(remedy))
+    Offer::new(name, ProbeState::Missing, "NFs run as the user of the host", Some(remedy))
 }
 
 fn filters() -> Offer {
     let name = "seccomp";
     if ask::has_seccomp() {
-        return Offer::new(name, State::Whole, "system calls can be filtered", None);
+        return Offer::new(name, ProbeState::Whole, "system calls can be filtered", None);
     }
     let remedy = "boot a kernel with CONFIG_SECCOMP_FILTER=y, as Debian's are";
-    Offer::new(name, State::Missing, "NFs can make any system call", Some(remedy))
+    Offer::new(name, ProbeState::Missing, "NFs can make any system call", Some(remedy))
 }
 
 fn landlock() -> Offer {
@@ -65,33 +65,33 @@ fn landlock() -> Offer {
         0 => {
             let remedy =
                 "add landlock to lsm= in GRUB_CMDLINE_LINUX in /etc/default/grub, then update-grub && reboot";
-            Offer::new(name, State::Missing, "NFs can open what their user id can", Some(remedy))
+            Offer::new(name, ProbeState::Missing, "NFs can open what their user id can", Some(remedy))
         }
         abi @ ..=5 => {
             let text = format!("version {abi}: files are held back, signals and abstract sockets are not");
-            Offer::new(name, State::Partly, text, Some(newer))
+            Offer::new(name, ProbeState::Partly, text, Some(newer))
         }
-        abi => Offer::new(name, State::Whole, format!("version {abi}: files, sockets and signals"), None),
+        abi => Offer::new(name, ProbeState::Whole, format!("version {abi}: files, sockets and signals"), None),
     }
 }
 
 fn pids() -> Offer {
     let name = "PID namespaces";
     if ask::can_make_pid_namespace() {
-        return Offer::new(name, State::Whole, "all that an NF starts ends with it", None);
+        return Offer::new(name, ProbeState::Whole, "all that an NF starts ends with it", None);
     }
     let remedy = "run as root; in a container: docker run --cap-add SYS_ADMIN";
-    Offer::new(name, State::Missing, "an NF's processes are told by control group only", Some(remedy))
+    Offer::new(name, ProbeState::Missing, "an NF's processes are told by control group only", Some(remedy))
 }
 
 fn groups(offers: &Offers) -> Offer {
     let name = "groups of NFs";
     if offers.holds_descendants {
-        return Offer::new(name, State::Whole, "control groups version 2, killed at once", None);
+        return Offer::new(name, ProbeState::Whole, "control groups version 2, killed at once", None);
     }
     let remedy = "run as root or in a service with Delegate=yes, on Linux 5.14 or newer with cgroup2 mounted";
     let text = "no control group of version 2 can be made: without PID namespaces NFs can make no processes";
-    Offer::new(name, State::Missing, text, Some(remedy))
+    Offer::new(name, ProbeState::Missing, text, Some(remedy))
 }
 
 fn limits(offers: &Offers) -> Offer {
@@ -100,8 +100,8 @@ fn limits(offers: &Offers) -> Offer {
     let list = list.collect::<Vec<_>>().join(", ");
     let remedy = "run as root, or in a service with Delegate=yes";
     match offers.limits.len() {
-        3 => Offer::new(name, State::Whole, list, None),
-        0 => Offer::new(name, State::Missing, "no control group with a limit can be made", Some(remedy)),
-        _ => Offer::new(name, State::Partly, format!("{list} only"), Some(remedy)),
+        3 => Offer::new(name, ProbeState::Whole, list, None),
+        0 => Offer::new(name, ProbeState::Missing, "no control group with a limit can be made", Some(remedy)),
+        _ => Offer::new(name, ProbeState::Partly, format!("{list} only"), Some(remedy)),
     }
 }

@@ -164,7 +164,7 @@ pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Re
     let image = command.program.display().to_string();
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     folder.note_engine().map_err(|error| failed("make a folder for its container", &error))?;
-    let door = Door::open(&folder).map_err(|error| failed("make a socket", &error))?;
+    let door = AttachSocket::open(&folder).map_err(|error| failed("make a socket", &error))?;
     let words = arguments(instance, &image, command, &folder, &door)
         .map_err(|why| failed("make its container", &why))?;
     let mut run = chosen.command();
@@ -201,7 +201,7 @@ fn arguments(
     image: &str,
     command: &Command,
     folder: &Folder,
-    door: &Door,
+    door: &AttachSocket,
 ) -> Result<Vec<OsString>, String> {
     let terms = &instance.spec.terms;
     let rights = terms.rights.as_ref().ok_or("nothing else confines it: leave `confine` out")?;
@@ -266,14 +266,14 @@ fn isolation(instance: &Instance, chosen: &Chosen) -> (Vec<String>, Vec<String>)
 }
 
 /// Where the NF of one container attaches.
-struct Door {
+struct AttachSocket {
     listener: OwnedFd,
     path: PathBuf,
 }
 
-impl Door {
+impl AttachSocket {
     /// In a folder that nobody else enters; inside, the socket is seen by itself.
-    fn open(folder: &Folder) -> std::io::Result<Door> {
+    fn open(folder: &Folder) -> std::io::Result<AttachSocket> {
         let place = folder.bundle().join("door");
         std::fs::DirBuilder::new().mode(0o700).create(&place)?;
         let path = place.join("nf.sock");
@@ -283,7 +283,7 @@ impl Door {
         // Whoever has it mounted may connect: who that is is looked at then.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
         rustix::net::listen(&listener, 1)?;
-        Ok(Door { listener, path })
+        Ok(AttachSocket { listener, path })
     }
 
     /// The socket of the NF, its container's first process, and what that is watched by.

@@ -60,7 +60,7 @@ pub enum Had {
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct TakenSlot {
     serial: u32,
     had: Option<Had>,
 }
@@ -68,7 +68,7 @@ struct Place {
 /// All packets that the NF has.
 #[derive(Debug, Default)]
 pub struct Taken {
-    places: Vec<Place>,
+    places: Vec<TakenSlot>,
     free: Vec<u32>,
 }
 
@@ -76,7 +76,7 @@ impl Taken {
     /// Keeps a packet.
     pub fn put(&mut self, had: Had) -> Token {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place::default());
+            self.places.push(TakenSlot::default());
             (self.places.len() - 1) as u32
         });
         let Some(entry) = self.places.get_mut(place as usize) else { return Token::NONE };

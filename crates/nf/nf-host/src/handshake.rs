@@ -1,12 +1,12 @@
 //! How an NF is welcomed: what it says of itself is looked at, and it gets its memory, rings and configuration.
 
-use crate::instance::{Incarnation, Instance};
+use crate::instance::{NfSession, Instance};
 use crate::log;
-use crate::party::{Party as Group, Way};
+use crate::party::{DirectGroup as Group, Way};
 use crate::rings::{RING_CLAIMS, Rings};
 use nf::handler::MOST_HANDLERS;
 use nf::message::{
-    Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, Party, StationFacts, ToNf, Welcome,
+    Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, DirectGroup, StationFacts, ToNf, Welcome,
 };
 use nf::socket::Socket;
 use port::interface::Interface;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const NAME_CHARACTERS: usize = 64;
 
 /// Looks at what an NF says of itself, makes its rings, and sends it what it works on.
-pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) -> Result<Incarnation, String> {
+pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) -> Result<NfSession, String> {
     if hello.protocol != PROTOCOL {
         return Err(format!(
             "it speaks version {} of the attach protocol and this host version {PROTOCOL}: build it with the SDK of \
@@ -68,7 +68,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
         outputs: spec.outputs.clone(),
         stations: instance.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
         config_bytes: spec.config.len(),
-        party: party.as_ref().map(|(_, member, exits, _)| Party {
+        party: party.as_ref().map(|(_, member, exits, _)| DirectGroup {
             member: *member,
             claims: RING_CLAIMS,
             outputs: exits.iter().map(|(way, _)| way.from.1).collect(),
@@ -86,7 +86,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
     let exits = party.map(|(_, _, exits, _)| exits).unwrap_or_default();
     let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
-    Ok(Incarnation { lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+    Ok(NfSession { lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
 }
 
 /// What an NF is told of what is behind an interface.

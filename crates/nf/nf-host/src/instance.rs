@@ -8,7 +8,7 @@ use crate::calls::Calls;
 use crate::log::{LogBuffer, NfOutput};
 use crate::member::MemberState;
 use crate::memory::Memory;
-use crate::party::Party;
+use crate::party::DirectGroup;
 use crate::rings::Rings;
 use chain::{Body, ProcessNf, Program, Terms};
 use nf::ends::FIRST_COUNTER;
@@ -118,7 +118,7 @@ impl State {
 
 /// A process that has shaken hands, and what it was given.
 #[derive(Debug)]
-pub struct Incarnation {
+pub struct NfSession {
     /// The host's ends of its rings.
     pub lender: Lender<Mapped>,
     /// Its counters.
@@ -148,7 +148,7 @@ pub struct Instance {
     /// Packet memory, known once the chain's pool is made.
     pub memory: Arc<OnceLock<Memory>>,
     /// The NFs that it hands packets to or gets them from, and its number among them.
-    pub party: Option<(Arc<Party>, u8)>,
+    pub party: Option<(Arc<DirectGroup>, u8)>,
     /// What it may ask for neighbours, by the number of its output.
     pub stations: Vec<Option<Arc<Interface>>>,
     /// Neighbours that its process wants to know, and questions of its processes that were refused.
@@ -160,7 +160,7 @@ pub struct Instance {
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
     holder: OnceLock<Option<u16>>,
     news: AtomicU8,
-    came: Mutex<Option<Incarnation>>,
+    came: Mutex<Option<NfSession>>,
     state: AtomicU8,
     /// Whether a process is wanted.
     wanted: AtomicBool,
@@ -180,12 +180,12 @@ pub struct Instance {
     /// Drops by the reasons that the NF named, over all its processes. Written by the link alone.
     drops: [AtomicU64; MOST_REASONS],
     /// A process that came by itself and was not taken in yet.
-    visitor: Mutex<Option<Visitor>>,
+    visitor: Mutex<Option<ExternalNf>>,
 }
 
 /// A process that came by itself.
 #[derive(Debug)]
-pub struct Visitor {
+pub struct ExternalNf {
     /// To it.
     pub socket: Socket,
     /// Itself, whatever becomes of its number.
@@ -252,7 +252,7 @@ impl Instance {
 
     /// As a member of a party, which is told.
     #[must_use]
-    pub fn in_party(self, party: Arc<Party>, member: u8) -> Instance {
+    pub fn in_party(self, party: Arc<DirectGroup>, member: u8) -> Instance {
         party.set_member(member, Arc::clone(&self.member));
         Instance { party: Some((party, member)), ..self }
     }
@@ -362,7 +362,7 @@ impl Instance {
     /// # Errors
     ///
     /// When the NF is started by the host, is stopped, or has a process.
-    pub fn offer(&self, visitor: &mut Option<Visitor>) -> Result<(), String> {
+    pub fn offer(&self, visitor: &mut Option<ExternalNf>) -> Result<(), String> {
         let name = &self.spec.name;
         if self.spec.command.is_some() {
             return Err(format!(
@@ -383,7 +383,7 @@ impl Instance {
     }
 
     /// The process that came.
-    pub fn take_visitor(&self) -> Option<Visitor> {
+    pub fn take_visitor(&self) -> Option<ExternalNf> {
         self.visitor.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
     }
 
@@ -412,7 +412,7 @@ impl Instance {
     }
 
     /// Hands a process over to the link; the supervisor's.
-    pub fn hand_over(&self, incarnation: Incarnation) {
+    pub fn hand_over(&self, incarnation: NfSession) {
         // What was meant for the last one is not for this.
         self.take_to_say();
         self.take_eviction();
@@ -433,7 +433,7 @@ impl Instance {
     }
 
     /// What came and went since the last call; the link's.
-    pub fn take_news(&self) -> (Option<Incarnation>, bool) {
+    pub fn take_news(&self) -> (Option<NfSession>, bool) {
         let news = self.news.swap(0, Ordering::AcqRel);
         let came = self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         (came, news & GONE != 0)

@@ -4,9 +4,9 @@
 
 use crate::boundary::Boundary;
 use crate::doorbell::Doorbell;
-use crate::instance::{Incarnation, Instance, State};
+use crate::instance::{NfSession, Instance, State};
 use crate::log::NfOutput;
-use crate::party::{Party, Way};
+use crate::party::{DirectGroup, Way};
 use crate::process::READY_PATIENCE;
 use crate::rings::RING_CLAIMS;
 use chain::{Access, WhenDown, opposite_output};
@@ -41,7 +41,7 @@ pub struct ProcessLink {
     doorbell: Doorbell,
     /// Set when the whole run is to end: nobody waits for NFs then.
     interrupted: Arc<AtomicBool>,
-    current: Option<Incarnation>,
+    current: Option<NfSession>,
     /// Where packets cross as copies, and how many did here.
     boundary: Option<Arc<Mutex<Boundary>>>,
     copied: u64,
@@ -326,7 +326,7 @@ impl ProcessLink {
 }
 
 /// The ways to a member of a party.
-fn entrances(party: &Party, member: u8) -> impl Iterator<Item = &Arc<Way>> {
+fn entrances(party: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<Way>> {
     party.ways.iter().filter(move |way| way.to.0 == member)
 }
 

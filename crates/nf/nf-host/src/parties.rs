@@ -1,6 +1,6 @@
 //! Which NFs of a chain hand packets to each other without the host: those of one trust group that are linked.
 
-use crate::party::{MOST_EXITS, MOST_MEMBERS, Party, Stop};
+use crate::party::{MOST_EXITS, MOST_MEMBERS, DirectGroup, Stop};
 use chain::{Chain, End, ProcessNf};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn join(plans: &mut Vec<Plan>, from: (&str, usize), to: (&str, usize)) {
 #[derive(Debug, Default)]
 pub struct Parties {
     plans: Vec<Plan>,
-    made: HashMap<(usize, usize), Arc<Party>>,
+    made: HashMap<(usize, usize), Arc<DirectGroup>>,
 }
 
 impl Parties {
@@ -84,12 +84,12 @@ impl Parties {
     }
 
     /// The party that an NF of a worker belongs to, and its number there.
-    pub fn find(&mut self, name: &str, worker: usize) -> Option<(Arc<Party>, u8)> {
+    pub fn find(&mut self, name: &str, worker: usize) -> Option<(Arc<DirectGroup>, u8)> {
         let of_plan = |plan: &Plan| plan.members.iter().position(|member| member == name);
         let (at, member) = self.plans.iter().enumerate().find_map(|(at, plan)| Some((at, of_plan(plan)?)))?;
         let plan = self.plans.get(at)?;
         let made = self.made.entry((at, worker));
-        let party = made.or_insert_with(|| Arc::new(Party::new(plan.members.len(), &plan.ways)));
+        let party = made.or_insert_with(|| Arc::new(DirectGroup::new(plan.members.len(), &plan.ways)));
         Some((Arc::clone(party), member as u8))
     }
 }

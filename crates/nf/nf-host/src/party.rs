@@ -6,7 +6,7 @@
 //! writer; a new one is read once the old is empty.
 //!
 //! To the books of loans a party is one holder. Who of it has a packet when one of them dies is known from the rings:
-//! a packet that another has, or that lies in a ring to another, is not the dead one's ([`Party::others`]).
+//! a packet that another has, or that lies in a ring to another, is not the dead one's ([`DirectGroup::others`]).
 
 use crate::boundary::Boundary;
 use crate::member::MemberState;
@@ -31,7 +31,7 @@ pub type Stop = (u8, u16);
 
 /// The party.
 #[derive(Debug)]
-pub struct Party {
+pub struct DirectGroup {
     members: Vec<OnceLock<Arc<MemberState>>>,
     /// Between whom packets go.
     pub ways: Vec<Arc<Way>>,
@@ -118,9 +118,9 @@ fn cells(file: &RingFile<1>) -> Mapped {
     ring
 }
 
-impl Party {
+impl DirectGroup {
     /// Of so many NFs, with ways between writer with output and reader with input.
-    pub fn new(members: usize, ways: &[(Stop, Stop)]) -> Party {
+    pub fn new(members: usize, ways: &[(Stop, Stop)]) -> DirectGroup {
         let way = |(number, (from, to)): (u16, &(Stop, Stop))| {
             Arc::new(Way {
                 number,
@@ -132,7 +132,7 @@ impl Party {
                 pending: AtomicU64::new(0),
             })
         };
-        Party {
+        DirectGroup {
             members: (0..members).map(|_| OnceLock::new()).collect(),
             ways: (0..).zip(ways).map(way).collect(),
             holder: OnceLock::new(),

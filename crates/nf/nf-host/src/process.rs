@@ -7,7 +7,7 @@
 //! Invariants: descriptors that are meant for one process reach no other ([`alone`]); an NF is over when the kernel
 //! says so of all that it started ([`NfProcess::exit_status`]).
 
-use crate::instance::{Instance, Visitor};
+use crate::instance::{Instance, ExternalNf};
 use crate::log;
 use crate::peer;
 use chain::{ExecutionMode, Rights};
@@ -326,8 +326,8 @@ pub(crate) fn has_ended(pidfd: &impl AsFd) -> bool {
 }
 
 /// Takes in a process that came by itself.
-pub(crate) fn receive(visitor: Visitor) -> Result<(Launched, Hello), String> {
-    let Visitor { socket, pidfd, hello } = visitor;
+pub(crate) fn receive(visitor: ExternalNf) -> Result<(Launched, Hello), String> {
+    let ExternalNf { socket, pidfd, hello } = visitor;
     let pid = u64::from(peer::number(&pidfd).ok_or("the process that came has ended")?);
     Ok((Launched { process: Box::new(ExternalProcess(pidfd)), pid, socket, log: None }, hello))
 }

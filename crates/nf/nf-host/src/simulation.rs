@@ -5,7 +5,7 @@ use crate::handshake::welcome;
 use crate::instance::{Instance, NfSpec};
 use crate::link::ProcessLink;
 use crate::memory::Memory;
-use crate::party::{Party, Stop};
+use crate::party::{DirectGroup, Stop};
 use crate::process::Launchers;
 use crate::supervisor::Supervisor;
 use element::nf::{Completions, NfLink};
@@ -72,7 +72,7 @@ struct Chain {
     lanes: Vec<Lane>,
     pool: NativePool,
     region: Arc<Region>,
-    party: Arc<Party>,
+    party: Arc<DirectGroup>,
     /// Slots that some NF has.
     out: Vec<bool>,
     emitted: u64,
@@ -88,7 +88,7 @@ impl Chain {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(Region::create(options).expect("memory"));
         let supervisor = Supervisor::start(Launchers::default()).expect("a thread");
-        let party = Arc::new(Party::new(MEMBERS, &WAYS));
+        let party = Arc::new(DirectGroup::new(MEMBERS, &WAYS));
         let memory = Arc::new(OnceLock::new());
         assert!(memory.set(Memory::new(Arc::clone(shared.region()), MEMBERS)).is_ok());
         let lane = |member: usize| {

@@ -7,7 +7,7 @@ use crate::calls::Open;
 use crate::doorbell::Doorbell;
 use crate::handlers::NfHandlers;
 use crate::handshake::welcome;
-use crate::instance::{Incarnation, Instance, State};
+use crate::instance::{NfSession, Instance, State};
 use crate::log;
 use crate::neighbours::{self, Wishes};
 use crate::process::{
@@ -182,7 +182,7 @@ enum Stage {
     /// Nothing was said yet.
     Spawned,
     /// It was welcomed with these.
-    Welcomed(Box<Incarnation>),
+    Welcomed(Box<NfSession>),
     /// It gets packets.
     Up,
     /// It was asked to end, then.

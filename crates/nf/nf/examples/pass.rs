@@ -9,7 +9,7 @@ mod measure;
 
 use measure::{ROUNDS, pin, spread, ticks_per_ns};
 use nf::ends::{Ends, Lent};
-use nf::message::{FromNf, Party, ToNf, Welcome};
+use nf::message::{FromNf, DirectGroup, ToNf, Welcome};
 use nf::socket::Socket;
 use nf::{Attached, Options, PartyFiles};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -89,7 +89,7 @@ fn welcome(member: u8) -> Welcome {
         writable: true,
         inputs: vec!["0".into()],
         outputs: vec!["0".into()],
-        party: Some(Party { member, claims: CLAIMS, outputs: vec![0] }),
+        party: Some(DirectGroup { member, claims: CLAIMS, outputs: vec![0] }),
         ..Welcome::default()
     }
 }

@@ -229,13 +229,13 @@ pub struct Welcome {
     pub config_bytes: usize,
     /// Its part in a party, whose NFs hand packets to each other.
     #[serde(default)]
-    pub party: Option<Party>,
+    pub party: Option<DirectGroup>,
 }
 
 /// An NF's part in a party: NFs of one trust group that hand packets to each other directly. The descriptor of the
 /// notes follows that of the configuration, then come those of the rings.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Party {
+pub struct DirectGroup {
     /// Its number in the party.
     pub member: u8,
     /// Claims that each ring between NFs holds.

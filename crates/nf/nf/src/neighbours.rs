@@ -38,7 +38,7 @@ pub enum Neighbour {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct NeighbourEntry {
     hop: NextHop,
     state: Neighbour,
     /// Somebody looked since the last sweep.
@@ -53,7 +53,7 @@ pub struct Neighbours {
     stations: Vec<Option<StationFacts>>,
     index: Option<FlowTable<KEY_WORDS>>,
     /// By the index's numbers.
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<NeighbourEntry>>,
     wishes: Vec<NextHop>,
     forgotten: Vec<NextHop>,
     /// Refusals, oldest first, and until when they hold.
@@ -151,7 +151,7 @@ impl Neighbours {
             && let Some(Ok(record)) = self.index.as_mut().map(|index| index.insert(&key(hop)))
             && let Some(place) = self.entries.get_mut(record.number() as usize)
         {
-            *place = Some(Entry { hop, state: Neighbour::Resolving, used: true, waited: false });
+            *place = Some(NeighbourEntry { hop, state: Neighbour::Resolving, used: true, waited: false });
             self.resolving += 1;
             self.wishes.push(hop);
         }
@@ -252,7 +252,7 @@ impl Neighbours {
         }
         if now.duration_since(self.swept_at) >= UNUSED {
             self.swept_at = now;
-            let unused = |entry: &mut Option<Entry>| {
+            let unused = |entry: &mut Option<NeighbourEntry>| {
                 let entry = entry.as_mut()?;
                 (!std::mem::take(&mut entry.used)).then_some(entry.hop)
             };

@@ -33,7 +33,7 @@ const MAX_GROWTH: usize = 24;
 const GROWTH_FLOOR_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodePlace {
     Root(usize),
     Child(u32),
 }
@@ -41,7 +41,7 @@ enum Place {
 /// A node not yet decided.
 #[derive(Debug)]
 struct Pending {
-    place: Place,
+    place: NodePlace,
     /// Indices into the rule list, rising.
     ids: Vec<u32>,
     bounds: Vec<Interval>,
@@ -176,7 +176,7 @@ impl Grower<'_> {
     /// Makes the row of trees: each takes the rules that fit its root, the next gets the others.
     fn plant(&mut self, ids: Vec<u32>) {
         let bounds = self.whole();
-        let mut rest = Pending { place: Place::Root(0), ids, bounds: bounds.clone() };
+        let mut rest = Pending { place: NodePlace::Root(0), ids, bounds: bounds.clone() };
         self.prune_counted(&mut rest);
         let mut ids = rest.ids;
         while !ids.is_empty() {
@@ -201,7 +201,7 @@ impl Grower<'_> {
             }
             let first_rule = taken.first().copied().unwrap_or(MISS);
             self.forest.trees.push(Tree { root: Word::EMPTY, first_rule });
-            let node = Pending { place: Place::Root(tree), ids: taken, bounds: bounds.clone() };
+            let node = Pending { place: NodePlace::Root(tree), ids: taken, bounds: bounds.clone() };
             match cut {
                 Some(cut) => self.split(node, cut),
                 None => self.pending.push(node),
@@ -262,10 +262,10 @@ impl Grower<'_> {
         node.ids = kept;
     }
 
-    fn set(&mut self, place: Place, word: Word) {
+    fn set(&mut self, place: NodePlace, word: Word) {
         let slot = match place {
-            Place::Root(tree) => self.forest.trees.get_mut(tree).map(|tree| &mut tree.root),
-            Place::Child(at) => self.forest.words.get_mut(at as usize),
+            NodePlace::Root(tree) => self.forest.trees.get_mut(tree).map(|tree| &mut tree.root),
+            NodePlace::Child(at) => self.forest.words.get_mut(at as usize),
         };
         if let Some(slot) = slot {
             *slot = word;
@@ -331,7 +331,7 @@ impl Grower<'_> {
             + if matches!(cut, Cut::Rank { .. }) { size_of::<Line>() } else { 0 };
         let after = self.bytes - self.leaf_bytes(node.ids.len()) + leaves_bytes + own_bytes;
         let first_child = self.forest.words.len();
-        if (stuck && !matches!(node.place, Place::Root(_)))
+        if (stuck && !matches!(node.place, NodePlace::Root(_)))
             || after > self.max_bytes
             || first_child + children.len() > u32::MAX as usize
         {
@@ -362,7 +362,7 @@ impl Grower<'_> {
                     bound.hi = last;
                 }
             }
-            let place = Place::Child((first_child + at) as u32);
+            let place = NodePlace::Child((first_child + at) as u32);
             self.pending.push(Pending { place, ids, bounds });
         }
     }

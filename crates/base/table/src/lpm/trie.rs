@@ -71,7 +71,7 @@ impl Step {
 
 /// Where a run of entries lies.
 #[derive(Clone, Copy)]
-enum Place {
+enum EntryPlace {
     Root,
     Node(u32),
 }
@@ -165,7 +165,7 @@ impl<A: Address> Trie<A> {
         let prefix = prefix.prefix(len);
         let known = self.routes.contains_key(&(prefix, len));
         let place = self.place_for(prefix, len)?;
-        if let Place::Node(node) = place
+        if let EntryPlace::Node(node) = place
             && !known
         {
             self.uses[node as usize] += 1;
@@ -187,7 +187,7 @@ impl<A: Address> Trie<A> {
             Some((value + 1, shorter))
         });
         let path = self.path(prefix, len);
-        let place = path.last().map_or(Place::Root, |&node| Place::Node(node));
+        let place = path.last().map_or(EntryPlace::Root, |&node| EntryPlace::Node(node));
         self.paint(place, prefix, len, |code, depth| {
             (code != 0 && depth == len).then_some(heir.unwrap_or((0, 0)))
         });
@@ -229,10 +229,10 @@ impl<A: Address> Trie<A> {
     }
 
     /// Goes to the level of a prefix and makes the nodes that lack.
-    fn place_for(&mut self, prefix: A, len: u8) -> Result<Place, TableError> {
+    fn place_for(&mut self, prefix: A, len: u8) -> Result<EntryPlace, TableError> {
         let (_, levels) = level(len);
         if levels == 0 {
-            return Ok(Place::Root);
+            return Ok(EntryPlace::Root);
         }
         // Made before anything hangs in them, so that a refusal leaves no empty node behind.
         self.reserve(levels as usize)?;
@@ -254,7 +254,7 @@ impl<A: Address> Trie<A> {
                 node = entry & !BELOW;
             }
         }
-        Ok(Place::Node(node))
+        Ok(EntryPlace::Node(node))
     }
 
     /// Sees to it that `count` nodes can be made.
@@ -284,11 +284,11 @@ impl<A: Address> Trie<A> {
     }
 
     /// Gives each entry under a prefix the code and depth that `paint` makes of its own.
-    fn paint(&mut self, place: Place, prefix: A, len: u8, paint: impl Fn(u32, u8) -> Option<(u32, u8)>) {
+    fn paint(&mut self, place: EntryPlace, prefix: A, len: u8, paint: impl Fn(u32, u8) -> Option<(u32, u8)>) {
         let (_, levels) = level(len);
         let span = 1usize << (ROOT_BITS + levels * 8 - u32::from(len));
         match place {
-            Place::Root => {
+            EntryPlace::Root => {
                 for at in prefix.root()..prefix.root() + span {
                     let entry = self.root[at];
                     if let Some((code, depth)) = paint(entry as u32, self.root_depths[at]) {
@@ -297,7 +297,7 @@ impl<A: Address> Trie<A> {
                     }
                 }
             }
-            Place::Node(node) => {
+            EntryPlace::Node(node) => {
                 let start = slot(node, prefix.byte(ROOT_BITS + (levels - 1) * 8));
                 for at in start..start + span {
                     let entry = self.entries[at];

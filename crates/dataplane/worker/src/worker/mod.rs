@@ -18,13 +18,13 @@ mod region;
 mod turn;
 
 use crate::clock::Clock;
-use crate::deferred::Outbox;
+use crate::deferred::DeferredEmits;
 use crate::exchange::Exchange;
 use crate::graph::Node;
 use crate::handoff::Handed;
 use crate::mailbox::Mailbox;
 use crate::profile::{Probe, Probes};
-use crate::quiescence::{Finish, Pulse};
+use crate::quiescence::{Finish, WorkerActivity};
 use crate::region::{FormWanted, Stretch};
 use codegen::Scratch;
 use crossbeam_queue::ArrayQueue;
@@ -75,7 +75,7 @@ pub struct Worker {
     /// How many workers have nothing left to do.
     pub finish: Arc<Finish>,
     /// How far it is.
-    pub pulse: Arc<Pulse>,
+    pub pulse: Arc<WorkerActivity>,
     /// The form that is wanted.
     pub form: Arc<FormWanted>,
     /// Lines that elements print.
@@ -84,7 +84,7 @@ pub struct Worker {
     #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
     pub(crate) exits: Vec<Box<Exits>>,
     pub(crate) vectors: Vec<Vector>,
-    pub(crate) outbox: Outbox,
+    pub(crate) outbox: DeferredEmits,
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
     pub(crate) depth: usize,
@@ -146,7 +146,7 @@ impl Worker {
             scratch: Scratch::default(),
             exits: vec![],
             vectors: vec![],
-            outbox: Outbox::default(),
+            outbox: DeferredEmits::default(),
             timers: BinaryHeap::new(),
             depth: 0,
             sources_wait: false,

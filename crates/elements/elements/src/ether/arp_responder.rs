@@ -41,7 +41,7 @@ ARP). The longest prefix that holds the address counts. All other packets leave 
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry {
+struct ResponderEntry {
     network: u32,
     mask: u32,
     mac: [u8; 6],
@@ -49,11 +49,11 @@ struct Entry {
 
 struct ArpResponder {
     /// A prefix that lies inside another stands before it.
-    entries: Vec<Entry>,
+    entries: Vec<ResponderEntry>,
 }
 
 /// Reads `IP/MASK [IP/MASK ...] ETH`.
-fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<Entry>> {
+fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<ResponderEntry>> {
     let words = split_words(text);
     let (mut prefixes, mut mac): (Vec<Ip4Prefix>, Option<[u8; 6]>) = (vec![], None);
     for word in &words {
@@ -72,7 +72,7 @@ fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<Entry>> {
     if prefixes.is_empty() {
         return Err(Diagnostic::error(text.span, "an IP address or prefix is missing"));
     }
-    let entry = |prefix: Ip4Prefix| Entry { network: prefix.network().into(), mask: prefix.mask.into(), mac };
+    let entry = |prefix: Ip4Prefix| ResponderEntry { network: prefix.network().into(), mask: prefix.mask.into(), mac };
     Ok(prefixes.into_iter().map(entry).collect())
 }
 
@@ -91,7 +91,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 
 impl ArpResponder {
     /// Adds entries; of two for one prefix the later counts.
-    fn add(&mut self, new: Vec<Entry>) {
+    fn add(&mut self, new: Vec<ResponderEntry>) {
         for entry in new {
             self.entries.retain(|old| (old.network, old.mask) != (entry.network, entry.mask));
             self.entries.push(entry);
@@ -136,7 +136,7 @@ impl Element for ArpResponder {
 
 impl ArpResponder {
     fn table(&self, _cells: &[u64]) -> Option<String> {
-        let line = |entry: &Entry| {
+        let line = |entry: &ResponderEntry| {
             let prefix = Ip4Prefix { address: entry.network.into(), mask: entry.mask.into() };
             format!("{prefix} {}", ether_text(entry.mac))
         };

@@ -19,7 +19,7 @@ pub(super) const CLEARED: usize = 5;
 /// How often a worker with waiting packets looks for news from other workers.
 const LOOK_NS: u64 = 1_000_000;
 
-struct Entry {
+struct WaitingEntry {
     ip: u32,
     since_ns: u64,
     packet: Packet,
@@ -27,7 +27,7 @@ struct Entry {
 
 /// The packets, oldest first.
 pub(super) struct Waiting {
-    packets: VecDeque<Entry>,
+    packets: VecDeque<WaitingEntry>,
     seen_version: u64,
     seen_clears: u64,
 }
@@ -62,7 +62,7 @@ impl Waiting {
                 let_go_of(&oldest, QUEUE_FULL, neighbours, work);
             }
         }
-        self.packets.push_back(Entry { ip, since_ns: work.now_ns(), packet: *batch.packet(index) });
+        self.packets.push_back(WaitingEntry { ip, since_ns: work.now_ns(), packet: *batch.packet(index) });
         work.hold(1);
         neighbours.waiting.fetch_add(1, Relaxed);
     }
@@ -89,7 +89,7 @@ impl Waiting {
         }
         let (now_ns, timeout_ns) = (work.now_ns(), neighbours.limits().timeout_ns);
         let is_late =
-            |entry: &mut Entry| timeout_ns > 0 && entry.since_ns.saturating_add(timeout_ns) < now_ns;
+            |entry: &mut WaitingEntry| timeout_ns > 0 && entry.since_ns.saturating_add(timeout_ns) < now_ns;
         while let Some(late) = self.packets.pop_front_if(is_late) {
             let_go_of(&late, NO_ANSWER, neighbours, work);
         }
@@ -128,7 +128,7 @@ impl Waiting {
 }
 
 /// Drops a packet that waited.
-fn let_go_of(entry: &Entry, reason: usize, neighbours: &Neighbours, work: &mut Work<'_>) {
+fn let_go_of(entry: &WaitingEntry, reason: usize, neighbours: &Neighbours, work: &mut Work<'_>) {
     work.release(1);
     work.drop(reason, std::slice::from_ref(&entry.packet));
     neighbours.waiting.fetch_sub(1, Relaxed);

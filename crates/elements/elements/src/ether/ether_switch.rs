@@ -56,14 +56,14 @@ const SWEEP_NS: u64 = 1_000_000_000;
 
 /// Where an address was last seen.
 #[derive(Clone, Copy)]
-struct Seen {
+struct LearnedAddress {
     port: usize,
     at_ns: u64,
 }
 
 /// What all workers know.
 struct Lans {
-    seen: HashMap<[u8; 6], Seen>,
+    seen: HashMap<[u8; 6], LearnedAddress>,
     timeout_ns: u64,
     next_sweep_ns: u64,
 }
@@ -90,7 +90,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Lans {
-    fn learn(&mut self, address: [u8; 6], seen: Seen) {
+    fn learn(&mut self, address: [u8; 6], seen: LearnedAddress) {
         let is_group = address[0] & 1 != 0;
         let fits = self.seen.len() < MOST_ADDRESSES || self.seen.contains_key(&address);
         if !is_group && fits {
@@ -135,7 +135,7 @@ impl Element for EtherSwitch {
             from.copy_from_slice(&addresses[6..]);
             let mut known = None;
             if lans.timeout_ns > 0 {
-                lans.learn(from, Seen { port: input, at_ns: now_ns });
+                lans.learn(from, LearnedAddress { port: input, at_ns: now_ns });
                 known = lans.find(to, now_ns);
             }
             match known {

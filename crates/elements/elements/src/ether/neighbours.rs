@@ -62,7 +62,7 @@ const PATIENT_AFTER: u32 = 10;
 const LOG: usize = 1024;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Entry {
+struct NeighbourEntry {
     mac: Option<[u8; 6]>,
     live_at_ns: u64,
     /// When the next query for it may be sent.
@@ -70,7 +70,7 @@ struct Entry {
     queries: u32,
 }
 
-impl Entry {
+impl NeighbourEntry {
     /// Whether a query may be sent now; says that one is.
     fn query(&mut self, now_ns: u64) -> bool {
         if now_ns < self.query_from_ns {
@@ -106,7 +106,7 @@ pub(super) enum Answer {
 
 #[derive(Debug, Default)]
 struct Inner {
-    entries: HashMap<u32, Entry>,
+    entries: HashMap<u32, NeighbourEntry>,
     limits: Limits,
     /// The last changes.
     log: VecDeque<u32>,
@@ -170,7 +170,7 @@ impl Neighbours {
         }
         if !inner.entries.contains_key(&ip) {
             self.make_room(&mut inner, now_ns);
-            let entry = Entry { mac: None, live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
+            let entry = NeighbourEntry { mac: None, live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
             inner.entries.insert(ip, entry);
         }
         let timeout_ns = inner.limits.timeout_ns;
@@ -242,7 +242,7 @@ impl Neighbours {
         if !inner.entries.contains_key(&ip) {
             self.make_room(&mut inner, now_ns);
         }
-        let entry = Entry { mac: Some(mac), live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
+        let entry = NeighbourEntry { mac: Some(mac), live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
         inner.entries.insert(ip, entry);
         self.changed(&mut inner, ip);
     }
@@ -250,7 +250,7 @@ impl Neighbours {
     /// Forgets a neighbour's address; the entry stays.
     pub(super) fn delete(&self, ip: u32, now_ns: u64) {
         let mut inner = self.lock();
-        let entry = Entry { mac: None, live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
+        let entry = NeighbourEntry { mac: None, live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
         inner.entries.insert(ip, entry);
         self.changed(&mut inner, ip);
     }
@@ -296,9 +296,9 @@ impl Neighbours {
     /// A line for each entry, oldest first, as Click writes it.
     pub(super) fn text(&self, now_ns: u64) -> String {
         let inner = self.lock();
-        let mut entries: Vec<(&u32, &Entry)> = inner.entries.iter().collect();
+        let mut entries: Vec<(&u32, &NeighbourEntry)> = inner.entries.iter().collect();
         entries.sort_by_key(|(ip, entry)| (entry.live_at_ns, **ip));
-        let line = |(ip, entry): &(&u32, &Entry)| {
+        let line = |(ip, entry): &(&u32, &NeighbourEntry)| {
             let is_known = entry.mac.is_some() && !entry.is_expired(now_ns, inner.limits.timeout_ns);
             let mac = ether_text(entry.mac.unwrap_or([0xff; 6]));
             let age = time_text(now_ns.saturating_sub(entry.live_at_ns));
@@ -323,7 +323,7 @@ impl Neighbours {
     }
 }
 
-fn known(entry: &Entry, mac: [u8; 6], timeout_ns: u64, poll_ns: u64) -> Known {
+fn known(entry: &NeighbourEntry, mac: [u8; 6], timeout_ns: u64, poll_ns: u64) -> Known {
     let expires_ns = if timeout_ns == 0 { u64::MAX } else { entry.live_at_ns.saturating_add(timeout_ns) };
     let polled_ns = if poll_ns == 0 {
         u64::MAX

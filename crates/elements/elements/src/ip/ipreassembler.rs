@@ -103,7 +103,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 /// What becomes of a fragment.
-enum Fate {
+enum Outcome {
     /// It is the carrier of a new datagram.
     Held,
     /// It went into one.
@@ -115,12 +115,12 @@ enum Fate {
 }
 
 impl IpReassembler {
-    fn take_in(&mut self, packet: &mut Packet, work: &mut Work<'_>) -> Fate {
-        let Some(fragment) = Fragment::read(packet) else { return Fate::Dropped(NO_IP_HEADER) };
+    fn take_in(&mut self, packet: &mut Packet, work: &mut Work<'_>) -> Outcome {
+        let Some(fragment) = Fragment::read(packet) else { return Outcome::Dropped(NO_IP_HEADER) };
         self.seen += 1;
         if !fragment.is_sound() {
             self.bad += 1;
-            return Fate::Dropped(BAD_FRAGMENT);
+            return Outcome::Dropped(BAD_FRAGMENT);
         }
         let now_ns = work.now_ns();
         if self.used_bytes > self.most_bytes {
@@ -134,25 +134,25 @@ impl IpReassembler {
                 work.fire_at(now_ns + INTERVAL_NS);
             }
             self.datagrams.insert(key, datagram);
-            return Fate::Held;
+            return Outcome::Held;
         };
         let before = datagram.cost();
         if !datagram.add(&fragment, packet, now_ns) {
             self.bad += 1;
-            return Fate::Dropped(BAD_FRAGMENT);
+            return Outcome::Dropped(BAD_FRAGMENT);
         }
         self.used_bytes += datagram.cost() - before;
         if !datagram.is_complete() {
-            return Fate::Merged;
+            return Outcome::Merged;
         }
-        let Some(datagram) = self.datagrams.remove(&key) else { return Fate::Merged };
+        let Some(datagram) = self.datagrams.remove(&key) else { return Outcome::Merged };
         self.used_bytes -= datagram.cost();
         let timestamp_ns = packet.timestamp_ns;
         let carrier = datagram.carrier;
         work.release(1);
         let Some(mut whole) = write_frame(work.pool(), &datagram.frame()) else {
             work.drop(NO_BUFFER, &[carrier]);
-            return Fate::Dropped(NO_BUFFER);
+            return Outcome::Dropped(NO_BUFFER);
         };
         self.completed += 1;
         datagram.describe(&mut whole, self.mtu_anno);
@@ -160,7 +160,7 @@ impl IpReassembler {
         work.merge(1);
         work.pool().free_all(&[carrier, *packet]);
         *packet = whole;
-        Fate::Whole
+        Outcome::Whole
     }
 
     /// Gives up datagrams that are at least 10 s old, then 5 s, then any, until enough memory is free.
@@ -224,13 +224,13 @@ impl Element for IpReassembler {
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             match self.take_in(batch.packet_mut(index), work) {
-                Fate::Held => work.hold(1),
-                Fate::Merged => {
+                Outcome::Held => work.hold(1),
+                Outcome::Merged => {
                     work.merge(1);
                     work.pool().free_all(&[*batch.packet(index)]);
                 }
-                Fate::Whole => batch.emit(index, 0),
-                Fate::Dropped(reason) => batch.drop(index, reason),
+                Outcome::Whole => batch.emit(index, 0),
+                Outcome::Dropped(reason) => batch.drop(index, reason),
             }
         }
     }

@@ -65,7 +65,7 @@ const RETRANSMIT_NS: u64 = SECOND_NS;
 /// Whoever makes up addresses must not use up memory.
 const MOST_NEIGHBORS: usize = 65_536;
 
-struct Entry {
+struct NeighbourEntry {
     station: Option<MacAddr>,
     /// When the neighbour last answered, or was first asked.
     since_ns: u64,
@@ -77,7 +77,7 @@ struct Solicitor {
     address: Ipv6Addr,
     station: MacAddr,
     query_output: usize,
-    neighbors: HashMap<Ipv6Addr, Entry>,
+    neighbors: HashMap<Ipv6Addr, NeighbourEntry>,
     killed: u64,
     queries: u64,
 }
@@ -144,7 +144,7 @@ impl Solicitor {
         let now_ns = work.now_ns();
         let full = self.neighbors.len() >= MOST_NEIGHBORS;
         match self.neighbors.get_mut(&target) {
-            Some(Entry { station: Some(station), since_ns, .. }) => {
+            Some(NeighbourEntry { station: Some(station), since_ns, .. }) => {
                 let (station, old) = (*station, now_ns.saturating_sub(*since_ns) > ASK_AGAIN_NS);
                 if old {
                     self.ask(target, work);
@@ -167,7 +167,7 @@ impl Solicitor {
                     work.fire_at(now_ns + INTERVAL_NS);
                 }
                 let waiting = Some(*batch.packet(index));
-                let entry = Entry { station: None, since_ns: now_ns, asked_ns: None, waiting };
+                let entry = NeighbourEntry { station: None, since_ns: now_ns, asked_ns: None, waiting };
                 self.neighbors.insert(target, entry);
                 work.hold(1);
                 self.ask(target, work);

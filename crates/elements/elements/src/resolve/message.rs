@@ -20,7 +20,7 @@ const TARGET: usize = ICMP6 + 8;
 const DESTINATION: usize = ETHER_BYTES + 24;
 
 /// What is to become of a message.
-pub(super) enum Verdict<T> {
+pub(super) enum Answered<T> {
     /// It goes on: it is not for the station, or not only.
     Others,
     /// It was for the station, and says what it says.
@@ -32,9 +32,9 @@ pub(super) enum Verdict<T> {
 }
 
 /// Judges an ARP message, and tells the station what it says.
-pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) -> Verdict<[u8; 42]> {
+pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) -> Answered<[u8; 42]> {
     let message = Message::read(frame).filter(|_| frame.u16(ARP_LENGTHS.0) == Some(ARP_LENGTHS.1));
-    let Some(Message { operation, sender, target }) = message else { return Verdict::Others };
+    let Some(Message { operation, sender, target }) = message else { return Answered::Others };
     let is_ours = station.is_own(Ipv4Addr::from(target.ip).into());
     let from = IpAddr::V4(sender.ip.into());
     let is_sound = MacAddr(sender.mac).is_station();
@@ -46,25 +46,25 @@ pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) ->
         station.hear(Fact { ip: from, mac: Some(MacAddr(sender.mac)), answers, overrides: true });
     }
     match operation {
-        REQUEST | REPLY if is_ours && !is_sound => Verdict::Malformed,
+        REQUEST | REPLY if is_ours && !is_sound => Answered::Malformed,
         REQUEST if is_ours => {
             let own = End { mac: mac.0, ip: target.ip };
             let reply = Message { operation: REPLY, sender: own, target: sender };
-            Verdict::Answer(reply.frame(sender.mac))
+            Answered::Answer(reply.frame(sender.mac))
         }
-        REPLY if is_ours => Verdict::Read,
-        _ => Verdict::Others,
+        REPLY if is_ours => Answered::Read,
+        _ => Answered::Others,
     }
 }
 
 /// Judges a message of neighbour discovery, and tells the station what it says.
-pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Verdict<ndadvertiser::Received> {
+pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Answered<ndadvertiser::Received> {
     let bytes = PacketBytes::new(packet);
     let address = |at| bytes.get::<16>(at).map(Ipv6Addr::from);
-    let (Some(target), Some(dst)) = (address(TARGET), address(DESTINATION)) else { return Verdict::Others };
+    let (Some(target), Some(dst)) = (address(TARGET), address(DESTINATION)) else { return Answered::Others };
     let is_question = bytes.u8(ICMP6) == Some(NEIGHBOR_SOLICITATION);
     let is_ours = station.is_own(if is_question { target.into() } else { dst.into() });
-    let wrong = || if is_ours { Verdict::Malformed } else { Verdict::Others };
+    let wrong = || if is_ours { Answered::Malformed } else { Answered::Others };
     let Some(received) = ndadvertiser::read(packet) else { return wrong() };
     let Neighbor { flags, target, link_addr, is_advertisement } = received.message;
     if link_addr.is_some_and(|addr| !addr.is_station()) || !received.from.is_station() {
@@ -72,16 +72,16 @@ pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Verdict<
     }
     if !is_advertisement {
         if !is_ours {
-            return Verdict::Others;
+            return Answered::Others;
         }
         if !is_sound_question(&received) {
-            return Verdict::Malformed;
+            return Answered::Malformed;
         }
         if let Some(addr) = link_addr.filter(|_| !station.is_own(received.src.into())) {
             let fact = Fact { ip: received.src.into(), mac: Some(addr), answers: false, overrides: true };
             station.hear(fact);
         }
-        return Verdict::Answer(received);
+        return Answered::Answer(received);
     }
     if station.is_own(target.into()) {
         let conflicts = link_addr.is_some_and(|addr| addr != mac);
@@ -91,13 +91,13 @@ pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Verdict<
     // An answer to all nodes is none to a question of ours (section 7.1.2).
     let answers = flags & SOLICITED != 0;
     if answers && received.dst.is_multicast() {
-        return Verdict::Others;
+        return Answered::Others;
     }
     if is_ours || received.dst.is_multicast() {
         let overrides = flags & nd::OVERRIDE != 0;
         station.hear(Fact { ip: target.into(), mac: link_addr, answers: answers && is_ours, overrides });
     }
-    if is_ours { Verdict::Read } else { Verdict::Others }
+    if is_ours { Answered::Read } else { Answered::Others }
 }
 
 /// Makes the frame of a question; `None` when there is no buffer, or no address to ask from.

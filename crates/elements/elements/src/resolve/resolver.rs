@@ -2,7 +2,7 @@
 //!
 //! Other packets than those of ARP and neighbour discovery take the program, which looks at three bytes at most.
 
-use super::message::{self, Verdict};
+use super::message::{self, Answered};
 use crate::ether::arp_message;
 use crate::ip6::ndadvertiser::advertise;
 use click::config::{Names, Parsed, parse};
@@ -148,10 +148,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Resolver {
     fn arp(&self, index: u16, batch: &mut Batch<'_>) {
         match message::arp(&self.station, self.mac, &batch.bytes(index)) {
-            Verdict::Others => batch.emit(index, 0),
-            Verdict::Read => batch.drop(index, READ),
-            Verdict::Malformed => batch.drop(index, MALFORMED),
-            Verdict::Answer(reply) => {
+            Answered::Others => batch.emit(index, 0),
+            Answered::Read => batch.drop(index, READ),
+            Answered::Malformed => batch.drop(index, MALFORMED),
+            Answered::Answer(reply) => {
                 arp_message::answer(batch, index, &reply);
                 self.station.count(|counters| &counters.answers, 1);
                 batch.emit(index, 1);
@@ -161,10 +161,10 @@ impl Resolver {
 
     fn nd(&self, index: u16, batch: &mut Batch<'_>) {
         match message::nd(&self.station, self.mac, batch.packet(index)) {
-            Verdict::Others => batch.emit(index, 0),
-            Verdict::Read => batch.drop(index, READ),
-            Verdict::Malformed => batch.drop(index, MALFORMED),
-            Verdict::Answer(received) => {
+            Answered::Others => batch.emit(index, 0),
+            Answered::Read => batch.drop(index, READ),
+            Answered::Malformed => batch.drop(index, MALFORMED),
+            Answered::Answer(received) => {
                 if advertise(batch.packet_mut(index), &received, self.mac, ROUTER | OVERRIDE) {
                     arp_message::forget_annotations(batch.packet_mut(index));
                     self.station.count(|counters| &counters.answers, 1);

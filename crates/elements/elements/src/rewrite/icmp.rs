@@ -1,7 +1,7 @@
 //! `ICMPRewriter`: ICMP errors that speak of translated packets.
 
 use super::flow::FlowId;
-use super::mappings::Entry;
+use super::mappings::MappingEntry;
 use super::rewriter::{CLASSES, mappings_of, one_byte_anno};
 use super::table::SharedMappings;
 use click::config::{parse, split_words};
@@ -215,7 +215,7 @@ impl<A: Access> Replaced<'_, A> {
 }
 
 impl IcmpRewriter {
-    fn find(&self, inner: &Inner) -> Option<(Entry, Option<usize>)> {
+    fn find(&self, inner: &Inner) -> Option<(MappingEntry, Option<usize>)> {
         self.maps.iter().find_map(|map| {
             let entry = map
                 .mappings

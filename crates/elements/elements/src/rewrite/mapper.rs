@@ -66,7 +66,7 @@ pub fn is_mapper(class: &str) -> bool {
     [ROUND_ROBIN.name, SOURCE_HASH.name].contains(&class)
 }
 
-struct Entry {
+struct MapperEntry {
     pattern: SharedPattern,
     outputs: Outputs,
 }
@@ -79,7 +79,7 @@ enum Turn {
 
 /// A mapper's state of one worker; empty until the mapper is made.
 #[derive(Default)]
-pub struct MapperCell(Option<(Vec<Entry>, Turn)>);
+pub struct MapperCell(Option<(Vec<MapperEntry>, Turn)>);
 
 /// A mapper's state as rewriters hold it. Locked when a mapping is made.
 pub type SharedMapper = Arc<Mutex<MapperCell>>;
@@ -99,7 +99,7 @@ impl MapperCell {
         is_free: &dyn Fn(FlowId) -> bool,
     ) -> Option<Choice> {
         let (entries, turn) = self.0.as_mut()?;
-        let mut attempt = |entry: &Entry| {
+        let mut attempt = |entry: &MapperEntry| {
             let to = entry.pattern.lock().ok()?.choose(request, random, is_free)?;
             let pattern = Some(entry.pattern.clone());
             Some(Choice { to, outputs: entry.outputs, pattern, takes_value: true })
@@ -127,7 +127,7 @@ fn make_round_robin(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(span, "no patterns given");
         return None;
     }
-    let entries: Vec<Option<Entry>> =
+    let entries: Vec<Option<MapperEntry>> =
         arguments.iter().map(|text| entry(cx, text, false)).map(first).collect();
     install(cx, entries.into_iter().collect::<Option<Vec<_>>>()?, Turn::RoundRobin(0))
 }
@@ -150,7 +150,7 @@ fn make_source_hash(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(nodes.span, "expected the number of nodes of each pattern and a seed");
         return None;
     };
-    let entries: Vec<Option<(Entry, u32)>> = patterns.iter().map(|text| entry(cx, text, true)).collect();
+    let entries: Vec<Option<(MapperEntry, u32)>> = patterns.iter().map(|text| entry(cx, text, true)).collect();
     let entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
     let mut places = vec![];
     for (at, (_, id)) in entries.iter().enumerate() {
@@ -162,7 +162,7 @@ fn make_source_hash(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     install(cx, entries, Turn::Ring(places))
 }
 
-fn first(entry: Option<(Entry, u32)>) -> Option<Entry> {
+fn first(entry: Option<(MapperEntry, u32)>) -> Option<MapperEntry> {
     entry.map(|(entry, _)| entry)
 }
 
@@ -173,7 +173,7 @@ fn rest(cx: &mut Configure<'_>) -> Option<Vec<Spanned>> {
 }
 
 /// Reads a pattern with its outputs, and its ID where it has one.
-fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Entry, u32)> {
+fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(MapperEntry, u32)> {
     let words = split_words(text);
     let (words, id) = match words.split_last() {
         Some((id, words)) if with_id => match parse::u32(id, cx.names) {
@@ -205,7 +205,7 @@ fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Entry
         reader.pattern(pattern, text.span).map(|state| Arc::new(Mutex::new(state)))
     };
     match (outputs, state) {
-        (Ok(outputs), Ok(pattern)) => Some((Entry { pattern, outputs }, id)),
+        (Ok(outputs), Ok(pattern)) => Some((MapperEntry { pattern, outputs }, id)),
         (Err((span, message)), _) | (_, Err((span, message))) => {
             cx.error(span, message);
             None
@@ -217,7 +217,7 @@ struct Mapper;
 
 impl Element for Mapper {}
 
-fn install(cx: &mut Configure<'_>, entries: Vec<Entry>, turn: Turn) -> Option<Box<dyn Element>> {
+fn install(cx: &mut Configure<'_>, entries: Vec<MapperEntry>, turn: Turn) -> Option<Box<dyn Element>> {
     let name = cx.name;
     let cell = cx.shared(Scope::Worker, name, || Mutex::new(MapperCell::default()))?;
     cell.lock().ok()?.0 = Some((entries, turn));

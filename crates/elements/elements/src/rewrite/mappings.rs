@@ -104,7 +104,7 @@ pub struct Reaper {
 
 /// What was promised.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Lent {
+pub(super) struct LeasedMapping {
     /// For how long mappings are remembered, nanoseconds.
     pub ns: u64,
     /// Lines of mappings that went or changed earlier; until somebody asks, not more than so many.
@@ -124,7 +124,7 @@ pub struct Mappings {
     pub(super) evicted: u64,
     pub(super) now_ns: u64,
     pub(super) condemned: Vec<RecordId>,
-    pub(super) lent: Lent,
+    pub(super) lent: LeasedMapping,
     pub(super) patterns: Vec<SharedPattern>,
     refusals: VecDeque<Refusal>,
     random: Random,
@@ -132,7 +132,7 @@ pub struct Mappings {
 
 /// What a lookup by another element finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct MappingEntry {
     /// What the flow becomes.
     pub to: FlowId,
     /// Output port.
@@ -169,7 +169,7 @@ impl Mappings {
             evicted: 0,
             now_ns: 0,
             condemned: Vec::with_capacity(SLACK as usize),
-            lent: Lent::default(),
+            lent: LeasedMapping::default(),
             patterns: vec![],
             refusals: VecDeque::new(),
             random,
@@ -334,7 +334,7 @@ impl Mappings {
 
     /// The mapping of a flow, as other elements ask for it. `reply` says whether it is one of replies,
     /// where the flow itself does not tell.
-    pub fn entry(&self, flow: FlowId, protocol: u8, reply: bool) -> Option<Entry> {
+    pub fn entry(&self, flow: FlowId, protocol: u8, reply: bool) -> Option<MappingEntry> {
         let kind = self.settings.kind;
         let line = match kind {
             Kind::Ping if protocol != packet::view::protocol::ICMP => return None,
@@ -360,6 +360,6 @@ impl Mappings {
             to = FlowId::new(to.pair(), flow.ports());
         }
         let is_reply = get(at::IS_REPLY) != 0;
-        Some(Entry { to, output: get(at::OUTPUT), is_reply, reply_anno: get(at::REPLY_ANNO) })
+        Some(MappingEntry { to, output: get(at::OUTPUT), is_reply, reply_anno: get(at::REPLY_ANNO) })
     }
 }

@@ -22,13 +22,13 @@ pub struct CaptureWriter {
     /// Bytes in the file, all of them whole frames.
     written_bytes: u64,
     written_frames: u64,
-    lost: Lost,
+    lost: LostFrames,
     failed: bool,
 }
 
 /// Frames that were given to a writer and are not in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Lost {
+pub struct LostFrames {
     /// How many.
     pub frames: u64,
     /// Their bytes.
@@ -60,7 +60,7 @@ impl CaptureWriter {
             ends: Vec::new(),
             written_bytes: 0,
             written_frames: 0,
-            lost: Lost::default(),
+            lost: LostFrames::default(),
             failed: false,
         }
     }
@@ -71,7 +71,7 @@ impl CaptureWriter {
     }
 
     /// Frames that could not be written.
-    pub fn lost(&self) -> Lost {
+    pub fn lost(&self) -> LostFrames {
         self.lost
     }
 

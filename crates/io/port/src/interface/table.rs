@@ -114,7 +114,7 @@ impl State {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct NeighbourEntry {
     state: State,
     /// There in all states but incomplete and unreachable.
     mac: Option<MacAddr>,
@@ -125,7 +125,7 @@ struct Entry {
     pinned: bool,
 }
 
-impl Entry {
+impl NeighbourEntry {
     fn report(&self) -> Option<Report> {
         match (self.state, self.mac) {
             (State::Unreachable, _) => Some(Report::Unreachable),
@@ -142,7 +142,7 @@ impl Entry {
 /// The table.
 #[derive(Debug)]
 pub struct NeighbourTable {
-    entries: HashMap<IpAddr, Entry>,
+    entries: HashMap<IpAddr, NeighbourEntry>,
     /// When something is to be done about whom.
     due: BTreeSet<(u64, IpAddr)>,
     news: BTreeSet<IpAddr>,
@@ -194,7 +194,7 @@ impl NeighbourTable {
     }
 
     pub(super) fn report(&self, ip: IpAddr) -> Option<Report> {
-        self.entries.get(&ip).map_or(Some(Report::Gone), Entry::report)
+        self.entries.get(&ip).map_or(Some(Report::Gone), NeighbourEntry::report)
     }
 
     /// How often neighbours were given up, and how many made room for others.
@@ -203,7 +203,7 @@ impl NeighbourTable {
     }
 
     /// Changes an entry, with all that depends on it.
-    fn change(&mut self, ip: IpAddr, change: impl FnOnce(&mut Entry)) {
+    fn change(&mut self, ip: IpAddr, change: impl FnOnce(&mut NeighbourEntry)) {
         let Some(entry) = self.entries.get_mut(&ip) else { return };
         let before = *entry;
         change(entry);
@@ -212,7 +212,7 @@ impl NeighbourTable {
             self.due.remove(&(before.due_ns, ip));
             self.due.insert((after.due_ns, ip));
         }
-        let unresolved = |entry: &Entry| usize::from(entry.report().is_none());
+        let unresolved = |entry: &NeighbourEntry| usize::from(entry.report().is_none());
         self.unresolved = self.unresolved + unresolved(&after) - unresolved(&before);
         if before.report() != after.report() && after.subscribers > 0 {
             self.news.insert(ip);
@@ -250,7 +250,7 @@ impl NeighbourTable {
         }
         let state = State::Incomplete { tries: 0 };
         let entry =
-            Entry { state, mac: None, due_ns: now_ns, heard_ns: now_ns, subscribers: 0, pinned: false };
+            NeighbourEntry { state, mac: None, due_ns: now_ns, heard_ns: now_ns, subscribers: 0, pinned: false };
         self.entries.insert(ip, entry);
         self.due.insert((now_ns, ip));
         self.counts.add(&self.wanted, ip);

@@ -28,7 +28,7 @@ use crate::Element;
 
 /// What became of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum ArgumentState {
     /// `KEYWORD value`, unread.
     Keyword,
     /// Bare, unread.
@@ -43,7 +43,7 @@ struct Arg {
     whole: Spanned,
     /// Keyword and value, if it looks like that.
     keyword: Option<(Spanned, Spanned)>,
-    state: State,
+    state: ArgumentState,
 }
 
 /// The arguments of one element, or the words of one argument, being read.
@@ -98,7 +98,7 @@ impl<'a> Args<'a> {
             .into_iter()
             .map(|whole| {
                 let keyword = split_keyword(&whole);
-                let state = if keyword.is_some() { State::Keyword } else { State::Bare };
+                let state = if keyword.is_some() { ArgumentState::Keyword } else { ArgumentState::Bare };
                 Arg { whole, keyword, state }
             })
             .collect();
@@ -158,9 +158,9 @@ impl<'a> Args<'a> {
         let mut texts = Vec::new();
         for arg in &mut self.args {
             match &arg.keyword {
-                Some((name, value)) if arg.state == State::Keyword && name.as_str() == keyword => {
+                Some((name, value)) if arg.state == ArgumentState::Keyword && name.as_str() == keyword => {
                     texts.push(value.clone());
-                    arg.state = State::Named;
+                    arg.state = ArgumentState::Named;
                 }
                 _ => {}
             }
@@ -173,10 +173,10 @@ impl<'a> Args<'a> {
 
     /// Every argument that is still unread, whole (with its keyword), in order.
     pub fn rest(&mut self) -> Vec<Spanned> {
-        let unread = |arg: &&mut Arg| matches!(arg.state, State::Keyword | State::Bare);
+        let unread = |arg: &&mut Arg| matches!(arg.state, ArgumentState::Keyword | ArgumentState::Bare);
         let mut rest = Vec::new();
         for arg in self.args.iter_mut().filter(unread) {
-            arg.state = State::Placed;
+            arg.state = ArgumentState::Placed;
             rest.push(arg.whole.clone());
         }
         rest
@@ -215,13 +215,13 @@ impl<'a> Args<'a> {
 
     /// Whether any argument is still unread.
     pub fn has_rest(&self) -> bool {
-        self.args.iter().any(|arg| matches!(arg.state, State::Keyword | State::Bare))
+        self.args.iter().any(|arg| matches!(arg.state, ArgumentState::Keyword | ArgumentState::Bare))
     }
 
     /// Reports every argument that nobody read. Returns whether all was well since the
     /// arguments were split.
     pub fn finish(self) -> bool {
-        let bare: Vec<&Arg> = self.args.iter().filter(|arg| arg.state == State::Bare).collect();
+        let bare: Vec<&Arg> = self.args.iter().filter(|arg| arg.state == ArgumentState::Bare).collect();
         let takes = match self.declared.as_slice() {
             [] => "it takes none".to_owned(),
             declared => format!("it takes {}", declared.join(", ")),
@@ -231,7 +231,7 @@ impl<'a> Args<'a> {
             let message = format!("too many arguments for {}", self.what);
             self.diags.error(span, message).help(takes.clone());
         }
-        for arg in self.args.iter().filter(|arg| arg.state == State::Keyword) {
+        for arg in self.args.iter().filter(|arg| arg.state == ArgumentState::Keyword) {
             if let Some((keyword, _)) = &arg.keyword {
                 let message = format!("{} has no argument `{keyword}`", self.what);
                 let suggestion = did_you_mean(&keyword.text, self.declared.iter().copied());
@@ -247,22 +247,22 @@ impl<'a> Args<'a> {
         let mut found = None;
         // The first argument that was not read by position; if it was read by keyword, the
         // positional part is over.
-        let position = self.args.iter().position(|arg| arg.state != State::Placed);
+        let position = self.args.iter().position(|arg| arg.state != ArgumentState::Placed);
         for (i, arg) in self.args.iter_mut().enumerate() {
-            if arg.state == State::Keyword
+            if arg.state == ArgumentState::Keyword
                 && let Some((name, value)) = &arg.keyword
                 && name.as_str() == keyword
             {
                 found = Some((i, value.clone()));
-                arg.state = State::Named;
+                arg.state = ArgumentState::Named;
             }
         }
         if positional && let Some((i, arg)) = position.and_then(|i| Some((i, self.args.get_mut(i)?))) {
             // A mandatory argument takes what stands at its place even if that looks like
             // a keyword's: `Print(hello world)` has no keyword `hello`.
-            let takes_keyword = found.is_none() && mandatory && arg.state == State::Keyword;
-            if arg.state == State::Bare || takes_keyword {
-                arg.state = State::Placed;
+            let takes_keyword = found.is_none() && mandatory && arg.state == ArgumentState::Keyword;
+            if arg.state == ArgumentState::Bare || takes_keyword {
+                arg.state = ArgumentState::Placed;
                 if found.as_ref().is_none_or(|(other, _)| *other < i) {
                     found = Some((i, arg.whole.clone()));
                 }

@@ -52,7 +52,7 @@ impl DeployOptions {
 
 /// A way to bring an NF into a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum Deployment {
     /// Its element is there, and gets other rules by a handler.
     Rules,
     /// The chain is exchanged for one that has it as elements.
@@ -67,22 +67,22 @@ enum Way {
     Container(Runtime),
 }
 
-impl Way {
-    fn all() -> Vec<Way> {
-        let mut ways = vec![Way::Rules, Way::Swap(Shape::Modular), Way::Swap(Shape::Fused)];
-        ways.extend([Way::Program, Way::Click, Way::Cold]);
-        ways.extend(Runtime::ALL.map(Way::Container));
+impl Deployment {
+    fn all() -> Vec<Deployment> {
+        let mut ways = vec![Deployment::Rules, Deployment::Swap(Shape::Modular), Deployment::Swap(Shape::Fused)];
+        ways.extend([Deployment::Program, Deployment::Click, Deployment::Cold]);
+        ways.extend(Runtime::ALL.map(Deployment::Container));
         ways
     }
 
     fn name(self) -> String {
         match self {
-            Way::Rules => "other rules in place".into(),
-            Way::Swap(shape) => format!("chain exchanged, {}", shape.name()),
-            Way::Program => "program in a process, restarted".into(),
-            Way::Click => "Click in a process, restarted".into(),
-            Way::Cold => "chain exchanged, Click in a process".into(),
-            Way::Container(runtime) => format!("container, {}", runtime.name()),
+            Deployment::Rules => "other rules in place".into(),
+            Deployment::Swap(shape) => format!("chain exchanged, {}", shape.name()),
+            Deployment::Program => "program in a process, restarted".into(),
+            Deployment::Click => "Click in a process, restarted".into(),
+            Deployment::Cold => "chain exchanged, Click in a process".into(),
+            Deployment::Container(runtime) => format!("container, {}", runtime.name()),
         }
     }
 }
@@ -105,7 +105,7 @@ pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result
     match &options.chain {
         Some(chain) => of_chain(chain, options, &mut found, progress)?,
         None => {
-            for way in Way::all() {
+            for way in Deployment::all() {
                 let name = way.name();
                 progress(&format!("deploy: {name}"));
                 match of_way(way, options) {
@@ -122,7 +122,7 @@ pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result
 }
 
 /// Repeats of one way.
-fn of_way(way: Way, options: &DeployOptions) -> Result<Vec<Took>, String> {
+fn of_way(way: Deployment, options: &DeployOptions) -> Result<Vec<Took>, String> {
     let nf = |runs: &str, rules: &str| {
         let text = FUNCTION.replace("RULES", rules);
         script(&format!("runs = \"{runs}\"\ninline = '''{text}'''\n"))
@@ -141,12 +141,12 @@ fn of_way(way: Way, options: &DeployOptions) -> Result<Vec<Took>, String> {
         false => Err("there is no program to run Click configurations in processes here".to_string()),
     };
     let took = match way {
-        Way::Rules => in_place(&nf("modular", OPEN), options),
-        Way::Swap(shape) => exchanged(&nf("modular", OPEN), Some(shape), options),
-        Way::Program => restarted(&program("")?, options),
-        Way::Click => restarted(&click()?, options),
-        Way::Cold => exchanged(&click()?, None, options),
-        Way::Container(runtime) => {
+        Deployment::Rules => in_place(&nf("modular", OPEN), options),
+        Deployment::Swap(shape) => exchanged(&nf("modular", OPEN), Some(shape), options),
+        Deployment::Program => restarted(&program("")?, options),
+        Deployment::Click => restarted(&click()?, options),
+        Deployment::Cold => exchanged(&click()?, None, options),
+        Deployment::Container(runtime) => {
             runtime.works()?;
             let keys = format!("runtime = \"{}\"\n", runtime.name());
             let script = match (&options.image, options.setting.runs_click) {
@@ -331,10 +331,10 @@ impl Found {
 
     fn expected(&self) -> Vec<Expectation> {
         let pairs = [
-            (Way::Rules.name(), Way::Click.name()),
-            (Way::Rules.name(), Way::Swap(Shape::Modular).name()),
-            (Way::Program.name(), Way::Container(Runtime::Crun).name()),
-            (Way::Program.name(), Way::Container(Runtime::Runc).name()),
+            (Deployment::Rules.name(), Deployment::Click.name()),
+            (Deployment::Rules.name(), Deployment::Swap(Shape::Modular).name()),
+            (Deployment::Program.name(), Deployment::Container(Runtime::Crun).name()),
+            (Deployment::Program.name(), Deployment::Container(Runtime::Runc).name()),
         ];
         let faster = |(one, other): (String, String)| {
             let (sooner, later) = (self.median(&one)?, self.median(&other)?);

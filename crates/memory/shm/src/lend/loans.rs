@@ -109,16 +109,16 @@ impl Loan {
 
 /// A slot, and where it lies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct SlotAddress {
     pub region: u16,
     pub slot: u32,
     pub buf: u64,
 }
 
-impl Place {
+impl SlotAddress {
     #[inline(always)]
-    pub fn of(span: &Span, region: u16, slot: u32) -> Place {
-        Place { region, slot, buf: span.buffer(slot).unwrap_or(0) }
+    pub fn of(span: &Span, region: u16, slot: u32) -> SlotAddress {
+        SlotAddress { region, slot, buf: span.buffer(slot).unwrap_or(0) }
     }
 }
 
@@ -271,7 +271,7 @@ impl Kept {
 
     /// What only the host may know of a packet, into a descriptor whose rest is known already.
     #[inline(always)]
-    pub fn identify(&self, place: Place, out: &mut Packet) {
+    pub fn identify(&self, place: SlotAddress, out: &mut Packet) {
         out.buf = place.buf;
         out.handle = self.handle.load(Relaxed);
         out.next = 0;
@@ -286,7 +286,7 @@ impl Kept {
     /// to the bytes nobody knows. Headers may be anywhere, and the flow another. Flags stay: they say what is
     /// still to be done to a frame.
     #[inline(always)]
-    pub fn restore_changed(&self, place: Place, loan: Loan, (data, len): (u16, u16), out: &mut Packet) {
+    pub fn restore_changed(&self, place: SlotAddress, loan: Loan, (data, len): (u16, u16), out: &mut Packet) {
         self.identify(place, out);
         out.data = data;
         (out.mac, out.net, out.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
@@ -296,7 +296,7 @@ impl Kept {
     }
 
     /// The packet as it was lent, or as it was when it was held.
-    pub fn restore(&self, place: Place, loan: Loan, out: &mut Packet) {
+    pub fn restore(&self, place: SlotAddress, loan: Loan, out: &mut Packet) {
         self.identify(place, out);
         let kept = self.place.load(Relaxed);
         (out.data, out.mac) = (kept as u16, (kept >> 16) as u16);

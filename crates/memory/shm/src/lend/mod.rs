@@ -25,7 +25,7 @@ use crate::descriptor::{Packet, is_inside};
 use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
 use crate::slot::{park_in, prefetch, prefetch_block, unpark_into};
 use crate::span::Span;
-use loans::{ClaimError, Kept, Loan, Place};
+use loans::{ClaimError, Kept, Loan, SlotAddress};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -158,7 +158,7 @@ pub struct Lender<C> {
     /// Of empty slots: they must not wait behind packets that wait for them.
     grants: Option<Producer<C>>,
     from: Consumer<C>,
-    desk: Desk,
+    desk: DescriptorCheck,
     /// Packets that the NF may hold.
     most: u64,
     /// What all NFs that share its loans hold, and what of that was lent here as it was counted last.
@@ -167,7 +167,7 @@ pub struct Lender<C> {
 
 /// Where claims are looked at.
 #[derive(Debug)]
-struct Desk {
+struct DescriptorCheck {
     holder: u16,
     /// Which of the NFs that share the holder's number.
     member: u8,
@@ -216,7 +216,7 @@ impl<C: Cells> Lender<C> {
             to: Producer::new(to),
             grants: None,
             from: Consumer::new(from),
-            desk: Desk {
+            desk: DescriptorCheck {
                 holder,
                 member: 0,
                 region,
@@ -382,7 +382,7 @@ impl<C: Cells> Lender<C> {
     ) -> Result<(usize, bool), Broken> {
         let granted = destination == GRANT;
         let room = self.room(list.len(), destination)?;
-        let Desk { holder, member, region, .. } = self.desk;
+        let DescriptorCheck { holder, member, region, .. } = self.desk;
         let to = match &mut self.grants {
             Some(grants) if granted => grants,
             _ => &mut self.to,
@@ -477,12 +477,12 @@ impl<C: Cells> Lender<C> {
             (vec![Packet::EMPTY; capacity], vec![Completion::default(); capacity]);
         let (back, _) = self.take_back(loans, &mut packets, &mut completions);
         reclaimed.returned = packets.into_iter().zip(completions).take(back).collect();
-        let Desk { holder, member, region, .. } = self.desk;
+        let DescriptorCheck { holder, member, region, .. } = self.desk;
         let span = Span::of(region);
         let end = |slot: u32, kept: &Kept, loan: Loan| {
             let mut packet = Packet::EMPTY;
             kept.end(loan);
-            kept.restore(Place::of(span, region, slot), loan, &mut packet);
+            kept.restore(SlotAddress::of(span, region, slot), loan, &mut packet);
             ReclaimedSlot { packet, granted: loan.is_granted() }
         };
         let found = self.to.autopsy();
@@ -518,7 +518,7 @@ impl<C: Cells> Lender<C> {
     }
 }
 
-impl Desk {
+impl DescriptorCheck {
     /// Takes claims out of a ring; all of them leave by `output` where that is said.
     #[inline]
     fn take<C: Cells>(
@@ -579,7 +579,7 @@ impl Desk {
                 match (loans.find(claim.slot, claim.generation, holder), plain(claim)) {
                     (Ok((kept, loan)), Some(action)) if loan.is_in_work_of(member) => {
                         kept.end(loan);
-                        read(METADATA, kept, loan, Place::of(span, region, claim.slot), claim, packet);
+                        read(METADATA, kept, loan, SlotAddress::of(span, region, claim.slot), claim, packet);
                         *completion = Completion::of(action, output, loan.is_granted());
                         self.granted -= u64::from(loan.is_granted());
                         back += 1;
@@ -629,7 +629,7 @@ impl Desk {
             return false;
         }
         let was_granted = loan.is_granted() && !loan.is_held();
-        let place = Place::of(span, self.region, claim.slot);
+        let place = SlotAddress::of(span, self.region, claim.slot);
         let is_hold = claim.action == Action::Hold as u8 && is_inside(claim.data, u32::from(claim.len));
         if is_hold && loan.is_held() {
             self.stats.held_again += 1;
@@ -674,7 +674,7 @@ fn plain(claim: &Claim) -> Option<Action> {
 
 /// The packet that a good claim speaks of.
 #[inline(always)]
-fn read(metadata: bool, kept: &Kept, loan: Loan, place: Place, claim: &Claim, packet: &mut Packet) {
+fn read(metadata: bool, kept: &Kept, loan: Loan, place: SlotAddress, claim: &Claim, packet: &mut Packet) {
     if metadata && unpark_into(place.region, place.slot, packet) {
         // One read of what the NF can write, then only the copy is used.
         packet.make_sound((claim.data, u32::from(claim.len)));

@@ -20,7 +20,7 @@ use shm::burst::Vector;
 use shm::pool::Pool;
 use source::{Put, Source};
 use std::path::{Path, PathBuf};
-use window::{Border, Side, Window};
+use window::{WindowEdge, Side, Window};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -146,9 +146,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.diags.warning(cx.config.span, "SAMPLE is 0: no packets will be emitted");
     }
     let (name, name_span) = name?;
-    let begin = start.map(Border::At).or(start_after.map(Border::AfterFirst)).unwrap_or(Border::Open);
-    let finish = end.map(Border::At).or(end_after.map(Border::AfterFirst));
-    let finish = finish.or(interval.map(Border::AfterStart)).unwrap_or(Border::Open);
+    let begin = start.map(WindowEdge::At).or(start_after.map(WindowEdge::AfterFirst)).unwrap_or(WindowEdge::Open);
+    let finish = end.map(WindowEdge::At).or(end_after.map(WindowEdge::AfterFirst));
+    let finish = finish.or(interval.map(WindowEdge::AfterStart)).unwrap_or(WindowEdge::Open);
     let mut element = FromDump {
         shown: if name == Path::new("-") { "<stdin>".into() } else { name.display().to_string() },
         source: None,

@@ -2,7 +2,7 @@
 
 /// A border, as the configuration states it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Border {
+pub enum WindowEdge {
     /// None.
     Open,
     /// A time, in nanoseconds since the epoch.
@@ -26,8 +26,8 @@ pub enum Side {
 
 /// The window. Borders that are relative become times with the first packet.
 pub struct Window {
-    start: Border,
-    end: Border,
+    start: WindowEdge,
+    end: WindowEdge,
     started: bool,
     start_ns: u64,
     /// The end, once it is known; `None` where there is none or it was reached.
@@ -39,7 +39,7 @@ pub struct Window {
 
 impl Window {
     /// A window between two borders.
-    pub fn new(start: Border, end: Border) -> Window {
+    pub fn new(start: WindowEdge, end: WindowEdge) -> Window {
         Window { start, end, started: false, start_ns: 0, end_ns: None, last_end_ns: 0, anchored: false }
     }
 
@@ -61,15 +61,15 @@ impl Window {
     fn anchor(&mut self, first_ns: u64) {
         self.anchored = true;
         self.start_ns = match self.start {
-            Border::At(start_ns) => start_ns,
-            Border::AfterFirst(by_ns) | Border::AfterStart(by_ns) => first_ns.saturating_add(by_ns),
-            Border::Open => first_ns,
+            WindowEdge::At(start_ns) => start_ns,
+            WindowEdge::AfterFirst(by_ns) | WindowEdge::AfterStart(by_ns) => first_ns.saturating_add(by_ns),
+            WindowEdge::Open => first_ns,
         };
         self.end_ns = match self.end {
-            Border::Open => None,
-            Border::At(end_ns) => Some(end_ns),
-            Border::AfterFirst(by_ns) => Some(first_ns.saturating_add(by_ns)),
-            Border::AfterStart(by_ns) => Some(self.start_ns.saturating_add(by_ns)),
+            WindowEdge::Open => None,
+            WindowEdge::At(end_ns) => Some(end_ns),
+            WindowEdge::AfterFirst(by_ns) => Some(first_ns.saturating_add(by_ns)),
+            WindowEdge::AfterStart(by_ns) => Some(self.start_ns.saturating_add(by_ns)),
         };
         // An extension that came before the first packet.
         self.end_ns = self.end_ns.map(|end_ns| end_ns.saturating_add(self.last_end_ns));
@@ -84,7 +84,7 @@ impl Window {
     /// Moves the end further off; it counts again, where there is one at all.
     pub fn extend(&mut self, by_ns: u64) {
         self.last_end_ns = self.last_end_ns.saturating_add(by_ns);
-        if self.end != Border::Open && self.anchored {
+        if self.end != WindowEdge::Open && self.anchored {
             self.end_ns = Some(self.last_end_ns);
         }
     }
@@ -92,8 +92,8 @@ impl Window {
     /// The next packet is the first again; borders that are times by now stay what they are.
     pub fn reset(&mut self) {
         if self.anchored {
-            self.start = Border::At(self.start_ns);
-            self.end = self.end_ns.map_or(self.end, Border::At);
+            self.start = WindowEdge::At(self.start_ns);
+            self.end = self.end_ns.map_or(self.end, WindowEdge::At);
             (self.anchored, self.last_end_ns) = (false, 0);
         }
     }
@@ -110,32 +110,32 @@ mod tests {
     #[test]
     fn borders_count_from_the_epoch_the_first_packet_or_the_start() {
         use Side::{Before, Behind, Inside};
-        let mut window = Window::new(Border::At(100), Border::At(200));
+        let mut window = Window::new(WindowEdge::At(100), WindowEdge::At(200));
         assert_eq!(sides(&mut window, &[99, 100, 99, 199, 200]), [Before, Inside, Inside, Inside, Behind]);
-        let mut window = Window::new(Border::AfterFirst(10), Border::AfterFirst(20));
+        let mut window = Window::new(WindowEdge::AfterFirst(10), WindowEdge::AfterFirst(20));
         assert_eq!(
             sides(&mut window, &[1000, 1009, 1010, 1019, 1020]),
             [Before, Before, Inside, Inside, Behind]
         );
-        let mut window = Window::new(Border::AfterFirst(10), Border::AfterStart(5));
+        let mut window = Window::new(WindowEdge::AfterFirst(10), WindowEdge::AfterStart(5));
         assert_eq!(sides(&mut window, &[1000, 1010, 1014, 1015]), [Before, Inside, Inside, Behind]);
-        let mut window = Window::new(Border::Open, Border::AfterStart(5));
+        let mut window = Window::new(WindowEdge::Open, WindowEdge::AfterStart(5));
         assert_eq!(sides(&mut window, &[7, 0, 12]), [Inside, Inside, Behind]);
-        assert_eq!(sides(&mut Window::new(Border::Open, Border::Open), &[7, 0, u64::MAX]), [Inside; 3]);
+        assert_eq!(sides(&mut Window::new(WindowEdge::Open, WindowEdge::Open), &[7, 0, u64::MAX]), [Inside; 3]);
     }
 
     #[test]
     fn an_end_that_was_passed_counts_again_once_extended() {
-        let mut window = Window::new(Border::Open, Border::AfterFirst(10));
+        let mut window = Window::new(WindowEdge::Open, WindowEdge::AfterFirst(10));
         assert_eq!(sides(&mut window, &[0, 10]), [Side::Inside, Side::Behind]);
         window.pass_end();
         assert_eq!(window.side(10), Side::Inside);
         window.extend(5);
         assert_eq!(sides(&mut window, &[14, 15]), [Side::Inside, Side::Behind]);
-        let mut early = Window::new(Border::Open, Border::AfterFirst(10));
+        let mut early = Window::new(WindowEdge::Open, WindowEdge::AfterFirst(10));
         early.extend(5);
         assert_eq!(sides(&mut early, &[100, 114, 115]), [Side::Inside, Side::Inside, Side::Behind]);
-        let mut open = Window::new(Border::Open, Border::Open);
+        let mut open = Window::new(WindowEdge::Open, WindowEdge::Open);
         open.extend(5);
         assert_eq!(sides(&mut open, &[0, 100]), [Side::Inside; 2]);
     }

@@ -25,7 +25,7 @@ const IN_FLIGHT_S: f64 = 0.1;
 
 /// How the filter is brought in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum Defence {
     /// A filter that lets all packets through gets rules by its handler.
     Rules,
     /// A filter is started in a process; packets pass by its place until it works.
@@ -34,12 +34,12 @@ pub(super) enum Way {
     Container(Runtime),
 }
 
-impl Way {
+impl Defence {
     pub(super) fn name(self) -> String {
         match self {
-            Way::Rules => "rules in place".into(),
-            Way::Process => "filter in a process".into(),
-            Way::Container(runtime) => format!("filter in a container ({})", runtime.name()),
+            Defence::Rules => "rules in place".into(),
+            Defence::Process => "filter in a process".into(),
+            Defence::Container(runtime) => format!("filter in a container ({})", runtime.name()),
         }
     }
 
@@ -56,11 +56,11 @@ impl Way {
             format!("runs = \"{runs}\"\nwhen_down = \"bypass\"\n{cores}")
         };
         let runs = match self {
-            Way::Rules => String::new(),
-            Way::Process => apart("process"),
-            Way::Container(runtime) => format!("{}runtime = \"{}\"\n", apart("container"), runtime.name()),
+            Defence::Rules => String::new(),
+            Defence::Process => apart("process"),
+            Defence::Container(runtime) => format!("{}runtime = \"{}\"\n", apart("container"), runtime.name()),
         };
-        let filter = rules(&if self == Way::Rules { String::new() } else { format!("deny {ATTACK}, ") });
+        let filter = rules(&if self == Defence::Rules { String::new() } else { format!("deny {ATTACK}, ") });
         Script::new(format!(
             "links = [\"clients -> [0]edge\", \"attackers -> [1]edge\", \"edge[2] -> [0]filter[1] -> [0]account[1] -> servers\"]
 [ports]
@@ -129,7 +129,7 @@ impl Attack {
 }
 
 /// Carries out one attack.
-pub(super) fn attack(way: Way, options: &DosOptions) -> Result<Attack, BenchError> {
+pub(super) fn attack(way: Defence, options: &DosOptions) -> Result<Attack, BenchError> {
     let paces: [Arc<Pace>; 2] = Default::default();
     let mut setting = options.setting.clone();
     for (port, pace) in ["clients", "attackers"].into_iter().zip(&paces) {

@@ -13,7 +13,7 @@ pub use options::DosOptions;
 
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
-use attack::{Attack, Counts, Way, attack};
+use attack::{Attack, Counts, Defence, attack};
 use container::runtime::{Installed, Runtime};
 
 /// The share of normal packets that may be lost.
@@ -28,7 +28,7 @@ const PAPER: &str = "NetVM, section V.G: a VM on a Xeon X5650 server, DARPA trac
 /// None: what cannot be measured is told in the figures.
 pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
     let (mut found, mut skipped) = (vec![], vec![]);
-    for way in [Way::Rules, Way::Process, Way::Container(Runtime::Crun), Way::Container(Runtime::Runc)] {
+    for way in [Defence::Rules, Defence::Process, Defence::Container(Runtime::Crun), Defence::Container(Runtime::Runc)] {
         let name = way.name();
         match attacks(way, options, progress) {
             Ok(attacks) => found.push((name, attacks)),
@@ -43,11 +43,11 @@ pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<F
 }
 
 /// Repeats of one way.
-fn attacks(way: Way, options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Attack>, String> {
-    if way != Way::Rules && !options.setting.runs_click {
+fn attacks(way: Defence, options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Attack>, String> {
+    if way != Defence::Rules && !options.setting.runs_click {
         return Err("there is no program to run Click configurations in processes here".into());
     }
-    if let Way::Container(runtime) = way {
+    if let Defence::Container(runtime) = way {
         runtime.works()?;
     }
     let one = |number: usize| {

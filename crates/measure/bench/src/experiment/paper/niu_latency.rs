@@ -19,24 +19,24 @@ const RATES: [f64; 8] = [100.0, 1e3, 1e4, 1e5, 1e6, 2e6, 4e6, 8e6];
 const CHAIN_RATE: f64 = 2e6;
 
 /// How frames are handed out, and packets worked on at a time.
-struct Way {
+struct PollingMode {
     name: &'static str,
     batching: Batching,
     burst: usize,
     polls: bool,
 }
 
-const WAYS: [Way; 5] = [
-    Way { name: "adaptive", batching: Batching::Adaptive, burst: 64, polls: false },
-    Way { name: "adaptive, polling", batching: Batching::Adaptive, burst: 64, polls: true },
-    Way { name: "one by one", batching: Batching::Adaptive, burst: 1, polls: false },
-    Way {
+const WAYS: [PollingMode; 5] = [
+    PollingMode { name: "adaptive", batching: Batching::Adaptive, burst: 64, polls: false },
+    PollingMode { name: "adaptive, polling", batching: Batching::Adaptive, burst: 64, polls: true },
+    PollingMode { name: "one by one", batching: Batching::Adaptive, burst: 1, polls: false },
+    PollingMode {
         name: "bursts of 32, timer of 100 µs",
         batching: Batching::Fixed { frames: 32, wait_ns: 100_000 },
         burst: 32,
         polls: false,
     },
-    Way {
+    PollingMode {
         name: "bursts of 256, timer of 1 ms",
         batching: Batching::Fixed { frames: 256, wait_ns: 1_000_000 },
         burst: 256,
