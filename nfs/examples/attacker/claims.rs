@@ -1,7 +1,7 @@
 //! What it says of packets: claims on what it does not have, on what it had, and on what cannot be.
 
 use crate::{Attacker, BURST};
-use shm::ring::{Action, Cells, Claim};
+use shm::ring::{Action, Cells, Descriptor};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
     match name {
         "foreign" => claim(attacker, |attacker, _| {
             let slot = attacker.random.below(u64::from(attacker.attached.welcome.slots)) as u32;
-            vec![Claim { slot, generation: attacker.random.below(64) as u32, ..emit() }]
+            vec![Descriptor { slot, generation: attacker.random.below(64) as u32, ..emit() }]
         }),
         "out-of-range" => claim(attacker, |attacker, _| {
-            vec![Claim { slot: u32::MAX - attacker.random.below(1000) as u32, generation: 1, ..emit() }]
+            vec![Descriptor { slot: u32::MAX - attacker.random.below(1000) as u32, generation: 1, ..emit() }]
         }),
         "doubled" => claim(attacker, |_, given| given.to_vec()),
         "stale" => claim(attacker, |attacker, _| attacker.old.iter().take(BURST).copied().collect()),
         "lengths" => change(attacker, |claim, at| match at % 3 {
-            0 => Claim { len: u16::MAX, ..claim },
-            1 => Claim { data: u16::MAX, ..claim },
-            _ => Claim { data: 2000, len: 2000, ..claim },
+            0 => Descriptor { len: u16::MAX, ..claim },
+            1 => Descriptor { data: u16::MAX, ..claim },
+            _ => Descriptor { data: 2000, len: 2000, ..claim },
         }),
-        "actions" => change(attacker, |claim, at| Claim { action: 3 + at as u8, hops: 0xff, ..claim }),
-        "outputs" => change(attacker, |claim, at| Claim { destination: 2 + 97 * at as u16, ..claim }),
+        "actions" => change(attacker, |claim, at| Descriptor { action: 3 + at as u8, hops: 0xff, ..claim }),
+        "outputs" => change(attacker, |claim, at| Descriptor { destination: 2 + 97 * at as u16, ..claim }),
         "reasons" => {
-            change(attacker, |claim, at| Claim { action: 0, destination: 2 + 97 * at as u16, ..claim })
+            change(attacker, |claim, at| Descriptor { action: 0, destination: 2 + 97 * at as u16, ..claim })
         }
         "hold" => hold(attacker),
         "hoard" => hoard(attacker),
@@ -36,14 +36,14 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
     true
 }
 
-fn emit() -> Claim {
-    Claim { action: Action::Emit as u8, len: 60, data: 128, destination: 1, ..Claim::default() }
+fn emit() -> Descriptor {
+    Descriptor { action: Action::Emit as u8, len: 60, data: 128, destination: 1, ..Descriptor::default() }
 }
 
 /// Passes packets on, with further claims behind each burst, for good.
-fn claim(attacker: &mut Attacker, mut further: impl FnMut(&mut Attacker, &[Claim]) -> Vec<Claim>) {
+fn claim(attacker: &mut Attacker, mut further: impl FnMut(&mut Attacker, &[Descriptor]) -> Vec<Descriptor>) {
     loop {
-        let passed: Vec<Claim> = attacker.take().iter().map(Attacker::passed).collect();
+        let passed: Vec<Descriptor> = attacker.take().iter().map(Attacker::passed).collect();
         attacker.give(&passed);
         let mut lies = further(attacker, &passed);
         lies.truncate(BURST);
@@ -58,11 +58,11 @@ fn claim(attacker: &mut Attacker, mut further: impl FnMut(&mut Attacker, &[Claim
 }
 
 /// Passes packets on, changed.
-fn change(attacker: &mut Attacker, change: impl Fn(Claim, usize) -> Claim) {
+fn change(attacker: &mut Attacker, change: impl Fn(Descriptor, usize) -> Descriptor) {
     loop {
         let taken = attacker.take();
         let passed = taken.iter().map(Attacker::passed).enumerate();
-        let changed: Vec<Claim> = passed.map(|(at, claim)| change(claim, at)).collect();
+        let changed: Vec<Descriptor> = passed.map(|(at, claim)| change(claim, at)).collect();
         attacker.give(&changed);
     }
 }
@@ -71,9 +71,9 @@ fn change(attacker: &mut Attacker, change: impl Fn(Claim, usize) -> Claim) {
 fn hold(attacker: &mut Attacker) {
     loop {
         let taken = attacker.take();
-        let held: Vec<Claim> = taken
+        let held: Vec<Descriptor> = taken
             .iter()
-            .map(|claim| Claim { action: Action::Hold as u8, destination: 0, ..*claim })
+            .map(|claim| Descriptor { action: Action::Hold as u8, destination: 0, ..*claim })
             .collect();
         attacker.give(&held);
     }

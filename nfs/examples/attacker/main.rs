@@ -20,7 +20,7 @@ mod use_up;
 use nf::ends::HEARTBEAT;
 use nf::message::FromNf;
 use nf::{Attached, Handler, Options};
-use shm::ring::{Action, Claim, Consumer, Mapped, Producer};
+use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer};
 use std::time::{Duration, Instant};
 
 /// Claims taken at a time.
@@ -75,7 +75,7 @@ struct Attacker {
     random: Random,
     beats: u64,
     /// Claims that it gave back long ago.
-    old: Vec<Claim>,
+    old: Vec<Descriptor>,
 }
 
 impl Attacker {
@@ -101,10 +101,10 @@ impl Attacker {
     }
 
     /// Says that it lives, and takes what there is.
-    fn take(&mut self) -> Vec<Claim> {
+    fn take(&mut self) -> Vec<Descriptor> {
         self.beats += 1;
         self.attached.page.store(HEARTBEAT, self.beats);
-        let mut claims = [Claim::default(); BURST];
+        let mut claims = [Descriptor::default(); BURST];
         let count = self.from.take(&mut claims).unwrap_or(0);
         if count == 0 {
             std::thread::sleep(Duration::from_micros(50));
@@ -113,7 +113,7 @@ impl Attacker {
     }
 
     /// Gives claims to the host, as it stands.
-    fn give(&mut self, claims: &[Claim]) {
+    fn give(&mut self, claims: &[Descriptor]) {
         let mut rest = claims;
         let end = Instant::now() + Duration::from_millis(100);
         while !rest.is_empty() && Instant::now() < end {
@@ -127,14 +127,14 @@ impl Attacker {
     }
 
     /// What an NF with two interfaces does that passes everything on.
-    fn passed(claim: &Claim) -> Claim {
-        Claim { action: Action::Emit as u8, destination: 1 - claim.destination.min(1), ..*claim }
+    fn passed(claim: &Descriptor) -> Descriptor {
+        Descriptor { action: Action::Emit as u8, destination: 1 - claim.destination.min(1), ..*claim }
     }
 
     /// Passes on what there is.
     fn work(&mut self) {
         let claims = self.take();
-        let passed: Vec<Claim> = claims.iter().map(Attacker::passed).collect();
+        let passed: Vec<Descriptor> = claims.iter().map(Attacker::passed).collect();
         self.give(&passed);
         self.old.extend(passed);
         let spare = self.old.len().saturating_sub(4096);

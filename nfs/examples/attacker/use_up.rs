@@ -5,7 +5,7 @@ use crate::{Attacker, check, tell};
 use nf::message::{FromNf, Hello, PROTOCOL};
 use nf::socket::Socket;
 use rustix::fd::AsFd;
-use shm::ring::{Action, Claim};
+use shm::ring::{Action, Descriptor};
 use std::time::Duration;
 
 /// Ends, or does not begin, in front of the handshake; whether that was the attack.
@@ -206,7 +206,7 @@ fn die_at(attacker: &mut Attacker, step: u32) -> bool {
         }
     };
     die_at(1);
-    let passed: Vec<Claim> = taken.iter().map(Attacker::passed).collect();
+    let passed: Vec<Descriptor> = taken.iter().map(Attacker::passed).collect();
     let (front, back) = passed.split_at(passed.len() / 2);
     let _ = attacker.to.write(front);
     die_at(2);
@@ -214,7 +214,8 @@ fn die_at(attacker: &mut Attacker, step: u32) -> bool {
     die_at(3);
     attacker.from.release(front.len());
     die_at(4);
-    let held: Vec<Claim> = back.iter().map(|claim| Claim { action: Action::Hold as u8, ..*claim }).collect();
+    let held: Vec<Descriptor> =
+        back.iter().map(|claim| Descriptor { action: Action::Hold as u8, ..*claim }).collect();
     let _ = attacker.to.push(&held);
     die_at(5);
     attacker.from.release(back.len());

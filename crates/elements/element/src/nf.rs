@@ -4,7 +4,7 @@
 //! what becomes of each.
 
 use shm::Packet;
-use shm::lend::Completion;
+use shm::channel::Completion;
 
 /// A way to an NF that runs elsewhere, for one worker.
 pub trait NfLink: Send {

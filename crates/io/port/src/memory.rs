@@ -7,7 +7,7 @@
 //! It is closed-loop: it makes as many packets as it is asked for and never loses one, so it gives
 //! saturation figures. It reads no clock: packets have no timestamp.
 
-use crate::frames::{Filled, FrameSet, LINE_BYTES, FramePlace, fill};
+use crate::frames::{Filled, FramePlace, FrameSet, LINE_BYTES, fill};
 use crate::{Moved, Port, PortError, PortInfo, PortStats};
 use shm::{Packet, PacketBytes, PacketPool, Pool};
 use std::sync::{Arc, Mutex};

@@ -10,8 +10,8 @@ use measure::{ROUNDS, clock, pin, spread, ticks_per_ns};
 use packet::access::Access;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::process::Pid;
-use shm::lend::{Completion, Lender, Loans};
-use shm::ring::{Action, Cells, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::channel::{Completion, HostEnd, InFlightTable};
+use shm::ring::{Action, Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
 use shm::{Packet, Pool, Region, RegionOptions, SharedPool};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,9 +135,9 @@ fn serve<C: Cells>(
     mut to: Producer<C>,
     burst: usize,
     idle: impl Fn(),
-    work: impl Fn(&mut Claim),
+    work: impl Fn(&mut Descriptor),
 ) -> ! {
-    let mut claims = vec![Claim::default(); burst];
+    let mut claims = vec![Descriptor::default(); burst];
     loop {
         let count = from.take(&mut claims).expect("a sound host");
         if count == 0 {
@@ -165,7 +165,7 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
         scope.spawn(|| {
             pin(core);
             let (mut from, mut to) = (Consumer::new(there), Producer::new(back));
-            let mut claims = vec![Claim::default(); burst];
+            let mut claims = vec![Descriptor::default(); burst];
             while !stop.load(Ordering::Relaxed) {
                 let count = from.take(&mut claims).expect("sound");
                 if count == 0 {
@@ -176,7 +176,7 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
                 from.release(count);
             }
         });
-        let mut claims = vec![Claim { slot: 1, ..Claim::default() }; in_flight(row)];
+        let mut claims = vec![Descriptor { slot: 1, ..Descriptor::default() }; in_flight(row)];
         to.push(&claims).expect("sound");
         let took = clock(ticks_per_ns, LONG, || {
             let count = from.take(&mut claims[..burst]).expect("sound");
@@ -207,7 +207,7 @@ fn process(row: &Row, ticks_per_ns: f64) -> f64 {
         .expect("this program starts again");
     pin(0);
     let [to, from] = rings.rings();
-    let lender = Lender::new(to, from, 1, shared.region().number());
+    let lender = HostEnd::new(to, from, 1, shared.region().number());
     let took = lend(row, &shared, lender.with_metadata(row.what.needs_metadata()), ticks_per_ns);
     rustix::process::kill_process(Pid::from_child(&nf), rustix::process::Signal::KILL).expect("it runs");
     nf.wait().expect("a child");
@@ -217,10 +217,10 @@ fn process(row: &Row, ticks_per_ns: f64) -> f64 {
 fn lend(
     row: &Row,
     shared: &std::sync::Arc<SharedPool>,
-    mut lender: Lender<Mapped>,
+    mut lender: HostEnd<Mapped>,
     ticks_per_ns: f64,
 ) -> f64 {
-    let (mut pool, loans, burst) = (shared.worker(), Loans::new(SLOTS), row.burst);
+    let (mut pool, loans, burst) = (shared.worker(), InFlightTable::new(SLOTS), row.burst);
     let most = if row.what == Work::Yield { 0 } else { in_flight(row) };
     let list: Vec<u16> = (0..most.max(burst) as u16).collect();
     let mut packets = vec![Packet::EMPTY; most.max(burst)];

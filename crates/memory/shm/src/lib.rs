@@ -6,7 +6,7 @@
 //! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
 //! because another process may write the same memory at the same time.
 //!
-//! [`burst`] has the lists that a burst of packets is sorted into, [`ring`] the rings that claims on packets go from one process to another by, [`lend`] the host's end
+//! [`burst`] has the lists that a burst of packets is sorted into, [`ring`] the rings that claims on packets go from one process to another by, [`channel`] the host's end
 //! of an NF's rings, [`page`] an NF's counters.
 //!
 //! Unsafe code is confined to `region` and `ring::file` (mapping), `memfd` (descriptors by number), `slot` (raw
@@ -15,12 +15,12 @@
 pub mod burst;
 pub mod bytes;
 pub mod chain;
+#[cfg(not(loom))]
+pub mod channel;
 pub mod descriptor;
 mod edit;
 pub mod frame;
 pub mod ledger;
-#[cfg(not(loom))]
-pub mod lend;
 pub mod memfd;
 #[cfg(not(loom))]
 pub mod page;

@@ -156,14 +156,14 @@ proptest! {
     ) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(4) };
         let region = Region::create(options).expect("memory");
-        let claim = shm::ring::Claim { slot: 3, generation: 8, data, len, ..Default::default() };
+        let claim = shm::ring::Descriptor { slot: 3, generation: 8, data, len, ..Default::default() };
         let place = shm::buffer(region.number(), 3);
         let ours = |packet: &Packet| {
             holds(packet);
             assert_eq!((Some(packet.buf()), packet.region(), packet.slot()), (place, region.number(), 3));
             assert_eq!((packet.handle(), packet.next(), packet.segments()), (0, 0, 1));
         };
-        let whole = shm::ring::Claim { data: 0, len: 0, ..claim };
+        let whole = shm::ring::Descriptor { data: 0, len: 0, ..claim };
         let of_slot = shm::claimed(region.number(), &whole).expect("a slot");
         // With numbers that are small enough half of them are packets.
         let mask = if small { 0x0000_07ff_0000_07ff } else { u64::MAX };

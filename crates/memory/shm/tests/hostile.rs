@@ -2,9 +2,9 @@
 //! loses none.
 
 use proptest::prelude::*;
+use shm::channel::{Completion, HostEnd, InFlightTable};
 use shm::descriptor::{NO_HEADER, offset};
-use shm::lend::{Completion, Lender, Loans};
-use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::ring::{Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
 use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, Region, RegionOptions, SharedPool};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -68,7 +68,7 @@ fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
     for slot in 0..SLOTS {
         // Every slot is followed by the other packet's, in the life that it is in.
         let next = u64::from(other.slot()) + 1;
-        let claim = Claim { slot, generation: other.generation(), ..Claim::default() };
+        let claim = Descriptor { slot, generation: other.generation(), ..Descriptor::default() };
         let of_slot = shm::claimed(chain.region(), &claim).expect("a slot");
         assert!(shm::park(&of_slot));
         assert!(shm::scribble(&of_slot, offset::NEXT as usize, &next.to_ne_bytes()));
@@ -86,10 +86,10 @@ proptest! {
     fn no_slot_is_lost_or_freed_twice(steps in steps(), metadata: bool) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(Region::create(options).expect("memory"));
-        let (mut pool, loans, region) = (shared.worker(), Loans::new(SLOTS), shared.region().number());
+        let (mut pool, loans, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let sides = rings.rings();
-        let lender = Lender::new(sides[0].clone(), sides[1].clone(), NF, region);
+        let lender = HostEnd::new(sides[0].clone(), sides[1].clone(), NF, region);
         let mut lender = lender.with_metadata(metadata).holding_at_most(HOLDING_MOST);
         let mut nf_from = Consumer::new(sides[0].clone());
         let mut nf_to = Producer::new(sides[1].clone());
@@ -144,7 +144,7 @@ proptest! {
                     settle(&mut out, &mut pool, &packets[..back]);
                 }
                 Step::Forward(count, action) => {
-                    let mut claims = vec![Claim::default(); count];
+                    let mut claims = vec![Descriptor::default(); count];
                     let taken = nf_from.take(&mut claims).unwrap_or(0);
                     last = claims[..taken].to_vec();
                     last.iter_mut().for_each(|claim| claim.action = action);
@@ -169,7 +169,7 @@ proptest! {
                     entry.into_iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
                 }
                 Step::Metadata(slot, [data, mac, net, trans], len, next, segments) => {
-                    let claim = Claim { slot: slot % SLOTS, ..Claim::default() };
+                    let claim = Descriptor { slot: slot % SLOTS, ..Descriptor::default() };
                     let of_slot = shm::claimed(region, &claim).expect("a slot");
                     let write = |at: i32, bytes: &[u8]| assert!(shm::scribble(&of_slot, at as usize, bytes));
                     let places = [offset::DATA, offset::MAC, offset::NET, offset::TRANS];

@@ -5,8 +5,8 @@
 use packet::access::Access;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Signal, getpid, kill_process};
-use shm::lend::{Completion, Lender, Loans, Reclaimed};
-use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::channel::{Completion, HostEnd, InFlightTable, Reclaimed};
+use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer, RingFile};
 use shm::{
     HugePages, NativePool, Packet, PacketBytes, PacketBytesMut, Pool, Region, RegionOptions, SharedPool,
 };
@@ -39,7 +39,7 @@ fn the_nf() {
     let rings = RingFile::<2>::open(memory("NF_RINGS"), CLAIMS).expect("rings");
     let [to_nf, from_nf] = rings.rings();
     let (mut from, mut to) = (Consumer::new(to_nf), Producer::new(from_nf));
-    let mut claims = [Claim::default(); BURST];
+    let mut claims = [Descriptor::default(); BURST];
     for burst in 0u32.. {
         let die_at = |here| {
             if (burst, here) == (LAST_BURST, step) {
@@ -84,8 +84,8 @@ fn the_nf() {
 /// The host's side, with one NF running.
 struct Host {
     pool: NativePool,
-    loans: Loans,
-    lender: Lender<Mapped>,
+    loans: InFlightTable,
+    lender: HostEnd<Mapped>,
     nf: Child,
     _rings: RingFile<2>,
 }
@@ -107,8 +107,8 @@ impl Host {
             .spawn()
             .expect("this program starts again");
         let [to, from] = rings.rings();
-        let lender = Lender::new(to, from, NF, shared.region().number()).with_metadata(metadata);
-        Host { pool: shared.worker(), loans: Loans::new(SLOTS), lender, nf, _rings: rings }
+        let lender = HostEnd::new(to, from, NF, shared.region().number()).with_metadata(metadata);
+        Host { pool: shared.worker(), loans: InFlightTable::new(SLOTS), lender, nf, _rings: rings }
     }
 
     /// Lends up to `count` packets, each with a byte of 5; how many.

@@ -1,17 +1,17 @@
 //! `millrace daemon`: keeps a chain running, and lets others steer it.
 //!
-//! - [`desk`]: one thread owns the chain; everybody else leaves word there
-//! - [`door`]: where NFs attach that nobody here started
+//! - [`controller`]: one thread owns the chain; everybody else leaves word there
+//! - [`attach`]: where NFs attach that nobody here started
 
-mod desk;
-mod door;
+mod attach;
+mod controller;
 
 use crate::exit::ExitStatus;
 use anyhow::Context;
 use clap::Args;
 use control::api::Order;
 use control::{Place, Platform, server};
-use desk::ChainController;
+use controller::ChainController;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,8 +45,8 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
     for signal in crate::run::ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let desk = Arc::new(ChainController::open(place.nf())?);
-    let _door = door::open(&place.nf(), Arc::clone(&desk))
+    let controller = Arc::new(ChainController::open(place.nf())?);
+    let _listener = attach::open(&place.nf(), Arc::clone(&controller))
         .with_context(|| format!("NFs cannot attach at {}", place.nf().display()))?;
     let (end, ended) = tokio::sync::watch::channel(false);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -56,11 +56,11 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
         .build()
         .context("threads of the interface")?;
     let serving = {
-        let (place, platform) = (place.clone(), Arc::clone(&desk) as Arc<dyn Platform>);
+        let (place, platform) = (place.clone(), Arc::clone(&controller) as Arc<dyn Platform>);
         runtime.spawn(async move { server::serve(&place, platform, ended).await })
     };
     if let Some(chain) = &args.chain
-        && let Err(refusal) = desk.load(Order::new(chain), false)
+        && let Err(refusal) = controller.load(Order::new(chain), false)
     {
         eprintln!("{}", refusal.text().trim_end());
         return Ok(ExitStatus::Refused);
@@ -70,7 +70,7 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
         std::thread::sleep(TURN);
     }
     let _ = end.send(true);
-    desk.close();
+    controller.close();
     if serving.is_finished() {
         runtime.block_on(serving)?.with_context(|| format!("the socket {}", place.control().display()))?;
     }

@@ -78,7 +78,8 @@ fn doors(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
 /// The door that the packet enters by.
 fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<PacketEntrance> {
     let mut doors = doors(chain, nodes);
-    let list = |doors: &[PacketEntrance]| doors.iter().map(|door| door.port.clone()).collect::<Vec<_>>().join(", ");
+    let list =
+        |doors: &[PacketEntrance]| doors.iter().map(|door| door.port.clone()).collect::<Vec<_>>().join(", ");
     let all = list(&doors);
     if let Some(wanted) = wanted {
         doors.retain(|door| door.port == wanted || nodes[door.node].name == wanted);

@@ -87,7 +87,7 @@ fn a_daemon_tells_which_chains_run() {
     daemon.interrupt();
     let finished = daemon.wait();
     assert!(
-        finished.stderr.contains(" INFO millrace::daemon::desk: chain chain.click runs, number 1"),
+        finished.stderr.contains(" INFO millrace::daemon::controller: chain chain.click runs, number 1"),
         "{}",
         finished.stderr
     );

@@ -29,7 +29,12 @@ pub struct Offer {
 }
 
 impl Offer {
-    fn new(name: &'static str, state: ProbeState, text: impl Into<String>, remedy: Option<&'static str>) -> Offer {
+    fn new(
+        name: &'static str,
+        state: ProbeState,
+        text: impl Into<String>,
+        remedy: Option<&'static str>,
+    ) -> Offer {
         Offer { name, state, text: text.into(), remedy }
     }
 }
@@ -71,7 +76,9 @@ fn landlock() -> Offer {
             let text = format!("version {abi}: files are held back, signals and abstract sockets are not");
             Offer::new(name, ProbeState::Partly, text, Some(newer))
         }
-        abi => Offer::new(name, ProbeState::Whole, format!("version {abi}: files, sockets and signals"), None),
+        abi => {
+            Offer::new(name, ProbeState::Whole, format!("version {abi}: files, sockets and signals"), None)
+        }
     }
 }
 

@@ -8,9 +8,9 @@
 //! as nobody writes them meanwhile; else it gets copies there.
 
 use crate::memory::Copies;
+use shm::channel::Completion;
+use shm::channel::InFlightTable;
 use shm::descriptor::flag;
-use shm::lend::Completion;
-use shm::lend::Loans;
 use shm::pool::{PacketPool, Pool};
 use shm::{Packet, chain};
 
@@ -84,7 +84,7 @@ impl Boundary {
 
     /// Has the front packets of a list cross: those that can be shown where they lie, or copies, as many as there are
     /// slots for and up to the first that has several segments. What is to be lent, and its list.
-    pub fn cross(&mut self, packets: &[Packet], list: &[u16], loans: &Loans) -> (&[Packet], &[u16]) {
+    pub fn cross(&mut self, packets: &[Packet], list: &[u16], loans: &InFlightTable) -> (&[Packet], &[u16]) {
         let shown = self.show(packets, list, loans);
         self.shown = shown > 0;
         self.crossed = match self.in_place {
@@ -120,7 +120,7 @@ impl Boundary {
 
     /// Gives the front packets of a list a holder more, up to the first that somebody may still write, or that was
     /// shown and is not back; how many.
-    fn show(&mut self, packets: &[Packet], list: &[u16], loans: &Loans) -> usize {
+    fn show(&mut self, packets: &[Packet], list: &[u16], loans: &InFlightTable) -> usize {
         let Some(region) = self.in_place else { return 0 };
         let there = list.iter().map_while(|index| packets.get(usize::from(*index)));
         let front = there.take_while(|packet| stays(packet, region, loans));
@@ -176,7 +176,7 @@ impl Boundary {
 
 /// Whether a packet of a region stays as it is until all who read it are done: it is whole, nobody has anything to do to
 /// it before it is sent, and it is not lent in the same books.
-fn stays(packet: &Packet, region: u16, loans: &Loans) -> bool {
+fn stays(packet: &Packet, region: u16, loans: &InFlightTable) -> bool {
     let is_whole = packet.segments() == 1 && packet.region() == region;
     is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot())
 }

@@ -1,18 +1,18 @@
 //! How an NF is welcomed: what it says of itself is looked at, and it gets its memory, rings and configuration.
 
-use crate::instance::{NfSession, Instance};
+use crate::instance::{Instance, NfSession};
 use crate::log;
 use crate::party::{DirectGroup as Group, Way};
 use crate::rings::{RING_CLAIMS, Rings};
 use nf::handler::MOST_HANDLERS;
 use nf::message::{
-    Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, DirectGroup, StationFacts, ToNf, Welcome,
+    DirectGroup, Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, StationFacts, ToNf, Welcome,
 };
 use nf::socket::Socket;
 use port::interface::Interface;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use shm::channel::HostEnd;
 use shm::descriptor::LAYOUT_VERSION;
-use shm::lend::Lender;
 use shm::page::Page;
 use shm::ring::RingFile;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     let rings = Rings::create(RING_CLAIMS).map_err(|error| error.to_string())?;
     let page = Page::create().map_err(|error| error.to_string())?;
     let [to, from, grants] = rings.rings();
-    let lender = Lender::new(to, from, holder, memory.region.number());
+    let lender = HostEnd::new(to, from, holder, memory.region.number());
     let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
     // What an observer says of packets has no effect, so that it needs no block to say it in.
     let lender = lender.with_metadata(hello.metadata && !instance.spec.terms.observes());

@@ -16,7 +16,7 @@ use nf::message::{Hello, MOST_REASONS, ToNf, UNSTATED};
 use nf::socket::Socket;
 use port::interface::Interface;
 use rustix::fd::OwnedFd;
-use shm::lend::Lender;
+use shm::channel::HostEnd;
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
 use std::path::PathBuf;
@@ -120,7 +120,7 @@ impl State {
 #[derive(Debug)]
 pub struct NfSession {
     /// The host's ends of its rings.
-    pub lender: Lender<Mapped>,
+    pub lender: HostEnd<Mapped>,
     /// Its counters.
     pub page: Arc<Page>,
     /// What it said of itself.

@@ -4,7 +4,7 @@
 
 use crate::boundary::Boundary;
 use crate::doorbell::Doorbell;
-use crate::instance::{NfSession, Instance, State};
+use crate::instance::{Instance, NfSession, State};
 use crate::log::NfOutput;
 use crate::party::{DirectGroup, Way};
 use crate::process::READY_PATIENCE;
@@ -13,7 +13,7 @@ use chain::{Access, WhenDown, opposite_output};
 use element::nf::{Completions, NfLink};
 use nf::message::ToNf;
 use shm::Packet;
-use shm::lend::{Completion, GRANT, LendStats, Lender, Loans};
+use shm::channel::{ChannelStats, Completion, GRANT, HostEnd, InFlightTable};
 use shm::ring::{Consumer, Culprit, Mapped};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -356,10 +356,10 @@ fn receive(
 
 /// Takes everything out of a ring whose writer will never write again, as far as its index can be.
 fn empty(
-    lender: &mut Lender<Mapped>,
+    lender: &mut HostEnd<Mapped>,
     ring: &mut Consumer<Mapped>,
     output: u16,
-    loans: &Loans,
+    loans: &InFlightTable,
     out: &mut Vec<(Packet, Completion)>,
 ) {
     let (mut packets, mut completions) = ([Packet::EMPTY; BURST], [Completion::default(); BURST]);
@@ -377,7 +377,7 @@ fn empty(
 /// A kind of bad claims.
 struct Bad {
     name: &'static str,
-    count: fn(&LendStats) -> u64,
+    count: fn(&ChannelStats) -> u64,
     /// What an NF did that made mostly such.
     what: &'static str,
 }
@@ -405,7 +405,7 @@ const BAD: [Bad; 6] = [
 ];
 
 /// What an NF did that made so many bad claims.
-fn worst(stats: &LendStats) -> &'static str {
+fn worst(stats: &ChannelStats) -> &'static str {
     BAD.iter().max_by_key(|bad| (bad.count)(stats)).map_or("made bad claims", |bad| bad.what)
 }
 

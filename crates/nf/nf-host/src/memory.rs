@@ -2,7 +2,7 @@
 
 use crate::rings::RING_CLAIMS;
 use shm::ShmError;
-use shm::lend::Loans;
+use shm::channel::InFlightTable;
 use shm::pool::{PacketPool, SharedPool};
 use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub struct Memory {
     /// The memory.
     pub region: Arc<Region>,
     /// Who holds each slot.
-    pub loans: Loans,
+    pub loans: InFlightTable,
     /// The last number of a holder that was given; 0 is the host.
     holders: AtomicU16,
     /// Packets that one NF may hold.
@@ -56,7 +56,7 @@ pub struct Memory {
 impl Memory {
     /// Of a region that packets lie in, shared by so many NFs.
     pub fn new(region: Arc<Region>, nfs: usize) -> Memory {
-        let loans = Loans::new(region.slots());
+        let loans = InFlightTable::new(region.slots());
         let quota = Memory::share(region.slots(), nfs);
         Memory { region, loans, holders: AtomicU16::new(0), quota, copies: None }
     }

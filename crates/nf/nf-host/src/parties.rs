@@ -1,6 +1,6 @@
 //! Which NFs of a chain hand packets to each other without the host: those of one trust group that are linked.
 
-use crate::party::{MOST_EXITS, MOST_MEMBERS, DirectGroup, Stop};
+use crate::party::{DirectGroup, MOST_EXITS, MOST_MEMBERS, Stop};
 use chain::{Chain, End, ProcessNf};
 use std::collections::HashMap;
 use std::sync::Arc;

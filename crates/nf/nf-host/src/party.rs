@@ -12,9 +12,9 @@ use crate::boundary::Boundary;
 use crate::member::MemberState;
 use crate::rings::{RING_CLAIMS, Rings};
 use nf::message::noted;
-use shm::lend::{Inside, Loans};
+use shm::channel::{InFlightTable, Inside};
 use shm::page::Page;
-use shm::ring::{Claim, Consumer, Culprit, Mapped, RingFile, Witness, standing};
+use shm::ring::{Consumer, Culprit, Descriptor, Mapped, RingFile, Witness, standing};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -227,7 +227,7 @@ impl DirectGroup {
     /// it came to by the most hops counts. Others go on working meanwhile, and a packet that moves on is missed where
     /// the next ring was looked at before: once at most for each way that it takes, so that there is one pass more than
     /// there are ways.
-    pub fn others(&self, dead: u8, taken: &[Claim], loans: &Loans) -> Vec<bool> {
+    pub fn others(&self, dead: u8, taken: &[Descriptor], loans: &InFlightTable) -> Vec<bool> {
         // The hops to the latest place known, and one; whether that is others'.
         let mut places = vec![(0, false); loans.slots() as usize];
         let mut mark = |slot: u32, generation: u32, hops: u8, others: bool| {
@@ -384,7 +384,7 @@ impl Way {
 
     /// The reader is gone for good: the host reads from where it stopped. Where the writer is gone, too, what stands
     /// there is lost with the reader. What the reader had taken and not let go of goes into `taken`.
-    pub fn take_over(&self, taken: &mut Vec<Claim>) {
+    pub fn take_over(&self, taken: &mut Vec<Descriptor>) {
         let mut state = lock(&self.state);
         let state = &mut *state;
         self.pending.store(0, Relaxed);

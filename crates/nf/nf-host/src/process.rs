@@ -7,7 +7,7 @@
 //! Invariants: descriptors that are meant for one process reach no other ([`alone`]); an NF is over when the kernel
 //! says so of all that it started ([`NfProcess::exit_status`]).
 
-use crate::instance::{Instance, ExternalNf};
+use crate::instance::{ExternalNf, Instance};
 use crate::log;
 use crate::peer;
 use chain::{ExecutionMode, Rights};

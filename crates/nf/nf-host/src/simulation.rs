@@ -14,7 +14,7 @@ use nf::message::{Hello, PROTOCOL, ToNf};
 use nf::socket::Socket;
 use nf::{Access, Attached, PartyFiles};
 use proptest::prelude::*;
-use shm::lend::Completion;
+use shm::channel::Completion;
 use shm::page::Page;
 use shm::pool::{Pool, SharedPool};
 use shm::ring::{Action, Cells, Mapped, RingFile};

@@ -7,7 +7,7 @@ use crate::calls::Open;
 use crate::doorbell::Doorbell;
 use crate::handlers::NfHandlers;
 use crate::handshake::welcome;
-use crate::instance::{NfSession, Instance, State};
+use crate::instance::{Instance, NfSession, State};
 use crate::log;
 use crate::neighbours::{self, Wishes};
 use crate::process::{

@@ -9,13 +9,13 @@ mod measure;
 
 use measure::{ROUNDS, pin, spread, ticks_per_ns};
 use nf::ends::{Ends, Lent};
-use nf::message::{FromNf, DirectGroup, ToNf, Welcome};
+use nf::message::{DirectGroup, FromNf, ToNf, Welcome};
 use nf::socket::Socket;
 use nf::{Attached, Options, PartyFiles};
 use rustix::fd::{AsFd, BorrowedFd};
 use shm::descriptor::{HEADROOM, LAYOUT_VERSION};
 use shm::page::Page;
-use shm::ring::{Action, Claim, Consumer, Producer, RingFile};
+use shm::ring::{Action, Consumer, Descriptor, Producer, RingFile};
 use shm::{Region, RegionOptions};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,8 +73,9 @@ fn clock(ticks_per_ns: f64, turn: impl FnMut() -> usize) -> f64 {
 }
 
 /// Packets on their way: on one core all that fit into a ring, on two enough for both sides to be busy.
-fn packets(two_cores: bool) -> Vec<Claim> {
-    let claim = |slot| Claim { slot, generation: 1, data: HEADROOM as u16, len: 60, ..Claim::default() };
+fn packets(two_cores: bool) -> Vec<Descriptor> {
+    let claim =
+        |slot| Descriptor { slot, generation: 1, data: HEADROOM as u16, len: 60, ..Descriptor::default() };
     (0..if two_cores { CLAIMS / 2 } else { CLAIMS }).map(claim).collect()
 }
 
@@ -162,7 +163,7 @@ fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
         scope.spawn(|| {
             pin(usize::from(two_cores));
             let (mut from, mut to) = (Consumer::new(there), Producer::new(back));
-            let mut claims = [Claim::default(); BURST];
+            let mut claims = [Descriptor::default(); BURST];
             while !stop.load(Ordering::Relaxed) {
                 let count = from.take(&mut claims).expect("sound");
                 if count == 0 {
@@ -174,7 +175,7 @@ fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
             }
         });
         to.push(&packets(two_cores)).expect("sound");
-        let mut claims = [Claim::default(); BURST];
+        let mut claims = [Descriptor::default(); BURST];
         let took = clock(ticks_per_ns, || {
             let count = from.take(&mut claims).expect("sound");
             to.push(&claims[..count]).expect("sound");

@@ -8,7 +8,7 @@ use crate::NfError;
 use crate::attach::PartyFiles;
 use crate::message::note;
 use shm::page::Page;
-use shm::ring::{Broken, Cells, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::ring::{Broken, Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
@@ -50,7 +50,7 @@ struct Exit {
     /// The other sleeps, and is to be woken.
     wakes: bool,
     /// Claims that did not fit.
-    backlog: VecDeque<Claim>,
+    backlog: VecDeque<Descriptor>,
     _file: RingFile<1>,
 }
 
@@ -115,7 +115,7 @@ impl Direct {
 
     /// Puts a claim on its way.
     #[inline(always)]
-    pub fn send(&mut self, claim: Claim) -> Sent {
+    pub fn send(&mut self, claim: Descriptor) -> Sent {
         let Some(Some(exit)) = self.exits.get_mut(usize::from(claim.destination)) else {
             return Sent::NotHere;
         };
@@ -131,7 +131,7 @@ impl Direct {
     /// Shows the others what was sent. Claims that find room now go into `went`; those of a way that its other end
     /// broke are the host's to carry, and come back. Nobody is woken before [`Direct::wake`], so that others of the
     /// same core do not take turns with every burst.
-    pub fn flush(&mut self, mut went: impl FnMut(&Claim)) -> Vec<Claim> {
+    pub fn flush(&mut self, mut went: impl FnMut(&Descriptor)) -> Vec<Descriptor> {
         let mut back = vec![];
         for place in &mut self.exits {
             let Some(exit) = place else { continue };
@@ -171,7 +171,7 @@ impl Direct {
 
     /// Takes claims from another NF, which the host's ring must be ahead of.
     #[inline]
-    pub fn take(&mut self, turn: usize, claims: &mut [Claim], host: u32) -> usize {
+    pub fn take(&mut self, turn: usize, claims: &mut [Descriptor], host: u32) -> usize {
         let Some(entrance) = self.entrances.get_mut(turn) else { return 0 };
         if let Some(after) = entrance.after {
             if host.wrapping_sub(after) > u32::MAX / 2 {
@@ -201,12 +201,12 @@ impl Direct {
     }
 
     /// Notes that a packet is this NF's.
-    pub fn note(&self, claim: &Claim) {
+    pub fn note(&self, claim: &Descriptor) {
         self.notes.store(claim.slot as usize, note(self.member, claim.generation, claim.hops));
     }
 
     /// Takes that back once it stands in another ring: whoever took it there may have noted it as its own.
-    pub fn forget(&self, claim: &Claim) {
+    pub fn forget(&self, claim: &Descriptor) {
         // As it came here: one hop less.
         let hops = claim.hops.saturating_sub(1);
         self.notes.replace(claim.slot as usize, note(self.member, claim.generation, hops), 0);
@@ -215,13 +215,13 @@ impl Direct {
 
 impl Exit {
     #[cold]
-    fn wait(&mut self, claim: Claim) -> Sent {
+    fn wait(&mut self, claim: Descriptor) -> Sent {
         self.backlog.push_back(claim);
         Sent::Waits
     }
 
     /// Whether the other is to be woken.
-    fn flush(&mut self, went: &mut impl FnMut(&Claim)) -> Result<bool, Broken> {
+    fn flush(&mut self, went: &mut impl FnMut(&Descriptor)) -> Result<bool, Broken> {
         while let Some(claim) = self.backlog.front()
             && self.to.write(&[*claim])? == 1
         {

@@ -12,7 +12,7 @@ use crate::neighbours::Neighbours;
 use crate::socket::Socket;
 use shm::descriptor::HEADROOM;
 use shm::page::Page;
-use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer, RingFile};
 use shm::{Packet, Region};
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -48,8 +48,8 @@ pub struct Lent {
 
 impl Lent {
     #[inline(always)]
-    fn claimed(region: u16, claim: &Claim) -> Option<Lent> {
-        let Claim { slot, generation, data, len, .. } = *claim;
+    fn claimed(region: u16, claim: &Descriptor) -> Option<Lent> {
+        let Descriptor { slot, generation, data, len, .. } = *claim;
         Some(Lent { buf: shm::buffer(region, slot)?, slot, generation, data, len, region })
     }
 
@@ -64,9 +64,9 @@ impl Lent {
         }
     }
 
-    fn claim(self) -> Claim {
+    fn claim(self) -> Descriptor {
         let Lent { slot, generation, data, len, .. } = self;
-        Claim { slot, generation, data, len, ..Claim::default() }
+        Descriptor { slot, generation, data, len, ..Descriptor::default() }
     }
 
     /// What is known of it beside its bytes, in the metadata block of its slot.
@@ -97,7 +97,7 @@ pub struct Ends {
     grants: Consumer<Mapped>,
     metadata: bool,
     /// Claims that did not fit into the ring.
-    backlog: VecDeque<Claim>,
+    backlog: VecDeque<Descriptor>,
     /// Claims of the ring that are with the NF.
     working: usize,
     /// Empty slots to make packets in.
@@ -109,7 +109,7 @@ pub struct Ends {
     /// The ways to and from others of its party.
     direct: Option<Direct>,
     /// The claims that came last.
-    last: Box<[Claim; BURST]>,
+    last: Box<[Descriptor; BURST]>,
     last_count: usize,
     /// How many of them the last call took.
     fetched: usize,
@@ -120,7 +120,7 @@ pub struct Ends {
     /// Bursts since others were last woken.
     unwoken: usize,
     /// Claims on packets that are noted as this NF's and were given.
-    noted: Vec<Claim>,
+    noted: Vec<Descriptor>,
     beats: u64,
     /// Handlers that the host called.
     calls: VecDeque<Call>,
@@ -142,7 +142,7 @@ impl Ends {
             marks: vec![0; region.slots() as usize],
             held: 0,
             direct: party.map(Direct::new),
-            last: Box::new([Claim::default(); BURST]),
+            last: Box::new([Descriptor::default(); BURST]),
             last_count: 0,
             fetched: 0,
             here: 0,
@@ -388,7 +388,7 @@ impl Ends {
     }
 
     fn take_grants(&mut self) {
-        let mut claims = [Claim::default(); BURST];
+        let mut claims = [Descriptor::default(); BURST];
         loop {
             let Ok(count) = self.grants.take(&mut claims) else {
                 self.broken = true;
@@ -468,7 +468,7 @@ impl Ends {
         let Lent { slot, generation, data, len, .. } = *lent;
         let marks = self.marks.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         let hops = ((marks >> HOPS) as u8).saturating_add(1);
-        let claim = Claim { slot, generation, data, len, action: action as u8, hops, destination };
+        let claim = Descriptor { slot, generation, data, len, action: action as u8, hops, destination };
         if marks != 0 {
             self.held -= u64::from(marks & HELD);
             self.here -= usize::from(marks & HERE != 0);
@@ -501,7 +501,7 @@ impl Ends {
     }
 
     #[inline(always)]
-    fn claim_of_host(&mut self, claim: Claim) {
+    fn claim_of_host(&mut self, claim: Descriptor) {
         if self.closing || !self.backlog.is_empty() || self.to.write_one(claim) != Ok(true) {
             self.backlog.push_back(claim);
         }
@@ -531,7 +531,7 @@ impl Ends {
     fn flush_direct(&mut self) {
         let Some(direct) = &mut self.direct else { return };
         let (all, here, noted) = (&mut self.marks, &mut self.here, &mut self.noted);
-        let mut leave = |claim: &Claim| {
+        let mut leave = |claim: &Descriptor| {
             if let Some(marks) = all.get_mut(claim.slot as usize) {
                 *here -= usize::from(*marks & HERE != 0);
                 if *marks & NOTED != 0 {

@@ -72,7 +72,11 @@ fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<ResponderEntry>> {
     if prefixes.is_empty() {
         return Err(Diagnostic::error(text.span, "an IP address or prefix is missing"));
     }
-    let entry = |prefix: Ip4Prefix| ResponderEntry { network: prefix.network().into(), mask: prefix.mask.into(), mac };
+    let entry = |prefix: Ip4Prefix| ResponderEntry {
+        network: prefix.network().into(),
+        mask: prefix.mask.into(),
+        mac,
+    };
     Ok(prefixes.into_iter().map(entry).collect())
 }
 

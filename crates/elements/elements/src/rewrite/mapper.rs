@@ -150,7 +150,8 @@ fn make_source_hash(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(nodes.span, "expected the number of nodes of each pattern and a seed");
         return None;
     };
-    let entries: Vec<Option<(MapperEntry, u32)>> = patterns.iter().map(|text| entry(cx, text, true)).collect();
+    let entries: Vec<Option<(MapperEntry, u32)>> =
+        patterns.iter().map(|text| entry(cx, text, true)).collect();
     let entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
     let mut places = vec![];
     for (at, (_, id)) in entries.iter().enumerate() {

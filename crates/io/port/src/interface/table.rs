@@ -249,8 +249,14 @@ impl NeighbourTable {
             self.evicted += 1;
         }
         let state = State::Incomplete { tries: 0 };
-        let entry =
-            NeighbourEntry { state, mac: None, due_ns: now_ns, heard_ns: now_ns, subscribers: 0, pinned: false };
+        let entry = NeighbourEntry {
+            state,
+            mac: None,
+            due_ns: now_ns,
+            heard_ns: now_ns,
+            subscribers: 0,
+            pinned: false,
+        };
         self.entries.insert(ip, entry);
         self.due.insert((now_ns, ip));
         self.counts.add(&self.wanted, ip);

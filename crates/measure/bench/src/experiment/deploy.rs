@@ -69,7 +69,8 @@ enum Deployment {
 
 impl Deployment {
     fn all() -> Vec<Deployment> {
-        let mut ways = vec![Deployment::Rules, Deployment::Swap(Shape::Modular), Deployment::Swap(Shape::Fused)];
+        let mut ways =
+            vec![Deployment::Rules, Deployment::Swap(Shape::Modular), Deployment::Swap(Shape::Fused)];
         ways.extend([Deployment::Program, Deployment::Click, Deployment::Cold]);
         ways.extend(Runtime::ALL.map(Deployment::Container));
         ways

@@ -1,7 +1,7 @@
 //! The side that takes claims out.
 
 use super::sync::{Cells, fence};
-use super::{Broken, Claim, ahead};
+use super::{Broken, Descriptor, ahead};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::compiler_fence;
 
@@ -43,7 +43,7 @@ impl<C: Cells> Consumer<C> {
     ///
     /// When the producer's index cannot be.
     #[inline]
-    pub fn take(&mut self, out: &mut [Claim]) -> Result<usize, Broken> {
+    pub fn take(&mut self, out: &mut [Descriptor]) -> Result<usize, Broken> {
         let mut there = self.tail.wrapping_sub(self.taken) as usize;
         if there < out.len() {
             // What the producer wrote stands in front of it.
@@ -59,7 +59,7 @@ impl<C: Cells> Consumer<C> {
         }
         for (claim, at) in out[..count].iter_mut().zip(0u32..) {
             let [first, second] = self.cells.entry(self.taken.wrapping_add(at));
-            *claim = Claim::from_words([first.load(Relaxed), second.load(Relaxed)]);
+            *claim = Descriptor::from_words([first.load(Relaxed), second.load(Relaxed)]);
         }
         self.taken = self.taken.wrapping_add(count as u32);
         self.cells.taken().store(self.taken, Relaxed);

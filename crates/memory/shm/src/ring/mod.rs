@@ -1,6 +1,6 @@
 //! Rings: how packets go from one process to another.
 //!
-//! A ring has one producer and one consumer, each perhaps in another process, and carries [`Claim`]s: which
+//! A ring has one producer and one consumer, each perhaps in another process, and carries [`Descriptor`]s: which
 //! slot, in which life, and what is to happen to it. Indices count up for ever and wrap at 2^32; each lies on
 //! a cache line of its own and is published once per burst, and each side keeps a private copy of its own
 //! index and of what it last saw of the other's.
@@ -14,8 +14,8 @@
 //! (`lend`) before anything is done with it. Nothing that a peer writes makes this code
 //! wait, panic or reach outside the ring; its capacity is agreed on when it is made and never read from it.
 
-mod claim;
 mod consumer;
+mod descriptor;
 #[cfg(not(loom))]
 mod file;
 #[cfg(test)]
@@ -32,8 +32,8 @@ mod sync;
 mod tests;
 mod witness;
 
-pub use claim::{Action, Claim};
 pub use consumer::Consumer;
+pub use descriptor::{Action, Descriptor};
 #[cfg(not(loom))]
 pub use file::RingFile;
 #[cfg(not(loom))]

@@ -8,13 +8,13 @@ use loom::thread;
 /// A ring whose words the model watches.
 type Ring = Arc<Heap>;
 
-fn claim(slot: u32) -> Claim {
-    Claim { slot, generation: slot + 100, destination: slot as u16, ..Claim::default() }
+fn claim(slot: u32) -> Descriptor {
+    Descriptor { slot, generation: slot + 100, destination: slot as u16, ..Descriptor::default() }
 }
 
 /// Takes what is there, at most two.
-fn take(consumer: &mut Consumer<Ring>) -> Vec<Claim> {
-    let mut out = [Claim::default(); 2];
+fn take(consumer: &mut Consumer<Ring>) -> Vec<Descriptor> {
+    let mut out = [Descriptor::default(); 2];
     let count = consumer.take(&mut out).expect("sound");
     out[..count].to_vec()
 }
@@ -27,7 +27,7 @@ fn claims_come_out_once_and_in_order() {
         let sent = thread::spawn(move || {
             let mut next = 1;
             for count in [2, 1, 1] {
-                let claims: Vec<Claim> = (next..next + count).map(claim).collect();
+                let claims: Vec<Descriptor> = (next..next + count).map(claim).collect();
                 next += producer.push(&claims).expect("sound").0 as u32;
             }
             (producer, next - 1)
@@ -104,7 +104,7 @@ fn a_dead_nf_leaves_each_claim_in_one_place() {
             let _nf = nf.join().expect("ends");
             back.extend(take(&mut host_in));
             let found = host_out.autopsy();
-            let untouched: Vec<Claim> = host_out.untouched(found).collect();
+            let untouched: Vec<Descriptor> = host_out.untouched(found).collect();
             // What came back and was taken and not released is history: its slot is the host's again.
             let all = [claim(1), claim(2)];
             let taken = all.len() - untouched.len();

@@ -1,7 +1,7 @@
 //! The side that puts claims in.
 
 use super::sync::{Cells, fence};
-use super::{Broken, Claim, ahead};
+use super::{Broken, Descriptor, ahead};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// The producer of a ring.
@@ -63,7 +63,7 @@ impl<C: Cells> Producer<C> {
     ///
     /// When the consumer's index cannot be.
     #[inline]
-    pub fn write(&mut self, claims: &[Claim]) -> Result<usize, Broken> {
+    pub fn write(&mut self, claims: &[Descriptor]) -> Result<usize, Broken> {
         self.write_from(claims.iter().copied(), claims.len())
     }
 
@@ -75,7 +75,7 @@ impl<C: Cells> Producer<C> {
     #[inline(always)]
     pub fn write_from(
         &mut self,
-        claims: impl IntoIterator<Item = Claim>,
+        claims: impl IntoIterator<Item = Descriptor>,
         most: usize,
     ) -> Result<usize, Broken> {
         let room = self.room(most)?.min(most);
@@ -97,7 +97,7 @@ impl<C: Cells> Producer<C> {
     ///
     /// When the consumer's index cannot be.
     #[inline(always)]
-    pub fn write_one(&mut self, claim: Claim) -> Result<bool, Broken> {
+    pub fn write_one(&mut self, claim: Descriptor) -> Result<bool, Broken> {
         if self.room(1)? == 0 {
             return Ok(false);
         }
@@ -128,7 +128,7 @@ impl<C: Cells> Producer<C> {
     ///
     /// When the consumer's index cannot be.
     #[inline]
-    pub fn push(&mut self, claims: &[Claim]) -> Result<(usize, bool), Broken> {
+    pub fn push(&mut self, claims: &[Descriptor]) -> Result<(usize, bool), Broken> {
         let count = self.write(claims)?;
         Ok((count, self.publish()))
     }
@@ -154,11 +154,11 @@ impl<C: Cells> Producer<C> {
 
     /// The claims that a dead consumer did not touch, oldest first, as they stand in the ring: it may have
     /// written over them.
-    pub fn untouched(&self, found: Autopsy) -> impl Iterator<Item = Claim> + '_ {
+    pub fn untouched(&self, found: Autopsy) -> impl Iterator<Item = Descriptor> + '_ {
         let first = self.tail.wrapping_sub(found.untouched);
         (0..found.untouched).map(move |at| {
             let [one, two] = self.cells.entry(first.wrapping_add(at));
-            Claim::from_words([one.load(Relaxed), two.load(Relaxed)])
+            Descriptor::from_words([one.load(Relaxed), two.load(Relaxed)])
         })
     }
 

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-fn claim(number: u32) -> Claim {
-    Claim {
+fn claim(number: u32) -> Descriptor {
+    Descriptor {
         slot: number,
         generation: number ^ 0xffff_0000,
         data: number as u16,
@@ -27,7 +27,7 @@ fn both(capacity: usize) -> (Producer<Arc<Heap>>, Consumer<Arc<Heap>>) {
 #[test]
 fn claims_come_out_as_they_went_in() {
     for number in [0, 1, 0x1234_5678, u32::MAX] {
-        assert_eq!(Claim::from_words(claim(number).words()), claim(number));
+        assert_eq!(Descriptor::from_words(claim(number).words()), claim(number));
     }
     assert_eq!(Action::from_number(1), Some(Action::Emit));
     assert_eq!(Action::from_number(9), None);
@@ -46,7 +46,7 @@ fn a_sleeper_is_woken_by_what_comes() {
     let (mut producer, mut consumer) = both(4);
     assert_eq!(producer.push(&[claim(1)]), Ok((1, false)));
     assert!(!consumer.doze(), "there is something");
-    let mut out = [Claim::default(); 4];
+    let mut out = [Descriptor::default(); 4];
     assert_eq!(consumer.take(&mut out), Ok(1));
     assert!(consumer.doze());
     assert_eq!(producer.push(&[]), Ok((0, false)), "nothing new");
@@ -58,9 +58,9 @@ fn a_sleeper_is_woken_by_what_comes() {
 #[test]
 fn an_autopsy_tells_taken_from_untouched() {
     let (mut producer, mut consumer) = both(8);
-    let all: Vec<Claim> = (0..7).map(claim).collect();
+    let all: Vec<Descriptor> = (0..7).map(claim).collect();
     producer.push(&all).expect("room");
-    let mut out = [Claim::default(); 4];
+    let mut out = [Descriptor::default(); 4];
     consumer.take(&mut out).expect("sound");
     consumer.release(1);
     let found = producer.autopsy();
@@ -84,13 +84,13 @@ fn indices_that_cannot_be_are_told() {
     assert_eq!(producer.autopsy(), Autopsy { taken: 2, untouched: 0 });
     heap.words[1].store(0, Relaxed);
     heap.words[0].store(5, Relaxed);
-    assert!(consumer.take(&mut [Claim::default(); 8]).is_err(), "more than the ring holds");
+    assert!(consumer.take(&mut [Descriptor::default(); 8]).is_err(), "more than the ring holds");
     heap.words[0].store(u32::MAX, Relaxed);
-    assert!(consumer.take(&mut [Claim::default(); 8]).is_err(), "behind the head");
+    assert!(consumer.take(&mut [Descriptor::default(); 8]).is_err(), "behind the head");
     heap.words[0].store(2, Relaxed);
-    assert_eq!(consumer.take(&mut [Claim::default(); 8]), Ok(2));
+    assert_eq!(consumer.take(&mut [Descriptor::default(); 8]), Ok(2));
     heap.words[0].store(1, Relaxed);
-    assert!(consumer.take(&mut [Claim::default(); 8]).is_err(), "went back");
+    assert!(consumer.take(&mut [Descriptor::default(); 8]).is_err(), "went back");
 }
 
 /// What a side does.
@@ -126,7 +126,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Write(count) => {
-                    let claims: Vec<Claim> = (0..count as u32).map(|at| claim(number + at)).collect();
+                    let claims: Vec<Descriptor> = (0..count as u32).map(|at| claim(number + at)).collect();
                     let room = (1 << shift) - written.len() - published.len() - taken;
                     let done = producer.write(&claims).expect("sound");
                     prop_assert_eq!(done, count.min(room));
@@ -138,10 +138,10 @@ proptest! {
                     published.append(&mut written);
                 }
                 Step::Take(count) => {
-                    let mut out = vec![Claim::default(); count];
+                    let mut out = vec![Descriptor::default(); count];
                     let done = consumer.take(&mut out).expect("sound");
                     prop_assert_eq!(done, count.min(published.len()));
-                    let expected: Vec<Claim> = published.drain(..done).collect();
+                    let expected: Vec<Descriptor> = published.drain(..done).collect();
                     prop_assert_eq!(&out[..done], expected);
                     taken += done;
                 }
@@ -178,7 +178,7 @@ proptest! {
                     producer.publish();
                 }
                 Step::Take(count) => {
-                    let _ = consumer.take(&mut vec![Claim::default(); count]);
+                    let _ = consumer.take(&mut vec![Descriptor::default(); count]);
                 }
                 Step::Release(count) => consumer.release(count),
             }

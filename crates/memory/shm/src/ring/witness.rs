@@ -1,7 +1,7 @@
 //! Somebody who is neither side of a ring, and wants to know what goes through it.
 
 use super::sync::Cells;
-use super::{Claim, Consumer};
+use super::{Consumer, Descriptor};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// Looks until indices that cannot be are believed.
@@ -95,12 +95,12 @@ impl<C: Cells> Witness<C> {
 
 /// The claims that stand in a ring: published and not released, as far as its words say. For whoever looks while both
 /// sides move: some of them may have gone on meanwhile.
-pub fn standing<C: Cells>(cells: &C) -> impl Iterator<Item = Claim> + '_ {
+pub fn standing<C: Cells>(cells: &C) -> impl Iterator<Item = Descriptor> + '_ {
     // The consumer's index first: then nothing between the two is missed.
     let head = cells.head().load(Acquire);
     let count = cells.tail().load(Acquire).wrapping_sub(head).min(cells.capacity());
     (0..count).map(move |at| {
         let [one, two] = cells.entry(head.wrapping_add(at));
-        Claim::from_words([one.load(Relaxed), two.load(Relaxed)])
+        Descriptor::from_words([one.load(Relaxed), two.load(Relaxed)])
     })
 }

@@ -4,9 +4,9 @@
 //! What must hold: the host goes on, each slot is with whom the books say, comes back once, and none is missing. The
 //! bytes of an input say what happens, so that a fuzzer can look for the rest (`fuzz/targets/hostile_peer.rs`).
 
+use shm::channel::{Completion, GRANT, HostEnd, InFlightTable, Reclaimed};
 use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
-use shm::lend::{Completion, GRANT, Lender, Loans, Reclaimed};
-use shm::ring::{Cells, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::ring::{Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
 use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -39,26 +39,26 @@ impl Input<'_> {
 struct Peer {
     holder: u16,
     rings: RingFile<3>,
-    lender: Lender<Mapped>,
+    lender: HostEnd<Mapped>,
     takes: [Consumer<Mapped>; 2],
     gives: Producer<Mapped>,
     /// What it holds, as it was lent, and whether that was an empty slot.
     out: BTreeMap<u32, (Packet, bool)>,
     /// What it gave last.
-    last: Vec<Claim>,
+    last: Vec<Descriptor>,
 }
 
 impl Peer {
     fn new(holder: u16, region: u16, metadata: bool, limits: [u64; 2]) -> Peer {
         let rings = RingFile::<3>::create(CLAIMS).expect("rings");
         let [to, from, grants] = rings.rings();
-        let lender = Lender::new(to.clone(), from.clone(), holder, region).with_grants(grants.clone());
+        let lender = HostEnd::new(to.clone(), from.clone(), holder, region).with_grants(grants.clone());
         let lender = lender.with_metadata(metadata).limited_to(limits[0]).holding_at_most(limits[1]);
         let takes = [Consumer::new(to), Consumer::new(grants)];
         Peer { holder, rings, lender, takes, gives: Producer::new(from), out: BTreeMap::new(), last: vec![] }
     }
 
-    fn lend(&mut self, loans: &Loans, pool: &mut NativePool, count: usize, destination: u16) {
+    fn lend(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize, destination: u16) {
         let mut packets = [Packet::EMPTY; MOST];
         let made = pool.alloc(&mut packets[..count]);
         for packet in &mut packets[..made] {
@@ -75,7 +75,7 @@ impl Peer {
         pool.free_all(&packets[lent..made]);
     }
 
-    fn take_back(&mut self, loans: &Loans, pool: &mut NativePool, count: usize) -> usize {
+    fn take_back(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize) -> usize {
         let (mut packets, mut completions) = ([Packet::EMPTY; MOST], [Completion::default(); MOST]);
         // One that breaks its indices is evicted; this host goes on, to see what happens.
         let (back, _) = self.lender.take_back(loans, &mut packets[..count], &mut completions[..count]);
@@ -104,7 +104,7 @@ impl Peer {
 
     /// It does what an NF does.
     fn forward(&mut self, count: usize, action: u8, from: usize) {
-        let mut claims = [Claim::default(); MOST];
+        let mut claims = [Descriptor::default(); MOST];
         let taken = self.takes[from].take(&mut claims[..count]).unwrap_or(0);
         self.last = claims[..taken].to_vec();
         self.last.iter_mut().for_each(|claim| claim.action = action);
@@ -112,13 +112,13 @@ impl Peer {
         self.takes[from].release(taken);
     }
 
-    fn assert_as_the_books_say(&self, loans: &Loans) {
+    fn assert_as_the_books_say(&self, loans: &InFlightTable) {
         assert!(loans.held_by(self.holder).eq(self.out.keys().copied()));
         assert_eq!(self.lender.held() + self.lender.stats().holding, self.out.len() as u64);
     }
 
     /// Its end: all that it had comes to light, once.
-    fn reclaim(&mut self, loans: &Loans, pool: &mut NativePool) -> u64 {
+    fn reclaim(&mut self, loans: &InFlightTable, pool: &mut NativePool) -> u64 {
         let Reclaimed { returned, untouched, held, lost } = self.lender.reclaim(loans);
         for (packet, completion) in &returned {
             self.settle(pool, packet, completion.is_granted());
@@ -144,7 +144,7 @@ pub fn hostile_peer(input: &[u8]) {
     let mut input = Input(input);
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(Region::create(options).expect("memory"));
-    let (mut pool, loans, region) = (shared.worker(), Loans::new(SLOTS), shared.region().number());
+    let (mut pool, loans, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
     let metadata = input.number(1) & 1 == 1;
     let limits = [4 + input.number(1) % 29, input.number(1) % 7];
     let mut hostile = Peer::new(HOSTILE, region, metadata, limits);
@@ -189,7 +189,7 @@ pub fn hostile_peer(input: &[u8]) {
             }
             8 => {
                 let slot = input.number(1) as u32 % SLOTS;
-                let claim = Claim { slot, ..Claim::default() };
+                let claim = Descriptor { slot, ..Descriptor::default() };
                 if let Some(of_slot) = shm::claimed(region, &claim) {
                     let mut write = |at: i32, count: usize| {
                         let bytes = input.number(count).to_ne_bytes();

@@ -2,7 +2,7 @@
 
 use crate::host::{CLAIMS, Given, Host, QUOTA};
 use nf::{Access, Options};
-use shm::lend::Completion;
+use shm::channel::Completion;
 
 fn options() -> Options {
     Options::new("test").reasons(&["one", "two"]).counters(&["a", "b"]).makes_packets()

@@ -4,8 +4,8 @@ use nf::message::{FromNf, Hello, PROTOCOL, StationFacts, ToNf, Welcome};
 use nf::socket::Socket;
 use nf::{Link, NfError, Options};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use shm::channel::{ChannelStats, Completion, GRANT, HostEnd, InFlightTable};
 use shm::descriptor::LAYOUT_VERSION;
-use shm::lend::{Completion, GRANT, LendStats, Lender, Loans};
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
 use shm::{HugePages, Packet, PacketPool, Pool, Region, RegionOptions, SharedPool};
@@ -33,8 +33,8 @@ pub struct Host {
     pub page: Page,
     shared: Arc<SharedPool>,
     pool: PacketPool,
-    loans: Loans,
-    lender: Lender<Mapped>,
+    loans: InFlightTable,
+    lender: HostEnd<Mapped>,
     _rings: RingFile<3>,
 }
 
@@ -113,7 +113,7 @@ impl Host {
             let (rings, page) =
                 (RingFile::<3>::create(CLAIMS).expect("rings"), Page::create().expect("a page"));
             let [to, from, grants] = rings.rings();
-            let lender = Lender::new(to, from, NF, shared.region().number()).with_grants(grants);
+            let lender = HostEnd::new(to, from, NF, shared.region().number()).with_grants(grants);
             let lender =
                 lender.limited_to(QUOTA).holding_at_most(QUOTA).with_metadata(hello.metadata && writable);
             let for_reading = (!writable).then(|| shared.region().for_reading().expect("a descriptor"));
@@ -121,7 +121,7 @@ impl Host {
             let descriptors: [BorrowedFd<'_>; 3] = [region, rings.as_fd(), page.as_fd()];
             let welcome = Welcome { writable, stations, ..welcome(interfaces) };
             socket.send(&ToNf::Welcome(welcome), &descriptors).expect("sent");
-            let (pool, loans) = (PacketPool::Native(shared.worker()), Loans::new(SLOTS));
+            let (pool, loans) = (PacketPool::Native(shared.worker()), InFlightTable::new(SLOTS));
             host = Some(Host { socket, page, pool, loans, lender, _rings: rings, shared });
         });
         let link = link.expect("welcome");
@@ -185,7 +185,7 @@ impl Host {
         }
     }
 
-    pub fn stats(&self) -> LendStats {
+    pub fn stats(&self) -> ChannelStats {
         self.lender.stats()
     }
 

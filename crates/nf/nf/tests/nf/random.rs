@@ -3,7 +3,7 @@
 use crate::host::{Given, Host};
 use nf::{Held, Options, Packet};
 use proptest::prelude::*;
-use shm::lend::Completion;
+use shm::channel::Completion;
 use shm::ring::Action;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -20,7 +20,7 @@ use shm::burst::Vector;
 use shm::pool::Pool;
 use source::{Put, Source};
 use std::path::{Path, PathBuf};
-use window::{WindowEdge, Side, Window};
+use window::{Side, Window, WindowEdge};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -146,7 +146,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.diags.warning(cx.config.span, "SAMPLE is 0: no packets will be emitted");
     }
     let (name, name_span) = name?;
-    let begin = start.map(WindowEdge::At).or(start_after.map(WindowEdge::AfterFirst)).unwrap_or(WindowEdge::Open);
+    let begin =
+        start.map(WindowEdge::At).or(start_after.map(WindowEdge::AfterFirst)).unwrap_or(WindowEdge::Open);
     let finish = end.map(WindowEdge::At).or(end_after.map(WindowEdge::AfterFirst));
     let finish = finish.or(interval.map(WindowEdge::AfterStart)).unwrap_or(WindowEdge::Open);
     let mut element = FromDump {

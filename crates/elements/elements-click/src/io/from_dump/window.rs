@@ -121,7 +121,10 @@ mod tests {
         assert_eq!(sides(&mut window, &[1000, 1010, 1014, 1015]), [Before, Inside, Inside, Behind]);
         let mut window = Window::new(WindowEdge::Open, WindowEdge::AfterStart(5));
         assert_eq!(sides(&mut window, &[7, 0, 12]), [Inside, Inside, Behind]);
-        assert_eq!(sides(&mut Window::new(WindowEdge::Open, WindowEdge::Open), &[7, 0, u64::MAX]), [Inside; 3]);
+        assert_eq!(
+            sides(&mut Window::new(WindowEdge::Open, WindowEdge::Open), &[7, 0, u64::MAX]),
+            [Inside; 3]
+        );
     }
 
     #[test]

@@ -58,7 +58,9 @@ impl Defence {
         let runs = match self {
             Defence::Rules => String::new(),
             Defence::Process => apart("process"),
-            Defence::Container(runtime) => format!("{}runtime = \"{}\"\n", apart("container"), runtime.name()),
+            Defence::Container(runtime) => {
+                format!("{}runtime = \"{}\"\n", apart("container"), runtime.name())
+            }
         };
         let filter = rules(&if self == Defence::Rules { String::new() } else { format!("deny {ATTACK}, ") });
         Script::new(format!(

@@ -28,7 +28,12 @@ const PAPER: &str = "NetVM, section V.G: a VM on a Xeon X5650 server, DARPA trac
 /// None: what cannot be measured is told in the figures.
 pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
     let (mut found, mut skipped) = (vec![], vec![]);
-    for way in [Defence::Rules, Defence::Process, Defence::Container(Runtime::Crun), Defence::Container(Runtime::Runc)] {
+    for way in [
+        Defence::Rules,
+        Defence::Process,
+        Defence::Container(Runtime::Crun),
+        Defence::Container(Runtime::Runc),
+    ] {
         let name = way.name();
         match attacks(way, options, progress) {
             Ok(attacks) => found.push((name, attacks)),
@@ -43,7 +48,11 @@ pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<F
 }
 
 /// Repeats of one way.
-fn attacks(way: Defence, options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Attack>, String> {
+fn attacks(
+    way: Defence,
+    options: &DosOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Attack>, String> {
     if way != Defence::Rules && !options.setting.runs_click {
         return Err("there is no program to run Click configurations in processes here".into());
     }

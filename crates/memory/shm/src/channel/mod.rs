@@ -1,31 +1,31 @@
 //! Lending packets to an NF: the host's end of an NF's rings.
 //!
-//! The host keeps the descriptor of a packet that is lent in its private [`Loans`], with who holds the slot and
+//! The host keeps the descriptor of a packet that is lent in its private [`InFlightTable`], with who holds the slot and
 //! in which loan; the NF gets a claim, and the bytes. What comes back is a claim: the slot must be one that
 //! this NF holds, in the loan that the books know. Then, and only then, the books say that the host holds it
 //! again, and a second claim on it is a bad one. The packet is the private copy, with first byte and length as
 //! the claim says: nothing that an NF writes beside the frame has any effect.
 //!
 //! An NF that works with what the platform knows of a packet (annotations, header offsets) gets it by
-//! [`Lender::with_metadata`]: then the descriptor is also parked in front of the packet, and what the NF made
+//! [`HostEnd::with_metadata`]: then the descriptor is also parked in front of the packet, and what the NF made
 //! of it is read back, once, and checked. What only the host may know (its pool's handle) never lies there.
 //!
 //! An NF may have a packet kept ([`Action::Hold`]): the loan stays open, the host notes that, and a later claim
 //! on the same loan ends it.
 //!
-//! When an NF has died, [`Lender::bury`] finds every slot that it held, each once: what stands in the ring
+//! When an NF has died, [`HostEnd::bury`] finds every slot that it held, each once: what stands in the ring
 //! from the NF came back, what the NF had not taken is as it was lent, what it had kept is as it was when it
 //! said so, the rest is lost with it. It must not be called before nothing of the NF runs any more.
 
-mod loans;
+mod in_flight;
 
-pub use loans::Loans;
+pub use in_flight::InFlightTable;
 
 use crate::descriptor::{Packet, is_inside};
-use crate::ring::{Action, Broken, Cells, Claim, Consumer, Producer};
+use crate::ring::{Action, Broken, Cells, Consumer, Descriptor, Producer};
 use crate::slot::{park_in, prefetch, prefetch_block, unpark_into};
 use crate::span::Span;
-use loans::{ClaimError, Kept, Loan, SlotAddress};
+use in_flight::{DescriptorError, InFlight, Kept, SlotAddress};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -87,7 +87,7 @@ impl Completion {
 
 /// What an NF did, counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LendStats {
+pub struct ChannelStats {
     /// Packets lent.
     pub lent: u64,
     /// Packets that the NF took from others of its party.
@@ -153,7 +153,7 @@ impl Reclaimed {
 
 /// The host's end of one NF.
 #[derive(Debug)]
-pub struct Lender<C> {
+pub struct HostEnd<C> {
     to: Producer<C>,
     /// Of empty slots: they must not wait behind packets that wait for them.
     grants: Option<Producer<C>>,
@@ -178,7 +178,7 @@ struct DescriptorCheck {
     holding_most: u64,
     /// Granted slots that are out and not kept: empty, they are no packets inside a party.
     granted: u64,
-    stats: LendStats,
+    stats: ChannelStats,
 }
 
 /// Packets inside a party: NFs that hand packets to each other without the host, and are one holder to its books.
@@ -201,18 +201,18 @@ impl Inside {
     }
 }
 
-impl Lender<crate::ring::Mapped> {
-    /// Wakes the NF: for when [`Lender::lend`] says that it sleeps. A system call.
+impl HostEnd<crate::ring::Mapped> {
+    /// Wakes the NF: for when [`HostEnd::lend`] says that it sleeps. A system call.
     #[cold]
     pub fn wake(&self) {
         self.to.wake();
     }
 }
 
-impl<C: Cells> Lender<C> {
+impl<C: Cells> HostEnd<C> {
     /// Over two new rings, to an NF that the books know as `holder` and that sees the slots of `region`.
-    pub fn new(to: C, from: C, holder: u16, region: u16) -> Lender<C> {
-        Lender {
+    pub fn new(to: C, from: C, holder: u16, region: u16) -> HostEnd<C> {
+        HostEnd {
             to: Producer::new(to),
             grants: None,
             from: Consumer::new(from),
@@ -223,7 +223,7 @@ impl<C: Cells> Lender<C> {
                 metadata: false,
                 holding_most: 0,
                 granted: 0,
-                stats: LendStats::default(),
+                stats: ChannelStats::default(),
             },
             most: u64::MAX,
             party: None,
@@ -233,7 +233,7 @@ impl<C: Cells> Lender<C> {
     /// As one of those that share a holder's number, with what all of them together hold: each of them may have all of
     /// that, and the first does, before it passes it on.
     #[must_use]
-    pub fn in_party(mut self, member: u8, inside: Arc<Inside>) -> Lender<C> {
+    pub fn in_party(mut self, member: u8, inside: Arc<Inside>) -> HostEnd<C> {
         (self.desk.member, self.party) = (member, Some((inside, 0)));
         self
     }
@@ -241,14 +241,14 @@ impl<C: Cells> Lender<C> {
     /// With a limit to the packets that the NF holds at a time: the ring is no limit to an NF that takes and
     /// does not give. Empty slots that are granted count, too, and are not limited.
     #[must_use]
-    pub fn limited_to(mut self, most: u64) -> Lender<C> {
+    pub fn limited_to(mut self, most: u64) -> HostEnd<C> {
         self.most = most;
         self
     }
 
     /// With packets that the NF may have kept, beside those that it holds: none, unless this says so.
     #[must_use]
-    pub fn holding_at_most(mut self, most: u64) -> Lender<C> {
+    pub fn holding_at_most(mut self, most: u64) -> HostEnd<C> {
         self.desk.holding_most = most;
         self
     }
@@ -256,7 +256,7 @@ impl<C: Cells> Lender<C> {
     /// With or without the descriptors of packets, in the metadata blocks of their slots. Without, header
     /// offsets and the flow's hash are unknown of what comes back.
     #[must_use]
-    pub fn with_metadata(mut self, metadata: bool) -> Lender<C> {
+    pub fn with_metadata(mut self, metadata: bool) -> HostEnd<C> {
         self.desk.metadata = metadata;
         self
     }
@@ -268,13 +268,13 @@ impl<C: Cells> Lender<C> {
 
     /// With a third new ring, by which empty slots are granted.
     #[must_use]
-    pub fn with_grants(mut self, grants: C) -> Lender<C> {
+    pub fn with_grants(mut self, grants: C) -> HostEnd<C> {
         self.grants = Some(Producer::new(grants));
         self
     }
 
     /// What was counted.
-    pub fn stats(&self) -> LendStats {
+    pub fn stats(&self) -> ChannelStats {
         self.desk.stats
     }
 
@@ -287,7 +287,7 @@ impl<C: Cells> Lender<C> {
 
     /// Claims that were no good.
     pub fn bad_claims(&self) -> u64 {
-        let LendStats { out_of_range, stale, not_held, held_again, held_too_many, malformed, .. } =
+        let ChannelStats { out_of_range, stale, not_held, held_again, held_too_many, malformed, .. } =
             self.desk.stats;
         out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
@@ -295,7 +295,7 @@ impl<C: Cells> Lender<C> {
     /// Slots that the NF holds to work on, as far as the books say: those that it has kept are not among them.
     #[inline]
     pub fn held(&self) -> u64 {
-        let LendStats { came, went, .. } = self.desk.stats;
+        let ChannelStats { came, went, .. } = self.desk.stats;
         let held = self.on_loan().wrapping_add(came).wrapping_sub(went);
         // What was passed is counted after what came back.
         if held > i64::MAX as u64 { 0 } else { held }
@@ -304,7 +304,7 @@ impl<C: Cells> Lender<C> {
     /// Packets that were lent here less those that came back here: below 0 where others of a party lend.
     #[inline]
     fn on_loan(&self) -> u64 {
-        let LendStats { lent, lost, untouched, holding, inherited, .. } = self.desk.stats;
+        let ChannelStats { lent, lost, untouched, holding, inherited, .. } = self.desk.stats;
         lent.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
     }
 
@@ -321,7 +321,7 @@ impl<C: Cells> Lender<C> {
     /// Packets that came back, whatever was said of them.
     #[inline]
     pub fn given_back(&self) -> u64 {
-        let LendStats { returned, held_too_many, malformed, .. } = self.desk.stats;
+        let ChannelStats { returned, held_too_many, malformed, .. } = self.desk.stats;
         returned + held_too_many + malformed
     }
 
@@ -336,7 +336,7 @@ impl<C: Cells> Lender<C> {
     #[inline]
     pub fn lend(
         &mut self,
-        loans: &Loans,
+        loans: &InFlightTable,
         packets: &[Packet],
         list: &[u16],
         destination: u16,
@@ -375,7 +375,7 @@ impl<C: Cells> Lender<C> {
     #[inline]
     fn lend_as<const METADATA: bool>(
         &mut self,
-        loans: &Loans,
+        loans: &InFlightTable,
         packets: &[Packet],
         list: &[u16],
         destination: u16,
@@ -410,7 +410,7 @@ impl<C: Cells> Lender<C> {
                     park_in(span, &Packet { handle: 0, generation: 0, ..*packet });
                 }
                 let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
-                Some(Claim { slot, generation, data, len, destination, ..Claim::default() })
+                Some(Descriptor { slot, generation, data, len, destination, ..Descriptor::default() })
             });
             // There is room: it was asked for.
             let written = to.write_from(claims, list.len())?;
@@ -433,7 +433,7 @@ impl<C: Cells> Lender<C> {
     #[inline]
     pub fn take_back(
         &mut self,
-        loans: &Loans,
+        loans: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
@@ -448,7 +448,7 @@ impl<C: Cells> Lender<C> {
         &mut self,
         ring: &mut Consumer<C>,
         output: u16,
-        loans: &Loans,
+        loans: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
@@ -458,18 +458,18 @@ impl<C: Cells> Lender<C> {
     }
 
     /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
-    pub fn reclaim(&mut self, loans: &Loans) -> Reclaimed {
+    pub fn reclaim(&mut self, loans: &InFlightTable) -> Reclaimed {
         // What the NF scribbled can hide packets up to here.
         let most = self.held() + self.desk.stats.holding;
         self.collect(loans, most, |_| false)
     }
 
     /// The same of one that others of its party live on: what they have in work, which `others` knows, stays theirs.
-    pub fn reclaim_among(&mut self, loans: &Loans, others: impl Fn(u32) -> bool) -> Reclaimed {
+    pub fn reclaim_among(&mut self, loans: &InFlightTable, others: impl Fn(u32) -> bool) -> Reclaimed {
         self.collect(loans, u64::MAX, others)
     }
 
-    fn collect(&mut self, loans: &Loans, most: u64, others: impl Fn(u32) -> bool) -> Reclaimed {
+    fn collect(&mut self, loans: &InFlightTable, most: u64, others: impl Fn(u32) -> bool) -> Reclaimed {
         let mut reclaimed = Reclaimed::default();
         // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
         let capacity = self.from.cells().capacity() as usize;
@@ -479,7 +479,7 @@ impl<C: Cells> Lender<C> {
         reclaimed.returned = packets.into_iter().zip(completions).take(back).collect();
         let DescriptorCheck { holder, member, region, .. } = self.desk;
         let span = Span::of(region);
-        let end = |slot: u32, kept: &Kept, loan: Loan| {
+        let end = |slot: u32, kept: &Kept, loan: InFlight| {
             let mut packet = Packet::EMPTY;
             kept.end(loan);
             kept.restore(SlotAddress::of(span, region, slot), loan, &mut packet);
@@ -525,7 +525,7 @@ impl DescriptorCheck {
         &mut self,
         ring: &mut Consumer<C>,
         output: Option<u16>,
-        loans: &Loans,
+        loans: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
@@ -545,7 +545,7 @@ impl DescriptorCheck {
         &mut self,
         ring: &mut Consumer<C>,
         output: u16,
-        loans: &Loans,
+        loans: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
@@ -553,7 +553,7 @@ impl DescriptorCheck {
         let span = Span::of(region);
         let (mut left, mut back) = (packets.len().min(completions.len()), 0);
         let (packets, completions) = (&mut packets[..left], &mut completions[..left]);
-        let mut claims = [Claim::default(); BURST];
+        let mut claims = [Descriptor::default(); BURST];
         while left > 0 {
             let room = left.min(BURST);
             let count = match ring.take(&mut claims[..room]) {
@@ -605,9 +605,9 @@ impl DescriptorCheck {
     #[cold]
     fn accept_odd(
         &mut self,
-        found: Result<(&Kept, Loan), ClaimError>,
+        found: Result<(&Kept, InFlight), DescriptorError>,
         span: &Span,
-        claim: &Claim,
+        claim: &Descriptor,
         destination: u16,
         packet: &mut Packet,
         completion: &mut Completion,
@@ -616,9 +616,9 @@ impl DescriptorCheck {
             Ok(found) => found,
             Err(error) => {
                 *match error {
-                    ClaimError::OutOfRange => &mut self.stats.out_of_range,
-                    ClaimError::Stale => &mut self.stats.stale,
-                    ClaimError::NotHolder => &mut self.stats.not_held,
+                    DescriptorError::OutOfRange => &mut self.stats.out_of_range,
+                    DescriptorError::Stale => &mut self.stats.stale,
+                    DescriptorError::NotHolder => &mut self.stats.not_held,
                 } += 1;
                 return false;
             }
@@ -663,7 +663,7 @@ impl DescriptorCheck {
 
 /// What is to happen to a packet by a claim that lies in its slot and does not have it kept.
 #[inline(always)]
-fn plain(claim: &Claim) -> Option<Action> {
+fn plain(claim: &Descriptor) -> Option<Action> {
     let action = match claim.action {
         0 => Action::Drop,
         1 => Action::Emit,
@@ -674,7 +674,14 @@ fn plain(claim: &Claim) -> Option<Action> {
 
 /// The packet that a good claim speaks of.
 #[inline(always)]
-fn read(metadata: bool, kept: &Kept, loan: Loan, place: SlotAddress, claim: &Claim, packet: &mut Packet) {
+fn read(
+    metadata: bool,
+    kept: &Kept,
+    loan: InFlight,
+    place: SlotAddress,
+    claim: &Descriptor,
+    packet: &mut Packet,
+) {
     if metadata && unpark_into(place.region, place.slot, packet) {
         // One read of what the NF can write, then only the copy is used.
         packet.make_sound((claim.data, u32::from(claim.len)));

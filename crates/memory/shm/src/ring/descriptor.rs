@@ -22,7 +22,7 @@ impl Action {
 
 /// A claim on a packet, 16 bytes in a ring: what a peer says, not what is so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Claim {
+pub struct Descriptor {
     /// The slot of its first segment.
     pub slot: u32,
     /// The life that the slot was in.
@@ -40,7 +40,7 @@ pub struct Claim {
     pub destination: u16,
 }
 
-impl Claim {
+impl Descriptor {
     /// As it lies in a ring.
     #[inline(always)]
     pub fn words(self) -> [u64; 2] {
@@ -51,8 +51,8 @@ impl Claim {
 
     /// From a ring: any two words are some claim.
     #[inline(always)]
-    pub fn from_words([first, second]: [u64; 2]) -> Claim {
-        Claim {
+    pub fn from_words([first, second]: [u64; 2]) -> Descriptor {
+        Descriptor {
             slot: first as u32,
             generation: (first >> 32) as u32,
             data: second as u16,

@@ -2,9 +2,9 @@
 #![expect(unsafe_code, reason = "makes a descriptor that no safe code can make, to see it refused")]
 
 use proptest::prelude::*;
+use shm::channel::{Completion, GRANT, HostEnd, InFlightTable, Reclaimed, ReclaimedSlot};
 use shm::descriptor::{NO_HEADER, offset};
-use shm::lend::{Completion, GRANT, Lender, Loans, Reclaimed, ReclaimedSlot};
-use shm::ring::{Action, Claim, Consumer, Mapped, Producer, RingFile};
+use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer, RingFile};
 use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
 
 const SLOTS: u32 = 64;
@@ -15,8 +15,8 @@ const HOLDING_MOST: u64 = 4;
 /// A host and an NF, in one thread.
 struct Pair {
     pool: NativePool,
-    loans: Loans,
-    lender: Lender<Mapped>,
+    loans: InFlightTable,
+    lender: HostEnd<Mapped>,
     from: Consumer<Mapped>,
     to: Producer<Mapped>,
     _rings: RingFile<2>,
@@ -28,10 +28,10 @@ impl Pair {
         let pool = SharedPool::new(Region::create(options).expect("memory")).worker();
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let [to_nf, from_nf] = rings.rings();
-        let lender = Lender::new(to_nf.clone(), from_nf.clone(), NF, pool.shared().region().number());
+        let lender = HostEnd::new(to_nf.clone(), from_nf.clone(), NF, pool.shared().region().number());
         let lender = lender.with_metadata(metadata).holding_at_most(HOLDING_MOST);
         let (from, to) = (Consumer::new(to_nf), Producer::new(from_nf));
-        Pair { pool, loans: Loans::new(SLOTS), lender, from, to, _rings: rings }
+        Pair { pool, loans: InFlightTable::new(SLOTS), lender, from, to, _rings: rings }
     }
 
     /// Packets that have something in every field.
@@ -63,8 +63,8 @@ impl Pair {
     }
 
     /// What the NF takes of what stands there.
-    fn take(&mut self, count: usize) -> Vec<Claim> {
-        let mut claims = vec![Claim::default(); count];
+    fn take(&mut self, count: usize) -> Vec<Descriptor> {
+        let mut claims = vec![Descriptor::default(); count];
         let taken = self.from.take(&mut claims).expect("sound");
         self.from.release(taken);
         claims.truncate(taken);
@@ -72,7 +72,7 @@ impl Pair {
     }
 
     /// The NF gives claims, and the host takes back.
-    fn give(&mut self, claims: &[Claim]) -> Vec<(Packet, Completion)> {
+    fn give(&mut self, claims: &[Descriptor]) -> Vec<(Packet, Completion)> {
         assert_eq!(self.to.push(claims).expect("sound").0, claims.len());
         let mut packets = vec![Packet::EMPTY; claims.len()];
         let mut completions = vec![Completion::default(); claims.len()];
@@ -82,8 +82,8 @@ impl Pair {
     }
 }
 
-fn with(claim: Claim, action: Action) -> Claim {
-    Claim { action: action as u8, ..claim }
+fn with(claim: Descriptor, action: Action) -> Descriptor {
+    Descriptor { action: action as u8, ..claim }
 }
 
 fn text(packet: &Packet) -> String {
@@ -94,7 +94,7 @@ fn text(packet: &Packet) -> String {
 fn without_metadata_only_the_place_of_a_packet_changes() {
     let mut pair = Pair::new(false);
     let lent = pair.lend(8, 0);
-    let claims: Vec<Claim> = pair.take(8).into_iter().map(|claim| with(claim, Action::Emit)).collect();
+    let claims: Vec<Descriptor> = pair.take(8).into_iter().map(|claim| with(claim, Action::Emit)).collect();
     for (claim, packet) in claims.iter().zip(&lent) {
         assert_eq!(
             (claim.slot, claim.data, u32::from(claim.len)),
@@ -105,7 +105,8 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
         (other.anno, other.timestamp_ns, other.origin, other.flags) = ([0xee; 48], 1, 9, 9);
         assert!(shm::park(&other));
     }
-    let longer: Vec<Claim> = claims.iter().map(|claim| Claim { data: 100, len: 99, ..*claim }).collect();
+    let longer: Vec<Descriptor> =
+        claims.iter().map(|claim| Descriptor { data: 100, len: 99, ..*claim }).collect();
     for ((back, completion), packet) in pair.give(&longer).into_iter().zip(&lent) {
         assert_eq!(completion, Completion::Output(0));
         let mut expected = *packet;
@@ -138,9 +139,9 @@ fn claims_are_checked_in_three_ways() {
     let mut pair = Pair::new(false);
     pair.lend(2, 0);
     let claim = with(pair.take(1)[0], Action::Emit);
-    let no_slot = Claim { slot: SLOTS, ..claim };
-    let ended = Claim { generation: claim.generation.wrapping_sub(1), ..claim };
-    let not_lent = Claim { slot: SLOTS - 1, ..claim };
+    let no_slot = Descriptor { slot: SLOTS, ..claim };
+    let ended = Descriptor { generation: claim.generation.wrapping_sub(1), ..claim };
+    let not_lent = Descriptor { slot: SLOTS - 1, ..claim };
     assert!(pair.give(&[no_slot, ended, not_lent]).is_empty());
     assert_eq!(pair.give(&[claim, claim]).len(), 1, "once");
     let stats = pair.lender.stats();
@@ -169,8 +170,10 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
         let lent = pair.lend(2, 0);
         pair.lend(1, GRANT);
         let claims = pair.take(3);
-        let hold: Vec<Claim> =
-            claims.iter().map(|claim| Claim { data: 128, len: 77, ..with(*claim, Action::Hold) }).collect();
+        let hold: Vec<Descriptor> = claims
+            .iter()
+            .map(|claim| Descriptor { data: 128, len: 77, ..with(*claim, Action::Hold) })
+            .collect();
         assert!(pair.give(&hold).is_empty());
         assert_eq!((pair.lender.held(), pair.lender.stats().holding), (0, 3));
         // The NF may write on, and is not heard.
@@ -230,7 +233,7 @@ proptest! {
     fn a_packet_comes_back_once_or_is_kept(steps in steps(), metadata: bool, last in 0..8usize) {
         let mut pair = Pair::new(metadata);
         // Claims in the ring to the NF, with it, and kept for it.
-        let (mut there, mut with_nf, mut kept) = (vec![], Vec::<Claim>::new(), Vec::<Claim>::new());
+        let (mut there, mut with_nf, mut kept) = (vec![], Vec::<Descriptor>::new(), Vec::<Descriptor>::new());
         let (mut again, mut refused, mut returned) = (0, 0, 0);
         for step in steps {
             match step {
@@ -280,10 +283,10 @@ proptest! {
             prop_assert_eq!(pair.lender.bad_claims(), again + refused);
         }
         // The NF's last words, which the host finds when it is dead.
-        let last: Vec<Claim> = with_nf.drain(..last.min(with_nf.len())).collect();
+        let last: Vec<Descriptor> = with_nf.drain(..last.min(with_nf.len())).collect();
         let hold = last.len() / 2;
         let words = last.iter().enumerate();
-        let words: Vec<Claim> =
+        let words: Vec<Descriptor> =
             words.map(|(at, claim)| with(*claim, if at < hold { Action::Hold } else { Action::Emit })).collect();
         pair.to.push(&words).expect("sound");
         let quota = (HOLDING_MOST as usize - kept.len()).min(hold);
@@ -294,7 +297,7 @@ proptest! {
             slots.sort_unstable();
             slots
         };
-        let sorted = |claims: &[Claim]| {
+        let sorted = |claims: &[Descriptor]| {
             let mut slots: Vec<u32> = claims.iter().map(|claim| claim.slot).collect();
             slots.sort_unstable();
             slots

@@ -16,7 +16,7 @@ const HOST: u16 = 0;
 
 /// Why a claim on a slot does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ClaimError {
+pub(super) enum DescriptorError {
     /// There is no such slot.
     OutOfRange,
     /// The loan is over.
@@ -27,7 +27,7 @@ pub(super) enum ClaimError {
 
 /// Which loan each slot of a region is in, who holds it, and the descriptor as it was lent.
 #[derive(Debug)]
-pub struct Loans {
+pub struct InFlightTable {
     kept: Box<[Kept]>,
 }
 
@@ -59,9 +59,9 @@ const FURTHER: [usize; 4] = [1, 3, 4, 5];
 
 /// A loan: the number of it (the slot's generation in these books), who holds the slot, and its marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Loan(u64);
+pub(super) struct InFlight(u64);
 
-impl Loan {
+impl InFlight {
     /// The slot was granted empty.
     const GRANTED: u64 = 1 << 48;
     /// The NF asked for it to be kept.
@@ -71,8 +71,8 @@ impl Loan {
     /// Where the member of a party stands that the slot was lent to, or that had it kept.
     const MEMBER: u32 = 51;
 
-    fn of(generation: u32, holder: u16) -> Loan {
-        Loan(u64::from(generation) | u64::from(holder) << 32)
+    fn of(generation: u32, holder: u16) -> InFlight {
+        InFlight(u64::from(generation) | u64::from(holder) << 32)
     }
 
     fn generation(self) -> u32 {
@@ -84,20 +84,20 @@ impl Loan {
     }
 
     pub fn is_granted(self) -> bool {
-        self.0 & Loan::GRANTED != 0
+        self.0 & InFlight::GRANTED != 0
     }
 
     pub fn is_held(self) -> bool {
-        self.0 & Loan::HELD != 0
+        self.0 & InFlight::HELD != 0
     }
 
     /// Whether it is one member's alone: granted, or kept.
     pub fn is_marked(self) -> bool {
-        self.0 & (Loan::GRANTED | Loan::HELD) != 0
+        self.0 & (InFlight::GRANTED | InFlight::HELD) != 0
     }
 
     pub fn member(self) -> u8 {
-        (self.0 >> Loan::MEMBER) as u8
+        (self.0 >> InFlight::MEMBER) as u8
     }
 
     /// Whether a member may have the packet in work.
@@ -134,11 +134,11 @@ fn set_word(anno: &mut [u8], at: usize, word: u64) {
     }
 }
 
-impl Loans {
+impl InFlightTable {
     /// Of a region's slots, none of which is lent.
-    pub fn new(slots: u32) -> Loans {
-        let new = || Kept { loan: AtomicU64::new(Loan::of(1, HOST).0), ..Kept::default() };
-        Loans { kept: (0..slots).map(|_| new()).collect() }
+    pub fn new(slots: u32) -> InFlightTable {
+        let new = || Kept { loan: AtomicU64::new(InFlight::of(1, HOST).0), ..Kept::default() };
+        InFlightTable { kept: (0..slots).map(|_| new()).collect() }
     }
 
     /// How many slots it speaks of.
@@ -182,18 +182,23 @@ impl Loans {
         if loan.holder() != HOST {
             return None;
         }
-        let marks = if granted { Loan::GRANTED } else { 0 };
-        let lent = Loan::of(loan.generation(), holder).0 | u64::from(member) << Loan::MEMBER;
-        kept.keep(packet, Loan(lent | marks));
+        let marks = if granted { InFlight::GRANTED } else { 0 };
+        let lent = InFlight::of(loan.generation(), holder).0 | u64::from(member) << InFlight::MEMBER;
+        kept.keep(packet, InFlight(lent | marks));
         Some(loan.generation())
     }
 
     /// The loan that a claim speaks of, when it is that holder's.
     #[inline(always)]
-    pub(super) fn find(&self, slot: u32, generation: u32, holder: u16) -> Result<(&Kept, Loan), ClaimError> {
+    pub(super) fn find(
+        &self,
+        slot: u32,
+        generation: u32,
+        holder: u16,
+    ) -> Result<(&Kept, InFlight), DescriptorError> {
         if let Some(kept) = self.kept.get(slot as usize) {
             let loan = kept.loan();
-            if (loan.0 ^ Loan::of(generation, holder).0) << 16 == 0 {
+            if (loan.0 ^ InFlight::of(generation, holder).0) << 16 == 0 {
                 return Ok((kept, loan));
             }
         }
@@ -201,16 +206,16 @@ impl Loans {
     }
 
     #[cold]
-    fn why_not(&self, slot: u32, generation: u32) -> ClaimError {
+    fn why_not(&self, slot: u32, generation: u32) -> DescriptorError {
         match self.kept.get(slot as usize) {
-            None => ClaimError::OutOfRange,
-            Some(kept) if kept.loan().generation() != generation => ClaimError::Stale,
-            Some(_) => ClaimError::NotHolder,
+            None => DescriptorError::OutOfRange,
+            Some(kept) if kept.loan().generation() != generation => DescriptorError::Stale,
+            Some(_) => DescriptorError::NotHolder,
         }
     }
 
     /// The entry of a slot.
-    pub(super) fn kept(&self, slot: u32) -> Option<(&Kept, Loan)> {
+    pub(super) fn kept(&self, slot: u32) -> Option<(&Kept, InFlight)> {
         self.kept.get(slot as usize).map(|kept| (kept, kept.loan()))
     }
 
@@ -225,13 +230,13 @@ impl Loans {
 
 impl Kept {
     #[inline(always)]
-    fn loan(&self) -> Loan {
-        Loan(self.loan.load(Relaxed))
+    fn loan(&self) -> InFlight {
+        InFlight(self.loan.load(Relaxed))
     }
 
     /// Notes a descriptor and the loan that it is in.
     #[inline(always)]
-    fn keep(&self, packet: &Packet, loan: Loan) {
+    fn keep(&self, packet: &Packet, loan: InFlight) {
         let Packet { data, mac, net, trans, len, anno, flow_hash, origin, flags, .. } = packet;
         let place =
             u64::from(*data) | u64::from(*mac) << 16 | u64::from(*net) << 32 | u64::from(*trans) << 48;
@@ -250,23 +255,23 @@ impl Kept {
         let mut marks = 0;
         if further.iter().fold(0, |all, word| all | word) != 0 {
             self.further.iter().zip(further).for_each(|(kept, word)| kept.store(word, Relaxed));
-            marks = Loan::FURTHER;
+            marks = InFlight::FURTHER;
         }
         self.loan.store(loan.0 | marks, Relaxed);
     }
 
     /// Ends a loan: the slot is the host's, and claims on that loan are stale.
     #[inline(always)]
-    pub fn end(&self, loan: Loan) {
+    pub fn end(&self, loan: InFlight) {
         // 0 is skipped when the count wraps: it means "no slot".
         let next = loan.generation().wrapping_add(1);
-        self.loan.store(Loan::of(next + u32::from(next == 0), HOST).0, Relaxed);
+        self.loan.store(InFlight::of(next + u32::from(next == 0), HOST).0, Relaxed);
     }
 
     /// Notes that the NF has the packet kept, and what it is like from now on.
-    pub fn hold(&self, packet: &Packet, loan: Loan, member: u8) {
-        let loan = loan.0 & !(Loan::FURTHER | 0xff << Loan::MEMBER) | Loan::HELD;
-        self.keep(packet, Loan(loan | u64::from(member) << Loan::MEMBER));
+    pub fn hold(&self, packet: &Packet, loan: InFlight, member: u8) {
+        let loan = loan.0 & !(InFlight::FURTHER | 0xff << InFlight::MEMBER) | InFlight::HELD;
+        self.keep(packet, InFlight(loan | u64::from(member) << InFlight::MEMBER));
     }
 
     /// What only the host may know of a packet, into a descriptor whose rest is known already.
@@ -286,7 +291,13 @@ impl Kept {
     /// to the bytes nobody knows. Headers may be anywhere, and the flow another. Flags stay: they say what is
     /// still to be done to a frame.
     #[inline(always)]
-    pub fn restore_changed(&self, place: SlotAddress, loan: Loan, (data, len): (u16, u16), out: &mut Packet) {
+    pub fn restore_changed(
+        &self,
+        place: SlotAddress,
+        loan: InFlight,
+        (data, len): (u16, u16),
+        out: &mut Packet,
+    ) {
         self.identify(place, out);
         out.data = data;
         (out.mac, out.net, out.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
@@ -296,7 +307,7 @@ impl Kept {
     }
 
     /// The packet as it was lent, or as it was when it was held.
-    pub fn restore(&self, place: SlotAddress, loan: Loan, out: &mut Packet) {
+    pub fn restore(&self, place: SlotAddress, loan: InFlight, out: &mut Packet) {
         self.identify(place, out);
         let kept = self.place.load(Relaxed);
         (out.data, out.mac) = (kept as u16, (kept >> 16) as u16);
@@ -308,7 +319,7 @@ impl Kept {
     }
 
     #[inline(always)]
-    fn restore_rest(&self, loan: Loan, out: &mut Packet) {
+    fn restore_rest(&self, loan: InFlight, out: &mut Packet) {
         out.packet_type = (self.life.load(Relaxed) >> 48) as u8;
         out.timestamp_ns = self.timestamp_ns.load(Relaxed);
         let flow = self.flow.load(Relaxed);
@@ -316,7 +327,7 @@ impl Kept {
         for (kept, at) in self.anno.iter().zip(FIRST) {
             set_word(&mut out.anno, at, kept.load(Relaxed));
         }
-        let counts = loan.0 & Loan::FURTHER != 0;
+        let counts = loan.0 & InFlight::FURTHER != 0;
         for (kept, at) in self.further.iter().zip(FURTHER) {
             // Not even read where it does not count: that is another cache line.
             set_word(&mut out.anno, at, if counts { kept.load(Relaxed) } else { 0 });

@@ -1,6 +1,6 @@
 //! Where NFs attach that nobody here started: a socket next to that of the interface.
 
-use super::desk::ChainController;
+use super::controller::ChainController;
 use nf::message::{FromNf, ToNf};
 use nf::socket::Socket;
 use nf_host::instance::ExternalNf;
@@ -13,24 +13,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a visitor may take to say who it is.
+/// How long an external NF may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked whether the door is to be closed.
+/// How often the listener checks whether it is to close.
 const TURN: Duration = Duration::from_millis(200);
 /// Visitors that may wait.
 const BACKLOG: i32 = 16;
 
-/// The door; closed when it goes out of scope.
-pub struct Door {
+/// The listener; closed when it goes out of scope.
+pub struct AttachListener {
     closed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Opens the door.
+/// Opens the listener.
 ///
 /// # Errors
 /// When the socket cannot be made.
-pub fn open(path: &Path, desk: Arc<ChainController>) -> std::io::Result<Door> {
+pub fn open(path: &Path, controller: Arc<ChainController>) -> std::io::Result<AttachListener> {
     let listener = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -41,20 +41,21 @@ pub fn open(path: &Path, desk: Arc<ChainController>) -> std::io::Result<Door> {
     rustix::net::listen(&listener, BACKLOG)?;
     let closed: Arc<AtomicBool> = Arc::default();
     let flag = Arc::clone(&closed);
-    let thread = std::thread::Builder::new().name("door".into()).spawn(move || {
+    let thread = std::thread::Builder::new().name("attach".into()).spawn(move || {
         while !flag.load(Ordering::Relaxed) {
-            if let Some(visitor) = next(&listener) {
+            if let Some(external) = next(&listener) {
                 // One that says nothing must not keep others waiting.
-                let desk = Arc::clone(&desk);
-                let _ =
-                    std::thread::Builder::new().name("visitor".into()).spawn(move || welcome(visitor, &desk));
+                let controller = Arc::clone(&controller);
+                let _ = std::thread::Builder::new()
+                    .name("external-nf".into())
+                    .spawn(move || welcome(external, &controller));
             }
         }
     })?;
-    Ok(Door { closed, thread: Some(thread) })
+    Ok(AttachListener { closed, thread: Some(thread) })
 }
 
-impl Drop for Door {
+impl Drop for AttachListener {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -71,9 +72,9 @@ fn next(listener: &OwnedFd) -> Option<OwnedFd> {
 }
 
 /// Hears who comes, and offers the place that it names.
-fn welcome(visitor: OwnedFd, desk: &ChainController) {
-    let (peer, pidfd) = (rustix::net::sockopt::socket_peercred(visitor.as_fd()), peer::pidfd(&visitor));
-    let socket = Socket::new(visitor);
+fn welcome(external: OwnedFd, controller: &ChainController) {
+    let (peer, pidfd) = (rustix::net::sockopt::socket_peercred(external.as_fd()), peer::pidfd(&external));
+    let socket = Socket::new(external);
     let refuse = |why: String| {
         let _ = socket.send(&ToNf::Refused { why }, &[]);
     };
@@ -96,19 +97,19 @@ fn welcome(visitor: OwnedFd, desk: &ChainController) {
     let Some(name) = hello.name.clone() else {
         return refuse("say which NF of the chain this is: set MILLRACE_NF_NAME".into());
     };
-    let instances = match desk.instances(&name) {
+    let instances = match controller.instances(&name) {
         Ok(instances) => instances,
         Err(refusal) => return refuse(refusal.text().into()),
     };
-    let mut visitor = Some(ExternalNf { socket, pidfd, hello });
+    let mut external = Some(ExternalNf { socket, pidfd, hello });
     let mut why = format!("NF `{name}` has no place");
     for instance in instances {
-        match instance.offer(&mut visitor) {
+        match instance.offer(&mut external) {
             Ok(()) => return,
             Err(refusal) => why = refusal,
         }
     }
-    if let Some(visitor) = visitor {
-        let _ = visitor.socket.send(&ToNf::Refused { why }, &[]);
+    if let Some(external) = external {
+        let _ = external.socket.send(&ToNf::Refused { why }, &[]);
     }
 }

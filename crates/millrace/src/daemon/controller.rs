@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Work for the owner.
 type Errand = Box<dyn FnOnce(&mut Owner) + Send>;
 
-/// The desk.
+/// The controller.
 pub struct ChainController {
     errands: Mutex<Option<Sender<Errand>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -59,12 +59,16 @@ impl ChainController {
         let (errands, waiting) = channel::<Errand>();
         let interrupted: Arc<AtomicBool> = Arc::default();
         let flag = Arc::clone(&interrupted);
-        let thread = std::thread::Builder::new().name("desk".into()).spawn(move || {
+        let thread = std::thread::Builder::new().name("controller".into()).spawn(move || {
             let owner =
                 Owner { since: Instant::now(), nf_socket, interrupted: flag, chain: None, version: 0 };
             owner.work(&waiting);
         })?;
-        Ok(ChainController { errands: Mutex::new(Some(errands)), thread: Mutex::new(Some(thread)), interrupted })
+        Ok(ChainController {
+            errands: Mutex::new(Some(errands)),
+            thread: Mutex::new(Some(thread)),
+            interrupted,
+        })
     }
 
     /// Ends the chain and the thread.
@@ -378,21 +382,23 @@ mod tests {
 
     #[test]
     fn a_request_that_panics_ends_neither_the_thread_nor_who_asks_next() {
-        let desk = ChainController::open("/nowhere/nf.sock".into()).expect("a thread");
-        let refusal = desk.ask(|_| -> Result<(), Refusal> { panic!("the offset is {}", "odd") });
+        let controller = ChainController::open("/nowhere/nf.sock".into()).expect("a thread");
+        let refusal = controller.ask(|_| -> Result<(), Refusal> { panic!("the offset is {}", "odd") });
         let refusal = refusal.expect_err("it panics");
         assert!(matches!(refusal, Refusal::Failed(_)), "{refusal:?}");
         assert!(refusal.text().contains("a mistake of Millrace") && refusal.text().contains("offset is odd"));
         // The same thread, with what it had.
-        let version = |desk: &ChainController| desk.ask(|owner| Ok(owner.version)).expect("it answers");
-        desk.ask(|owner| {
-            owner.version += 1;
-            Ok(())
-        })
-        .expect("it answers");
-        let _ = desk.ask(|_| -> Result<(), Refusal> { panic!("again") });
-        assert_eq!(version(&desk), 1);
-        assert_eq!(desk.status().nf_socket, PathBuf::from("/nowhere/nf.sock"));
-        desk.close();
+        let version =
+            |controller: &ChainController| controller.ask(|owner| Ok(owner.version)).expect("it answers");
+        controller
+            .ask(|owner| {
+                owner.version += 1;
+                Ok(())
+            })
+            .expect("it answers");
+        let _ = controller.ask(|_| -> Result<(), Refusal> { panic!("again") });
+        assert_eq!(version(&controller), 1);
+        assert_eq!(controller.status().nf_socket, PathBuf::from("/nowhere/nf.sock"));
+        controller.close();
     }
 }
