@@ -129,7 +129,7 @@ impl Lane {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let lent = self.link.lend(0, &packets, &list);
+        let lent = self.link.enqueue(0, &packets, &list);
         for packet in &packets[..lent] {
             assert!(!std::mem::replace(&mut self.lent[packet.slot() as usize], true), "lent twice");
         }
@@ -328,7 +328,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let lent = link.lend(0, &packets, &list);
+        let lent = link.enqueue(0, &packets, &list);
         assert!(lent == 0 || link.shares());
         packets[..lent].iter_mut().for_each(|packet| packet.flags |= flag::SHARED);
         busiest = busiest.max(pool.in_use());
@@ -471,15 +471,15 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
                 assert!(packet.put(60));
                 assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
             }
-            let left = self.lend(member, input, &packets[..made]);
+            let left = self.enqueue(member, input, &packets[..made]);
             pool.free_all(&packets[made - left..made]);
         }
     }
 
     /// Lends packets; how many are left.
-    fn lend(&mut self, member: usize, input: usize, packets: &[Packet]) -> usize {
+    fn enqueue(&mut self, member: usize, input: usize, packets: &[Packet]) -> usize {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let lent = self.lanes[member].link.lend(input, packets, &list);
+        let lent = self.lanes[member].link.enqueue(input, packets, &list);
         self.held[member] += lent as i64;
         packets.len() - lent
     }
@@ -502,7 +502,7 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
             let left = match (completion, next) {
                 // What nobody is there for is dropped by whoever would have lent it.
                 (Completion::Output(_), Some((next, input))) if next < MEMBERS => {
-                    self.lend(next, input, packets)
+                    self.enqueue(next, input, packets)
                 }
                 (Completion::Output(_), _) => {
                     self.through += packets.len() as u64;

@@ -18,7 +18,7 @@ pub trait NfLink: Send {
     fn is_up(&self) -> bool;
 
     /// Lends packets that came in by an input, the front ones of the list, as many as can be; how many.
-    fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
+    fn enqueue(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
 
     /// Whether packets that were lent last are read where they lie, while they go on: whoever has them is to say so by
     /// `shm::descriptor::flag::SHARED`.

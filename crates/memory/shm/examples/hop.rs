@@ -208,13 +208,13 @@ fn process(row: &Row, ticks_per_ns: f64) -> f64 {
     pin(0);
     let [to, from] = rings.rings();
     let lender = HostEnd::new(to, from, 1, shared.region().number());
-    let took = lend(row, &shared, lender.with_metadata(row.what.needs_metadata()), ticks_per_ns);
+    let took = enqueue(row, &shared, lender.with_metadata(row.what.needs_metadata()), ticks_per_ns);
     rustix::process::kill_process(Pid::from_child(&nf), rustix::process::Signal::KILL).expect("it runs");
     nf.wait().expect("a child");
     took
 }
 
-fn lend(
+fn enqueue(
     row: &Row,
     shared: &std::sync::Arc<SharedPool>,
     mut lender: HostEnd<Mapped>,
@@ -231,13 +231,13 @@ fn lend(
     if row.kind != Kind::Pooled {
         let made = pool.alloc(&mut packets[..most]);
         fill(&mut packets);
-        lender.lend(&loans, &packets, &list[..made], 0).expect("sound");
+        lender.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
     }
     clock(ticks_per_ns, LONG, || {
         if row.kind == Kind::Pooled && lender.held() as usize + burst <= most {
             let made = pool.alloc(&mut packets[..burst]);
             fill(&mut packets[..made]);
-            lender.lend(&loans, &packets, &list[..made], 0).expect("sound");
+            lender.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
         }
         if !row.two_cores {
             std::thread::yield_now();
@@ -247,7 +247,7 @@ fn lend(
         if row.kind == Kind::Pooled {
             pool.free_all(&packets[..back]);
         } else {
-            lender.lend(&loans, &packets, &list[..back], 0).expect("sound");
+            lender.enqueue(&loans, &packets, &list[..back], 0).expect("sound");
         }
         back
     })

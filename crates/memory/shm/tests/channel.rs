@@ -53,10 +53,10 @@ impl Pair {
     }
 
     /// Lends as many as fit; those.
-    fn lend(&mut self, count: usize, destination: u16) -> Vec<Packet> {
+    fn enqueue(&mut self, count: usize, destination: u16) -> Vec<Packet> {
         let mut packets = self.make(count);
         let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let (lent, _) = self.lender.lend(&self.loans, &packets, &list, destination).expect("sound");
+        let (lent, _) = self.lender.enqueue(&self.loans, &packets, &list, destination).expect("sound");
         self.pool.free_all(&packets[lent..]);
         packets.truncate(lent);
         packets
@@ -93,7 +93,7 @@ fn text(packet: &Packet) -> String {
 #[test]
 fn without_metadata_only_the_place_of_a_packet_changes() {
     let mut pair = Pair::new(false);
-    let lent = pair.lend(8, 0);
+    let lent = pair.enqueue(8, 0);
     let claims: Vec<Descriptor> = pair.take(8).into_iter().map(|claim| with(claim, Action::Emit)).collect();
     for (claim, packet) in claims.iter().zip(&lent) {
         assert_eq!(
@@ -120,7 +120,7 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
 #[test]
 fn with_metadata_the_nf_says_what_a_packet_is_like() {
     let mut pair = Pair::new(true);
-    let lent = pair.lend(1, 0)[0];
+    let lent = pair.enqueue(1, 0)[0];
     let claim = with(pair.take(1)[0], Action::Emit);
     let parked = shm::unpark(lent.region(), lent.slot()).expect("a slot");
     assert_eq!((parked.anno, parked.net, parked.handle()), (lent.anno, lent.net, 0));
@@ -137,7 +137,7 @@ fn with_metadata_the_nf_says_what_a_packet_is_like() {
 #[test]
 fn claims_are_checked_in_three_ways() {
     let mut pair = Pair::new(false);
-    pair.lend(2, 0);
+    pair.enqueue(2, 0);
     let claim = with(pair.take(1)[0], Action::Emit);
     let no_slot = Descriptor { slot: SLOTS, ..claim };
     let ended = Descriptor { generation: claim.generation.wrapping_sub(1), ..claim };
@@ -159,16 +159,16 @@ fn what_reaches_beyond_its_slot_is_not_lent() {
     // SAFETY: it is handed to the lender alone, which looks at its ends.
     packets[1] = unsafe { Packet::from_words(words) };
     assert_eq!((packets[1].len(), packets[1].total()), (2200, 2200));
-    assert_eq!(pair.lender.lend(&pair.loans, &packets, &[0, 1, 2], 0), Ok((1, false)));
-    assert_eq!(pair.lender.lend(&pair.loans, &packets, &[0, 2], 0), Ok((0, false)), "it is lent already");
+    assert_eq!(pair.lender.enqueue(&pair.loans, &packets, &[0, 1, 2], 0), Ok((1, false)));
+    assert_eq!(pair.lender.enqueue(&pair.loans, &packets, &[0, 2], 0), Ok((0, false)), "it is lent already");
 }
 
 #[test]
 fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
     for metadata in [false, true] {
         let mut pair = Pair::new(metadata);
-        let lent = pair.lend(2, 0);
-        pair.lend(1, GRANT);
+        let lent = pair.enqueue(2, 0);
+        pair.enqueue(1, GRANT);
         let claims = pair.take(3);
         let hold: Vec<Descriptor> = claims
             .iter()
@@ -238,7 +238,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Lend(count) => {
-                    let lent = pair.lend(count, 0);
+                    let lent = pair.enqueue(count, 0);
                     there.extend(lent.iter().map(|packet| packet.slot()));
                 }
                 Step::Take(count) => {

@@ -133,7 +133,7 @@ proptest! {
                         (packet.origin, packet.flow_hash) = (2, 6);
                     }
                     let list: Vec<u16> = (0..made as u16).collect();
-                    let lent = lender.lend(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
+                    let lent = lender.enqueue(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
                     out.extend(packets[..lent].iter().map(|packet| (packet.slot(), *packet)));
                     pool.free_all(&packets[lent..made]);
                 }
@@ -201,6 +201,6 @@ proptest! {
         let stats = lender.stats();
         prop_assert_eq!((lender.held(), stats.holding), (0, 0));
         let back = stats.returned + stats.malformed + stats.held_too_many + stats.lost + stats.untouched + stats.inherited;
-        prop_assert_eq!(stats.lent, back);
+        prop_assert_eq!(stats.enqueued, back);
     }
 }

@@ -112,7 +112,7 @@ impl Host {
     }
 
     /// Lends up to `count` packets, each with a byte of 5; how many.
-    fn lend(&mut self, count: usize) -> usize {
+    fn enqueue(&mut self, count: usize) -> usize {
         let mut packets = vec![Packet::EMPTY; count];
         let made = self.pool.alloc(&mut packets);
         for packet in &mut packets[..made] {
@@ -120,7 +120,7 @@ impl Host {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let (lent, _) = self.lender.lend(&self.loans, &packets, &list, 0).expect("a sound NF");
+        let (lent, _) = self.lender.enqueue(&self.loans, &packets, &list, 0).expect("a sound NF");
         self.pool.free_all(&packets[lent..made]);
         lent
     }
@@ -177,12 +177,12 @@ fn an_nf_that_dies_at_a_step_leaves_what_that_step_left() {
     let steps = [(32, 0, 68), (32, 32, 36), (32, 32, 36), (64, 0, 36), (64, 0, 36)];
     for ((step, expected), metadata) in (0..).zip(steps).flat_map(|at| [(at, false), (at, true)]) {
         let mut host = Host::start(&shared, step, metadata);
-        assert_eq!(host.lend(100), 100);
+        assert_eq!(host.enqueue(100), 100);
         let reclaimed = host.reclaim();
         let found = (reclaimed.returned.len(), reclaimed.lost.len(), reclaimed.untouched.len());
         assert_eq!(found, expected, "step {step}");
         let stats = host.lender.stats();
-        assert_eq!((stats.lent, stats.returned as usize), (100, expected.0));
+        assert_eq!((stats.enqueued, stats.returned as usize), (100, expected.0));
         assert_eq!((stats.stale, stats.not_held, stats.out_of_range, stats.malformed), (0, 0, 0, 0));
     }
 }
@@ -196,21 +196,21 @@ fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
         // Until packets flow, and then some microseconds more, never the same.
         let patience = Instant::now() + Duration::from_secs(30);
         while host.lender.stats().returned == 0 {
-            host.lend(BURST);
+            host.enqueue(BURST);
             host.take_back();
             assert!(Instant::now() < patience, "the NF does nothing");
         }
         let end = Instant::now() + Duration::from_micros(37 * (round * round % 41));
         while Instant::now() < end {
-            host.lend(BURST);
+            host.enqueue(BURST);
             host.take_back();
         }
         host.nf.kill().expect("it runs");
         // The host goes on while it dies.
-        host.lend(BURST);
+        host.enqueue(BURST);
         let reclaimed = host.reclaim();
         let stats = host.lender.stats();
-        assert_eq!(stats.lent, stats.returned + stats.lost + stats.untouched, "{stats:?}");
+        assert_eq!(stats.enqueued, stats.returned + stats.lost + stats.untouched, "{stats:?}");
         assert!(reclaimed.lost.len() <= BURST, "it never takes more");
         through += stats.returned;
         lost += stats.lost;

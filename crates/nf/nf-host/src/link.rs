@@ -186,7 +186,7 @@ impl ProcessLink {
     }
 
     /// Lends packets with a number for the NF; how many of the list.
-    fn lend_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
+    fn enqueue_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
         let (Some(current), Some(memory)) = (&mut self.current, self.instance.memory.get()) else { return 0 };
         // One that is to end gets nothing more, and gives back what it has.
         if self.evicted || !self.instance.is_wanted() {
@@ -204,7 +204,7 @@ impl ProcessLink {
             Some(boundary) => boundary.cross(packets, &list[..room], &memory.loans),
             None => (packets, list),
         };
-        let result = current.lender.lend(&memory.loans, packets, list, destination);
+        let result = current.lender.enqueue(&memory.loans, packets, list, destination);
         let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
         if destination != GRANT {
             self.refused = lent < asked;
@@ -446,8 +446,8 @@ impl NfLink for ProcessLink {
         self.current.is_some() && self.instance.is_wanted()
     }
 
-    fn lend(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
-        self.lend_as(input as u16, packets, list)
+    fn enqueue(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize {
+        self.enqueue_as(input as u16, packets, list)
     }
 
     fn grants_wanted(&self) -> usize {
@@ -463,7 +463,7 @@ impl NfLink for ProcessLink {
     }
 
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize {
-        let granted = self.lend_as(GRANT, packets, list);
+        let granted = self.enqueue_as(GRANT, packets, list);
         self.granted += granted;
         granted
     }
@@ -580,7 +580,7 @@ impl NfLink for NoLink {
         false
     }
 
-    fn lend(&mut self, _input: usize, _packets: &[Packet], _list: &[u16]) -> usize {
+    fn enqueue(&mut self, _input: usize, _packets: &[Packet], _list: &[u16]) -> usize {
         0
     }
 

@@ -9,7 +9,7 @@ use crate::party::{DirectGroup, Stop};
 use crate::process::Launchers;
 use crate::supervisor::Supervisor;
 use element::nf::{Completions, NfLink};
-use nf::ends::{Ends, Lent};
+use nf::ends::{Ends, Received};
 use nf::message::{Hello, PROTOCOL, ToNf};
 use nf::socket::Socket;
 use nf::{Access, Attached, PartyFiles};
@@ -54,7 +54,7 @@ enum Step {
 struct Nf {
     ends: Ends,
     ours: Socket,
-    kept: Vec<(u16, Lent)>,
+    kept: Vec<(u16, Received)>,
     /// What it shares: the rings with the host, and those that it writes for others.
     rings: Vec<Mapped>,
     notes: Page,
@@ -218,7 +218,7 @@ impl Chain {
                     let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output as u16));
                     // Not where it was to go: then it leaves the chain here.
                     let next = way.map(|(_, to)| (usize::from(to.0), usize::from(to.1)));
-                    self.lend(next, packets);
+                    self.enqueue(next, packets);
                 }
                 _ => {
                     self.lost += packets.len() as u64;
@@ -229,10 +229,10 @@ impl Chain {
     }
 
     /// Lends packets to an NF, and frees what it has no room for.
-    fn lend(&mut self, to: Option<(usize, usize)>, packets: &[Packet]) {
+    fn enqueue(&mut self, to: Option<(usize, usize)>, packets: &[Packet]) {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
         let lent = to.map_or(0, |(member, input)| {
-            let lent = self.lanes[member].link.lend(input, packets, &list);
+            let lent = self.lanes[member].link.enqueue(input, packets, &list);
             self.lanes[member].held += lent as i64;
             lent
         });
@@ -249,7 +249,7 @@ impl Chain {
                     assert!(packet.put(60));
                     assert!(PacketBytesMut::new(packet).copy_in(0, &[7; 60]));
                 }
-                self.lend(Some((member, member.min(1))), &packets[..made]);
+                self.enqueue(Some((member, member.min(1))), &packets[..made]);
             }
             Step::Collect { member } => {
                 self.collect(member);
@@ -348,9 +348,9 @@ impl Chain {
 }
 
 /// Gives a packet out of the interface across.
-fn give(ends: &mut Ends, input: u16, lent: &Lent, drops: bool) {
+fn give(ends: &mut Ends, input: u16, lent: &Received, drops: bool) {
     let (action, output) = if drops { (Action::Drop, 0) } else { (Action::Emit, 1 - input.min(1)) };
-    ends.give_lent(lent, action, output);
+    ends.give_received(lent, action, output);
 }
 
 fn steps(hostile: bool) -> impl Strategy<Value = Vec<Step>> {

@@ -8,7 +8,7 @@
 mod measure;
 
 use measure::{ROUNDS, pin, spread, ticks_per_ns};
-use nf::ends::{Ends, Lent};
+use nf::ends::{Ends, Received};
 use nf::message::{DirectGroup, FromNf, ToNf, Welcome};
 use nf::socket::Socket;
 use nf::{Attached, Options, PartyFiles};
@@ -40,12 +40,12 @@ fn idle(two_cores: bool) {
 
 /// Passes on what came; how much it was.
 fn turn(ends: &mut Ends) -> usize {
-    let (mut came, mut count) = ([Lent::default(); BURST], 0);
+    let (mut came, mut count) = ([Received::default(); BURST], 0);
     ends.fetch_lent(|_, lent| {
         came[count] = lent;
         count += 1;
     });
-    came[..count].iter().for_each(|lent| ends.give_lent(lent, Action::Emit, 0));
+    came[..count].iter().for_each(|lent| ends.give_received(lent, Action::Emit, 0));
     count
 }
 

@@ -1,6 +1,6 @@
 //! An NF's ends of its rings: what the host lent, and what goes back.
 //!
-//! Descriptors here are [`Lent`] or, with what is known beside the bytes, [`shm::Packet`]s. Both can be copied: whoever
+//! Descriptors here are [`Received`] or, with what is known beside the bytes, [`shm::Packet`]s. Both can be copied: whoever
 //! uses them sees to it that each goes back once ([`crate::Link`] does so by its types).
 
 use crate::NfError;
@@ -31,7 +31,7 @@ pub const FIRST_COUNTER: usize = 8;
 /// A packet that the host lent: what is needed to reach its bytes and to give it back. A [`Packet`] has four times the
 /// bytes, and an NF passes them from hand to hand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Lent {
+pub struct Received {
     /// Address of the slot's buffer in this process.
     pub buf: u64,
     /// The slot.
@@ -46,15 +46,15 @@ pub struct Lent {
     pub region: u16,
 }
 
-impl Lent {
+impl Received {
     #[inline(always)]
-    fn claimed(region: u16, claim: &Descriptor) -> Option<Lent> {
+    fn claimed(region: u16, claim: &Descriptor) -> Option<Received> {
         let Descriptor { slot, generation, data, len, .. } = *claim;
-        Some(Lent { buf: shm::buffer(region, slot)?, slot, generation, data, len, region })
+        Some(Received { buf: shm::buffer(region, slot)?, slot, generation, data, len, region })
     }
 
-    fn of(packet: &Packet) -> Lent {
-        Lent {
+    fn of(packet: &Packet) -> Received {
+        Received {
             buf: packet.buf(),
             slot: packet.slot(),
             generation: packet.generation(),
@@ -65,7 +65,7 @@ impl Lent {
     }
 
     fn claim(self) -> Descriptor {
-        let Lent { slot, generation, data, len, .. } = self;
+        let Received { slot, generation, data, len, .. } = self;
         Descriptor { slot, generation, data, len, ..Descriptor::default() }
     }
 
@@ -101,7 +101,7 @@ pub struct Ends {
     /// Claims of the ring that are with the NF.
     working: usize,
     /// Empty slots to make packets in.
-    granted: Vec<Lent>,
+    granted: Vec<Received>,
     /// What is known of each slot: the marks below.
     marks: Vec<u16>,
     /// Packets that the host keeps for the NF.
@@ -227,19 +227,19 @@ impl Ends {
 
     /// The same, without what is known of packets beside their bytes.
     #[inline]
-    pub fn fetch_lent(&mut self, mut each: impl FnMut(u16, Lent)) -> usize {
+    pub fn fetch_lent(&mut self, mut each: impl FnMut(u16, Received)) -> usize {
         self.fetch_all().for_each(|(input, lent)| each(input, lent));
         self.fetched
     }
 
     /// The same, all at a time; [`Ends::fetched`] says how many.
     #[inline]
-    pub fn fetch_all(&mut self) -> impl Iterator<Item = (u16, Lent)> + '_ {
+    pub fn fetch_all(&mut self) -> impl Iterator<Item = (u16, Received)> + '_ {
         let input = self.fetch_claims();
         self.prefetch();
         let (number, claims) = (self.region.number(), &self.last[..self.fetched]);
         claims.iter().filter_map(move |claim| {
-            Some((input.unwrap_or(claim.destination), Lent::claimed(number, claim)?))
+            Some((input.unwrap_or(claim.destination), Received::claimed(number, claim)?))
         })
     }
 
@@ -362,15 +362,15 @@ impl Ends {
         if self.granted.is_empty() {
             self.take_grants();
         }
-        let empty = Lent { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
+        let empty = Received { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
         self.close_exits();
         shm::claimed(empty.region, &empty.claim())
     }
 
     /// The same, without what is known of packets beside their bytes: where there is such, it says nothing.
-    pub fn make_lent(&mut self) -> Option<Lent> {
+    pub fn make_lent(&mut self) -> Option<Received> {
         let packet = self.make()?;
-        (!self.metadata || shm::park(&packet)).then(|| Lent::of(&packet))
+        (!self.metadata || shm::park(&packet)).then(|| Received::of(&packet))
     }
 
     /// What an NF makes or has kept goes through the host, and nothing must overtake: all does, from now on.
@@ -395,7 +395,7 @@ impl Ends {
                 return;
             };
             for claim in &claims[..count] {
-                if let Some(lent) = Lent::claimed(self.region.number(), claim) {
+                if let Some(lent) = Received::claimed(self.region.number(), claim) {
                     if let Some(marks) = self.marks.get_mut(claim.slot as usize) {
                         *marks |= GRANTED;
                     }
@@ -418,16 +418,16 @@ impl Ends {
     /// Takes a packet that is not needed any more: to be used again, or back to the host with the number of a
     /// reason.
     pub fn free(&mut self, packet: &Packet, reason: u16) {
-        self.free_lent(&Lent::of(packet), reason);
+        self.free_received(&Received::of(packet), reason);
     }
 
     /// The same.
     #[inline]
-    pub fn free_lent(&mut self, lent: &Lent, reason: u16) {
+    pub fn free_received(&mut self, lent: &Received, reason: u16) {
         if self.marks(lent.slot) & GRANTED != 0 {
             self.granted.push(*lent);
         } else {
-            self.give_lent(lent, Action::Drop, reason);
+            self.give_received(lent, Action::Drop, reason);
         }
     }
 
@@ -438,14 +438,14 @@ impl Ends {
 
     /// Has the host keep a packet that stays with the NF; false, and nothing said, when it keeps no more. One that is
     /// given later is kept no longer.
-    pub fn hold(&mut self, lent: &Lent) -> bool {
+    pub fn hold(&mut self, lent: &Received) -> bool {
         let is_held = self.marks(lent.slot) & HELD != 0;
         // To hold it once more would be a bad claim.
         if is_held || !self.can_hold() {
             return is_held;
         }
         self.close_exits();
-        self.give_lent(lent, Action::Hold, 0);
+        self.give_received(lent, Action::Hold, 0);
         if let Some(marks) = self.marks.get_mut(lent.slot as usize) {
             *marks |= HELD;
             self.held += 1;
@@ -459,13 +459,13 @@ impl Ends {
         let fits = packet.segments() == 1 && packet.len() <= u32::from(u16::MAX);
         let whole = fits && (!self.metadata || shm::park(packet));
         let (action, destination) = if whole { (action, destination) } else { (Action::Drop, 0) };
-        self.give_lent(&Lent::of(packet), action, destination);
+        self.give_received(&Received::of(packet), action, destination);
     }
 
     /// Gives a packet to the host, or to the NF behind that output, with what stands in the metadata block of its slot.
     #[inline]
-    pub fn give_lent(&mut self, lent: &Lent, action: Action, destination: u16) {
-        let Lent { slot, generation, data, len, .. } = *lent;
+    pub fn give_received(&mut self, lent: &Received, action: Action, destination: u16) {
+        let Received { slot, generation, data, len, .. } = *lent;
         let marks = self.marks.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         let hops = ((marks >> HOPS) as u8).saturating_add(1);
         let claim = Descriptor { slot, generation, data, len, action: action as u8, hops, destination };
@@ -649,7 +649,7 @@ impl Ends {
     pub fn close(&mut self, patience: Duration) {
         self.take_grants();
         for lent in std::mem::take(&mut self.granted) {
-            self.give_lent(&lent, Action::Drop, 0);
+            self.give_received(&lent, Action::Drop, 0);
         }
         let end = std::time::Instant::now() + patience;
         self.flush();

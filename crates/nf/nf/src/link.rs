@@ -235,7 +235,7 @@ impl Link {
     #[inline]
     pub fn send(&mut self, packet: Packet, interface: usize) {
         let interface = u16::try_from(interface).unwrap_or(u16::MAX);
-        self.ends.give_lent(&packet.give(), Action::Emit, interface);
+        self.ends.give_received(&packet.give(), Action::Emit, interface);
     }
 
     /// Sends a packet out of the interface across: of two, the one that it did not come in by; of one, that. With
@@ -253,7 +253,7 @@ impl Link {
     #[inline]
     pub fn drop_for(&mut self, packet: Packet, reason: usize) {
         let reason = u16::try_from(reason).ok().filter(|reason| *reason < self.reasons).unwrap_or(0);
-        self.ends.free_lent(&packet.give(), reason);
+        self.ends.free_received(&packet.give(), reason);
     }
 
     /// Keeps a packet for later. The host counts it against a quota of its own, as long as
@@ -346,7 +346,7 @@ impl Link {
             if self.ends.fetch_lent(|_, lent| left.push(lent)) == 0 || Instant::now() > end {
                 break;
             }
-            left.iter().for_each(|lent| self.ends.free_lent(lent, 0));
+            left.iter().for_each(|lent| self.ends.free_received(lent, 0));
         }
         self.ends.close(PATIENCE);
     }
@@ -354,7 +354,7 @@ impl Link {
     /// Gives back what went out of scope.
     fn free_abandoned(&mut self) {
         for packet in Packet::abandoned() {
-            self.ends.free_lent(&packet, 0);
+            self.ends.free_received(&packet, 0);
         }
     }
 }

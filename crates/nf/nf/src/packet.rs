@@ -1,6 +1,6 @@
 //! A packet that an NF has.
 
-use crate::ends::Lent;
+use crate::ends::Received;
 use crate::metadata::Metadata;
 use ::packet::access::Access;
 use shm::Frame;
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 thread_local! {
     /// Packets that went out of scope, for their link to give back.
-    static ABANDONED: RefCell<Vec<Lent>> = const { RefCell::new(vec![]) };
+    static ABANDONED: RefCell<Vec<Received>> = const { RefCell::new(vec![]) };
 }
 
 /// A packet that is the NF's until it gives it away. One that goes out of scope is dropped.
@@ -19,7 +19,7 @@ thread_local! {
 /// once may read otherwise the next time. An observer's packets cannot be written: whatever would write says false.
 #[derive(Debug)]
 pub struct Packet {
-    lent: Lent,
+    lent: Received,
     input: u16,
     /// Whether the block in front of it says what is known beside its bytes.
     known: bool,
@@ -30,7 +30,7 @@ pub struct Packet {
 
 impl Packet {
     #[inline]
-    pub(crate) fn new(lent: Lent, input: u16, writable: bool, known: bool) -> Packet {
+    pub(crate) fn new(lent: Received, input: u16, writable: bool, known: bool) -> Packet {
         Packet { lent, input, known, writable, given: false }
     }
 
@@ -41,14 +41,14 @@ impl Packet {
 
     /// What goes back to the host; the packet is no longer the NF's.
     #[inline]
-    pub(crate) fn give(mut self) -> Lent {
+    pub(crate) fn give(mut self) -> Received {
         self.given = true;
         self.lent
     }
 
     /// Packets of this thread that went out of scope since the last call.
     #[inline]
-    pub(crate) fn abandoned() -> Vec<Lent> {
+    pub(crate) fn abandoned() -> Vec<Received> {
         ABANDONED.with_borrow_mut(|abandoned| match abandoned.is_empty() {
             true => vec![],
             false => std::mem::take(abandoned),

@@ -191,7 +191,7 @@ impl ProcessNf {
 
     /// Lends what waits, as much as there is room for; how much. While some is left, sources wait, but not for
     /// an NF that is not there or has stopped moving: others want their packets.
-    fn lend_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
+    fn enqueue_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
         if self.waiting.is_empty() {
             return 0;
         }
@@ -210,7 +210,7 @@ impl ProcessNf {
             let run = self.waiting.iter().take_while(|(other, _)| *other == input).take(vector.room());
             run.for_each(|(_, packet)| assert!(vector.push(packet), "there is room"));
             let (packets, list) = vector.parts();
-            let done = self.link.lend(input, packets, list);
+            let done = self.link.enqueue(input, packets, list);
             self.waiting.drain(..done);
             lent += done;
             if done < list.len() {
@@ -251,7 +251,7 @@ impl ProcessNf {
         let list = batch.list();
         let mut rest = list;
         while let Some((&index, behind)) = rest.split_first() {
-            let lent = self.link.lend(input, batch.packets(), rest);
+            let lent = self.link.enqueue(input, batch.packets(), rest);
             if self.link.shares() {
                 rest[..lent].iter().for_each(|index| batch.packet_mut(*index).flags |= flag::SHARED);
             }
@@ -363,7 +363,7 @@ impl Element for ProcessNf {
         let (mut rest, mut kept) = (batch.list(), 0);
         // Nobody overtakes who waits.
         while self.waiting.is_empty() {
-            let lent = self.link.lend(input, batch.packets(), rest);
+            let lent = self.link.enqueue(input, batch.packets(), rest);
             (rest, kept) = (&rest[lent..], kept + lent);
             // What is larger than a slot stops it.
             let Some((&index, behind)) = rest.split_first() else { break };
@@ -417,7 +417,7 @@ impl Element for ProcessNf {
         self.link.collect(&mut self.back);
         // While nobody pushes, too, those who steer have to know.
         self.gives_back();
-        let lent = self.lend_waiting(vector, work);
+        let lent = self.enqueue_waiting(vector, work);
         // An observer can write nothing, and nothing of it comes back: not the slots either.
         if !self.link.observes() {
             self.grant(vector, work);

@@ -88,8 +88,8 @@ impl Completion {
 /// What an NF did, counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChannelStats {
-    /// Packets lent.
-    pub lent: u64,
+    /// Packets enqueued to it.
+    pub enqueued: u64,
     /// Packets that the NF took from others of its party.
     pub came: u64,
     /// Packets that others of its party took from it.
@@ -202,7 +202,7 @@ impl Inside {
 }
 
 impl HostEnd<crate::ring::Mapped> {
-    /// Wakes the NF: for when [`HostEnd::lend`] says that it sleeps. A system call.
+    /// Wakes the NF: for when [`HostEnd::enqueue`] says that it sleeps. A system call.
     #[cold]
     pub fn wake(&self) {
         self.to.wake();
@@ -301,11 +301,11 @@ impl<C: Cells> HostEnd<C> {
         if held > i64::MAX as u64 { 0 } else { held }
     }
 
-    /// Packets that were lent here less those that came back here: below 0 where others of a party lend.
+    /// Packets that were enqueued here less those that came back here: below 0 where others of a party lend.
     #[inline]
     fn on_loan(&self) -> u64 {
-        let ChannelStats { lent, lost, untouched, holding, inherited, .. } = self.desk.stats;
-        lent.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
+        let ChannelStats { enqueued, lost, untouched, holding, inherited, .. } = self.desk.stats;
+        enqueued.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
     }
 
     /// Counts what the party holds.
@@ -334,7 +334,7 @@ impl<C: Cells> HostEnd<C> {
     ///
     /// When the NF's index cannot be: it is to be evicted.
     #[inline]
-    pub fn lend(
+    pub fn enqueue(
         &mut self,
         loans: &InFlightTable,
         packets: &[Packet],
@@ -343,9 +343,9 @@ impl<C: Cells> HostEnd<C> {
     ) -> Result<(usize, bool), Broken> {
         // Each in code of its own: together they want more registers than there are.
         let lent = if self.desk.metadata {
-            self.lend_as::<true>(loans, packets, list, destination)
+            self.enqueue_as::<true>(loans, packets, list, destination)
         } else {
-            self.lend_as::<false>(loans, packets, list, destination)
+            self.enqueue_as::<false>(loans, packets, list, destination)
         };
         self.count_party();
         lent
@@ -373,7 +373,7 @@ impl<C: Cells> HostEnd<C> {
     }
 
     #[inline]
-    fn lend_as<const METADATA: bool>(
+    fn enqueue_as<const METADATA: bool>(
         &mut self,
         loans: &InFlightTable,
         packets: &[Packet],
@@ -419,7 +419,7 @@ impl<C: Cells> HostEnd<C> {
                 break;
             }
         }
-        self.desk.stats.lent += lent as u64;
+        self.desk.stats.enqueued += lent as u64;
         self.desk.granted += if granted { lent as u64 } else { 0 };
         Ok((lent, to.publish()))
     }

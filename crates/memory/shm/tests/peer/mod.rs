@@ -58,7 +58,7 @@ impl Peer {
         Peer { holder, rings, lender, takes, gives: Producer::new(from), out: BTreeMap::new(), last: vec![] }
     }
 
-    fn lend(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize, destination: u16) {
+    fn enqueue(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize, destination: u16) {
         let mut packets = [Packet::EMPTY; MOST];
         let made = pool.alloc(&mut packets[..count]);
         for packet in &mut packets[..made] {
@@ -67,7 +67,8 @@ impl Peer {
             (packet.anno, packet.timestamp_ns, packet.origin) = ([packet.slot() as u8; 48], 5, 2);
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let lent = self.lender.lend(loans, &packets[..made], &list, destination).map_or(0, |(lent, _)| lent);
+        let lent =
+            self.lender.enqueue(loans, &packets[..made], &list, destination).map_or(0, |(lent, _)| lent);
         for packet in &packets[..lent] {
             let before = self.out.insert(packet.slot(), (*packet, destination == GRANT));
             assert!(before.is_none(), "slot {} was lent twice", packet.slot());
@@ -134,7 +135,7 @@ impl Peer {
             + stats.lost
             + stats.untouched
             + stats.inherited;
-        assert_eq!((stats.lent, self.lender.held(), stats.holding), (back, 0, 0));
+        assert_eq!((stats.enqueued, self.lender.held(), stats.holding), (back, 0, 0));
         stats.lost
     }
 }
@@ -157,9 +158,9 @@ pub fn hostile_peer(input: &[u8]) {
         match input.below(11) {
             0 => {
                 let (count, destination) = (input.below(MOST + 1), input.below(3) as u16);
-                hostile.lend(&loans, &mut pool, count, destination);
+                hostile.enqueue(&loans, &mut pool, count, destination);
             }
-            1 => hostile.lend(&loans, &mut pool, input.below(5), GRANT),
+            1 => hostile.enqueue(&loans, &mut pool, input.below(5), GRANT),
             2 => drop(hostile.take_back(&loans, &mut pool, input.below(MOST + 1))),
             3 => hostile.forward(input.below(MOST + 1), input.number(1) as u8 % 5, input.below(2)),
             4 => {
@@ -207,7 +208,7 @@ pub fn hostile_peer(input: &[u8]) {
             }
             9 => {
                 let count = input.below(MOST + 1);
-                innocent.lend(&loans, &mut pool, count, 0);
+                innocent.enqueue(&loans, &mut pool, count, 0);
                 innocent.forward(count, 1, 0);
                 while innocent.take_back(&loans, &mut pool, MOST) > 0 {
                     carried += 1;

@@ -15,7 +15,7 @@ fn completions(given: &[Given]) -> Vec<(u32, Completion)> {
 #[test]
 fn each_packet_goes_back_once_with_what_was_said_of_it() {
     let (mut host, mut link) = Host::start(options(), &["lan", "wan"]);
-    assert_eq!(host.lend(0..6, 1), 6);
+    assert_eq!(host.enqueue(0..6, 1), 6);
     let mut packets = vec![];
     assert_eq!(link.receive(&mut packets), 6);
     assert!(packets.iter().enumerate().all(|(at, packet)| {
@@ -52,7 +52,7 @@ fn across_is_the_other_interface_where_there_is_one() {
         (&["a", "b", "c"], 0, (0, Completion::Dropped(0))),
     ] {
         let (mut host, mut link) = Host::start(options(), interfaces);
-        host.lend([0], from);
+        host.enqueue([0], from);
         let mut packets = vec![];
         link.receive(&mut packets);
         packets.drain(..).for_each(|packet| link.pass(packet));
@@ -64,7 +64,7 @@ fn across_is_the_other_interface_where_there_is_one() {
 #[test]
 fn packets_grow_and_shrink_within_their_slot() {
     let (mut host, mut link) = Host::start(options(), &["0"]);
-    host.lend([7], 0);
+    host.enqueue([7], 0);
     let mut packets = vec![];
     link.receive(&mut packets);
     let mut packet = packets.pop().expect("one");
@@ -94,7 +94,7 @@ fn what_is_held_is_kept_beside_what_is_in_work() {
     let mut packets = vec![];
     // Twice the quota of packets in work, because those that are held are not in work.
     for number in 0..2 * QUOTA as u32 {
-        let lent = host.lend([number], 0);
+        let lent = host.enqueue([number], 0);
         link.receive(&mut packets);
         held.extend(packets.drain(..).map(|packet| link.hold(packet)));
         link.flush();
@@ -105,7 +105,7 @@ fn what_is_held_is_kept_beside_what_is_in_work() {
         }
     }
     assert_eq!(held.len() as u64, 2 * QUOTA);
-    assert_eq!((host.lend([0], 0), host.stats().holding), (0, QUOTA));
+    assert_eq!((host.enqueue([0], 0), host.stats().holding), (0, QUOTA));
     // Released and held again is held once.
     let again = link.release(held.remove(0));
     held.insert(0, link.hold(again));
@@ -139,7 +139,7 @@ fn granted_slots_are_for_packets_that_are_made() {
     let released = link.release(held);
     link.send(released, 0);
     // A granted slot and a packet of the host's that are not used go back at the end.
-    host.lend([5], 0);
+    host.enqueue([5], 0);
     drop(link);
     let given = host.take_back();
     assert_eq!(
@@ -161,7 +161,7 @@ fn a_full_ring_is_waited_for() {
         }
     }
     assert_eq!(sent, CLAIMS + 20, "more than the ring holds");
-    host.lend([1000], 0);
+    host.enqueue([1000], 0);
     let mut packets = vec![];
     assert_eq!(link.receive(&mut packets), 0, "what does not go out must not come in");
     let mut numbers = vec![];
@@ -193,7 +193,7 @@ fn metadata_travels_with_packets_of_nfs_that_ask() {
     for asks in [true, false] {
         let options = if asks { options().metadata() } else { options() };
         let (mut host, mut link) = Host::start(options, &["0"]);
-        host.lend([1, 2], 0);
+        host.enqueue([1, 2], 0);
         let mut packets = vec![];
         link.receive(&mut packets);
         let mut packet = packets.remove(0);
@@ -230,7 +230,7 @@ fn metadata_travels_with_packets_of_nfs_that_ask() {
 fn an_observer_cannot_write() {
     let (mut host, mut link) = Host::observed(options().metadata(), &["0"]);
     assert!(!link.is_writable());
-    host.lend([7], 0);
+    host.enqueue([7], 0);
     let mut packets = vec![];
     link.receive(&mut packets);
     let mut packet = packets.pop().expect("one");

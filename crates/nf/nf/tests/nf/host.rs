@@ -130,12 +130,12 @@ impl Host {
     }
 
     /// Lends packets that say their number, by an interface; how many.
-    pub fn lend(&mut self, numbers: impl IntoIterator<Item = u32>, interface: u16) -> usize {
+    pub fn enqueue(&mut self, numbers: impl IntoIterator<Item = u32>, interface: u16) -> usize {
         let mut lent = 0;
         for number in numbers {
             let packet = shm::write_frame(&mut self.pool, &[&number.to_be_bytes()[..], &[0xaa; 60]].concat());
             let Some(packet) = packet else { break };
-            if self.lend_as(packet, interface) { lent += 1 } else { break }
+            if self.enqueue_as(packet, interface) { lent += 1 } else { break }
         }
         lent
     }
@@ -145,7 +145,7 @@ impl Host {
         let mut granted = 0;
         for _ in 0..count {
             let mut packets = [Packet::EMPTY];
-            if self.pool.alloc(&mut packets) == 0 || !self.lend_as(packets[0], GRANT) {
+            if self.pool.alloc(&mut packets) == 0 || !self.enqueue_as(packets[0], GRANT) {
                 break;
             }
             granted += 1;
@@ -153,8 +153,8 @@ impl Host {
         granted
     }
 
-    fn lend_as(&mut self, packet: Packet, destination: u16) -> bool {
-        let (count, _) = self.lender.lend(&self.loans, &[packet], &[0], destination).expect("sound rings");
+    fn enqueue_as(&mut self, packet: Packet, destination: u16) -> bool {
+        let (count, _) = self.lender.enqueue(&self.loans, &[packet], &[0], destination).expect("sound rings");
         if count == 0 {
             self.pool.free_all(&[packet]);
         }

@@ -93,7 +93,7 @@ proptest! {
         let (mut model, mut next) = (Model::default(), 1u32);
         for step in steps {
             match step {
-                Step::Lend(count) => next += host.lend(next..next + u32::from(count), 0) as u32,
+                Step::Lend(count) => next += host.enqueue(next..next + u32::from(count), 0) as u32,
                 Step::Grant(count) => _ = host.grant(count.into()),
                 Step::TakeBack => {
                     let given = host.take_back();
