@@ -561,9 +561,8 @@ impl Ends {
             self.let_go();
             self.wake_others();
             let entrances = self.direct.iter_mut().flat_map(|direct| &mut direct.entrances);
-            let mut rings = vec![&mut self.from];
-            rings.extend(entrances.map(|entrance| &mut entrance.from));
-            Consumer::sleep_on(&mut rings, most);
+            let others = entrances.map(|entrance| &mut entrance.from);
+            Consumer::sleep_on(std::iter::once(&mut self.from).chain(others), most);
         } else {
             // Nobody wakes an NF that waits for room.
             std::thread::sleep(most.min(Duration::from_micros(100)));

@@ -1,18 +1,15 @@
 //! `IPPrint`: tells of IP packets.
 
 use super::ip_line::{Sight, describe};
-use super::printer::{Contents, Layout, Outlet};
+use super::printer::{Contents, Layout, Line, Outlet, Printer};
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::value::{ether_text, set, time_text};
-use element::work::Work;
+use element::value::{ether_text, time_text};
 use packet::anno::{AGGREGATE, Anno, PAINT, VLAN_TCI};
 use shm::Packet;
-use shm::burst::Batch;
 use shm::descriptor::NO_HEADER;
 use std::fmt::Write as _;
 
@@ -54,8 +51,6 @@ struct IpPrint {
     paint: bool,
     vlan: bool,
     sight: Sight,
-    active: bool,
-    outlet: Outlet,
 }
 
 /// `HEX`, `ASCII` in any case, or a Boolean.
@@ -92,7 +87,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     }
     let outlet = Outlet::open(cx, file)?;
     let only_payload = payload != Contents::None;
-    Some(Box::new(IpPrint {
+    let line = IpPrint {
         label,
         contents: if only_payload { payload } else { contents },
         payload: only_payload,
@@ -103,9 +98,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         paint,
         vlan,
         sight: Sight { id, ttl, tos, length, swap },
-        active,
-        outlet,
-    }))
+    };
+    Some(Box::new(Printer { line, active, outlet }))
 }
 
 fn anno(packet: &Packet, anno: Anno) -> u64 {
@@ -113,7 +107,7 @@ fn anno(packet: &Packet, anno: Anno) -> u64 {
     bytes.unwrap_or_default().iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
 }
 
-impl IpPrint {
+impl Line for IpPrint {
     /// The line for a packet; `None` when its network header is not known.
     fn line(&self, packet: &Packet) -> Option<String> {
         if packet.net == NO_HEADER {
@@ -174,36 +168,3 @@ fn bytes_from(packet: &Packet, start: u16) -> Vec<u8> {
     debug_assert!(pushed, "headers lie inside the buffer");
     shm::bytes::PacketBytes::new(&whole).to_vec()
 }
-
-impl Element for IpPrint {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        for &index in batch.list() {
-            if let Some(line) = self.active.then(|| self.line(batch.packet(index))).flatten() {
-                self.outlet.print(&line, work);
-            }
-            batch.emit(index, 0);
-        }
-    }
-
-    fn stop(&mut self, _work: &mut Work<'_>) {
-        self.outlet.flush();
-    }
-
-    fn take_findings(&mut self) -> Vec<String> {
-        self.outlet.take_findings()
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<IpPrint>] = &[Row::read_write(
-    "active",
-    |print, _| Some(print.active.to_string()),
-    |print, value, _| set(&mut print.active, value, parse::bool),
-)];

@@ -1,16 +1,13 @@
 //! `Print`: prints packets.
 
-use super::printer::{Contents, Layout};
+use super::printer::{Contents, Layout, Line, Outlet, Printer};
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::value::{set, time_text};
-use element::work::Work;
+use element::value::time_text;
 use packet::Access;
 use shm::Packet;
-use shm::burst::Batch;
 use shm::bytes::PacketBytes;
 use std::fmt::Write as _;
 
@@ -47,7 +44,6 @@ struct Print {
     /// The worker's number, where it is printed.
     worker: Option<usize>,
     headroom: bool,
-    active: bool,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
@@ -64,12 +60,14 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let (headroom, active) = (flag("HEADROOM", false), flag("ACTIVE", true));
     let most_bytes = usize::try_from(most_bytes.unwrap_or(24)).ok();
     let worker = cpu.then_some(worker);
-    let print = Print { label, most_bytes, contents, timestamp, anno, worker, headroom, active };
-    args.finish().then(|| Box::new(print) as Box<dyn Element>)
+    let line = Print { label, most_bytes, contents, timestamp, anno, worker, headroom };
+    let fine = args.finish();
+    let outlet = Outlet::open(cx, None)?;
+    fine.then(|| Box::new(Printer { line, active, outlet }) as Box<dyn Element>)
 }
 
-impl Print {
-    fn line(&self, packet: &Packet) -> String {
+impl Line for Print {
+    fn line(&self, packet: &Packet) -> Option<String> {
         let bytes = PacketBytes::new(packet);
         let mut line = self.label.clone();
         if let Some(worker) = self.worker {
@@ -99,31 +97,6 @@ impl Print {
             let leading_space = self.contents == Contents::Ascii;
             self.contents.show(&shown, Layout { leading_space, line_groups: None }, &mut line);
         }
-        line
+        Some(line)
     }
 }
-
-impl Element for Print {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        for &index in batch.list() {
-            if self.active {
-                work.print(&self.line(batch.packet(index)));
-            }
-            batch.emit(index, 0);
-        }
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<Print>] = &[Row::read_write(
-    "active",
-    |print, _| Some(print.active.to_string()),
-    |print, value, _| set(&mut print.active, value, parse::bool),
-)];

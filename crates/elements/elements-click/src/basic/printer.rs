@@ -3,7 +3,12 @@
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::configure::{Configure, Scope};
+use element::element::Element;
+use element::handler::{Handlers, Row};
+use element::value::set;
 use element::work::Work;
+use shm::Packet;
+use shm::burst::Batch;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -61,6 +66,54 @@ impl Outlet {
     /// What went wrong, once.
     pub(crate) fn take_findings(&mut self) -> Vec<String> {
         self.failure.take().into_iter().collect()
+    }
+}
+
+/// What is printed of a packet.
+pub(crate) trait Line: Send + 'static {
+    /// The line; `None` for packets that nothing is printed of.
+    fn line(&self, packet: &Packet) -> Option<String>;
+}
+
+/// An element that prints packets and passes them on.
+pub(crate) struct Printer<L> {
+    pub(crate) line: L,
+    pub(crate) active: bool,
+    pub(crate) outlet: Outlet,
+}
+
+impl<L: Line> Printer<L> {
+    const HANDLERS: &'static [Row<Self>] = &[Row::read_write(
+        "active",
+        |printer, _| Some(printer.active.to_string()),
+        |printer, value, _| set(&mut printer.active, value, parse::bool),
+    )];
+}
+
+impl<L: Line> Element for Printer<L> {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            if let Some(line) = self.active.then(|| self.line.line(batch.packet(index))).flatten() {
+                self.outlet.print(&line, work);
+            }
+            batch.emit(index, 0);
+        }
+    }
+
+    fn stop(&mut self, _work: &mut Work<'_>) {
+        self.outlet.flush();
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        self.outlet.take_findings()
+    }
+
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, Self::HANDLERS)
     }
 }
 

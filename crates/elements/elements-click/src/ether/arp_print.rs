@@ -1,17 +1,14 @@
 //! `ARPPrint`: tells of ARP packets.
 
-use crate::basic::printer::Outlet;
+use crate::basic::printer::{Line, Outlet, Printer};
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
 use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::value::{ether_text, set, time_text};
-use element::work::Work;
+use element::value::{ether_text, time_text};
 use elements::ether::header::{HEADER_BYTES, TYPE_IP};
 use packet::Access;
 use shm::Packet;
-use shm::burst::Batch;
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
 use std::net::Ipv4Addr;
@@ -42,8 +39,6 @@ struct ArpPrint {
     label: String,
     timestamp: bool,
     ether: bool,
-    active: bool,
-    outlet: Outlet,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
@@ -55,7 +50,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let file = args.keyword("OUTFILE", parse::filename);
     let fine = args.finish();
     let outlet = Outlet::open(cx, file)?;
-    fine.then(|| Box::new(ArpPrint { label, timestamp, ether, active, outlet }) as Box<dyn Element>)
+    let line = ArpPrint { label, timestamp, ether };
+    fine.then(|| Box::new(Printer { line, active, outlet }) as Box<dyn Element>)
 }
 
 /// Bytes of the part of a message that is the same for all address spaces.
@@ -102,7 +98,7 @@ fn message_text(bytes: &[u8]) -> String {
     text
 }
 
-impl ArpPrint {
+impl Line for ArpPrint {
     fn line(&self, packet: &Packet) -> Option<String> {
         if packet.net == NO_HEADER {
             return None;
@@ -134,36 +130,3 @@ impl ArpPrint {
         Some(line)
     }
 }
-
-impl Element for ArpPrint {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        for &index in batch.list() {
-            if let Some(line) = self.active.then(|| self.line(batch.packet(index))).flatten() {
-                self.outlet.print(&line, work);
-            }
-            batch.emit(index, 0);
-        }
-    }
-
-    fn stop(&mut self, _work: &mut Work<'_>) {
-        self.outlet.flush();
-    }
-
-    fn take_findings(&mut self) -> Vec<String> {
-        self.outlet.take_findings()
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<ArpPrint>] = &[Row::read_write(
-    "active",
-    |print, _| Some(print.active.to_string()),
-    |print, value, _| set(&mut print.active, value, parse::bool),
-)];

@@ -121,15 +121,21 @@ impl Consumer<super::Mapped> {
     /// Gives up the processor until there is something to take, for so long at most. The kernel wakes a sleeper when
     /// the producer asks it to ([`super::Producer::wake`]).
     pub fn sleep(&mut self, most: std::time::Duration) {
-        Consumer::sleep_on(&mut [self], most);
+        Consumer::sleep_on(std::iter::once(self), most);
     }
 
     /// The same on several rings, at most [`MOST_RINGS`]: until there is something to take from one of them.
-    pub fn sleep_on(rings: &mut [&mut Consumer<super::Mapped>], most: std::time::Duration) {
-        if rings.iter_mut().all(|ring| ring.doze()) {
+    pub fn sleep_on<'a>(rings: impl Iterator<Item = &'a mut Self>, most: std::time::Duration) {
+        // An array: an NF that rests now and then asks for no memory.
+        let (mut array, mut count) = ([const { None }; MOST_RINGS], 0);
+        for (place, ring) in array.iter_mut().zip(rings) {
+            (*place, count) = (Some(ring), count + 1);
+        }
+        let rings = &mut array[..count];
+        if rings.iter_mut().flatten().all(|ring| ring.doze()) {
             wait(rings, most);
         }
-        rings.iter_mut().for_each(|ring| ring.wake());
+        rings.iter_mut().flatten().for_each(|ring| ring.wake());
     }
 }
 
@@ -144,17 +150,17 @@ const WITHOUT_WAITV: std::time::Duration = std::time::Duration::from_micros(200)
 /// Waits until a producer of one of the rings wakes it. Whatever ends the wait, the caller looks again. The words are
 /// shared with other processes: no private futexes.
 #[cfg(not(loom))]
-fn wait(rings: &[&mut Consumer<super::Mapped>], most: std::time::Duration) {
+fn wait(rings: &[Option<&mut Consumer<super::Mapped>>], most: std::time::Duration) {
     use rustix::thread::futex::{self, Flags, Timespec, Wait, WaitFlags, WaitPtr, WaitvFlags};
     let Ok(timeout) = Timespec::try_from(most) else { return };
-    if let [ring] = rings {
+    if let [Some(ring)] = rings {
         let _ = futex::wait(ring.cells.tail(), Flags::empty(), ring.taken, Some(&timeout));
         return;
     }
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let end = now + timeout;
     let mut waits = [const { Wait::new() }; MOST_RINGS];
-    for (wait, ring) in waits.iter_mut().zip(rings) {
+    for (wait, ring) in waits.iter_mut().zip(rings.iter().flatten()) {
         wait.val = u64::from(ring.taken);
         wait.uaddr = WaitPtr::new(std::ptr::from_ref(ring.cells.tail()).cast_mut().cast());
         wait.flags = WaitFlags::SIZE_U32;
