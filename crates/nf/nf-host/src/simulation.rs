@@ -215,7 +215,7 @@ impl Chain {
             match completion {
                 Completion::Output(output) => {
                     self.emitted += packets.len() as u64;
-                    let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output as u16));
+                    let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output));
                     // Not where it was to go: then it leaves the chain here.
                     let next = way.map(|(_, to)| (usize::from(to.0), usize::from(to.1)));
                     self.enqueue(next, packets);
