@@ -18,7 +18,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// Prints a value as JSON, in several lines.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print`](fn@print).
 pub fn print_json(value: &impl Serialize) -> io::Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
