@@ -118,7 +118,7 @@ impl Vector {
 /// What an opaque element works on: packets of a vector, and where it puts them.
 ///
 /// Each listed packet must be put somewhere exactly once: emitted, dropped, or kept
-/// ([`crate::Work::hold`]). The host counts, and says aloud which element lost packets.
+/// (`element::Work::hold`). The host counts, and says aloud which element lost packets.
 pub struct Batch<'a> {
     packets: &'a mut [Packet],
     list: &'a [u16],
@@ -172,7 +172,7 @@ impl<'a> Batch<'a> {
         self.exits.emit(port, index);
     }
 
-    /// Drops a packet for a reason: an index into [`crate::Element::reasons`].
+    /// Drops a packet for a reason: an index into `element::Element::reasons`.
     pub fn drop(&mut self, index: u16, reason: usize) {
         self.exits.drop(reason, index);
     }

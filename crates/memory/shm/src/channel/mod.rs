@@ -13,7 +13,7 @@
 //! An NF may have a packet kept ([`Action::Hold`]): the loan stays open, the host notes that, and a later claim
 //! on the same loan ends it.
 //!
-//! When an NF has died, [`HostEnd::bury`] finds every slot that it held, each once: what stands in the ring
+//! When an NF has died, [`HostEnd::reclaim`] finds every slot that it held, each once: what stands in the ring
 //! from the NF came back, what the NF had not taken is as it was lent, what it had kept is as it was when it
 //! said so, the rest is lost with it. It must not be called before nothing of the NF runs any more.
 
