@@ -7,6 +7,7 @@ use crate::captures;
 use crate::program::{Finished, Folder};
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A switch with port 1 to the network and port 101 to the server.
 struct Switch {
@@ -68,14 +69,28 @@ impl Switch {
 
     /// Frames from the network.
     fn receive(&self, frames: &[Vec<u8>]) {
-        // It takes 32 at a time, and keeps no more than 100.
+        // A call takes 32, and a queue keeps no more than 100: a busy machine must not let it run over.
+        let mut given = 0;
         for some in frames.chunks(32) {
             let hex = |frame: &Vec<u8>| frame.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
             let hex: Vec<String> = some.iter().map(hex).collect();
             let mut words = vec!["-t", "ovs-vswitchd", "netdev-dummy/receive", "p1"];
             words.extend(hex.iter().map(String::as_str));
             self.run("ovs-appctl", &words);
+            given += some.len();
+            let start = Instant::now();
+            while self.received() < given {
+                assert!(start.elapsed() < Duration::from_secs(30), "the switch takes no packets any more");
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
+    }
+
+    /// Frames that it has taken out of the queue.
+    fn received(&self) -> usize {
+        let told = self.run("ovs-ofctl", &["-O", "OpenFlow13", "dump-ports", &self.bridge(), "1"]);
+        let count = told.split("rx pkts=").nth(1).and_then(|rest| rest.split(',').next());
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("no count in {told}"))
     }
 
     /// How many packets a class's rules had.
