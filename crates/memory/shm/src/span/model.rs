@@ -27,7 +27,7 @@ static SHORT: Span = span(2 << 20, 1);
 fn a_reader_has_one_span_or_the_other() {
     loom::model(|| {
         let start = std::ptr::from_ref(&LONG).cast_mut();
-        let entry = Arc::new(Entry(loom::sync::atomic::AtomicPtr::new(start)));
+        let entry = Arc::new(SpanEntry(loom::sync::atomic::AtomicPtr::new(start)));
         let writer = {
             let entry = entry.clone();
             thread::spawn(move || {
