@@ -13,6 +13,7 @@
 //! all slots return to the pool.
 
 pub mod arp;
+pub mod capture;
 mod frames;
 pub mod ip;
 mod trip;
@@ -52,7 +53,9 @@ pub trait Library {
 
 /// Services of a host that has nothing.
 #[derive(Default)]
-struct TestServices {
+pub struct TestServices {
+    /// Other elements: their names and classes.
+    pub classes: HashMap<String, &'static str>,
     shared: HashMap<(Scope, String), Arc<dyn Any + Send + Sync>>,
     ports: HashMap<String, Vec<Box<dyn Port>>>,
     /// Queues, and whether they are downstream.
@@ -79,7 +82,9 @@ impl Services for TestServices {
     }
 
     fn element(&self, _from: &str, name: &str) -> Option<(String, &'static str)> {
-        self.queues.0.iter().any(|queue| queue == name).then(|| (name.to_string(), "Queue"))
+        let is_queue = self.queues.0.iter().any(|queue| queue == name);
+        let class = self.classes.get(name).copied().or(is_queue.then_some("Queue"))?;
+        Some((name.to_string(), class))
     }
 
     fn is_queue(&self, class: &str) -> bool {
@@ -212,18 +217,33 @@ fn make<L: Library>(
     services: &mut TestServices,
 ) -> Result<Box<dyn Element>, String> {
     let class = L::find(class).unwrap_or_else(|| panic!("no class {class}"));
+    configure(class, "e", config, shape, (0, 1), services)
+}
+
+/// Makes an element of that name, as a worker of so many; the rendered mistakes where its configuration has some.
+///
+/// # Errors
+/// The mistakes, a line each.
+pub fn configure(
+    class: &Class,
+    name: &str,
+    config: &str,
+    shape: Shape,
+    (worker, workers): (usize, usize),
+    services: &mut TestServices,
+) -> Result<Box<dyn Element>, String> {
     let mut map = SourceMap::new();
     let source = map.add("test.click", config);
     let config = Spanned::verbatim(config, map.whole(source));
     let (names, mut diags) = (NameTable::new(), Diagnostics::new());
     let mut cx = Configure {
-        name: "e",
+        name,
         config: &config,
         span: config.span,
         shape,
-        worker: 0,
-        workers: 1,
-        names: &names.scoped("e"),
+        worker,
+        workers,
+        names: &names.scoped(name),
         diags: &mut diags,
         services,
     };

@@ -3,52 +3,20 @@
 //! Elements run by the evaluator; that machine code does the same is tested element by element.
 
 use crate::testing::{Exit, Out, TestPacket};
-use click::config::NameTable;
 use codegen::{Engine, Scratch};
-use diag::{Diagnostics, SourceMap, Spanned};
-use element::configure::{Configure, Direction, Scope, Services, Shape};
+use element::configure::Shape;
 use element::element::Element;
+use element::testing::{ElementTables, TestServices, configure};
 use element::work::{Account, Host, Work};
+use ir::Verified;
 use ir::eval::State;
-use ir::{Table, Tables, Verified};
-use port::Port;
 use shm::Packet;
-use shm::burst::Exits;
-use shm::burst::{Batch, Vector};
+use shm::burst::{Batch, Exits, Vector};
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
 use shm::pool::{PacketPool, Pool, SharedPool};
 use shm::region::{Region, RegionOptions};
-use std::any::Any;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-#[derive(Default)]
-struct Declared {
-    classes: HashMap<String, &'static str>,
-    shared: HashMap<(Scope, String), Arc<dyn Any + Send + Sync>>,
-}
-
-impl Services for Declared {
-    fn open_port(&mut self, name: &str, _: Direction) -> Result<Box<dyn Port>, String> {
-        Err(format!("no port {name}"))
-    }
-    fn path(&self, name: &Path) -> PathBuf {
-        name.to_path_buf()
-    }
-    fn shared_any(
-        &mut self,
-        scope: Scope,
-        key: &str,
-        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
-    ) -> Arc<dyn Any + Send + Sync> {
-        self.shared.entry((scope, key.to_string())).or_insert_with(make).clone()
-    }
-    fn element(&self, _: &str, name: &str) -> Option<(String, &'static str)> {
-        self.classes.get(name).map(|class| (name.to_string(), *class))
-    }
-}
 
 struct Worker {
     now_ns: u64,
@@ -85,14 +53,6 @@ impl Host for Worker {
     }
 }
 
-struct ElementTables<'a>(&'a mut dyn Element);
-
-impl Tables for ElementTables<'_> {
-    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
-        self.0.table(index)
-    }
-}
-
 struct Node {
     element: Box<dyn Element>,
     program: Option<Verified>,
@@ -112,7 +72,7 @@ pub type Declaration = (&'static str, &'static str, &'static str, usize, usize);
 impl Chain {
     /// Makes the elements in this order, as worker `worker` of `workers`; the mistakes, a line each.
     pub fn try_on(worker: usize, workers: usize, elements: &[Declaration]) -> Result<Chain, String> {
-        let mut services = Declared::default();
+        let mut services = TestServices::default();
         for (name, class, ..) in elements {
             let class = element::class::find(crate::CLASSES, class).expect("a class");
             services.classes.insert(name.to_string(), class.name);
@@ -124,24 +84,15 @@ impl Chain {
         let mut mistakes = String::new();
         for (name, class, config, inputs, outputs) in elements {
             let shape = Shape { inputs: *inputs, outputs: *outputs };
-            let mut map = SourceMap::new();
-            let source = map.add("test.click", *config);
-            let config = Spanned::verbatim(*config, map.whole(source));
-            let (names, mut diags) = (NameTable::new(), Diagnostics::new());
-            let mut cx = Configure {
-                name,
-                config: &config,
-                span: config.span,
-                shape,
-                worker,
-                workers,
-                names: &names.scoped(name),
-                diags: &mut diags,
-                services: &mut services,
+            let class = element::find(crate::CLASSES, class).expect("a class");
+            let made = configure(class, name, config, shape, (worker, workers), &mut services);
+            let element = match made {
+                Ok(element) => element,
+                Err(lines) => {
+                    mistakes += &lines;
+                    continue;
+                }
             };
-            let element = (element::class::find(crate::CLASSES, class).expect("a class").make)(&mut cx);
-            mistakes += &diags.render_short(&map);
-            let Some(element) = element else { continue };
             let program = element.lower(shape).map(|program| program.expect("a valid program"));
             let cells = program.iter().flat_map(|program| program.cells.iter().map(|c| c.init)).collect();
             nodes.insert(name.to_string(), Node { element, program, cells, shape });
