@@ -136,18 +136,15 @@ pub struct Reclaimed {
 impl Reclaimed {
     /// Each packet and slot, and what became of it.
     pub fn completions(&self) -> impl Iterator<Item = (Packet, Completion)> {
-        let of = |slots: &'_ [ReclaimedSlot], what: Completion| {
-            let completion = move |slot: &ReclaimedSlot| {
-                (slot.packet, if slot.granted { Completion::Unused } else { what })
-            };
-            slots.iter().map(completion).collect::<Vec<_>>()
-        };
         let dead = [
-            of(&self.untouched, Completion::NotTaken),
-            of(&self.held, Completion::Kept),
-            of(&self.lost, Completion::Lost),
+            (&self.untouched, Completion::NotTaken),
+            (&self.held, Completion::Kept),
+            (&self.lost, Completion::Lost),
         ];
-        self.returned.iter().copied().chain(dead.into_iter().flatten())
+        let dead = dead.into_iter().flat_map(|(slots, what)| {
+            slots.iter().map(move |slot| (slot.packet, if slot.granted { Completion::Unused } else { what }))
+        });
+        self.returned.iter().copied().chain(dead)
     }
 }
 
@@ -158,7 +155,7 @@ pub struct HostEnd<C> {
     /// Of empty slots: they must not wait behind packets that wait for them.
     grants: Option<Producer<C>>,
     from: Consumer<C>,
-    desk: DescriptorCheck,
+    check: DescriptorCheck,
     /// Packets that the NF may hold.
     most: u64,
     /// What all NFs that share its loans hold, and what of that was lent here as it was counted last.
@@ -216,7 +213,7 @@ impl<C: Cells> HostEnd<C> {
             to: Producer::new(to),
             grants: None,
             from: Consumer::new(from),
-            desk: DescriptorCheck {
+            check: DescriptorCheck {
                 holder,
                 member: 0,
                 region,
@@ -234,7 +231,7 @@ impl<C: Cells> HostEnd<C> {
     /// that, and the first does, before it passes it on.
     #[must_use]
     pub fn in_party(mut self, member: u8, inside: Arc<Inside>) -> HostEnd<C> {
-        (self.desk.member, self.party) = (member, Some((inside, 0)));
+        (self.check.member, self.party) = (member, Some((inside, 0)));
         self
     }
 
@@ -249,7 +246,7 @@ impl<C: Cells> HostEnd<C> {
     /// With packets that the NF may have kept, beside those that it holds: none, unless this says so.
     #[must_use]
     pub fn holding_at_most(mut self, most: u64) -> HostEnd<C> {
-        self.desk.holding_most = most;
+        self.check.holding_most = most;
         self
     }
 
@@ -257,13 +254,13 @@ impl<C: Cells> HostEnd<C> {
     /// offsets and the flow's hash are unknown of what comes back.
     #[must_use]
     pub fn with_metadata(mut self, metadata: bool) -> HostEnd<C> {
-        self.desk.metadata = metadata;
+        self.check.metadata = metadata;
         self
     }
 
     /// Whether descriptors go with the packets.
     pub fn has_metadata(&self) -> bool {
-        self.desk.metadata
+        self.check.metadata
     }
 
     /// With a third new ring, by which empty slots are granted.
@@ -275,27 +272,27 @@ impl<C: Cells> HostEnd<C> {
 
     /// What was counted.
     pub fn stats(&self) -> ChannelStats {
-        self.desk.stats
+        self.check.stats
     }
 
     /// Notes that the NF took packets from others of its party, and that others took such from it.
     #[inline]
     pub fn note_passed(&mut self, came: u64, went: u64) {
-        self.desk.stats.came += came;
-        self.desk.stats.went += went;
+        self.check.stats.came += came;
+        self.check.stats.went += went;
     }
 
     /// Claims that were no good.
     pub fn bad_claims(&self) -> u64 {
         let ChannelStats { out_of_range, stale, not_held, held_again, held_too_many, malformed, .. } =
-            self.desk.stats;
+            self.check.stats;
         out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
 
     /// Slots that the NF holds to work on, as far as the books say: those that it has kept are not among them.
     #[inline]
     pub fn held(&self) -> u64 {
-        let ChannelStats { came, went, .. } = self.desk.stats;
+        let ChannelStats { came, went, .. } = self.check.stats;
         let held = self.on_loan().wrapping_add(came).wrapping_sub(went);
         // What was passed is counted after what came back.
         if held > i64::MAX as u64 { 0 } else { held }
@@ -304,14 +301,14 @@ impl<C: Cells> HostEnd<C> {
     /// Packets that were enqueued here less those that came back here: below 0 where others of a party lend.
     #[inline]
     fn on_loan(&self) -> u64 {
-        let ChannelStats { enqueued, lost, untouched, holding, inherited, .. } = self.desk.stats;
+        let ChannelStats { enqueued, lost, untouched, holding, inherited, .. } = self.check.stats;
         enqueued.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
     }
 
     /// Counts what the party holds.
     #[inline]
     fn count_party(&mut self) {
-        let now = self.on_loan().wrapping_sub(self.desk.granted);
+        let now = self.on_loan().wrapping_sub(self.check.granted);
         if let Some((inside, before)) = &mut self.party {
             let change = now.wrapping_sub(std::mem::replace(before, now));
             inside.now.store(inside.now.load(Relaxed).wrapping_add(change), Relaxed);
@@ -321,7 +318,7 @@ impl<C: Cells> HostEnd<C> {
     /// Packets that came back, whatever was said of them.
     #[inline]
     pub fn given_back(&self) -> u64 {
-        let ChannelStats { returned, held_too_many, malformed, .. } = self.desk.stats;
+        let ChannelStats { returned, held_too_many, malformed, .. } = self.check.stats;
         returned + held_too_many + malformed
     }
 
@@ -342,7 +339,7 @@ impl<C: Cells> HostEnd<C> {
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
         // Each in code of its own: together they want more registers than there are.
-        let lent = if self.desk.metadata {
+        let lent = if self.check.metadata {
             self.enqueue_as::<true>(loans, packets, list, destination)
         } else {
             self.enqueue_as::<false>(loans, packets, list, destination)
@@ -369,7 +366,7 @@ impl<C: Cells> HostEnd<C> {
             _ => &mut self.to,
         };
         let wanted = wanted.min(usize::try_from(free).unwrap_or(usize::MAX));
-        Ok(to.room(wanted).inspect_err(|_| self.desk.stats.broken += 1)?.min(wanted))
+        Ok(to.room(wanted).inspect_err(|_| self.check.stats.broken += 1)?.min(wanted))
     }
 
     #[inline]
@@ -382,7 +379,7 @@ impl<C: Cells> HostEnd<C> {
     ) -> Result<(usize, bool), Broken> {
         let granted = destination == GRANT;
         let room = self.room(list.len(), destination)?;
-        let DescriptorCheck { holder, member, region, .. } = self.desk;
+        let DescriptorCheck { holder, member, region, .. } = self.check;
         let to = match &mut self.grants {
             Some(grants) if granted => grants,
             _ => &mut self.to,
@@ -419,8 +416,8 @@ impl<C: Cells> HostEnd<C> {
                 break;
             }
         }
-        self.desk.stats.enqueued += lent as u64;
-        self.desk.granted += if granted { lent as u64 } else { 0 };
+        self.check.stats.enqueued += lent as u64;
+        self.check.granted += if granted { lent as u64 } else { 0 };
         Ok((lent, to.publish()))
     }
 
@@ -437,7 +434,7 @@ impl<C: Cells> HostEnd<C> {
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        let taken = self.desk.take(&mut self.from, None, loans, packets, completions);
+        let taken = self.check.take(&mut self.from, None, loans, packets, completions);
         self.count_party();
         taken
     }
@@ -452,7 +449,7 @@ impl<C: Cells> HostEnd<C> {
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        let taken = self.desk.take(ring, Some(output), loans, packets, completions);
+        let taken = self.check.take(ring, Some(output), loans, packets, completions);
         self.count_party();
         taken
     }
@@ -460,7 +457,7 @@ impl<C: Cells> HostEnd<C> {
     /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
     pub fn reclaim(&mut self, loans: &InFlightTable) -> Reclaimed {
         // What the NF scribbled can hide packets up to here.
-        let most = self.held() + self.desk.stats.holding;
+        let most = self.held() + self.check.stats.holding;
         self.collect(loans, most, |_| false)
     }
 
@@ -477,7 +474,7 @@ impl<C: Cells> HostEnd<C> {
             (vec![Packet::EMPTY; capacity], vec![Completion::default(); capacity]);
         let (back, _) = self.take_back(loans, &mut packets, &mut completions);
         reclaimed.returned = packets.into_iter().zip(completions).take(back).collect();
-        let DescriptorCheck { holder, member, region, .. } = self.desk;
+        let DescriptorCheck { holder, member, region, .. } = self.check;
         let span = Span::of(region);
         let end = |slot: u32, kept: &Kept, loan: InFlight| {
             let mut packet = Packet::EMPTY;
@@ -495,7 +492,7 @@ impl<C: Cells> HostEnd<C> {
                 reclaimed.untouched.push(end(claim.slot, kept, loan));
             }
         }
-        self.desk.stats.untouched += reclaimed.untouched.len() as u64;
+        self.check.stats.untouched += reclaimed.untouched.len() as u64;
         let most = most.saturating_sub(back as u64 + reclaimed.untouched.len() as u64);
         for slot in loans.held_by(holder).take(usize::try_from(most).unwrap_or(usize::MAX)) {
             let Some((kept, loan)) = loans.kept(slot) else { continue };
@@ -508,8 +505,8 @@ impl<C: Cells> HostEnd<C> {
             list.push(end(slot, kept, loan));
         }
         // All that it was granted has come back.
-        self.desk.granted = 0;
-        let stats = &mut self.desk.stats;
+        self.check.granted = 0;
+        let stats = &mut self.check.stats;
         stats.lost += reclaimed.lost.len() as u64;
         stats.inherited += reclaimed.held.len() as u64;
         stats.holding = stats.holding.saturating_sub(reclaimed.held.len() as u64);
