@@ -275,6 +275,7 @@ fn draw_graph(
         (x, top + above + (place.row - graph.first_row(band)) * STEP.1)
     };
     let mut around = 0;
+    let (mut right, mut bottom) = (0, top);
     for wire in &graph.wires {
         let (Some(from), Some(to)) = (graph.place(wire.from), graph.place(wire.to)) else { continue };
         // Wires to other bands do not lie on each other.
@@ -300,6 +301,7 @@ fn draw_graph(
                 // Around the end of the band, and back in front of the next.
                 false => {
                     let edge = MARGIN + COLUMNS * STEP.0 + shift + lane;
+                    right = right.max(edge);
                     let between = y1 - (place_row(graph, to) * STEP.1) - GAP / 2 - 4 + shift + lane;
                     format!("H{edge} V{between} H{} V{to_y} H{to_x}", MARGIN + GAP / 2 + shift + lane)
                 }
@@ -311,7 +313,6 @@ fn draw_graph(
             );
         }
     }
-    let (mut right, mut bottom) = (0, top);
     for place in &graph.places {
         let (x, y) = corner(place);
         let node = &nodes[place.node];

@@ -146,6 +146,12 @@ fn a_picture_shows_elements_and_classes() {
     {
         assert!(svg.contains(part), "{part} is not in the picture");
     }
+    // Wires to the next row turn behind its last element, and inside the picture.
+    let number =
+        |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse::<u32>().ok());
+    let width = svg.split("width=\"").nth(1).and_then(number).expect("a width");
+    let turns: Vec<u32> = svg.split(" H").skip(1).filter_map(number).collect();
+    assert!(turns.len() > 4 && turns.iter().all(|x| *x < width), "{turns:?} of {width}");
     let run = folder.millrace(&["synth", "router/chain.toml", "--svg", "nowhere/chain.svg"]);
     assert!(
         run.code == Some(2) && run.stderr.contains("nowhere/chain.svg cannot be written"),
