@@ -78,26 +78,31 @@ pub struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// The worker's services for one element.
+    #[inline]
     pub fn new(host: &'a mut dyn Host, node: usize) -> Work<'a> {
         Work { host, node }
     }
 
     /// The burst's clock in nanoseconds; never goes back.
+    #[inline]
     pub fn now_ns(&self) -> u64 {
         self.host.now_ns()
     }
 
     /// Packets to work on at a time.
+    #[inline]
     pub fn burst(&self) -> usize {
         self.host.burst()
     }
 
     /// The packet pool.
+    #[inline]
     pub fn pool(&mut self) -> &mut PacketPool {
         self.host.pool()
     }
 
     /// A packet that holds `frame`, counted as made. `None` when the pool is empty.
+    #[inline]
     pub fn make(&mut self, frame: &[u8]) -> Option<Packet> {
         let packet = shm::chain::write_frame(self.host.pool(), frame)?;
         self.host.account(self.node, Account::Made, 1);
@@ -105,6 +110,7 @@ impl<'a> Work<'a> {
     }
 
     /// A copy of a packet with its annotations, counted as made. `None` when the pool is empty.
+    #[inline]
     pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
         let copy = shm::chain::clone_packet(self.host.pool(), packet)?;
         self.host.account(self.node, Account::Made, 1);
@@ -112,74 +118,88 @@ impl<'a> Work<'a> {
     }
 
     /// Counts packets that came from a port or a file.
+    #[inline]
     pub fn count_received(&mut self, count: usize) {
         self.host.account(self.node, Account::Received, count);
     }
 
     /// Counts packets that a port or a file took: they are no longer the element's, and are neither
     /// emitted nor dropped.
+    #[inline]
     pub fn count_sent(&mut self, count: usize) {
         self.host.account(self.node, Account::Sent, count);
     }
 
     /// Counts packets that the element made in another way than by [`Work::make`] and [`Work::copy`].
+    #[inline]
     pub fn count_made(&mut self, count: usize) {
         self.host.account(self.node, Account::Made, count);
     }
 
     /// Sends out a packet that is not in the batch: one that was made or released. It leaves after
     /// the packets of the batch.
+    #[inline]
     pub fn emit(&mut self, port: usize, packet: &Packet) {
         self.host.emit(self.node, port, packet);
     }
 
     /// Sends out packets that are not in the batch, as [`Work::emit`] does.
+    #[inline]
     pub fn emit_all(&mut self, port: usize, packets: &[Packet]) {
         self.host.emit_all(self.node, port, packets);
     }
 
     /// Counts packets that went out of a port without the host: whoever is behind it keeps them from now on.
+    #[inline]
     pub fn pass(&mut self, port: usize, count: usize) {
         self.host.pass(self.node, port, count);
     }
 
     /// Drops packets that are not in the batch.
+    #[inline]
     pub fn drop(&mut self, reason: usize, packets: &[Packet]) {
         self.host.drop(self.node, reason, packets);
     }
 
     /// Counts packets as dropped whose slots were freed already.
+    #[inline]
     pub fn count_dropped(&mut self, reason: usize, count: usize) {
         self.host.count_dropped(self.node, reason, count);
     }
 
     /// Asks the worker's sources to wait for a turn: what they bring in would only be dropped later.
+    #[inline]
     pub fn hold_sources(&mut self) {
         self.host.hold_sources();
     }
 
     /// Says that so many packets are kept from now on.
+    #[inline]
     pub fn hold(&mut self, count: usize) {
         self.host.account(self.node, Account::Held, count);
     }
 
     /// Says that so many kept packets are let go: they are emitted, dropped, returned by a pull or
     /// merged now.
+    #[inline]
     pub fn release(&mut self, count: usize) {
         self.host.account(self.node, Account::Released, count);
     }
 
     /// Says that so many packets went into others; the caller frees them.
+    #[inline]
     pub fn merge(&mut self, count: usize) {
         self.host.account(self.node, Account::Merged, count);
     }
 
     /// Pulls up to `most` packets from an input.
+    #[inline]
     pub fn pull(&mut self, input: usize, most: usize, into: &mut Vector) -> usize {
         self.host.pull(self.node, input, most, into)
     }
 
     /// Calls [`crate::Element::fire`] at that time or soon after.
+    #[inline]
     pub fn fire_at(&mut self, at_ns: u64) {
         self.host.fire_at(self.node, at_ns);
     }

@@ -35,6 +35,7 @@ impl Exits {
 
     /// Empties the lists and says how many of each kind there are: ports first, then reasons, then
     /// others (slow paths, lookups).
+    #[inline]
     pub fn reset(&mut self, outputs: usize, reasons: usize, others: usize) {
         let lists = outputs + reasons + others;
         match self.counts.first_chunk_mut::<FEW_LISTS>() {
@@ -50,6 +51,7 @@ impl Exits {
     }
 
     /// The list with that number; empty where there is none.
+    #[inline]
     pub fn list(&self, list: usize) -> &[u16] {
         let count = self.counts.get(list).map_or(0, |count| *count as usize);
         let start = list * LIST_CAPACITY;
@@ -57,21 +59,25 @@ impl Exits {
     }
 
     /// Number of output ports.
+    #[inline]
     pub fn outputs(&self) -> usize {
         self.outputs
     }
 
     /// Number of drop reasons.
+    #[inline]
     pub fn reasons(&self) -> usize {
         self.reasons
     }
 
     /// Packets that leave by a port.
+    #[inline]
     pub fn output(&self, port: usize) -> &[u16] {
         if port < self.outputs { self.list(port) } else { &[] }
     }
 
     /// Packets that are dropped for a reason.
+    #[inline]
     pub fn dropped(&self, reason: usize) -> &[u16] {
         if reason < self.reasons { self.list(self.outputs + reason) } else { &[] }
     }
@@ -90,6 +96,7 @@ impl Exits {
     }
 
     /// Packets of a list of the third kind.
+    #[inline]
     pub fn other(&self, other: usize) -> &[u16] {
         self.list(self.outputs + self.reasons + other)
     }
@@ -122,6 +129,7 @@ impl Exits {
     }
 
     /// Appends all packets of `from` to a list.
+    #[inline]
     pub fn extend(&mut self, list: usize, from: &[u16]) {
         let Some(count) = self.counts.get_mut(list) else { return };
         let start = list * LIST_CAPACITY + *count as usize;
@@ -132,6 +140,7 @@ impl Exits {
     }
 
     /// Adds packets to a list that is to be in their order, by index.
+    #[inline]
     pub fn merge(&mut self, list: usize, from: &[u16]) {
         let before = self.list(list).len();
         self.extend(list, from);
@@ -145,6 +154,7 @@ impl Exits {
     }
 
     /// The same with all lists of `other`: ports, reasons and so many others.
+    #[inline]
     pub fn merge_all(&mut self, other: &Exits, others: usize) {
         for list in 0..self.outputs + self.reasons + others {
             if !other.list(list).is_empty() {
@@ -154,6 +164,7 @@ impl Exits {
     }
 
     /// Empties a list of the third kind.
+    #[inline]
     pub fn clear_other(&mut self, other: usize) {
         let at = self.outputs + self.reasons + other;
         if let Some(count) = self.counts.get_mut(at) {
@@ -162,6 +173,7 @@ impl Exits {
     }
 
     /// The lists and counts as machine code writes them: list `k` starts at `k * LIST_CAPACITY`.
+    #[inline]
     pub fn raw(&mut self) -> (*mut u16, *mut u32) {
         (self.lists.as_mut_ptr(), self.counts.as_mut_ptr())
     }
